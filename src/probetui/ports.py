@@ -300,6 +300,17 @@ class UnownedPod(Struct, frozen=True):
 
 
 @runtime_checkable
+class LabelSource(Protocol):
+    """A runtime that keeps the labels of pods with their sandboxes."""
+
+    async def sandbox_labels(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the labels of pods by the ID of each sandbox, whoever made it.
+
+        Sandboxes of which they are not known are left out.
+        """
+
+
+@runtime_checkable
 class SharedEngine(Protocol):
     """A runtime that other users' probetuis may use at the same time."""
 

@@ -288,7 +288,10 @@ def test_the_help_has_three_examples(capsys: pytest.CaptureFixture[str]) -> None
         pytest.param(
             ["attach", "web"], 2, "probetui attach -f FILE CONTAINER=", id="attach"
         ),
-        pytest.param(["down"], 2, "say which pods: NAME, -f FILE or", id="down"),
+        pytest.param(["down"], 2, "say which pods: NAME, -l LABELS, -f", id="down"),
+        pytest.param(["down", "-l", "a", "--all"], 2, "say which pods", id="-l --all"),
+        pytest.param(["down", "-l", "a b"], 2, "not a label requirement", id="-l"),
+        pytest.param(["ls", "-l", "a", "web"], 2, "write names or -l", id="ls NAME -l"),
     ],
 )
 def test_a_command_line_that_cannot_be_used_is_refused_in_one_line(

@@ -27,6 +27,7 @@ def matches(selector: str) -> bool:
         "!missing",
         "example.com/team=a-b_c.d",
         "app in (db, web)",
+        "app in(db,web)",
         "app notin (db)",
         "missing notin (db)",
         "tier in (front),app=web",
@@ -56,7 +57,18 @@ def test_a_selector_does_not_match(selector: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "selector", ["", ",", "app=web,", "app=a b", "=web", "app in web", "app>1", "a=b=c"]
+    "selector",
+    [
+        "",
+        ",",
+        "app=web,",
+        "app=a b",
+        "=web",
+        "app in web",
+        "app>1",
+        "a=b=c",
+        "a in (b c)",
+    ],
 )
 def test_what_is_no_selector_is_refused_with_the_forms_there_are(
     selector: str,

@@ -17,6 +17,7 @@ from probetui.kubelet.effects import CreateContainer, PullImage
 from probetui.ports import (
     DialAddress,
     EventSource,
+    LabelSource,
     LogSource,
 )
 from tests.builders import a_pod, a_tcp_probe
@@ -60,6 +61,23 @@ class ImageContract:
                     pod, pod.containers[0], sandbox_id, 0, self.missing_image
                 )
             )
+
+
+class LabelContract:
+    """For runtimes that keep the labels of pods."""
+
+    async def test_the_labels_of_a_pod_are_kept_with_its_sandbox(
+        self, bench: Bench
+    ) -> None:
+        labels = {"app": "web", "example.com/tier": "front", "empty": ""}
+        pod = a_pod(labels=labels, annotations={"note": "no label"})
+        runtime = bench.another()
+        assert isinstance(runtime, LabelSource)
+
+        sandbox_id = await bench.sandbox(pod)
+
+        assert (await runtime.sandbox_labels())[sandbox_id] == labels
+        await runtime.close()
 
 
 class NetworkContract:

@@ -13,6 +13,7 @@ from probetui.kubelet.effects import Fault
 from tests.runtimes.bench import UNAWARE, Bench
 from tests.runtimes.capability_contract import (
     EventContract,
+    LabelContract,
     LogContract,
     NetworkContract,
 )
@@ -33,6 +34,7 @@ while True:
 class TestProcessRuntime(
     RuntimeContract,
     NetworkContract,
+    LabelContract,
     LogContract,
     EventContract,
     VolumeContract,

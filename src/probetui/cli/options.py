@@ -131,14 +131,16 @@ namespace_option = option(
     help="Namespace of the pods.  [default: the manifest's]",
 )
 
+selector_option = option(
+    "-l",
+    "--selector",
+    section=_PODS,
+    metavar="LABELS",
+    help="Only pods with these labels: app=web,tier!=db,env in (a, b),canary,!old",
+)
+
 pod_choice_options = _group(
-    option(
-        "-l",
-        "--selector",
-        section=_PODS,
-        metavar="LABELS",
-        help="Only pods with these labels: app=web,tier!=db,canary",
-    ),
+    selector_option,
     option(
         "--set",
         "changes",

@@ -13,7 +13,7 @@ from probetui.cli.option_values import choose_rules
 from probetui.cli.printing import Notes
 from probetui.errors import ManifestError, NothingToDoError, UsageError
 from probetui.k8s.pod import Pod
-from probetui.k8s.selector import parse_selector
+from probetui.k8s.selector import has_labels, parse_selector
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation, LoadedPod, Manifests
@@ -135,11 +135,7 @@ def select_pods(
         NothingToDoError: no pod has such labels.
     """
     requirements = parse_selector(selector) if selector else ()
-    selected = tuple(
-        pod
-        for pod in loaded
-        if all(requirement.matches(pod.pod.labels) for requirement in requirements)
-    )
+    selected = tuple(pod for pod in loaded if has_labels(requirements, pod.pod.labels))
     if not selected:
         raise NothingToDoError(f'no pod has the labels "{selector}"')
     return selected

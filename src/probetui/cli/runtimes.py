@@ -23,6 +23,7 @@ from probetui.kubelet.effects import UnmountVolume
 from probetui.ports import (
     Clock,
     FaultRestorer,
+    LabelSource,
     LeaseHost,
     LeftoverFileSource,
     PodKey,
@@ -212,6 +213,15 @@ async def unowned_pods(runtime: Runtime) -> tuple[UnownedPod, ...]:
         ContainerRuntimeError: the runtime could not be asked.
     """
     return await runtime.unowned_pods() if isinstance(runtime, SharedEngine) else ()
+
+
+async def sandbox_labels(runtime: Runtime) -> Mapping[str, Mapping[str, str]]:
+    """Return the labels of pods by the ID of each sandbox, as far as they are known.
+
+    Raises:
+        ContainerRuntimeError: the runtime could not be asked.
+    """
+    return await runtime.sandbox_labels() if isinstance(runtime, LabelSource) else {}
 
 
 async def lease_holders(

@@ -6,7 +6,7 @@ Source: apimachinery pkg/labels/selector.go, v0.32.10, Parse.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from probetui.errors import UsageError
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?"
 _VALUE = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
+_IS_VALUE = re.compile(_VALUE)
 _EQUALITY = re.compile(rf"({_NAME})\s*(==|=|!=)\s*({_VALUE})")
 _MEMBERSHIP = re.compile(rf"({_NAME})\s+(in|notin)\s*\(([^()]*)\)")
 _EXISTENCE = re.compile(rf"(!?)\s*({_NAME})")
@@ -49,11 +50,19 @@ def parse_selector(text: str) -> tuple[LabelRequirement, ...]:
     )
 
 
+def has_labels(
+    requirements: Iterable[LabelRequirement], labels: Mapping[str, str]
+) -> bool:
+    """Tell whether labels match every requirement."""
+    return all(requirement.matches(labels) for requirement in requirements)
+
+
 def _requirement(text: str) -> LabelRequirement:
     if match := _MEMBERSHIP.fullmatch(text):
         key, word, listed = match.groups()
         values = frozenset(member.strip() for member in listed.split(","))
-        return LabelRequirement(key, values, negated=word == "notin")
+        if all(map(_IS_VALUE.fullmatch, values)):
+            return LabelRequirement(key, values, negated=word == "notin")
     if match := _EQUALITY.fullmatch(text):
         key, sign, value = match.groups()
         return LabelRequirement(key, frozenset({value}), negated=sign == "!=")

@@ -14,7 +14,12 @@ from probetui.k8s.runtime import (
     RuntimePodStatus,
     SandboxStatus,
 )
-from probetui.kubelet.kuberuntime.labels import POD_NAME, POD_NAMESPACE, POD_UID
+from probetui.kubelet.kuberuntime.labels import (
+    POD_NAME,
+    POD_NAMESPACE,
+    POD_UID,
+    RUNTIME_LABEL_PREFIXES,
+)
 
 OWNER = "dev.probetui.owner"
 VERSION = "dev.probetui.version"
@@ -23,6 +28,8 @@ NONCE = "dev.probetui.nonce"
 MADE_BY = "dev.probetui.made-by"
 """The nonce sets a sandbox or container apart from all others, and `MADE_BY` says who
 asked for it. The other labels prove nothing: images and kubelets hand them on."""
+
+_OWN_PREFIX = "dev.probetui."
 
 LOCALHOST = "127.0.0.1"
 
@@ -44,6 +51,15 @@ def pod_name_from_labels(labels: Mapping[str, str]) -> PodName:
         labels.get(POD_NAME, ""),
         labels.get(POD_UID, ""),
     )
+
+
+def labels_of_pod(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the pod's own labels among those of its sandbox."""
+    return {
+        key: value
+        for key, value in labels.items()
+        if not key.startswith((_OWN_PREFIX, *RUNTIME_LABEL_PREFIXES))
+    }
 
 
 def build_pod_status(

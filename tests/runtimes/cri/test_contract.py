@@ -8,6 +8,7 @@ import pytest
 
 from tests.runtimes.capability_contract import (
     ImageContract,
+    LabelContract,
     LogContract,
     NetworkContract,
 )
@@ -25,6 +26,7 @@ class TestCriContract(
     RuntimeContract,
     ImageContract,
     NetworkContract,
+    LabelContract,
     LogContract,
     MessageContract,
     VolumeContract,

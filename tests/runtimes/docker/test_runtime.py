@@ -23,6 +23,7 @@ from tests.runtimes.bench import FAILS, POLITE, SLOW, STUBBORN
 from tests.runtimes.capability_contract import (
     EventContract,
     ImageContract,
+    LabelContract,
     LogContract,
     NetworkContract,
 )
@@ -40,7 +41,12 @@ def web_server(port: int) -> tuple[str, ...]:
 
 
 class TestDockerContract(
-    RuntimeContract, ImageContract, NetworkContract, LogContract, EventContract
+    RuntimeContract,
+    ImageContract,
+    NetworkContract,
+    LabelContract,
+    LogContract,
+    EventContract,
 ):
     """Docker keeps the contract."""
 

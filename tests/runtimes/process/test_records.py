@@ -28,6 +28,7 @@ SANDBOX = ProcessSandboxRecord(
     is_ready=True,
     created_at=at(1.5),
     owner=Process(17, "boot/4711"),
+    labels={"app": "web"},
 )
 CREATED = ProcessContainerRecord(
     container_id="c0c0",
@@ -59,6 +60,20 @@ def test_a_sandbox_is_read_as_it_was_written(tmp_path: Path) -> None:
     records.write(file, SANDBOX)
 
     assert records.read_sandbox(file) == SANDBOX
+
+
+def test_the_labels_are_not_known_of_a_sandbox_of_an_earlier_version(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / SANDBOX.sandbox_id / "sandbox.json"
+    file.parent.mkdir()
+    records.write(file, SANDBOX)
+    content = json.loads(file.read_text())
+    del content["labels"]
+
+    file.write_text(json.dumps(content))
+
+    assert records.read_sandbox(file) == replace(SANDBOX, labels=None)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from probetui.cli.runtimes import (
     all_pods,
     lease_holders,
     open_runtimes,
+    sandbox_labels,
     undo_leftover_faults,
     unowned_pods,
 )
@@ -31,6 +32,7 @@ from probetui.k8s.runtime import (
     RuntimePodStatus,
     RuntimeState,
 )
+from probetui.k8s.selector import LabelRequirement, has_labels, parse_selector
 from probetui.ports import Clock, PodKey, Runtime, UnownedPod, UnownedReason
 from probetui.presentation.state_json import STATE_API_VERSION
 from probetui.runtimes.translation import EPOCH
@@ -42,7 +44,8 @@ class ListedPod(Struct, frozen=True):
     """A pod that a probetui made, ours unless `unowned` is there.
 
     `holder` is the process that runs it now, empty for none, and `session` the pod's
-    state there, as `probetui schema state` has it, if that session answers.
+    state there, as `probetui schema state` has it, if that session answers. `labels`
+    are None where nothing has them: without a sandbox, or if version 0.1 made it.
     """
 
     runtime: Runtime
@@ -50,6 +53,7 @@ class ListedPod(Struct, frozen=True):
     holder: str
     unowned: UnownedPod | None = None
     session: Mapping[str, Any] | None = None
+    labels: Mapping[str, str] | None = None
 
     @property
     def namespace(self) -> str:
@@ -97,6 +101,13 @@ class ListedPod(Struct, frozen=True):
         newest = (self.status.newest(name) for name in names)
         return [status for status in newest if status is not None]
 
+    def known_labels(
+        self, by_sandbox: Mapping[str, Mapping[str, str]]
+    ) -> Mapping[str, str] | None:
+        """Return the labels of its newest sandbox that has some."""
+        labels = (by_sandbox.get(it.sandbox_id) for it in self.status.sandboxes)
+        return next((found for found in labels if found is not None), None)
+
     def row(self, now: datetime, *, wide: bool) -> dict[str, str]:
         """Return the cells of a table by the headings of their columns."""
         running = sum(
@@ -122,6 +133,8 @@ class ListedPod(Struct, frozen=True):
                 ",".join(container.name for container in self.containers) or "-"
             )
             row["UID"] = self.status.pod_uid
+            pairs = (f"{key}={value}" for key, value in (self.labels or {}).items())
+            row["LABELS"] = ",".join(sorted(pairs)) or "-"
         return row
 
     def as_dict(self, now: datetime) -> dict[str, object]:
@@ -136,6 +149,7 @@ class ListedPod(Struct, frozen=True):
             "ips": list(self.status.ips),
             "runBy": self.holder or None,
             "owner": self.owner,
+            "labels": self.labels,
             "containers": [
                 {
                     "name": container.name,
@@ -214,18 +228,20 @@ class PodSearch:
                 unowned = await unowned_pods(runtime)
                 everything = (*statuses, *(pod.status for pod in unowned))
                 holders = await lease_holders(runtime, everything)
+                labels = await sandbox_labels(runtime)
             except ContainerRuntimeError as error:
                 self.problem = error
                 continue
             found += [
-                self._found(runtime, holders, status)
-                for status in statuses
-                if namespace in {None, status.namespace}
-            ]
-            found += [
-                self._found(runtime, holders, pod.status, pod)
-                for pod in unowned
-                if namespace in {None, pod.status.namespace}
+                replace(pod, labels=pod.known_labels(labels))
+                for pod in (
+                    *(self._found(runtime, holders, status) for status in statuses),
+                    *(
+                        self._found(runtime, holders, pod.status, pod)
+                        for pod in unowned
+                    ),
+                )
+                if namespace in {None, pod.namespace}
             ]
         found = [replace(pod, session=states.get(pod.status.pod_uid)) for pod in found]
         return sorted(found, key=lambda pod: (pod.full_name, pod.runtime.name))
@@ -243,12 +259,34 @@ class PodSearch:
         return ListedPod(runtime, status, holder, unowned)
 
 
-def meant_pods(found: Sequence[ListedPod], names: Sequence[str]) -> list[ListedPod]:
-    """Return the pods with these names; without names all of them.
+def wanted_labels(params: Mapping[str, Any]) -> Sequence[LabelRequirement]:
+    """Return what `--selector` asks for, nothing without it.
+
+    Raises:
+        UsageError: it is no selector.
+    """
+    selector = params["selector"]
+    return () if selector is None else parse_selector(selector)
+
+
+def meant_pods(
+    found: Sequence[ListedPod],
+    names: Sequence[str],
+    wanted: Sequence[LabelRequirement],
+) -> list[ListedPod]:
+    """Return the pods with these names, or with these labels; else all of them.
+
+    A pod whose labels are not known has none that are wanted, and lacks none either.
 
     Raises:
         UsageError: there is no pod of a name.
     """
+    if wanted:
+        return [
+            pod
+            for pod in found
+            if pod.labels is not None and has_labels(wanted, pod.labels)
+        ]
     if not names:
         return list(found)
     named = [pod for name in names for pod in find_pods(name, found)[0]]
@@ -264,17 +302,18 @@ async def list_pods(params: Mapping[str, Any]) -> int:
     notes = Notes(quiet=params["quiet"])
     output, headers = params["output"], not params["no_headers"]
     namespace = None if params["all_namespaces"] else params["namespace"]
+    names, wanted = params["names"], wanted_labels(params)
     if params["watch"] and output not in {"table", "wide"}:
         raise UsageError(f"--watch prints tables, not -o {output}")
     async with PodSearch(pick_options(RuntimeOptions, params), clock) as search:
-        found = meant_pods(await search.pods(namespace), params["names"])
+        found = meant_pods(await search.pods(namespace), names, wanted)
         for sentence in search.undone:
             notes.note(sentence)
         _print(found, clock.now(), output, headers=headers)
         while params["watch"] and search.problem is None:
             await asyncio.sleep(_WATCH_SECONDS)
             before, now = set(map(_changing, found)), clock.now()
-            found = meant_pods(await search.pods(namespace), params["names"])
+            found = meant_pods(await search.pods(namespace), names, wanted)
             changed = [pod for pod in found if _changing(pod) not in before]
             _print(changed, now, output, headers=False)
     if search.problem is not None:

@@ -16,6 +16,7 @@ from probetui.cli.options import (
     namespace_option,
     program_options,
     runtime_options,
+    selector_option,
     table_options,
     version_options,
 )
@@ -31,11 +32,12 @@ _names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
     cls=SectionedCommand,
     epilog=examples(
         "probetui ls",
-        "probetui ls --runtime docker -o json",
+        "probetui ls -l app=web --runtime docker -o json",
     ),
 )
 @_names_argument
 @table_options
+@selector_option
 @option(
     "-A",
     "--all-namespaces",
@@ -55,13 +57,15 @@ _names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
 def ls(**params: Any) -> int:
     """List the pods that probetui runs or has left behind, on every runtime.
 
-    NAME is a pod, or NAMESPACE/POD; without it, all of them.
+    NAME is a pod, or NAMESPACE/POD; without it and without -l, all of them.
 
     PROBES are the failing probes of a pod that a session runs, with the failures in a
     row and the threshold; -o json and yaml have its whole state, as `probetui schema
     state` describes it. RUN-BY is the process that runs a pod; a pod without one is
     removed by `probetui down` and taken over by `probetui run` of the same manifest.
     """
+    if params["names"] and params["selector"] is not None:
+        raise click.UsageError("write names or -l, not both")
     return run_late("cli.commands.listing:list_pods", params)
 
 
@@ -71,6 +75,7 @@ def ls(**params: Any) -> int:
     epilog=examples(
         "probetui down web",
         "probetui down -f pod.yaml",
+        "probetui down -l app=web",
         "probetui down --all",
         "probetui down --all --all-users",
     ),
@@ -78,6 +83,7 @@ def ls(**params: Any) -> int:
 @_names_argument
 @filename_options
 @namespace_option
+@selector_option
 @option("--all", "takes_all", section=_PODS, is_flag=True, help="All your pods.")
 @option(
     "--all-users",
@@ -95,16 +101,17 @@ def ls(**params: Any) -> int:
 @runtime_options
 @program_options
 def down(*, takes_all: bool, **params: Any) -> int:
-    """Stop and remove pods that your probetui left behind: by NAME, of -f, or --all.
+    """Stop and remove pods that your probetui left behind: NAME, -l, -f or --all.
 
-    NAME is a pod, or NAMESPACE/POD. With -n it is looked for in that namespace, and
-    --all are those of the namespace.
+    NAME is a pod, or NAMESPACE/POD. With -n only pods of that namespace are meant. With
+    -f and -l, those of the files with such labels.
     It leaves pods that another probetui is running, and pods of other users unless
     --all-users is given. It never touches containers that probetui did not create.
     """
     has_files = bool(params["filenames"] or params["static"])
-    if takes_all + has_files + bool(params["names"]) != 1:
-        raise click.UsageError("say which pods: NAME, -f FILE or --all")
+    by_labels = params["selector"] is not None and not has_files
+    if takes_all + has_files + by_labels + bool(params["names"]) != 1:
+        raise click.UsageError("say which pods: NAME, -l LABELS, -f FILE or --all")
     return run_late("cli.commands.removal:remove_found_pods", params)
 
 

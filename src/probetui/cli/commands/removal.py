@@ -6,7 +6,12 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from probetui.cli.commands.listing import ListedPod, PodSearch, meant_pods
+from probetui.cli.commands.listing import (
+    ListedPod,
+    PodSearch,
+    meant_pods,
+    wanted_labels,
+)
 from probetui.cli.option_values import RuntimeOptions, pick_options
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.printing import Notes, print_line
@@ -33,17 +38,23 @@ async def remove_found_pods(params: Mapping[str, Any]) -> int:
     """Remove the pods that are meant, or all of them; return the exit status."""
     notes = Notes(quiet=params["quiet"])
     wanted = _grace_periods(params)
+    labels = () if wanted else wanted_labels(params)
     claims = _claims(params)
     async with PodSearch(pick_options(RuntimeOptions, params), SystemClock()) as search:
         for sentence in search.undone:
             notes.note(sentence)
+        there = await search.pods(params["namespace"])
         meant = [
             found
-            for found in meant_pods(
-                await search.pods(params["namespace"]), params["names"]
-            )
+            for found in meant_pods(there, params["names"], labels)
             if found.full_name in wanted or not wanted
         ]
+        for pod in there if labels else ():
+            if pod.labels is None:
+                notes.note(
+                    f"left {pod.full_name} ({pod.runtime.name}): its labels "
+                    "are not known; remove it by its name"
+                )
         taken = [
             found
             for found in meant

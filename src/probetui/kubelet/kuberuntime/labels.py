@@ -41,6 +41,13 @@ DOCKER_ANNOTATION_PREFIX = "annotation."
 DOCKER_NAME_PREFIX = "k8s"
 DOCKER_SANDBOX_NAME = "POD"
 
+RUNTIME_LABEL_PREFIXES = (
+    "io.kubernetes.pod.",
+    "io.kubernetes.docker.",
+    DOCKER_ANNOTATION_PREFIX,
+)
+"""What the labels of a sandbox begin with that are not the pod's own."""
+
 POD_LOGS = "/var/log/pods"
 CONTAINER_LOGS = "/var/log/containers"
 MAX_FILE_NAME_BYTES = 255

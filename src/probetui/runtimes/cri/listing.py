@@ -34,7 +34,7 @@ from probetui.runtimes.cri.translate import (
     to_sandbox,
 )
 from probetui.runtimes.daemon_clock import DaemonClock
-from probetui.runtimes.translation import OWNER, PodName
+from probetui.runtimes.translation import OWNER, PodName, labels_of_pod
 
 S = TypeVar("S", CriSandbox, CriContainer)
 _UnownedKey = tuple[PodName, UnownedReason]
@@ -156,6 +156,11 @@ class CriListing:
         found = replace(found, status=await self._daemon_clock.container(found.status))
         is_ours = self._ownership.is_ours(container_id, found.name, found.nonce)
         return self._with_termination_message(found) if is_ours else found
+
+    async def sandbox_labels(self) -> dict[str, dict[str, str]]:
+        """Return the labels of pods by the ID of each sandbox, whoever made it."""
+        sandboxes, _ = await list_labelled(self._client, OWNER, self._owner)
+        return {it.id: labels_of_pod(it.labels) for it in sandboxes}
 
     async def our_sandbox(self, sandbox_id: str) -> CriSandbox | None:
         """Return one of our sandboxes, None if it is gone; raise for any other."""

@@ -437,6 +437,10 @@ class CriRuntime:
         """Return who runs pods, for people."""
         return machine_lease_holders(self._engine_key, keys)
 
+    async def sandbox_labels(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the labels of pods by the ID of each sandbox."""
+        return await self._listing.sandbox_labels()
+
     async def unowned_pods(self) -> tuple[UnownedPod, ...]:
         """Return the pods that other probetuis seem to have made."""
         return unowned_pods(*await self._listing.list_unowned())

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.k8s.runtime import RuntimePodStatus
+from probetui.kubelet.kuberuntime.labels import DOCKER_TYPE, DOCKER_TYPE_SANDBOX
 from probetui.ports import UnownedPod, UnownedReason
 from probetui.runtimes.daemon_clock import DaemonClock
 from probetui.runtimes.docker.client import DockerClient
@@ -25,7 +26,7 @@ from probetui.runtimes.docker.translate import (
     to_inspected_container,
 )
 from probetui.runtimes.docker.volumes import DockerVolumes, UnownedVolume
-from probetui.runtimes.translation import MADE_BY, PodName
+from probetui.runtimes.translation import MADE_BY, PodName, labels_of_pod
 
 CONCURRENT_INSPECTIONS = 8
 """How many inspections may run at the same time, of the client's short calls."""
@@ -102,6 +103,14 @@ class DockerListing:
             if await self.inspect(docker_id) is None:
                 self._ownership.forget(docker_id)
         return listed
+
+    async def sandbox_labels(self) -> dict[str, dict[str, str]]:
+        """Return the labels of pods by the ID of each sandbox, whoever made it."""
+        filters = owner_filter(self._owner, **{DOCKER_TYPE: DOCKER_TYPE_SANDBOX})
+        listed: list[dict[str, Any]] = await self._client.call(
+            lambda api: api.containers(all=True, filters=filters)
+        )
+        return {it["Id"]: labels_of_pod(it["Labels"] or {}) for it in listed}
 
     async def inspect(self, docker_id: str) -> InspectedContainer | None:
         """Inspect any container; None if it is gone."""

@@ -508,6 +508,10 @@ class DockerRuntime:
         holders = await self._leases.holders()
         return {key: holders[key] for key in keys if key in holders}
 
+    async def sandbox_labels(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the labels of pods by the ID of each sandbox."""
+        return await self._listing.sandbox_labels()
+
     async def unowned_pods(self) -> tuple[UnownedPod, ...]:
         """Return the pods of other users' probetuis, or of earlier versions."""
         return await self._unowned.pods()

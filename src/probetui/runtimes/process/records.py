@@ -47,7 +47,10 @@ Signature = tuple[int, int, int]
 
 
 class ProcessSandboxRecord(Struct, frozen=True):
-    """A sandbox; `owner` is the probetui process that manages it."""
+    """A sandbox; `owner` is the probetui process that manages it.
+
+    `labels` are the pod's, None in records of earlier versions.
+    """
 
     sandbox_id: str
     pod_uid: str
@@ -59,6 +62,7 @@ class ProcessSandboxRecord(Struct, frozen=True):
     is_ready: bool
     created_at: datetime
     owner: Process
+    labels: dict[str, str] | None = None
 
 
 class ProcessContainerRecord(Struct, frozen=True):

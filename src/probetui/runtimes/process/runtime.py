@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import platform
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from operator import attrgetter
 from pathlib import Path
 
@@ -206,6 +206,16 @@ class ProcessRuntime:
         """Return all volumes, also of pods that another probetui manages."""
         with _wrap_os_errors():
             return self._volumes.list()
+
+    async def sandbox_labels(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the labels of pods by the ID of each sandbox."""
+        with _wrap_os_errors():
+            self._load()
+        return {
+            sandbox_id: sandbox.record.labels
+            for sandbox_id, sandbox in self._sandboxes.items()
+            if sandbox.record.labels is not None
+        }
 
     async def list_leftover_files(self) -> tuple[RuntimePodStatus, ...]:
         """Return none: a pod that has files has a record or a volume."""

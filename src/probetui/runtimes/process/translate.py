@@ -62,6 +62,7 @@ def sandbox_record(
         is_ready=True,
         created_at=now,
         owner=owner,
+        labels=dict(pod.labels),
     )
 
 

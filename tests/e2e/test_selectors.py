@@ -1,0 +1,70 @@
+"""`probetui ls -l` and `probetui down -l`: pods by their labels, on every runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.program import Program
+from tests.engines import CRI_ENDPOINT
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}, namespace: e2e-labels, labels: {labels}}}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers:
+    - name: app
+      image: busybox:1.36
+      command: [sleep, "300"]
+"""
+FRONT = POD.format(name="front", labels="{app: web, tier: front}")
+STORE = POD.format(name="store", labels="{app: db}")
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(("--runtime", "process"), id="process"),
+        pytest.param(("--runtime", "docker"), id="docker", marks=pytest.mark.docker),
+        pytest.param(
+            ("--runtime", "cri", "-r", CRI_ENDPOINT), id="cri", marks=pytest.mark.cri
+        ),
+    ]
+)
+def runtime(
+    request: pytest.FixtureRequest, program: Program, tmp_path: Path
+) -> Iterator[tuple[str, ...]]:
+    """Return the options of a runtime on which both pods run."""
+    options: tuple[str, ...] = (*request.param, "-n", "e2e-labels")
+    path = tmp_path / "pods.yaml"
+    path.write_text(f"{FRONT}---\n{STORE}")
+    made = program.run(
+        "-f", str(path), *options, "--keep", "--until", "started", "--timeout", "60s"
+    )
+    assert made.returncode == 0, made.stderr
+    yield options
+    removed = program.run("down", "-f", str(path), *options)
+    assert removed.returncode == 0, removed.stderr
+
+
+def test_pods_are_listed_and_removed_by_their_labels(
+    program: Program, runtime: tuple[str, ...]
+) -> None:
+    def names(selector: str) -> list[str]:
+        listed = program.run("ls", *runtime, "-l", selector, "-o", "name")
+        assert listed.returncode == 0, listed.stderr
+        return listed.stdout.split()
+
+    assert names("app") == ["pod/front", "pod/store"]
+    assert names("app in (web, mail),tier=front") == ["pod/front"]
+    assert names("!tier") == ["pod/store"]
+    assert names("app=none") == []
+
+    removed = program.run("down", *runtime, "-l", "app!=db")
+
+    assert removed.returncode == 0, removed.stderr
+    assert "removed e2e-labels/front" in removed.stdout
+    assert names("app") == ["pod/store"]
