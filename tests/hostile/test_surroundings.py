@@ -202,14 +202,23 @@ def test_a_simulation_on_a_full_disk_goes_on_without_being_saved(arena: Arena) -
 def test_a_disk_that_fills_up_in_a_session_ends_it_in_good_order(arena: Arena) -> None:
     state = full_state(arena)
     trace, filled = arena.work / "trace", arena.work / "filled"
+    probed = arena.work / "probed"
     (arena.work / "pod.yaml").write_text(
-        POD.replace(
+        POD
+        # A busy machine may take more than a second from SIGTERM to what it writes.
+        .replace(
+            "terminationGracePeriodSeconds: 1", "terminationGracePeriodSeconds: 30"
+        )
+        .replace(
             "while :; do sleep 0.1; done",
             f"trap 'echo SIGTERM >> {trace}; exit 0' TERM; echo started >> {trace}; "
+            # What is probed was started, and the program has written that down.
+            f"until test -e {probed}; do sleep 0.1; done; "
             # More than there is room for; what is kept then finds none.
             f"dd if=/dev/zero of={state}/filler bs=1k 2>&-; : > {filled}; "
             "while :; do sleep 0.1; done",
-        ).replace('["true"]', f'[test, -e, "{filled}"]')
+        )
+        .replace('["true"]', f'[sh, -c, ": > {probed}; test -e {filled}"]')
         + "      lifecycle: {preStop: {exec: {command: "
         + f'[sh, -c, "echo preStop >> {trace}"]}}}}}}\n'
     )
