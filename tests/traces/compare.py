@@ -312,6 +312,7 @@ class _Comparison:
                 _without_chance(whole, model, life),
                 _without_chance(pictures, model, life),
                 replace(clocks, tolerance=tolerance, ends=ends),
+                self._slack,
             )
             if mismatch:
                 yield Difference(f"statuses, life {number}", mismatch)

@@ -1,4 +1,4 @@
-"""The pods of traces run by the installed program, all at once and in real time."""
+"""The pods of traces run by the installed program, side by side and in real time."""
 
 from __future__ import annotations
 
@@ -22,6 +22,13 @@ from tests.traces.trace import Json, Trace
 
 NAMESPACE = "traces"
 """What the namespace of a session's pods begins with."""
+
+APART = 1.0
+"""Seconds from one pod to the next.
+
+Forty containers that are made at one instant take seconds to start, on any machine,
+and what a kubelet shows meanwhile is not what the recorded one had to show.
+"""
 
 SHARE = 0.95
 BUSY_MILLISECONDS = 450
@@ -106,41 +113,55 @@ def renamed(manifest: Json, name: str) -> Json:
 def run_all(
     program: Program, runtime: str, manifests: Mapping[str, Json], traces: Traces
 ) -> Session:
-    """Run pods as long as the traces go, and take manifests away when they say so."""
+    """Run each pod as long as the traces go, and remove manifests when they say so."""
     removals = {
         live_name(name): trace.deleted_at
         for name, trace in traces.items()
         if trace.deleted_at is not None
     }
-    end = max(trace.seen.end for trace in traces.values())
+    pods = {live_name(name): manifest for name, manifest in manifests.items()}
+    lasts = max(trace.seen.end for trace in traces.values())
+    end = lasts + APART * (len(pods) - 1)
     slow = frozenset(live_name(name) for name in traces if traces[name].is_slow)
     folder = program.home / "pods"
     folder.mkdir(parents=True)
-    for name, manifest in manifests.items():
-        pod = live_name(name)
-        text = yaml.safe_dump(dict(renamed(manifest, pod)))
-        (folder / f"{pod}.yaml").write_text(text, encoding="utf-8")
     (version,) = {trace.version for trace in traces.values()}
     namespace = _namespace(version)
     where = ("-f", str(folder), "--watch", "-n", namespace, "--runtime", runtime)
     kubelet = ("--kubelet", version, "--seed", "0")
     command = ("run", *where, "-o", "jsonl", *kubelet)
+    to_come = list(pods)
+    came = {to_come[0]: 0.0}
+    _write(folder, to_come[0], pods[to_come.pop(0)])
     with Lateness() as lateness, program.started(*command) as process:
         records, removed = [], {}
         for record in _records(process):
             records.append(record)
+            t = record["t"]
+            if to_come and t >= max(came.values()) + APART:
+                came[to_come[0]] = t
+                _write(folder, to_come[0], pods[to_come.pop(0)])
             for name, at in removals.items():
-                if record["t"] >= at and name not in removed:
-                    removed[name] = record["t"]
+                if name in came and t >= came[name] + at and name not in removed:
+                    removed[name] = t
                     (folder / f"{name}.yaml").unlink()
-            if record["t"] >= end:
+            if t >= end:
                 break
+        assert not to_come, f"not run at all: {to_come}"
         process.send_signal(signal.SIGINT)
         records += _records(process)
         assert process.stderr is not None
         told = process.stderr.read()
         status, late = process.wait(), lateness.worst()
         return Session(records, removed, told, status, end, slow, late)
+
+
+def _write(folder: Path, pod: str, manifest: Json) -> None:
+    """Put a pod's manifest into a watched folder, whole or not at all."""
+    text = yaml.safe_dump(dict(renamed(manifest, pod)))
+    unfinished = folder / f"{pod}.unfinished"
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.rename(folder / f"{pod}.yaml")
 
 
 def _namespace(version: str) -> str:

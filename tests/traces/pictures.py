@@ -15,6 +15,7 @@ Restarts = tuple[int, ...]
 """The restart count of each container."""
 
 CRASH_LOOP = "waiting CrashLoopBackOff"
+_BEING_MADE = frozenset({"waiting ContainerCreating", "waiting PodInitializing"})
 
 BRIEF = 2.5
 """Seconds that a look lasts at most if it may have been missed.
@@ -63,6 +64,13 @@ class Look:
             for container in self.containers
         )
 
+    @property
+    def is_being_made(self) -> bool:
+        """Whether the runtime is still at work on the first containers."""
+        return not self.shows_instances and all(
+            container.state in _BEING_MADE for container in self.containers
+        )
+
     def __str__(self) -> str:
         met = ", ".join(sorted(self.conditions)) or "no condition"
         return f"{self.phase} ({met}): {'; '.join(map(str, self.containers))}"
@@ -76,10 +84,14 @@ class Picture:
     at: float
     until: float
 
-    @property
-    def is_brief(self) -> bool:
-        """Whether it could as well not have been seen."""
-        return self.until - self.at < BRIEF
+    def is_brief(self, slack: float) -> bool:
+        """Whether it could as well not have been seen.
+
+        How long containers are being made is up to the machine, which was `slack`
+        seconds late.
+        """
+        more = slack if self.look.is_being_made else 0.0
+        return self.until - self.at < BRIEF + more
 
 
 def albums(statuses: Iterable[Status]) -> Mapping[Restarts, Sequence[Picture]]:
@@ -117,12 +129,15 @@ def stated_windows(statuses: Iterable[Status]) -> Iterator[tuple[str, int, str]]
 
 
 def first_mismatch(
-    theirs: Sequence[Picture], mine: Sequence[Picture], clocks: Clocks
+    theirs: Sequence[Picture],
+    mine: Sequence[Picture],
+    clocks: Clocks,
+    slack: float = 0.0,
 ) -> str:
     """Return where two series part for good; empty if they are the same.
 
     Brief pictures may be missing from either, and those near the end of what was
-    observed.
+    observed. `slack` is how many seconds a machine was late.
     """
     furthest = (0, 0)
     left = [(0, 0)]
@@ -134,7 +149,7 @@ def first_mismatch(
         if here not in known:
             known.add(here)
             furthest = max(furthest, here, key=sum)
-            left += _next_places(theirs, mine, here, clocks)
+            left += _next_places(theirs, mine, here, clocks, slack)
     expected, found = (
         _told(series, index, zero)
         for series, index, zero in zip(
@@ -149,16 +164,19 @@ def _next_places(
     mine: Sequence[Picture],
     here: tuple[int, int],
     clocks: Clocks,
+    slack: float,
 ) -> Iterator[tuple[int, int]]:
     """Yield how far two series go together from here, one picture further."""
     i, j = here
     one = theirs[i] if i < len(theirs) else None
     other = mine[j] if j < len(mine) else None
     if other and (
-        other.is_brief or clocks.is_cut_mine(other.at) or _goes_on(theirs, i, other)
+        other.is_brief(slack)
+        or clocks.is_cut_mine(other.at)
+        or _goes_on(theirs, i, other)
     ):
         yield i, j + 1
-    if one and (one.is_brief or clocks.is_cut(one.at) or _goes_on(mine, j, one)):
+    if one and (one.is_brief(slack) or clocks.is_cut(one.at) or _goes_on(mine, j, one)):
         yield i + 1, j
     # Nobody knows when the first one of all began: there was nothing before it.
     is_first = here == (0, 0)

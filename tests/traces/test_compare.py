@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -331,6 +332,22 @@ def test_a_probe_that_meets_the_end_of_its_container_does_so_by_chance(
     assert [str(difference) for difference in found] == [
         f"app, life 1: has Unhealthy {told!r} x1 at its end (by chance)"
     ]
+
+
+@only_own
+def test_how_long_containers_are_being_made_is_up_to_a_late_machine() -> None:
+    trace = OWN["exec-liveness"]
+    ours = copy.deepcopy(trace.seen)
+    pending, running = ours.statuses[1:3]
+    has_sandbox = [
+        replace(one, status="True") if one.type == "PodReadyToStartContainers" else one
+        for one in pending.conditions
+    ]
+    later = replace(pending, t=running.t - 3, conditions=has_sandbox)
+    ours.statuses.insert(2, later)
+
+    assert "waiting ContainerCreating" in str(compare(trace, ours)[0])
+    assert compare(trace, ours, slack=5) == []
 
 
 @only_own

@@ -1,7 +1,7 @@
 """The pods of the traces on real containers and real processes, side by side.
 
-All pods of 1.32 run at once, on all runtimes, for as long as the kubelet was watched,
-four and a half minutes; those of the other versions after them.
+The pods of 1.32 run beside each other on all runtimes, for as long as the kubelet was
+watched, four and a half minutes; those of the other versions after them.
 """
 
 from __future__ import annotations
@@ -80,6 +80,20 @@ class Lane(NamedTuple):
         return self.version == PORTED_RULES.version
 
 
+_OF_A_BUSY_RECORDER = frozenset({"exec-missing-binary"})
+"""What a kubelet with dockershim was recorded doing on a machine that was too busy."""
+
+
+def _runtimes(trace: Trace, *, is_own: bool) -> tuple[str, ...]:
+    """Return where a trace can be followed: dockershim is a rule of its version."""
+    if not trace.is_of_another_version:
+        return (DOCKER, CRI) if trace.lacks_image else (DOCKER, CRI, PROCESS)
+    if trace.is_of_docker:
+        is_out = is_own and trace.name in _OF_A_BUSY_RECORDER
+        return () if is_out else (DOCKER,)
+    return (CRI,) if trace.config.rules.has_dockershim else (DOCKER, CRI)
+
+
 def _lanes() -> dict[Lane, dict[str, Trace]]:
     """Return what is run side by side; of a folder that was named, everything."""
     is_own = DATA.resolve() == OWN_DATA
@@ -87,11 +101,9 @@ def _lanes() -> dict[Lane, dict[str, Trace]]:
     for trace in all_traces().values():
         is_ported = not trace.is_of_another_version
         is_chosen = ALL or not is_own or trace.name in _TELLING.get(trace.version, ())
-        if trace.is_edited or trace.is_of_docker or not (is_ported or is_chosen):
+        if trace.is_edited or not (is_ported or is_chosen):
             continue
-        for runtime in (DOCKER, CRI, PROCESS) if is_ported else (DOCKER, CRI):
-            if runtime == PROCESS and trace.lacks_image:
-                continue
+        for runtime in _runtimes(trace, is_own=is_own):
             lanes.setdefault(Lane(trace.version, runtime), {})[trace.name] = trace
     return lanes
 
