@@ -36,6 +36,19 @@ async def test_it_does_not_matter_whether_the_server_accepts() -> None:
     assert attempt.result is ProbeResult.SUCCESS
 
 
+async def test_a_handshake_within_this_machine_takes_no_turn_of_the_event_loop() -> (
+    None
+):
+    turns: list[str] = []
+    with not_accepting() as port:
+        asyncio.get_running_loop().call_soon(turns.append, "a turn")
+
+        attempt = await probe_tcp(LOOPBACK, port, SECOND)
+
+    assert attempt.result is ProbeResult.SUCCESS
+    assert not turns
+
+
 async def test_a_refused_connection_is_a_failure_and_no_error() -> None:
     with refusing() as port:
         attempt = await probe_tcp(LOOPBACK, port, SECOND)

@@ -26,6 +26,8 @@ async def probe_tcp(
     try:
         async with asyncio.timeout(seconds):
             (await dial(host, port, route)).close()
+            if time_limit < timedelta():
+                raise TimeoutError  # noqa: TRY301  # dialling may not have waited
     except TimeoutError:
         output = tcp_timeout(host, port)
     except DialRefusedError as error:

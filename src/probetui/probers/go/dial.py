@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import re
 import socket
 from typing import Protocol
@@ -203,10 +204,20 @@ def _is_domain_name(host: str) -> bool:
 async def _connect(
     family: socket.AddressFamily, address: tuple[str, int]
 ) -> socket.socket:
+    """Connect; a handshake within this machine takes no turn of the event loop.
+
+    The kernel carries it out within the first call, and tells of it in the second.
+    """
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setblocking(False)  # noqa: FBT003  # the name of its only argument is private
-        await asyncio.get_running_loop().sock_connect(sock, address)
+        number = sock.connect_ex(address)
+        if number == errno.EINPROGRESS:
+            number = sock.connect_ex(address)
+        if number == errno.EALREADY:
+            await asyncio.get_running_loop().sock_connect(sock, address)
+        elif number not in {0, errno.EISCONN}:
+            raise OSError(number, os.strerror(number))  # noqa: TRY301  # closed below
     except BaseException:
         sock.close()
         raise
