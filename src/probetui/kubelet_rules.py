@@ -146,6 +146,13 @@ class KubeletRules(Struct, frozen=True, eq=False):
             since 1.32, gate RelaxedEnvironmentVariableValidation (KEP-4369).
         relaxed_dns_searches: a DNS search path can have underscores, or be a dot. On
             since 1.33, gate RelaxedDNSSearchValidation (KEP-4427).
+        reports_resources: the status of a container that was created has its
+            resources. On since 1.33, gate InPlacePodVerticalScaling (KEP-1287).
+        reports_pod_resources: so has the status of a pod. On since 1.36, gate
+            InPlacePodLevelResourcesVerticalScaling (recorded in 1.36.2).
+        reports_generation: a status, and each condition of the kubelet, has the pod's
+            generation that it is about. On since 1.34, gate
+            PodObservedGenerationTracking (KEP-5067).
         feature_gates: those that were set, as `NAME=true`.
     """
 
@@ -199,6 +206,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
     refuses_probe_host: bool
     relaxed_env_names: bool
     relaxed_dns_searches: bool
+    reports_resources: bool
+    reports_pod_resources: bool
+    reports_generation: bool
     feature_gates: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -272,6 +282,9 @@ RULES_1_15 = KubeletRules(
     refuses_probe_host=False,
     relaxed_env_names=False,
     relaxed_dns_searches=False,
+    reports_resources=False,
+    reports_pod_resources=False,
+    reports_generation=False,
 )
 RULES_1_19 = replace(RULES_1_15, version="1.19", startup_probes=True)
 RULES_1_20 = replace(
@@ -315,11 +328,14 @@ RULES_1_33 = replace(
     version="1.33",
     zero_sleep=True,
     relaxed_dns_searches=True,
+    reports_resources=True,
     sidecar_workers_end_with_never=False,
     errored_text="{type} probe errored and resulted in {state} state: {error}",
     reports_unknown=False,
 )
-RULES_1_34 = replace(RULES_1_33, version="1.34", refuses_probe_host=True)
+RULES_1_34 = replace(
+    RULES_1_33, version="1.34", refuses_probe_host=True, reports_generation=True
+)
 RULES_1_35 = replace(
     RULES_1_34,
     version="1.35",
@@ -342,6 +358,7 @@ RULES_1_36 = replace(
     restart_all_containers=True,
     syncs_after_reset=True,
     keeps_last_state=True,
+    reports_pod_resources=True,
 )
 RULES_1_37 = replace(RULES_1_36, version="1.37", stop_signals=True)
 

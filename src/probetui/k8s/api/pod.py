@@ -60,6 +60,7 @@ _VOLUME_MOUNT = ApiType(
     VolumeMount,
     "name", "mountPath", "readOnly?", "subPath?", "subPathExpr?", "mountPropagation?",
 )  # fmt: skip
+RESOURCES = ApiType(Resources, "limits?", "requests?")
 _RESTART_POLICY = enum_codec(RestartPolicy)
 _RESTART_RULE = ApiType(
     RestartRule, "action", "exitCodes.operator?", Field("exitCodes.values?")
@@ -88,7 +89,7 @@ _CONTAINER = ApiType(
     Field("startupProbe", PROBE.codec),
     Field("livenessProbe", PROBE.codec),
     Field("readinessProbe", PROBE.codec),
-    Field("resources", ApiType(Resources, "limits?", "requests?").codec),
+    Field("resources", RESOURCES.codec),
     "terminationMessagePath",
     "terminationMessagePolicy",
 )

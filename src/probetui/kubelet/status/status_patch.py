@@ -1,0 +1,155 @@
+"""The patch that brings an API server's pod in line with the published status.
+
+Source: status/status_manager.go, util/pod/pod.go, v1.32.10, syncPod, PatchPodStatus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from probetui.k8s.api.codec import Json
+from probetui.k8s.api.pod import RESOURCES
+from probetui.k8s.api.status import POD_STATUS
+from probetui.k8s.api.strategic_merge import two_way_merge_patch
+from probetui.k8s.pod import Pod
+from probetui.k8s.status import ContainerStatus, PodStatus
+from probetui.kubelet.status.conditions import OWNED_BY_KUBELET
+from probetui.kubelet.status.status_manager import merge_pod_status
+from probetui.kubelet_rules import KubeletRules
+
+_NOT_OURS = frozenset(
+    {
+        "allocatedResources",
+        "ephemeralContainerStatuses",
+        "extendedResourceClaimStatus",
+        "nominatedNodeName",
+        "resize",
+        "resourceClaimStatuses",
+    }
+)
+"""Fields of a status that others set, or that are not carried out here."""
+
+
+class StatusContext(Struct, frozen=True):
+    """What a status at an API server has beside the status of the pod itself.
+
+    `node_ips` are the node's addresses, the first one first. `generation` is that of
+    the pod which the status is about, None where the API server has none.
+    """
+
+    node_ips: tuple[str, ...]
+    generation: int | None
+    rules: KubeletRules
+
+
+def api_status(
+    pod: Pod,
+    status: PodStatus,
+    held: Mapping[str, Any],
+    context: StatusContext,
+    now: datetime,
+    *,
+    could_have_running_containers: bool,
+) -> Json:
+    """Return the status that an API server is to hold, as its JSON.
+
+    Conditions of others stay as they are, and a restart count never goes backwards: a
+    runtime may have lost the containers that were counted.
+
+    Args:
+        pod: the spec.
+        status: what is published.
+        held: the status that the API server holds, as its JSON.
+        context: the node and the generation.
+        now: the time.
+        could_have_running_containers: whether containers of the pod may still run.
+    """
+    old = POD_STATUS.read(held)
+    merged = merge_pod_status(
+        old, status, now, could_have_running_containers=could_have_running_containers
+    )
+    merged = replace(
+        merged,
+        container_statuses=_counted(
+            merged.container_statuses, old.container_statuses or ()
+        ),
+        init_container_statuses=_counted(
+            merged.init_container_statuses, old.init_container_statuses or ()
+        ),
+    )
+    json = POD_STATUS.write(merged)
+    json["conditions"] = _conditions(json.get("conditions", []), held, context)
+    if context.node_ips:
+        json["hostIP"] = context.node_ips[0]
+        json["hostIPs"] = [{"ip": ip} for ip in context.node_ips]
+    if context.rules.reports_resources:
+        for key in ("containerStatuses", "initContainerStatuses"):
+            for one in json.get(key, ()):
+                _add_resources(one, pod)
+    if context.rules.reports_pod_resources:
+        json["resources"] = held.get("resources", {})
+    if context.rules.reports_generation and context.generation is not None:
+        json["observedGeneration"] = context.generation
+    return {
+        **json,
+        **{key: value for key, value in held.items() if key in _NOT_OURS},
+    }
+
+
+def status_patch(pod_uid: str, held: Mapping[str, Any], new: Mapping[str, Any]) -> Json:
+    """Return the strategic merge patch of a pod's status, empty if nothing differs.
+
+    It carries the uid and no version: it is refused for another pod of that name, and
+    for nothing else.
+    """
+    changes = two_way_merge_patch(held, new)
+    return {"metadata": {"uid": pod_uid}, "status": changes} if changes else {}
+
+
+def _conditions(
+    conditions: Sequence[Json], held: Mapping[str, Any], context: StatusContext
+) -> list[Json]:
+    """Return conditions with what only the API has; those of others as they are."""
+    before = {one["type"]: one for one in held.get("conditions", ())}
+    done = []
+    for condition in conditions:
+        kind = condition["type"]
+        known = before.get(kind, {})
+        if kind not in OWNED_BY_KUBELET and known:
+            done.append(known)
+            continue
+        own = {"lastProbeTime": None, **condition}
+        if context.rules.reports_generation and context.generation is not None:
+            own["observedGeneration"] = context.generation
+        done.append(own)
+    return done
+
+
+def _counted(
+    statuses: tuple[ContainerStatus, ...] | None, old: Sequence[ContainerStatus]
+) -> tuple[ContainerStatus, ...] | None:
+    if statuses is None:
+        return None
+    counts = {status.name: status.restart_count for status in old}
+    return tuple(
+        replace(status, restart_count=count)
+        if (count := counts.get(status.name, 0)) > status.restart_count
+        else status
+        for status in statuses
+    )
+
+
+def _add_resources(status: Json, pod: Pod) -> None:
+    """Add the resources of a container that was created."""
+    container = pod.container(status["name"])
+    if not status.get("containerID") or container is None:
+        return
+    resources = RESOURCES.write(container.resources)
+    status["resources"] = resources
+    if "requests" in resources:
+        status["allocatedResources"] = resources["requests"]

@@ -1,0 +1,22 @@
+"""What a kubelet 1.36.2 said to an API server while 17 pods with probes ran.
+
+`status-patches.jsonl.gz`: each patch of a pod's status with what the server held
+before and after it. `events-made.jsonl.gz`: each event the kubelet made;
+`event-writes.jsonl.gz`: what it wrote of them. `node-writes.jsonl.gz`: its node and
+lease.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+_DATA = Path(__file__).with_name("data")
+
+
+def recorded(name: str) -> list[dict[str, Any]]:
+    """Return the lines of a file of the recording."""
+    text = gzip.decompress((_DATA / f"{name}.jsonl.gz").read_bytes()).decode()
+    return [json.loads(line) for line in text.splitlines()]
