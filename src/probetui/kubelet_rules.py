@@ -153,6 +153,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
         reports_generation: a status, and each condition of the kubelet, has the pod's
             generation that it is about. On since 1.34, gate
             PodObservedGenerationTracking (KEP-5067).
+        allows_events_by_type: Normal and Warning events of a pod have an allowance
+            each; before, one for both. At the latest since 1.36 (k/k#124747, recorded
+            in 1.36.2).
         feature_gates: those that were set, as `NAME=true`.
     """
 
@@ -209,6 +212,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     reports_resources: bool
     reports_pod_resources: bool
     reports_generation: bool
+    allows_events_by_type: bool
     feature_gates: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -285,6 +289,7 @@ RULES_1_15 = KubeletRules(
     reports_resources=False,
     reports_pod_resources=False,
     reports_generation=False,
+    allows_events_by_type=False,
 )
 RULES_1_19 = replace(RULES_1_15, version="1.19", startup_probes=True)
 RULES_1_20 = replace(
@@ -359,6 +364,7 @@ RULES_1_36 = replace(
     syncs_after_reset=True,
     keeps_last_state=True,
     reports_pod_resources=True,
+    allows_events_by_type=True,
 )
 RULES_1_37 = replace(RULES_1_36, version="1.37", stop_signals=True)
 

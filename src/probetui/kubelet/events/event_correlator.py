@@ -90,14 +90,18 @@ class EventCorrelator:
 
     In this order: many similar events become one, equal ones are counted up, and what
     exceeds the pod's allowance is not recorded, though it is counted.
+
+    Args:
+        allows_by_type: a pod has an allowance for each type of event, not one for all.
     """
 
-    __slots__ = ("_allowances", "_recorded", "_seen", "_similar")
+    __slots__ = ("_allowances", "_allows_by_type", "_recorded", "_seen", "_similar")
 
-    def __init__(self) -> None:
+    def __init__(self, *, allows_by_type: bool = False) -> None:
+        self._allows_by_type = allows_by_type
         self._similar: LRUCache[_SimilarKey, _Similar] = LRUCache(CACHE_LIMIT)
         self._seen: LRUCache[_Key, _Seen] = LRUCache(CACHE_LIMIT)
-        self._allowances: LRUCache[str, _Allowance] = LRUCache(CACHE_LIMIT)
+        self._allowances: LRUCache[tuple[str, str], _Allowance] = LRUCache(CACHE_LIMIT)
         self._recorded: LRUCache[_Key, ClusterEvent] = LRUCache(CACHE_LIMIT)
 
     def correlate(self, event: Event) -> ClusterEvent | None:
@@ -114,7 +118,8 @@ class EventCorrelator:
             _Seen(1, event.at) if seen is None else seen._replace(times=seen.times + 1)
         )
         self._seen.set(key, seen)
-        if not self._is_allowed(event.pod_uid, event.at):
+        spam_key = event.pod_uid, event.type if self._allows_by_type else ""
+        if not self._is_allowed(spam_key, event.at):
             return None
         recorded = ClusterEvent(
             type=event.type,
@@ -155,16 +160,16 @@ class EventCorrelator:
         del messages[next(iter(messages))]
         return True
 
-    def _is_allowed(self, pod_uid: str, now: datetime) -> bool:
+    def _is_allowed(self, key: tuple[str, str], now: datetime) -> bool:
         """Return whether another event of a pod may be recorded; it is taken off."""
-        allowance = self._allowances.get(pod_uid)
+        allowance = self._allowances.get(key)
         saved = SPAM_BURST * SPAM_REFILL
         if allowance is not None:
             saved = min(saved, allowance.saved + (now - allowance.at))
         is_allowed = saved >= SPAM_REFILL
         if is_allowed:
             saved -= SPAM_REFILL
-        self._allowances.set(pod_uid, _Allowance(saved, now))
+        self._allowances.set(key, _Allowance(saved, now))
         return is_allowed
 
 
