@@ -1,0 +1,1 @@
+"""What a kubelet says of its node."""
