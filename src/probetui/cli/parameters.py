@@ -9,6 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click.types import BoolParamType
 
 from probetui.cli.late_calls import load_late
 from probetui.durations import MAX_DURATION, parse_duration
@@ -43,6 +44,8 @@ class Option(click.Option):
         super().__init__(*args, **kwargs)
         self.section = section
         self.is_setting = is_setting
+        if self.is_flag and isinstance(self.type, BoolParamType):
+            self.type = _Switch()
         self.key = max(self.opts, key=len).removeprefix("--")
         if is_setting:
             self.envvar = "PROBETUI_" + self.key.replace("-", "_").upper()
@@ -90,6 +93,19 @@ class SectionedCommand(click.Command):
                 # Padded, so that each section has its texts in the same column.
                 padded = [(name.ljust(_NAME_WIDTH), text) for name, text in rows]
                 formatter.write_dl(padded, col_max=_NAME_WIDTH + 2)
+
+
+class _Switch(BoolParamType):
+    """True or false, in the words that click takes for it."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> bool:
+        """Read one."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f'"{value}" is not true or false', param, ctx)
 
 
 class OneOf(click.Choice[str]):

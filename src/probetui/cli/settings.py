@@ -18,14 +18,17 @@ from probetui.cli.options import ALL_SETTINGS
 from probetui.cli.parameters import ByteCount, KeymapSource, KubeletVersion, Option
 from probetui.errors import ManifestError, UsageError
 from probetui.kubelet_rules import VERSIONS
-from probetui.manifest.yaml.nodes import ListNode, MapNode, ScalarNode, YamlNode
+from probetui.manifest.yaml.nodes import (
+    ListNode,
+    MapNode,
+    ScalarNode,
+    YamlNode,
+    is_null,
+)
 from probetui.manifest.yaml.parser import parse_yaml
 from probetui.suggestions import nearest_hint
 
 JsonSchema = dict[str, Any]
-
-MOST_INTEGER = 2**64 - 1
-"""YAML as Kubernetes reads it makes a larger whole number a float."""
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -34,6 +37,9 @@ def load_settings(
     path: Path | None, *, known: Sequence[Option], wanted: Sequence[click.Parameter]
 ) -> dict[str, Any]:
     """Return the defaults that the configuration file has for a command.
+
+    A value is taken as it is written, as the same text on the command line or in the
+    environment: `kubelet: 1.20` is no number there.
 
     Args:
         path: a file that must exist; None reads the usual one if it is there.
@@ -44,20 +50,26 @@ def load_settings(
         UsageError: the file cannot be read or is not a mapping.
         ManifestError: keys or values that cannot be used, all of them.
     """
-    content = _read_settings_file(path)
-    if content is None:
+    name = path or config_file()
+    if path is None and not name.exists():
         return {}
-    name, settings = content
+    root = _read_root(name, f"--config {name}")
+    if root is None or is_null(root):
+        return {}
+    if not isinstance(root, MapNode):
+        raise UsageError(f"{root.position}: is not a mapping of settings to values")
     options = {option.key: option for option in known}
     names = {parameter.name for parameter in wanted}
     problems, defaults = [], {}
-    for key, value in settings.items():
-        option = options.get(key)
+    for entry in root.entries:
+        option = options.get(entry.key)
         if option is None:
-            hint = nearest_hint(str(key), options)
-            problems.append(f'{name}: "{key}" is not a setting{hint}')
-        elif problem := _problem(option, value):
-            problems.append(f"{name}: {key}: {problem}")
+            hint = nearest_hint(entry.key, options)
+            problems.append(f'{entry.position}: "{entry.key}" is not a setting{hint}')
+            continue
+        value = _as_written(entry.value)
+        if problem := _problem(option, value):
+            problems.append(f"{entry.position}: {entry.key}: {problem}")
         elif option.name in names:
             defaults[str(option.name)] = value
     if problems:
@@ -65,54 +77,26 @@ def load_settings(
     return defaults
 
 
-def _read_settings_file(path: Path | None) -> tuple[Path, dict[Any, Any]] | None:
-    name = path or config_file()
-    if path is None and not name.exists():
-        return None
-    content = read_config_file(name, f"--config {name}")
-    if content is None:
-        return None
-    if not isinstance(content, dict):
-        raise UsageError(f"{name}: is not a mapping of settings to values")
-    return name, content
+def _as_written(node: YamlNode) -> object:
+    if isinstance(node, ScalarNode) and node.value is not None:
+        return node.text
+    return _value_of(node)
 
 
 def _problem(option: Option, value: object) -> str:
-    """Return what is wrong with a value, empty if nothing is.
-
-    A value is of the kind that YAML makes of it: click reads text, as command lines
-    have it, and would take a number for a path, or `true` for a name.
-    """
+    """Return what is wrong with a value, empty if nothing is."""
     if value is None:
         return "has no value"
-    if mismatch := _type_mismatch(option, value):
-        return f'"{_as_written(value)}" {mismatch}'
+    if isinstance(value, list | dict) and not isinstance(option.type, KeymapSource):
+        return f"is a {'list' if isinstance(value, list) else 'mapping'}, not a value"
     if isinstance(option.type, click.Path) and "\0" in str(value):
         return "is not a path"
     context = click.Context(click.Command("probetui"))
     try:
         option.type_cast_value(context, value)
     except click.BadParameter as error:
-        return error.message
+        return error.message.rstrip(".")
     return ""
-
-
-def _type_mismatch(option: Option, value: object) -> str:
-    """Return why a value is of another kind than the setting, empty if it is not."""
-    if option.is_flag:
-        return "" if isinstance(value, bool) else "is not true or false"
-    match option.type:
-        case click.Choice() | KeymapSource():
-            return ""  # They say themselves what they take.
-        case click.IntRange():
-            is_number = isinstance(value, int) and not isinstance(value, bool)
-            return "" if is_number else "is not a whole number"
-        case _:
-            return "" if isinstance(value, str) else "is not text; put it in quotes"
-
-
-def _as_written(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def read_config_file(path: Path, label: str = "") -> object:
@@ -128,6 +112,11 @@ def read_config_file(path: Path, label: str = "") -> object:
         UsageError: it cannot be read, is no YAML, goes beyond a limit, or has more
             than one document.
     """
+    root = _read_root(path, label)
+    return None if root is None else _value_of(root)
+
+
+def _read_root(path: Path, label: str) -> YamlNode | None:
     try:
         source = read_file(path)
     except OSError as error:
@@ -139,7 +128,7 @@ def read_config_file(path: Path, label: str = "") -> object:
     roots = [document.root for document in parsed.documents]
     if len(roots) > 1:
         raise UsageError(f"{roots[1].position}: a second document; only one is allowed")
-    return _value_of(roots[0]) if roots else None
+    return roots[0] if roots else None
 
 
 def _value_of(node: YamlNode) -> object:
@@ -176,13 +165,12 @@ def _schema_of(setting: Option) -> JsonSchema:
         case click.IntRange(min=least, max=most):
             schema["type"] = "integer"
             schema |= {} if least is None else {"minimum": least}
-            schema["maximum"] = MOST_INTEGER if most is None else most
+            schema |= {} if most is None else {"maximum": most}
         case KubeletVersion():
-            minors = "|".join(one.removeprefix("1.") for one in VERSIONS)
-            pattern = rf"^v?1\.({minors})(\.[0-9]{{1,4}})?$"
-            schema |= {"type": "string", "pattern": pattern}
+            schema["anyOf"] = _version_schemas()
         case ByteCount():
-            schema |= {"type": "string", "pattern": ByteCount.pattern}
+            schema |= {"type": ["string", "integer"], "pattern": ByteCount.pattern}
+            schema |= {"minimum": 0, "maximum": 10**15 - 1}
         case KeymapSource():
             schema |= _keymap_schema()
         case _:
@@ -190,6 +178,16 @@ def _schema_of(setting: Option) -> JsonSchema:
     if isinstance(setting.default, bool | int | str):
         schema["default"] = setting.default
     return schema
+
+
+def _version_schemas() -> list[JsonSchema]:
+    minors = "|".join(one.removeprefix("1.") for one in VERSIONS)
+    # To JSON the number 1.20 is 1.2, so quotes are advised for it.
+    numbers = [float(one) for one in VERSIONS if not one.endswith("0")]
+    return [
+        {"type": "string", "pattern": rf"^v?1\.({minors})(\.[0-9]{{1,4}})?$"},
+        {"enum": numbers},
+    ]
 
 
 def _keymap_schema() -> JsonSchema:
