@@ -30,6 +30,7 @@ class Program:
 
     home: Path
     variables: Mapping[str, str] = field(default_factory=dict)
+    executable: Path = PROGRAM
 
     @property
     def environment(self) -> dict[str, str]:
@@ -53,7 +54,7 @@ class Program:
     ) -> subprocess.CompletedProcess[str]:
         """Run it to its end; without `stdin` there is none."""
         return subprocess.run(
-            [PROGRAM, *args],
+            [self.executable, *args],
             env=self.environment,
             input=stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
@@ -67,7 +68,7 @@ class Program:
     def started(self, *args: str) -> Iterator[subprocess.Popen[str]]:
         """Start it; at the end it is gone, one way or the other."""
         with subprocess.Popen(
-            [PROGRAM, *args],
+            [self.executable, *args],
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
