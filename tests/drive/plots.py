@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from probetui.debugger.commands import (
+    AddNote,
     Bookmark,
     BreakpointKind,
     ClearBackoff,
@@ -178,6 +179,7 @@ PLAYFUL: list[st.SearchStrategy[Command]] = [
     of_container(KillContainer),
     of_container(InjectContainerFault, st.sampled_from(Fault)),
     st.builds(Bookmark, st.text(max_size=3)),
+    st.builds(AddNote, st.text(max_size=3), st.booleans()),
 ]
 """These change what happens, but no rule by which it does."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from probetui.kubelet.journal import StatusEntry, TickEntry
+from probetui.kubelet.journal import NoteEntry, StatusEntry, TickEntry
 from probetui.record.reader import read_recording
 from tests.e2e.program import PROGRAM, Program, wait_for
 
@@ -230,6 +230,31 @@ def test_a_signal_stops_the_containers(
     assert process.returncode == status
     assert "job/app exit 0 reason=delete" in rest
     assert program.left_behind() == []
+
+
+def test_a_manifest_that_is_broken_while_it_is_watched_is_told_and_recorded(
+    program: Program, tmp_path: Path
+) -> None:
+    path, record = tmp_path / "pods" / "pod.yaml", tmp_path / "session.jsonl"
+    path.parent.mkdir()
+    path.write_text(pod())
+    given = ("-f", str(path), "--watch", "--record", str(record))
+
+    with program.started(*given, "--runtime", "process") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        wait_for("started restart=0", process.stdout)
+        path.write_text("kind: [")
+        told = wait_for("pod.yaml:2:1: did not find", process.stderr)
+        process.send_signal(signal.SIGTERM)
+        process.stdout.read()
+        process.wait(timeout=30)
+
+    assert told.startswith("probetui: error: ")
+    recording = read_recording(record)
+    notes = [entry for entry in recording.entries if isinstance(entry, NoteEntry)]
+    assert [note.is_fault for note in notes] == [True, False]
+    assert "pod.yaml:2:1: did not find" in notes[0].text
 
 
 def test_a_second_signal_leaves_the_containers_and_down_removes_them(

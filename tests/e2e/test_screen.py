@@ -15,6 +15,15 @@ from probetui.cli.lessons import lesson_names
 from tests.e2e.program import PROGRAM, Program, wait_until
 from tests.e2e.screen import PROMPT, Terminal, terminal
 
+STEADY = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: steady}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - {name: app, image: none, command: [sleep, "600"]}
+"""
 LESSONS = len(lesson_names())
 
 pytestmark = [
@@ -249,3 +258,19 @@ def test_nothing_is_piped_into_a_manifest_from_standard_input(tty: Terminal) -> 
     tty.enter(f"{PROGRAM} -f -; echo status $?")
 
     tty.wait_for("-f -: nothing is piped into standard input", "status 2")
+
+
+def test_a_manifest_that_is_broken_while_it_is_watched_is_told_in_the_event_log(
+    program: Program, tty: Terminal, tmp_path: Path
+) -> None:
+    manifest = tmp_path / "pod.yaml"
+    manifest.write_text(STEADY, encoding="utf-8")
+    tty.enter(f"{PROGRAM} -f {manifest} --watch --runtime process")
+    tty.wait_for("START")
+
+    broken = STEADY.replace("{name: app", "{name: app, tty: 3, stdin: -1")
+    manifest.write_text(broken, encoding="utf-8")
+    tty.wait_for("pod.yaml:7", "note  the pods run on as they were before this change")
+
+    manifest.write_text(STEADY, encoding="utf-8")
+    tty.wait_for("note  the manifests are valid again")

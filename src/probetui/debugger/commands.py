@@ -170,6 +170,13 @@ class Bookmark(Struct, frozen=True):
     text: str
 
 
+class AddNote(Struct, frozen=True):
+    """Write into the journal what the program around the session has to tell."""
+
+    text: str
+    is_fault: bool = False
+
+
 DebuggerCommand = (
     TriggerProbe
     | PauseProbes
@@ -184,6 +191,7 @@ DebuggerCommand = (
     | EditProbe
     | SetBreakpoints
     | Bookmark
+    | AddNote
 )
 
 

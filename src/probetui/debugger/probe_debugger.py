@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from probetui.debugger.breakpoints import StopReason
 from probetui.debugger.commands import (
+    AddNote,
     Bookmark,
     BreakpointKind,
     DebuggerCommand,
@@ -111,6 +112,8 @@ class ProbeDebugger:
                 self._set_break_points(points, scope, now)
             case Bookmark(text):
                 self._turn.note(now, text, is_bookmark=True)
+            case AddNote(text, is_fault):
+                self._turn.note(now, text, is_fault=is_fault)
         self._turn.watch = self._watch if self._breakpoints.is_armed else None
 
     def journal_pause(self, now: datetime) -> None:

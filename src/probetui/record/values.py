@@ -23,6 +23,7 @@ from typing import Any, get_args, get_origin
 from msgspec import NODEFAULT, Struct, structs
 
 from probetui.debugger.commands import (
+    AddNote,
     Bookmark,
     ClearBackoff,
     DelayProbes,
@@ -90,6 +91,7 @@ from probetui.kubelet.facts import (
 )
 
 KIND_NAMES: Mapping[type, str] = {
+    AddNote: "AddNote",
     AddPod: "AddPod",
     Bookmark: "Bookmark",
     ClearBackoff: "ClearBackoff",

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from probetui.cli.files import UrlPoll
 from probetui.cli.pods import ManifestOptions, load_pods
-from probetui.cli.printing import Notes
 from probetui.cli.session.manifest_watch import ManifestWatch, _watched
 from probetui.cli.session.pod_registry import DesiredState
 from probetui.errors import ManifestError, NothingToDoError
@@ -30,12 +30,23 @@ spec:
 """
 
 
+class Reports:
+    """What a person was told, and whether it is a fault."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, bool]] = []
+
+    def __call__(self, text: str, *, is_fault: bool) -> None:
+        self.told.append((text, is_fault))
+
+
 class Watched:
     """A folder that is watched, and the names of the pods each reading gave."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.readings: asyncio.Queue[list[str]] = asyncio.Queue()
+        self.report = Reports()
 
     def change(self, wanted: DesiredState) -> None:
         self.readings.put_nowait([pod.name for pod in wanted.pods])
@@ -61,7 +72,7 @@ async def watching(
     watched: Watched, scenario: Callable[[], object], expected: list[str]
 ) -> None:
     """Watch, act until the watch is seen to work, and wait for a reading."""
-    watch = ManifestWatch(watched.reload, watched.change, Notes(quiet=False))
+    watch = ManifestWatch(watched.reload, watched.change, watched.report)
     task = asyncio.create_task(watch.watch_files([watched.folder]))
     try:
         # The first change may come before the watch has begun.
@@ -88,7 +99,7 @@ async def test_a_file_that_is_gone_takes_its_pod_along(tmp_path: Path) -> None:
 
 
 async def test_files_that_cannot_be_used_are_told_of_and_change_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
 ) -> None:
     watched = Watched(tmp_path)
 
@@ -99,9 +110,11 @@ async def test_files_that_cannot_be_used_are_told_of_and_change_nothing(
 
     await watching(watched, break_and_mend, ["first", "third"])
 
-    told = capsys.readouterr().err
-    assert "bad.yaml:2:1: did not find" in told
-    assert "warning: the pods run on as they were before this change" in told
+    (problem, is_fault), run_on, valid = watched.report.told
+    assert "bad.yaml:2:1: did not find" in problem
+    assert is_fault
+    assert run_on == ("the pods run on as they were before this change", False)
+    assert valid == ("the manifests are valid again", False)
 
 
 def test_a_file_that_is_replaced_is_watched_in_its_folder(tmp_path: Path) -> None:
@@ -128,23 +141,30 @@ class PollClock:
         self._now = deadline
 
 
-async def polling(
-    *answers: UrlPoll, failing: dict[str, str] | None = None
-) -> tuple[list[datetime], int]:
-    """Poll until there is no answer left; return when, and how often was applied."""
+class Polling(NamedTuple):
+    """When it was polled, how often that was applied, and what was reported."""
+
+    polled_at: list[datetime]
+    applied: int
+    reports: list[tuple[str, bool]]
+
+
+async def polling(*answers: UrlPoll, failing: dict[str, str] | None = None) -> Polling:
+    """Poll until there is no answer left."""
     clock = PollClock(len(answers))
     left = iter(answers)
     polled_at: list[datetime] = []
     applied: list[DesiredState] = []
+    reports = Reports()
 
     async def poll() -> UrlPoll:
         polled_at.append(clock.now())
         return next(left)
 
-    watch = ManifestWatch(DesiredState, applied.append, Notes(quiet=False))
+    watch = ManifestWatch(DesiredState, applied.append, reports)
     with pytest.raises(asyncio.CancelledError):
         await watch.poll_urls(poll, clock, failing or {})
-    return polled_at, len(applied)
+    return Polling(polled_at, len(applied), reports.told)
 
 
 SAME = UrlPoll(has_changed=False, problems={})
@@ -153,40 +173,35 @@ FAILED = UrlPoll(has_changed=False, problems={"http://a": "http://a: 500 Oops"})
 
 
 async def test_urls_are_polled_every_20_seconds_and_only_changes_are_applied() -> None:
-    polled_at, applied = await polling(SAME, CHANGED, SAME)
+    polled = await polling(SAME, CHANGED, SAME)
 
-    assert polled_at == [START + POLL, START + 2 * POLL, START + 3 * POLL]
-    assert applied == 1
+    assert polled.polled_at == [START + POLL, START + 2 * POLL, START + 3 * POLL]
+    assert polled.applied == 1
 
 
-async def test_what_is_wrong_with_a_url_is_told_once_and_that_it_is_read_again(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    await polling(FAILED, FAILED, SAME, FAILED)
+async def test_a_url_that_fails_is_told_once_and_that_it_is_read_again() -> None:
+    polled = await polling(FAILED, FAILED, SAME, FAILED)
 
-    assert capsys.readouterr().err.splitlines() == [
-        "probetui: warning: http://a: 500 Oops; its pods run on as they are",
-        "probetui: note: read again, after: http://a: 500 Oops",
-        "probetui: warning: http://a: 500 Oops; its pods run on as they are",
+    assert polled.reports == [
+        ("http://a: 500 Oops; its pods run on as they are", True),
+        ("read again, after: http://a: 500 Oops", False),
+        ("http://a: 500 Oops; its pods run on as they are", True),
     ]
 
 
-async def test_what_was_told_at_the_start_is_not_told_again(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    await polling(FAILED, failing={"http://a": "http://a: 500 Oops"})
+async def test_what_was_told_at_the_start_is_not_told_again() -> None:
+    polled = await polling(FAILED, failing={"http://a": "http://a: 500 Oops"})
 
-    assert capsys.readouterr().err == ""
+    assert polled.reports == []
 
 
-async def test_a_url_that_gives_an_invalid_manifest_changes_nothing(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+async def test_a_url_that_gives_an_invalid_manifest_changes_nothing() -> None:
     def reload() -> DesiredState:
         raise ManifestError(["http://a:1:1: is no pod"])
 
     clock, applied = PollClock(1), list[DesiredState]()
-    watch = ManifestWatch(reload, applied.append, Notes(quiet=False))
+    reports = Reports()
+    watch = ManifestWatch(reload, applied.append, reports)
 
     async def poll() -> UrlPoll:
         return CHANGED
@@ -195,4 +210,4 @@ async def test_a_url_that_gives_an_invalid_manifest_changes_nothing(
         await watch.poll_urls(poll, clock, {})
 
     assert applied == []
-    assert "error: http://a:1:1: is no pod" in capsys.readouterr().err
+    assert reports.told[0] == ("http://a:1:1: is no pod", True)

@@ -39,7 +39,7 @@ from probetui.cli.session.pod_registry import DesiredState, PodRegistry
 from probetui.cli.session.signal_watch import SignalWatch
 from probetui.cli.session.state_socket import serve_state
 from probetui.cli.terminal import Form
-from probetui.debugger.commands import PauseProbes
+from probetui.debugger.commands import AddNote, PauseProbes
 from probetui.descriptor_limit import raise_descriptor_limit
 from probetui.drive.clocks import LoopWatch, SystemClock
 from probetui.drive.executor import Executor
@@ -322,7 +322,8 @@ class _LiveSession:
 
             tasks.create_task(supervise(session.run()))
             background = [
-                tasks.create_task(supervise(work)) for work in self._background_tasks()
+                tasks.create_task(supervise(work))
+                for work in self._background_tasks(session)
             ]
             interrupts = Interrupts(follower, self._signals, self._remaining_pods)
             stack.callback(session.stop)
@@ -347,7 +348,16 @@ class _LiveSession:
         errors.raise_first()
         return verdict.exit_status
 
-    def _background_tasks(self) -> Iterator[Coroutine[Any, Any, None]]:
+    def _report(self, session: RealtimeSession, text: str, *, is_fault: bool) -> None:
+        """Write a note into the journal, and show it where the journal's are not."""
+        session.send(AddNote(text, is_fault=is_fault))
+        if self._plan.form is not Form.LINES:
+            notes = self._plan.notes
+            (notes.error if is_fault else notes.note)(text)
+
+    def _background_tasks(
+        self, session: RealtimeSession
+    ) -> Iterator[Coroutine[Any, Any, None]]:
         """Yield what runs for as long as the session does."""
         plan = self._plan
         if (reader := plan.reader) is not None and plan.source is not None:
@@ -358,7 +368,7 @@ class _LiveSession:
                 watch = load_late("cli.session.manifest_watch:ManifestWatch")(
                     partial(plan.reload, only_static=only_static, may_be_empty=True),
                     self._pod_registry.apply,
-                    plan.notes,
+                    partial(self._report, session),
                 )
                 if paths:
                     yield watch.watch_files(paths)

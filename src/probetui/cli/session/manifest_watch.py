@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
+from typing import Protocol
 
 from watchfiles import awatch
 
 from probetui.cli.files import UrlPoll
-from probetui.cli.printing import Notes
 from probetui.cli.session.pod_registry import DesiredState
 from probetui.errors import ManifestError, UsageError
 from probetui.ports import Clock
@@ -25,6 +25,13 @@ GATHER_MILLISECONDS = 200
 """Changes within this time are one: editors write a file in several steps."""
 
 
+class Report(Protocol):
+    """Tells a person something."""
+
+    def __call__(self, text: str, *, is_fault: bool) -> None:
+        """Tell it, and whether it is a fault."""
+
+
 class ManifestWatch:
     """Reloads manifests whenever they change, and applies them.
 
@@ -35,18 +42,18 @@ class ManifestWatch:
     Args:
         reload: reads them all; that no pod is left is no error.
         apply: applies what they ask for.
-        notes: where problems are reported.
+        report: tells of problems, and that there are none any more.
     """
 
     def __init__(
         self,
         reload: Callable[[], DesiredState],
         apply: Callable[[DesiredState], None],
-        notes: Notes,
+        report: Report,
     ) -> None:
         self._reload_manifests = reload
         self._apply = apply
-        self._notes = notes
+        self._report = report
         self._reported: tuple[str, ...] = ()
 
     async def watch_files(self, paths: Iterable[Path]) -> None:
@@ -77,9 +84,11 @@ class ManifestWatch:
             polled = await poll()
             for url, problem in polled.problems.items():
                 if failing.get(url) != problem:
-                    self._notes.warning(f"{problem}; its pods run on as they are")
+                    self._report(
+                        f"{problem}; its pods run on as they are", is_fault=True
+                    )
             for problem in (failing[url] for url in failing.keys() - polled.problems):
-                self._notes.note(f"read again, after: {problem}")
+                self._report(f"read again, after: {problem}", is_fault=False)
             failing = dict(polled.problems)
             if polled.has_changed:
                 self._reload()
@@ -92,9 +101,13 @@ class ManifestWatch:
             problems = getattr(error, "problems", (str(error),))
         if problems != self._reported:
             for problem in problems:
-                self._notes.error(problem)
+                self._report(problem, is_fault=True)
             if problems:
-                self._notes.warning("the pods run on as they were before this change")
+                self._report(
+                    "the pods run on as they were before this change", is_fault=False
+                )
+            else:
+                self._report("the manifests are valid again", is_fault=False)
         self._reported = problems
 
 

@@ -208,7 +208,7 @@ class SessionOutputs:
 
     def _print_note(self, text: str, is_fault: bool) -> None:  # noqa: FBT001  # a callback
         notes = self._plan.notes
-        (notes.warning if is_fault else notes.note)(text)
+        (notes.error if is_fault else notes.note)(text)
 
 
 def _copy_record(path: Path, folder: Path) -> Path:

@@ -122,7 +122,9 @@ async def show_screen(
     shown.on_drawn = on_drawn
 
     def show_note(weight: NoteLevel, text: str) -> None:
-        shown.notify(text, severity=_SEVERITIES[weight], markup=False)
+        # In the app's own turn: a toast that takes the place of another asks for that.
+        severity = _SEVERITIES[weight]
+        shown.call_later(shown.notify, text, severity=severity, markup=False)
 
     if plan.intro and plan.page is None:
         shown.call_later(shown.notify, plan.intro, timeout=_INTRO_SECONDS, markup=False)
