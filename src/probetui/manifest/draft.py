@@ -37,11 +37,7 @@ from probetui.manifest.yaml.nodes import (
 )
 from probetui.manifest.yaml.parser import SourceFile
 
-_SERVER_METADATA = (
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-)
+_SERVER_METADATA = ("deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 _UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,126}")
 
 
@@ -103,6 +99,11 @@ class PodDraft(Struct):
         return not self.found.object.workload.is_pod
 
     @property
+    def is_stored(self) -> bool:
+        """Whether an API server has had the pod, as `kubectl get -o yaml` shows it."""
+        return self.metadata.creationTimestamp is not None
+
+    @property
     def key(self) -> tuple[str, str]:
         """Namespace and name: what no two pods may share."""
         return self.metadata.namespace or "default", self.metadata.name or ""
@@ -151,6 +152,9 @@ def draft_pod(
         bool(found.document.duplicates) and validation is FieldValidation.STRICT,
         rules,
     )
+    if draft.is_stored and pod.spec is not None:
+        # Somebody added them to the running pod; they end with it.
+        pod.spec.ephemeralContainers = None
     if validation.severity is not None:
         what = f"its feature gate is off in Kubernetes {rules.version}"
         draft.problems += [
@@ -246,7 +250,8 @@ def gate_conditions(pod: core_v1.Pod) -> tuple[PodCondition, ...]:
 def build_pod(model: core_v1.Pod) -> Pod:
     """Return the model of a valid pod, its defaults set, as a value of our own.
 
-    Fields that only an API server sets are left out.
+    What an API server says of its own pod is left out, but for the age: pods that are
+    added at once are added in that order.
     """
     json = model.to_dict()
     for key in _SERVER_METADATA:
@@ -263,8 +268,9 @@ def join_steps(path: str, *keys: str) -> str:
 
 def _errors(draft: PodDraft) -> Iterator[Problem]:
     workload = draft.found.object.workload
+    is_admitted = draft.is_derived or draft.is_stored
     errors = (
-        *pod.validate_pod(draft.pod, rules=draft.rules, is_admitted=draft.is_derived),
+        *pod.validate_pod(draft.pod, rules=draft.rules, is_admitted=is_admitted),
         *workloads.validate_template(workload, draft.pod),
     )
     for field_error in errors:

@@ -117,9 +117,12 @@ _CONTAINER: Table = {
     ),
 }  # fmt: skip
 _METADATA: Table = {
-    **_all("annotations", "generateName", "labels", "name", "namespace", "uid"),
+    **_all(
+        "annotations", "creationTimestamp", "generateName", "labels", "name",
+        "namespace", "uid",
+    ),
     **_none(
-        "creationTimestamp", "finalizers", "generation", "managedFields",
+        "finalizers", "generation", "managedFields",
         "ownerReferences", "resourceVersion", "selfLink",
     ),
 }  # fmt: skip

@@ -50,6 +50,8 @@ _NOT_EPHEMERAL = (
     "ports", "resources", "resizePolicy", "restartPolicy", "livenessProbe",
     "readinessProbe", "startupProbe", "lifecycle",
 )  # fmt: skip
+_UNSET = (None, core_v1.ResourceRequirements())
+"""What Go takes as left out; an empty list is something."""
 _NO_EPHEMERAL = "cannot be set for an Ephemeral Container"
 _FIELDS = tuple(field.name for field in fields(core_v1.Container))
 
@@ -115,7 +117,7 @@ def validate_ephemeral_containers(
         if target and target not in others:
             yield not_found(f"{at}.targetContainerName", target)
         for name in _NOT_EPHEMERAL:
-            if getattr(ephemeral, name):
+            if getattr(ephemeral, name) not in _UNSET:
                 yield forbidden(f"{at}.{name}", _NO_EPHEMERAL)
         for number, mount in enumerate(ephemeral.volumeMounts or ()):
             for name in ("subPath", "subPathExpr"):

@@ -73,8 +73,8 @@ def validate_pod(
         pod: it has its defaults.
         strict_env_names: apply the kubelet's rule for pod files.
         rules: those of the version.
-        is_admitted: a controller makes the pod, so that admission has given it a
-            service account.
+        is_admitted: a controller makes the pod, or an API server has stored it, so that
+            admission has given it a service account.
     """
     metadata = pod.metadata or meta_v1.ObjectMeta()
     spec = pod.spec or core_v1.PodSpec(containers=[])
