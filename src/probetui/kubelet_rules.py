@@ -103,6 +103,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
         early_ready_to_start: the condition PodReadyToStartContainers becomes true as
             soon as the sandbox is there; before, with the first status after the
             images. Since 1.36 (k/k#134660).
+        pod_generations: a pod has a generation, which grows with each change of its
+            spec and with its deletion. Since 1.33 (KEP-5067; pkg/registry/core/pod/
+            strategy.go).
         ready_to_start_condition: there is that condition. On since 1.29, gate
             PodReadyToStartContainersCondition (KEP-3085).
         tells_hook_errors: the event of a failed hook has the hook's error; before 1.25
@@ -152,7 +155,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
             InPlacePodLevelResourcesVerticalScaling (recorded in 1.36.2).
         reports_generation: a status, and each condition of the kubelet, has the pod's
             generation that it is about. On since 1.34, gate
-            PodObservedGenerationTracking (KEP-5067).
+            PodObservedGenerationTracking (KEP-5067, recorded in 1.36.2).
         allows_events_by_type: Normal and Warning events of a pod have an allowance
             each; before, one for both. At the latest since 1.36 (k/k#124747, recorded
             in 1.36.2).
@@ -190,6 +193,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     reduces_back_off: bool
     relists_on_demand: bool
     early_ready_to_start: bool
+    pod_generations: bool
     ready_to_start_condition: bool
     tells_hook_errors: bool
     consistent_http_hooks: bool
@@ -267,6 +271,7 @@ RULES_1_15 = KubeletRules(
     reduces_back_off=False,
     relists_on_demand=False,
     early_ready_to_start=False,
+    pod_generations=False,
     ready_to_start_condition=False,
     tells_hook_errors=True,
     consistent_http_hooks=False,
@@ -331,6 +336,7 @@ RULES_1_32 = replace(
 RULES_1_33 = replace(
     RULES_1_32,
     version="1.33",
+    pod_generations=True,
     zero_sleep=True,
     relaxed_dns_searches=True,
     reports_resources=True,
@@ -404,6 +410,7 @@ _GATED: Mapping[str, str] = {
     "GRPCContainerProbeTLS": "grpc_mode",
     "H2CContainerProbe": "http_protocol",
     "PodLifecycleSleepActionAllowZero": "zero_sleep",
+    "PodObservedGenerationTracking": "reports_generation",
     "PodReadyToStartContainersCondition": "ready_to_start_condition",
     "ReduceDefaultCrashLoopBackOffDecay": "reduces_back_off",
     "RestartAllContainersOnContainerExits": "restart_all_containers",
@@ -423,6 +430,7 @@ _SETTABLE: Mapping[str, tuple[str, ...]] = {
     "GRPCContainerProbeTLS": ("1.37",),
     "H2CContainerProbe": ("1.37",),
     "PodLifecycleSleepActionAllowZero": ("1.32", "1.33"),
+    "PodObservedGenerationTracking": ("1.33", "1.34"),
     "PodReadyToStartContainersCondition": VERSIONS[VERSIONS.index("1.28") :],
     "ReduceDefaultCrashLoopBackOffDecay": VERSIONS[VERSIONS.index("1.33") :],
     "RestartAllContainersOnContainerExits": ("1.35", "1.36", "1.37"),

@@ -217,7 +217,8 @@ class Pod(Struct, frozen=True):
     """A pod as the kubelet sees it: spec and metadata, never its status.
 
     `termination_grace_period_seconds` is None only for a spec that was not
-    defaulted. `readiness_gates` are condition types.
+    defaulted. `readiness_gates` are condition types. `generation` is 1 for a new pod
+    and grows with each change of the spec, 0 where nobody counts.
     """
 
     uid: str
@@ -246,6 +247,7 @@ class Pod(Struct, frozen=True):
     dns_config: DNSConfig = NO_DNS_CONFIG
     host_aliases: tuple[HostAlias, ...] = ()
     service_account_name: str = "default"
+    generation: int = 0
 
     def volume(self, name: str) -> Volume | None:
         """Return the volume of that name, or None."""

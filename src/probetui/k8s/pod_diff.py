@@ -16,6 +16,7 @@ NON_SPEC_FIELDS = frozenset(
         "created_at",
         "deletion_requested_at",
         "deletion_grace_period_seconds",
+        "generation",
     }
 )
 

@@ -35,13 +35,17 @@ class ConditionStatus(StrEnum):
 
 
 class PodCondition(Struct, frozen=True):
-    """One condition; `type` is free text, as readiness gates may name any."""
+    """One condition; `type` is free text, as readiness gates may name any.
+
+    `observed_generation` is that of the pod it is about, 0 if it does not say so.
+    """
 
     type: str
     status: ConditionStatus
     reason: str = ""
     message: str = ""
     last_transition_at: datetime | None = None
+    observed_generation: int = 0
 
 
 class Waiting(Struct, frozen=True):
@@ -96,7 +100,10 @@ class ContainerStatus(Struct, frozen=True):
 
 
 class PodStatus(Struct, frozen=True):
-    """`v1.PodStatus`; lists of statuses are None where the API has null."""
+    """`v1.PodStatus`; lists of statuses are None where the API has null.
+
+    `observed_generation` is that of the pod it is about, 0 if it does not say so.
+    """
 
     phase: PodPhase = PodPhase.PENDING
     conditions: tuple[PodCondition, ...] = ()
@@ -108,6 +115,7 @@ class PodStatus(Struct, frozen=True):
     start_time: datetime | None = None
     init_container_statuses: tuple[ContainerStatus, ...] | None = ()
     container_statuses: tuple[ContainerStatus, ...] | None = ()
+    observed_generation: int = 0
 
     def condition(self, condition_type: str) -> PodCondition | None:
         """Return the condition of that type, or None."""

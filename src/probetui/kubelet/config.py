@@ -31,6 +31,8 @@ class KubeletConfig(Struct, frozen=True):
         queues_while_waiting: a pod worker takes its update before it waits for a look
             at the runtime, so that what is asked for meanwhile is another sync; in old
             records it is the same one.
+        counts_generations: the generations of pods are counted here, as an API server
+            counts them; if not, they are the sources', and old records have none.
         creates: a missing container is created; else the kubelet waits for it.
         restarts: a container that exited is started again; else that is only journaled.
         kills: a container whose probes failed is stopped; else that is only journaled.
@@ -52,6 +54,7 @@ class KubeletConfig(Struct, frozen=True):
     age: timedelta = LONG_AGO
     sidecar_probes_end_with_never: bool = True
     queues_while_waiting: bool = False
+    counts_generations: bool = False
 
     sync_tick: timedelta = timedelta(seconds=1)
     housekeeping_tick: timedelta = timedelta(seconds=2)

@@ -125,7 +125,7 @@ class Kubelet:
         self.runner = RoutineRunner(self.turn)
         self.changed_pods: set[str] = set()
         self.in_runtime: dict[str, RuntimePodStatus] = {}
-        self.statuses = StatusManager(self._could_have_running_containers)
+        self.statuses = StatusManager(self._could_have_running_containers, config.rules)
         self.objects = ObjectStore()
         self._on_pod_removed = on_pod_removed
         self._wanted_again: dict[str, UpdatePodOptions] = {}
@@ -241,7 +241,11 @@ class Kubelet:
         Difference: the kubelet lets a pod of the same UID begin where the old one left
         off; here it is a new pod, as it would be after a deletion at the API server.
         """
-        pod = replace(pod, created_at=pod.created_at or now)
+        pod = replace(
+            pod,
+            created_at=pod.created_at or now,
+            generation=1 if self._counts_generations(pod) else pod.generation,
+        )
         self._dropped.pop(pod.uid, None)
         update = UpdatePodOptions(UpdateType.CREATE, pod, is_static=waits_for_name)
         if self.workers.is_termination_requested(pod.uid):
@@ -338,9 +342,21 @@ class Kubelet:
             deletion_requested_at=old.deletion_requested_at,
             deletion_grace_period_seconds=old.deletion_grace_period_seconds,
         )
+        if self._counts_generations(pod):
+            is_changed = any(diff_pods(old, pod))
+            pod = replace(pod, generation=old.generation + is_changed)
         self.pods[pod.uid] = pod
         self.probes.replace_pod(pod)
         self.workers.update(UpdatePodOptions(UpdateType.UPDATE, pod), now)
+
+    def _counts_generations(self, pod: Pod) -> bool:
+        """Return whether an API server would count the generations of a pod.
+
+        Source: pkg/registry/core/pod/strategy.go, v1.36.2, PrepareForCreate,
+        PrepareForUpdate; k8s.io/apiserver, registry/rest/delete.go, BeforeDelete.
+        """
+        counts = self.config.counts_generations and self.config.rules.pod_generations
+        return counts and not is_static_pod(pod)
 
     def _note_differences(self, old: Pod, new: Pod, now: datetime) -> None:
         for path, before, after in diff_pods(old, new):
@@ -361,6 +377,8 @@ class Kubelet:
             grace = pod.termination_grace_period_seconds
         if pod.deletion_requested_at is None:
             self.turn.user_command(now, "delete", pod.name)
+            if self._counts_generations(pod):
+                pod = replace(pod, generation=pod.generation + 1)
         pod = replace(
             pod,
             deletion_requested_at=pod.deletion_requested_at or now,

@@ -171,6 +171,7 @@ class Plan(Struct, frozen=True):
             feature_gates=self.rules.feature_gates,
             seed=default_seed if options.seed is None else options.seed,
             queues_while_waiting=True,
+            counts_generations=True,
             kills=options.act,
             restarts=options.act,
             freezes=options.freeze,

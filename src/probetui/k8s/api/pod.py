@@ -108,6 +108,7 @@ POD = ApiType(
     "metadata.uid?",
     "metadata.labels?",
     "metadata.annotations?",
+    "metadata.generation?",
     Field("metadata.creationTimestamp", attribute="created_at"),
     Field("metadata.deletionTimestamp", attribute="deletion_requested_at"),
     "metadata.deletionGracePeriodSeconds",

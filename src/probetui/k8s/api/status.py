@@ -54,6 +54,7 @@ CONTAINER_STATUS = ApiType(
 _CONDITION = ApiType(
     PodCondition,
     "type",
+    "observedGeneration?",
     Field("status", enum_codec(ConditionStatus)),
     Field("lastTransitionTime", attribute="last_transition_at"),
     "reason?",
@@ -62,6 +63,7 @@ _CONDITION = ApiType(
 _STATUSES = list_of(CONTAINER_STATUS.codec)
 POD_STATUS = ApiType(
     PodStatus,
+    "observedGeneration?",
     Field("phase", enum_codec(PodPhase)),
     Field("conditions?", list_of(_CONDITION.codec)),
     "message?",

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from msgspec.structs import replace
+
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import RuntimePodStatus
 from probetui.k8s.status import (
@@ -26,6 +28,7 @@ from probetui.kubelet.status.phase import (
     has_any_regular_container_started,
     restarts_with_all,
 )
+from probetui.kubelet_rules import KubeletRules
 
 READY = "Ready"
 CONTAINERS_READY = "ContainersReady"
@@ -158,6 +161,21 @@ def all_containers_restarting(
         return PodCondition(ALL_CONTAINERS_RESTARTING, _FALSE)
     return PodCondition(
         ALL_CONTAINERS_RESTARTING, _TRUE, RESTART_STARTED, RESTART_MESSAGE
+    )
+
+
+def observed_generation(pod: Pod, rules: KubeletRules) -> int:
+    """Return what a status says of the pod's generation, 0 for nothing.
+
+    Source: pkg/api/v1/pod/util.go, v1.36.2, CalculatePodStatusObservedGeneration.
+    """
+    return pod.generation if rules.reports_generation else 0
+
+
+def observed_by(condition: PodCondition, generation: int) -> PodCondition:
+    """Return a condition that is about a generation of the pod."""
+    return (
+        replace(condition, observed_generation=generation) if generation else condition
     )
 
 

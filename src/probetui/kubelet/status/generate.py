@@ -24,6 +24,8 @@ from probetui.kubelet.status.conditions import (
     all_containers_restarting,
     containers_ready,
     initialized,
+    observed_by,
+    observed_generation,
     pod_ready,
     ready_to_start_containers,
     replace_condition,
@@ -113,6 +115,7 @@ def generate_api_pod_status(
         qos_class=api_status.qos_class or qos_class(pod),
         init_container_statuses=inits,
         container_statuses=regular,
+        observed_generation=observed_generation(pod, rules),
     )
     if is_past_deadline and rules.status_ends_at_deadline:
         unprobed = tuple(replace(status, started=False) for status in regular)
@@ -165,29 +168,29 @@ def _conditions(
     rules: KubeletRules,
 ) -> tuple[PodCondition, ...]:
     """Return others' conditions in their order, then the kubelet's own."""
-    conditions = [
+    others = [
         condition
         for condition in api_status.conditions
         if condition.type not in OWNED_BY_KUBELET
     ]
     disruption = old.condition(DISRUPTION_TARGET)
     if disruption is not None:
-        replace_condition(conditions, disruption)
+        replace_condition(others, disruption)
     statuses = (
         *(probed.init_container_statuses or ()),
         *(probed.container_statuses or ()),
     )
+    own = []
     if rules.ready_to_start_condition:
-        conditions.append(ready_to_start_containers(pod, status))
-    conditions.append(initialized(pod, statuses, probed.phase))
-    conditions.append(pod_ready(pod, conditions, statuses, probed.phase))
-    conditions.append(containers_ready(pod, statuses, probed.phase))
-    conditions.append(SCHEDULED_TRUE)
+        own.append(ready_to_start_containers(pod, status))
+    own.append(initialized(pod, statuses, probed.phase))
+    own.append(pod_ready(pod, (*others, *own), statuses, probed.phase))
+    own.append(containers_ready(pod, statuses, probed.phase))
+    own.append(SCHEDULED_TRUE)
     if could_restart_all(pod):
-        conditions.append(
-            all_containers_restarting(pod, status, old, probed.phase),
-        )
-    return tuple(conditions)
+        own.append(all_containers_restarting(pod, status, old, probed.phase))
+    generation = observed_generation(pod, rules)
+    return (*others, *(observed_by(condition, generation) for condition in own))
 
 
 GUARANTEED = "Guaranteed"

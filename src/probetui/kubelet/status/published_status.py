@@ -91,6 +91,7 @@ def _comparable(status: PodStatus) -> tuple[object, ...]:
         status.start_time,
         status.container_statuses or (),
         status.init_container_statuses or (),
+        status.observed_generation,
     )
 
 
@@ -105,11 +106,20 @@ def _timed(
         since = old.last_transition_at if old is not None and has_held else seconds
     since = None if since is None else to_seconds(since)
     # Nearly always nothing changed, and a new object costs the most here.
-    if old is not None and old.last_transition_at == since:
-        said = (condition.status, condition.reason, condition.message)
-        if (old.status, old.reason, old.message) == said:
-            return old
+    is_same = old is not None and _said(old) == _said(condition)
+    if old is not None and is_same and old.last_transition_at == since:
+        return old
     return replace(condition, last_transition_at=since)
+
+
+def _said(condition: PodCondition) -> tuple[object, ...]:
+    """Return a condition without its type and time."""
+    return (
+        condition.status,
+        condition.reason,
+        condition.message,
+        condition.observed_generation,
+    )
 
 
 def _message_limit(pod: Pod) -> int:

@@ -34,6 +34,8 @@ from probetui.kubelet.status.conditions import (
     OWNED_BY_KUBELET,
     READY,
     containers_ready,
+    observed_by,
+    observed_generation,
     pod_ready,
     replace_condition,
     terminal_condition,
@@ -44,6 +46,7 @@ from probetui.kubelet.status.published_status import (
     published_status,
     to_seconds,
 )
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 NO_STATUS = PodStatus(phase=PodPhase.PENDING)
 
@@ -57,14 +60,18 @@ class StatusManager:
     Args:
         could_have_running_containers: whether containers of a pod may still run; None
             if none ever do.
+        rules: those of the kubelet's version.
     """
 
-    __slots__ = ("_could_run", "_finished", "_in_api", "_statuses")
+    __slots__ = ("_could_run", "_finished", "_in_api", "_rules", "_statuses")
 
     def __init__(
-        self, could_have_running_containers: Callable[[str], bool] | None = None
+        self,
+        could_have_running_containers: Callable[[str], bool] | None = None,
+        rules: KubeletRules = PORTED_RULES,
     ) -> None:
         self._could_run = could_have_running_containers
+        self._rules = rules
         self._statuses: dict[str, PodStatus] = {}
         self._in_api: dict[str, PodStatus] = {}
         self._finished: set[str] = set()
@@ -135,7 +142,8 @@ class StatusManager:
             pod_ready(pod, conditions, statuses, changed.phase),
             containers_ready(pod, statuses, changed.phase),
         ):
-            replace_condition(conditions, condition)
+            generation = observed_generation(pod, self._rules)
+            replace_condition(conditions, observed_by(condition, generation))
         changed = replace(changed, conditions=tuple(conditions))
         return self._update(pod, changed, now, NO_STATUS)
 
@@ -285,6 +293,7 @@ def merge_pod_status(
     ):
         for condition_type in (CONTAINERS_READY, READY):
             condition = terminal_condition(condition_type, merged.phase)
+            condition = observed_by(condition, new.observed_generation)
             replace_condition(conditions, _since(condition, new, now))
     return replace(merged, conditions=tuple(conditions))
 
