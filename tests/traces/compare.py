@@ -64,6 +64,9 @@ PROBED_WITHIN = 0.5
 RESYNC_JITTER = 30.0
 """Seconds by which resyncs vary, for which the kill by a startup probe once waited."""
 
+BACK_OFF_JITTER = 30.0
+"""Seconds by which the look at a container in back-off varies: half of a minute."""
+
 STARTUP = "Startup"
 STATED = {10: "10s", 20: "20s", 40: "40s", 80: "1m20s", 160: "2m40s", 300: "5m0s"}
 """How windows are written in messages."""
@@ -98,6 +101,8 @@ class _Comparison:
         self._slack = slack
         self._periods = trace.periods
         self._wakes = trace.config.rules.results_wake_pod
+        is_random = trace.config.rules.sleeps_until_back_off_ends
+        self._back_off_jitter = BACK_OFF_JITTER if is_random else 0.0
         self._names = tuple(self._periods)
         self._kubelet, self._ours = trace.seen, ours
         self._statuses_end = trace.statuses_end
@@ -313,6 +318,7 @@ class _Comparison:
                 _without_chance(pictures, model, life),
                 replace(clocks, tolerance=tolerance, ends=ends),
                 self._slack,
+                self._back_off_jitter,
             )
             if mismatch:
                 yield Difference(f"statuses, life {number}", mismatch)

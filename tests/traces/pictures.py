@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from tests.conformance.observation import ContainerView, Status
@@ -133,12 +133,20 @@ def first_mismatch(
     mine: Sequence[Picture],
     clocks: Clocks,
     slack: float = 0.0,
+    back_off_jitter: float = 0.0,
 ) -> str:
     """Return where two series part for good; empty if they are the same.
 
     Brief pictures may be missing from either, and those near the end of what was
-    observed. `slack` is how many seconds a machine was late.
+    observed. `slack` is how many seconds a machine was late, `back_off_jitter` how many
+    a sync may be that looks at a container in back-off.
     """
+    in_back_off = replace(clocks, tolerance=clocks.tolerance + back_off_jitter)
+
+    def agree(one: Picture, other: Picture) -> bool:
+        measure = in_back_off if one.look.is_in_back_off else clocks
+        return measure.agree(one.at, other.at)
+
     furthest = (0, 0)
     left = [(0, 0)]
     known: set[tuple[int, int]] = set()
@@ -149,7 +157,7 @@ def first_mismatch(
         if here not in known:
             known.add(here)
             furthest = max(furthest, here, key=sum)
-            left += _next_places(theirs, mine, here, clocks, slack)
+            left += _next_places(theirs, mine, here, clocks, slack, agree)
     expected, found = (
         _told(series, index, zero)
         for series, index, zero in zip(
@@ -165,6 +173,7 @@ def _next_places(
     here: tuple[int, int],
     clocks: Clocks,
     slack: float,
+    agree: Callable[[Picture, Picture], bool],
 ) -> Iterator[tuple[int, int]]:
     """Yield how far two series go together from here, one picture further."""
     i, j = here
@@ -180,12 +189,7 @@ def _next_places(
         yield i + 1, j
     # Nobody knows when the first one of all began: there was nothing before it.
     is_first = here == (0, 0)
-    if (
-        one
-        and other
-        and one.look == other.look
-        and (is_first or clocks.agree(one.at, other.at))
-    ):
+    if one and other and one.look == other.look and (is_first or agree(one, other)):
         yield i + 1, j + 1
 
 

@@ -27,7 +27,7 @@ from tests.traces.changes import (
 from tests.traces.compare import Difference, compare
 from tests.traces.lives import Life, lives
 from tests.traces.restarts import active_until, broken_rules
-from tests.traces.trace import OWN_DATA, Trace, load_traces, only_own
+from tests.traces.trace import OWN_DATA, Trace, all_traces, load_traces, only_own
 
 ERRORED = "Liveness probe errored: the container does not run"
 
@@ -348,6 +348,22 @@ def test_how_long_containers_are_being_made_is_up_to_a_late_machine() -> None:
 
     assert "waiting ContainerCreating" in str(compare(trace, ours)[0])
     assert compare(trace, ours, slack=5) == []
+
+
+@only_own
+def test_when_a_container_in_back_off_is_looked_at_again_is_chance() -> None:
+    trace = all_traces(OWN_DATA)["1.36/container-restart-policy"]
+    ours = copy.deepcopy(trace.seen)
+    index, waiting = next(
+        (index, status)
+        for index, status in enumerate(ours.statuses)
+        if status.t > 170 and any(view.is_waiting for view in status.containers)
+    )
+
+    ours.statuses[index] = replace(waiting, t=waiting.t + 9)
+    assert compare(trace, ours) == []
+    ours.statuses[index] = replace(waiting, t=waiting.t - 60)
+    assert "waiting CrashLoopBackOff" in str(compare(trace, ours)[0])
 
 
 @only_own
