@@ -131,11 +131,11 @@ async def test_the_wheel_moves_the_list_and_a_publication_does_not_move_it_back(
         table = app.screen.query_one(ContainerTable)
         turn_the_wheel(table, 5)
         await pilot.pause()
-        top = table.top
+        top = table.viewport.top
         session.publish(many())
         await pilot.pause()
 
-        assert top == table.top == 15
+        assert top == table.viewport.top == 15
         assert table.chosen_key is not None
         assert table.chosen_key.pod_uid == "uid-0"
 
@@ -414,7 +414,7 @@ async def test_the_chosen_row_has_the_tint_of_its_state(
         await pilot.press(*presses)
         await pilot.pause()
         table = app.screen.query_one(ContainerTable)
-        looks = {look.split()[-1] for _, look in table.row(table.cursor)}
+        looks = {look.split()[-1] for _, look in table.row(table.viewport.cursor)}
 
     assert looks == {tint}
 

@@ -19,7 +19,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.presentation.events.log import EventLineBuffer
 from probetui.tui.app import ProbetuiApp
-from probetui.tui.panes.event_log_panes import EventLogPane
+from probetui.tui.panes.event_pane import EventPane
 from tests.tui.app_harness import (
     an_app,
     line_with,
@@ -245,7 +245,7 @@ async def test_following_stops_with_the_wheel_and_counts_what_comes() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("v")
         await pilot.pause()
-        turn_the_wheel(app.screen.query_one(EventLogPane), -1)
+        turn_the_wheel(app.screen.query_one(EventPane), -1)
         await pilot.pause()
         before = numbers(app)
         session.publish(session.snapshot, *map(an_event, range(100, 103)))
@@ -291,6 +291,23 @@ async def test_wrapped_lines_are_gone_through_entry_by_entry() -> None:
         assert "00002" in third
         assert numbers_in(later) > 2
         assert "00049" in line_with(app, "┃>")
+
+
+async def test_a_click_on_a_wrapped_line_chooses_the_entry_that_it_is_of() -> None:
+    entries = [
+        an_event(number, message=f"event number {number:05} " + "long " * 60)
+        for number in range(5)
+    ]
+    app = an_app(a_snapshot(demo(), entries=entries))
+    async with app.run_test(size=TALL) as pilot:
+        await pilot.press("v", "W", "g")
+        await pilot.pause()
+        lines = screen_lines(app)
+        second = next(y for y, line in enumerate(lines) if "00001" in line)
+        await pilot.click(offset=(60, second + 1))
+        await pilot.pause()
+
+        assert "00001" in line_with(app, "┃>")
 
 
 def numbers_in(line: str) -> int:
@@ -466,14 +483,12 @@ async def test_another_log_is_shown_anew() -> None:
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("v")
         await pilot.pause()
-        screen = app.screen.query_one(EventLogPane)
+        screen = app.screen.query_one(EventPane)
         view_model = app.ui_state.view_model
         another = EventLineBuffer()
         another.extend(list(view_model.log)[:1])
         screen.read(
             another,
-            view_model.cluster,
-            view_model.past,
             view_model.counts,
             view_model.view,
         )
@@ -509,10 +524,10 @@ async def test_the_line_that_is_looked_at_stays_while_older_ones_are_let_go() ->
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("v", "up", "up")
-        before = app.screen.query_one(EventLogPane).chosen_line
+        before = app.screen.query_one(EventPane).chosen_line
         session.publish(session.snapshot, *map(an_event, range(15, 30)))
         await pilot.pause()
-        after = app.screen.query_one(EventLogPane).chosen_line
+        after = app.screen.query_one(EventPane).chosen_line
 
     assert before is not None
     assert after == before

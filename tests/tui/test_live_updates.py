@@ -17,7 +17,7 @@ from probetui.record.masking import Mask
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.messages import SnapshotPublished
 from probetui.tui.panes.line_widget import LineWidget
-from probetui.tui.panes.subject_panes import DetailPane
+from probetui.tui.panes.subject_panes import SubjectPane
 from probetui.tui.screens.sizes import TOO_SMALL
 from probetui.tui.view_model import is_counting
 from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
@@ -369,8 +369,8 @@ async def test_ten_kibibytes_on_one_line_are_cut_in_short_and_whole_in_full() ->
 
         assert short.rstrip(" │").endswith("x…")
         assert sum("x" * 60 in line for line in full) > 10
-        pane = app.screen.query_one(DetailPane)
-        assert sum(text.count("x") for row in pane._rows for text, _ in row) >= 10_240
+        card = app.screen.query_one("#detail", SubjectPane)
+        assert sum(text.count("x") for row in card.rows() for text, _ in row) >= 10_240
 
 
 async def test_a_filter_can_be_hostile_too() -> None:

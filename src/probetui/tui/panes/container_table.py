@@ -45,8 +45,8 @@ from probetui.tui.actions.container_names import ContainerKey
 from probetui.tui.actions.table import bindings
 from probetui.tui.messages import CopyRequested
 from probetui.tui.panes.container_rows import ContainerRows
-from probetui.tui.panes.entry_pane import ListPane
-from probetui.tui.panes.pane import LEAST_EDGE
+from probetui.tui.panes.pane import LEAST_EDGE, Pane
+from probetui.tui.panes.viewport import ListViewport
 from probetui.tui.styled_text import PLAIN, StyledLine, cells, fit, styled_line
 
 LINES_AROUND = 3
@@ -67,7 +67,7 @@ class ListLine(Struct, frozen=True):
     container_index: int
 
 
-class ContainerTable(ListPane):
+class ContainerTable(Pane):
     """Containers of all pods, sorted; the cursor stays on its container.
 
     `on_choice` is called when another one is chosen. It is no message: what is chosen
@@ -79,11 +79,13 @@ class ContainerTable(ListPane):
         KeyContext.CONTAINERS,
     )
     BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
+    HAS_LABELS = True
 
     def __init__(
         self, view: View, on_choice: Callable[[], None], *, is_ascii: bool = False
     ) -> None:
         super().__init__(id="containers", is_ascii=is_ascii)
+        self.viewport: ListViewport = ListViewport(self, on_chosen=self._chosen)
         self._on_choice = on_choice
         self._view = view
         self._pods: tuple[PodSnapshot, ...] = ()
@@ -105,7 +107,6 @@ class ContainerTable(ListPane):
         self._is_touched = False
         self._total = 0
         self._searchable: dict[ContainerKey, tuple[PodSnapshot, bool]] = {}
-        self.filter = Filter()
         self.sought = Filter()
         """What was typed last; to be found again when nothing is filtered any more."""
         self.order = ContainerOrder.WORST
@@ -114,26 +115,21 @@ class ContainerTable(ListPane):
     @property
     def chosen_key(self) -> ContainerKey | None:
         """The container under the cursor, None if the list is empty."""
-        if not 0 <= self.cursor < len(self._lines):
+        if not 0 <= self.viewport.cursor < len(self._lines):
             return None
-        return self._lines[self.cursor].key
+        return self._lines[self.viewport.cursor].key
 
     @property
     def chosen_container(self) -> tuple[PodSnapshot, ContainerSnapshot] | None:
         """The values of the container under the cursor."""
         if self.chosen_key is None:
             return None
-        return self._snapshots(self._lines[self.cursor])
+        return self._snapshots(self._lines[self.viewport.cursor])
 
     @property
     def total(self) -> int:
         """How many containers there are, with those that a filter hides."""
         return self._total
-
-    @property
-    def has_labels(self) -> bool:
-        """Containers go by the labels of their pods."""
-        return True
 
     @property
     def hits(self) -> str:
@@ -153,7 +149,7 @@ class ContainerTable(ListPane):
         if key in self._index:
             self._wanted = key
             self._is_touched = True
-            self.choose(self._index[key])
+            self.viewport.choose(self._index[key])
             self.repaint()
 
     def show_filter(self, wanted: Filter) -> None:
@@ -182,7 +178,6 @@ class ContainerTable(ListPane):
 
     def on_resize(self) -> None:
         self._arrange()
-        super().on_resize()
 
     def title(self) -> Line:
         return line("1 ", strong("Containers"))
@@ -226,7 +221,7 @@ class ContainerTable(ListPane):
         """Return one row of the list, as the room allows."""
         entry = self._lines[index]
         pod, container = self._snapshots(entry)
-        rows, is_chosen = self._rows, index == self.cursor
+        rows, is_chosen = self._rows, index == self.viewport.cursor
         self._forget_rows(rows)
         known = self._known_rows.get((entry.key, is_chosen))
         if known is not None and known[0] is pod:
@@ -238,7 +233,6 @@ class ContainerTable(ListPane):
     def on_click(self, event: Click) -> None:
         """Choose a row, or sort by the heading that is clicked on; again reverses."""
         if self.is_bare or event.y != 1:
-            super().on_click(event)
             return
         order = self._rows.order_at(event.x - 1)
         if order is self.order:
@@ -264,19 +258,15 @@ class ContainerTable(ListPane):
         self._let_go()
 
     def action_hit(self, step: int) -> None:
-        """Go to the next hit of what was looked for, or the one before; in a circle."""
-        count = len(self._lines) if self.sought.is_active else 0
-        for distance in range(1, count + 1):
-            index = (self.cursor + step * distance) % count
-            if self.is_choice(index) and self._is_sought(index):
-                self._choose_nearest(index, step)
-                return
+        """Go to the next hit of what was looked for, or the one before."""
+        if self.sought.is_active:
+            self.viewport.find_hit(step, self._is_sought)
 
     def action_reverse(self) -> None:
         self.is_reversed = not self.is_reversed
         self._let_go()
 
-    def chosen(self) -> None:
+    def _chosen(self) -> None:
         self._is_touched = True
         self._wanted = self.chosen_key
         if self._hands_on is None:
@@ -357,18 +347,26 @@ class ContainerTable(ListPane):
             self._names = pod_names(pods)
             self._known_lines.clear()
         self._layout, self._laid_out = layout, pods
-        before, distance = self.chosen_key, self.cursor - self.top
+        before, distance = self.chosen_key, self.viewport.cursor - self.viewport.top
         count = len(self._lines)
         self._lay_out(places)
         if len(self._lines) != count:
             self.refresh(layout=True)
-        self.cursor = self._cursor_for(self._wanted or before)
+        self.viewport.cursor = self._cursor_for(self._wanted or before)
         if self.chosen_key == before:
             # What comes to the top of a list that is not scrolled is to be seen there.
-            is_in_sight = is_known and not self.top and self.cursor < self.visible_rows
-            self.top = 0 if is_in_sight else self._within(self.cursor - distance)
+            is_in_sight = (
+                is_known
+                and not self.viewport.top
+                and self.viewport.cursor < self.visible_rows
+            )
+            self.viewport.top = (
+                0
+                if is_in_sight
+                else self.viewport.within(self.viewport.cursor - distance)
+            )
         else:
-            self.choose(self.cursor)
+            self.viewport.choose(self.viewport.cursor)
             self._on_choice()
 
     def _lay_out(self, places: ContainerPlaces) -> None:

@@ -5,17 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+from msgspec.structs import replace
 from textual.binding import BindingType
 
-from probetui.presentation.events.detail import format_event_line
+from probetui.analysis.container_history import SessionHistory
+from probetui.analysis.event_aggregation import AggregatedEvent, ClusterEvents
+from probetui.presentation.events.detail import (
+    event_detail,
+    format_as_kubectl,
+    format_event_line,
+)
 from probetui.presentation.events.log import EventLine, EventLineBuffer
 from probetui.presentation.events.story import Story, StoryRow
 from probetui.presentation.text.filters import Filter, no_match_text
-from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
+from probetui.presentation.text.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    strong,
+)
 from probetui.presentation.text.view import View
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings
-from probetui.tui.panes.entry_pane import FollowingPane
+from probetui.tui.panes.pane import Pane
+from probetui.tui.panes.viewport import EntryViewport
 from probetui.tui.styled_text import (
     PLAIN,
     Column,
@@ -23,6 +39,7 @@ from probetui.tui.styled_text import (
     headings,
     row,
     styled_line,
+    wrapped,
 )
 
 _WIDE_ENOUGH = 110
@@ -52,10 +69,69 @@ _BEFORE_OBJECT = 2
 """Columns before the one that says what a row is about."""
 
 
-class EventPane(FollowingPane):
+_LEAST_HEIGHT = 12
+_MOST_DETAIL_LINES = 10
+_MARGIN = 2
+_ROOM_FOR_HINT = 1
+
+
+class EventDetail:
+    """The chosen event in full: its tick, and what a cluster shows of it.
+
+    Args:
+        hint: what keys do with the chosen event.
+    """
+
+    def __init__(self, hint: Line = EMPTY) -> None:
+        self._hint = hint
+        self._cluster = ClusterEvents()
+        self._past = SessionHistory(())
+
+    def update(self, cluster: ClusterEvents, past: SessionHistory) -> None:
+        """Take what a cluster would show of the log, and the ticks behind it."""
+        self._cluster, self._past = cluster, past
+
+    def with_tick(self, shown: EventLine) -> EventLine:
+        """Return a line with the tick behind it, if there is one."""
+        if not shown.tick_sequence:
+            return shown
+        return replace(shown, tick=self._past.tick(shown.tick_sequence))
+
+    def fold(self, chosen: StoryRow) -> AggregatedEvent | None:
+        """Return what a cluster shows of the newest event in a row."""
+        folds = (self._cluster.of(shown.sequence) for shown in reversed(chosen.lines))
+        return next((fold for fold in folds if fold is not None), None)
+
+    def rows(
+        self, pane: EventPane, chosen: StoryRow, head: EventLine
+    ) -> Sequence[StyledLine]:
+        """Return always as many lines, so that none jumps."""
+        if pane.is_bare or pane.inner_height < _LEAST_HEIGHT:
+            return ()
+        height = min(pane.inner_height // 2 - 1, _MOST_DETAIL_LINES)
+        width = pane.inner_width - 2 * _MARGIN
+        earlier = [shown for shown in chosen.lines if shown is not chosen.head]
+        fold = self.fold(chosen)
+        lines = [
+            ((" " * _MARGIN, PLAIN), *part)
+            for detail in event_detail(head, fold, pane.view, earlier=earlier)
+            for part in wrapped(styled_line(detail), width, indent=2)
+        ]
+        shown = [(), *lines][:height]
+        blank = height - len(shown)
+        hint = [] if blank < _ROOM_FOR_HINT else [styled_line(self._hint)]
+        return [*shown, *([()] * (blank - len(hint))), *hint]
+
+
+class EventPane(Pane):
     """Newest at the bottom; follows until a person looks at something older.
 
     It has one owner, who gives it every line once, or the whole log again and again.
+
+    Args:
+        view: how values are put into words.
+        detail: the chosen event in full, where that is shown below the list.
+        is_ascii: draw with ASCII only.
     """
 
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (
@@ -66,9 +142,13 @@ class EventPane(FollowingPane):
     )
     BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
 
-    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
+    def __init__(
+        self, view: View, detail: EventDetail | None = None, *, is_ascii: bool = False
+    ) -> None:
         super().__init__(id="events", is_ascii=is_ascii)
+        self.viewport: EntryViewport = EntryViewport(self, follows=True)
         self.view = view
+        self._detail = detail
         self._all = EventLineBuffer()
         self._texts: list[str] = []
         self._story = Story()
@@ -78,12 +158,19 @@ class EventPane(FollowingPane):
         """Whether each row says what it is about: not where that is always the same."""
         self._token: object = None
         self.faults_only = False
-        self.shows_state = False
-        self.is_raw = False
-        """Whether each line has a row of its own, as a cluster tells it."""
+        self.shows_state = detail is not None
+        self.is_cluster_only = False
+        """Whether there are only lines of a cluster, each in a row of its own."""
         self.pod_uid = ""
         """The pod that all lines shown are about, empty for all pods."""
         self._pod_name = ""
+        self._source: EventLineBuffer | None = None
+        self._read = 0
+
+    @property
+    def is_marked(self) -> bool:
+        """The cursor is seen all the time where the lines below are about it."""
+        return self.has_focus or self._detail is not None
 
     @property
     def hits(self) -> str:
@@ -94,13 +181,25 @@ class EventPane(FollowingPane):
     def chosen_row(self) -> StoryRow | None:
         """The row under the cursor, None if there is none."""
         rows = self._story.rows
-        return rows[self.cursor] if self.cursor < len(rows) else None
+        cursor = self.viewport.cursor
+        return rows[cursor] if cursor < len(rows) else None
 
     @property
     def chosen_line(self) -> EventLine | None:
         """The newest line of the row under the cursor, None if there is none."""
         chosen = self.chosen_row
-        return None if chosen is None else chosen.head
+        if chosen is None or self._detail is None:
+            return None if chosen is None else chosen.head
+        return self._detail.with_tick(chosen.head)
+
+    def read(self, log: EventLineBuffer, counts: tuple[int, int], view: View) -> None:
+        """Show what is new in a log; another one than before is read anew."""
+        if log is not self._source:
+            self._source, self._read = log, 0
+            self.forget()
+        fresh = log.since(self._read)
+        self._read = log.total
+        self.show(fresh, counts, view)
 
     def show(
         self, fresh: Iterable[EventLine], counts: tuple[int, int], view: View
@@ -116,16 +215,16 @@ class EventPane(FollowingPane):
         self._all.extend(lines)
         if self._all.evicted > evicted:
             self._evict(self._all.evicted - evicted)
-        self.grow(self._tell(first))
+        self.viewport.add_newest(self._tell(first))
         if self._all.evicted > evicted:
             self._count(self._kept(0))
-        self.repaint()
+        self.viewport.show()
 
     def clear(self) -> None:
         """Forget every line: the session went back in time."""
         self.forget()
         self._token = None
-        self.go_to_end()
+        self.viewport.go_to_newest()
 
     def forget(self) -> None:
         """Have no line any more."""
@@ -141,11 +240,11 @@ class EventPane(FollowingPane):
         """Keep only lines that a filter keeps."""
         self.filter = wanted
         if wanted.is_active:
-            self.sought = wanted
+            self.viewport.sought = wanted
         self._select_again()
 
     def title(self) -> Line:
-        words = "follow" if self.is_following else "follow off"
+        words = "follow" if self.viewport.is_following else "follow off"
         faults = "  warnings only" if self.faults_only else ""
         scope = f"  only {self.view.safe(self._pod_name)}" if self._pod_name else ""
         if not scope and self.inner_width >= _WIDE_ENOUGH:
@@ -178,9 +277,10 @@ class EventPane(FollowingPane):
         return [row(headings(columns), columns, self.inner_width)]
 
     def below(self) -> Sequence[StyledLine]:
-        """Return why there is no line, and what to do."""
-        if self._story.rows:
-            return ()
+        """Return the chosen line in full, or why there is none and what to do."""
+        chosen, head = self.chosen_row, self.chosen_line
+        if chosen is not None and head is not None:
+            return () if self._detail is None else self._detail.rows(self, chosen, head)
         words = "No events yet."
         if self.filter.is_active:
             words = no_match_text("event", self.view.safe(self.filter.text))
@@ -193,7 +293,7 @@ class EventPane(FollowingPane):
         shown, columns, also = (
             self._story.rows[index],
             self._columns(),
-            self._look_of(index),
+            self.viewport.look_of(index),
         )
         cells = [
             *self._fixed_cells(shown, columns, also),
@@ -212,7 +312,7 @@ class EventPane(FollowingPane):
             also=also,
             ellipsis=self.ellipsis,
         )
-        return self._found(index, drawn)
+        return self.viewport.underlined(drawn)
 
     def entry(self, index: int, also: str) -> StyledLine:
         """Return one row of the story with its message in full."""
@@ -243,6 +343,17 @@ class EventPane(FollowingPane):
         """Return the lines of a row as they are copied."""
         lines = self._story.rows[index].lines
         return "\n".join(format_event_line(shown, self.view) for shown in lines)
+
+    def copy_as_kubectl(self) -> str:
+        """Return the chosen event as `kubectl describe` shows it, else as it is here.
+
+        It is empty where no event is chosen.
+        """
+        chosen = self.chosen_row
+        if chosen is None or self._detail is None:
+            return ""
+        text = format_as_kubectl(self._detail.fold(chosen), self.view)
+        return text or self.copy_text(self.viewport.cursor)
 
     def action_faults(self) -> None:
         self.faults_only = not self.faults_only
@@ -284,9 +395,9 @@ class EventPane(FollowingPane):
         """Add the lines from a place on to the story; return how many rows are new."""
         kept = self._kept(first)
         self._count(kept, self._kept_lines, self._state_lines)
-        if not self.shows_state and not self.is_raw:
+        if not self.shows_state and not self.is_cluster_only:
             kept = [event_line for event_line in kept if not event_line.is_state]
-        return self._story.extend(kept, is_raw=self.is_raw)
+        return self._story.extend(kept, is_raw=self.is_cluster_only)
 
     def _count(
         self, kept: Sequence[EventLine], before: int = 0, state: int = 0
@@ -317,6 +428,8 @@ class EventPane(FollowingPane):
                 for event_line in lines
                 if event_line.pod_uid in {self.pod_uid, ""}
             ]
+        if self.is_cluster_only:
+            lines = [event_line for event_line in lines if event_line.is_cluster_event]
         return (
             [event_line for event_line in lines if event_line.is_fault]
             if self.faults_only
@@ -326,18 +439,16 @@ class EventPane(FollowingPane):
     def _evict(self, count: int) -> None:
         """Follow the log in letting old lines go; what is in sight stays there."""
         del self._texts[:count]
-        gone = self._story.evict(self._all.oldest)
-        self.cursor = max(self.cursor - gone, 0)
-        self.top = max(self.top - gone, 0)
+        self.viewport.drop_oldest(self._story.evict(self._all.oldest))
 
     def _select_again(self) -> None:
         """Show what filter and faults leave, with the cursor where it was."""
         chosen = self.chosen_row
         self._story, self._kept_lines, self._state_lines = Story(), 0, 0
         self._tell(0)
-        if self.is_following or chosen is None:
-            self.go_to_end()
+        if self.viewport.is_following or chosen is None:
+            self.viewport.go_to_newest()
         else:
             older = sum(shown.sequence <= chosen.sequence for shown in self._story.rows)
-            self.choose(max(older - 1, 0))
-        self.repaint()
+            self.viewport.choose(max(older - 1, 0))
+        self.viewport.show()

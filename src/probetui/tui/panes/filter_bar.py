@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from textual import on
 from textual.binding import BindingType
 from textual.containers import Horizontal
-from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from probetui.presentation.text.filters import Filter
@@ -15,30 +14,7 @@ from probetui.safe_text import safe_line
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings
 from probetui.tui.messages import FilterClosed
-
-
-class Filterable(Protocol):
-    """A pane that can show less than it has."""
-
-    filter: Filter
-
-    @property
-    def has_labels(self) -> bool:
-        """Whether its lines are of things that have labels."""
-
-    @property
-    def id(self) -> str | None:
-        """What the pane is called."""
-
-    @property
-    def hits(self) -> str:
-        """How many lines the filter keeps, in words."""
-
-    def show_filter(self, wanted: Filter) -> None:
-        """Keep only what a filter keeps."""
-
-    def focus(self) -> Widget:
-        """Take the focus."""
+from probetui.tui.panes.pane import Pane
 
 
 class FilterBar(Horizontal):
@@ -49,14 +25,14 @@ class FilterBar(Horizontal):
 
     def __init__(self) -> None:
         super().__init__(id="filter")
-        self._pane: Filterable | None = None
+        self._pane: Pane | None = None
         # Kept, not looked up: a key may come before they are mounted.
         self._label = Static("", id="filter-label", markup=False)
         self._entry = Input(id="filter-input", compact=True, select_on_focus=False)
         self._hits = Static("", id="filter-hits", markup=False)
         self.display = False
 
-    def open(self, pane: Filterable) -> None:
+    def open(self, pane: Pane) -> None:
         """Take the focus, to filter that pane while its text is typed."""
         self._pane = pane
         if not self._entry.is_attached:  # seldom needed, and dear to style
@@ -94,7 +70,7 @@ class FilterBar(Horizontal):
         self._close(Filter() if wanted.error else wanted)
 
     def _read(self, text: str) -> Filter:
-        has_labels = self._pane is not None and self._pane.has_labels
+        has_labels = self._pane is not None and self._pane.HAS_LABELS
         return Filter.parse(text, has_labels=has_labels)
 
     def _close(self, wanted: Filter) -> None:

@@ -21,7 +21,7 @@ from probetui.presentation.text.spans import (
     strong,
 )
 from probetui.presentation.text.view import View
-from probetui.tui.panes.rows_pane import RowsPane
+from probetui.tui.panes.pane import Pane
 from probetui.tui.state import UiState
 from probetui.tui.styled_text import StyledLine, styled_line
 
@@ -62,7 +62,7 @@ class LogReader:
         self._tail = None
 
 
-class OutputPane(RowsPane):
+class OutputPane(Pane):
     """Outputs of the probe, newest first; below them the newest lines of the log."""
 
     def __init__(self, view: View, *, is_ascii: bool = False) -> None:

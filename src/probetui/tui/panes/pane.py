@@ -9,14 +9,25 @@ from msgspec import Struct
 from textual import events
 from textual.binding import BindingType
 
+from probetui.presentation.text.filters import Filter
 from probetui.presentation.text.spans import EMPTY, Line
 from probetui.presentation.text.spans import text_of as words_of
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings
 from probetui.tui.messages import CopyRequested
 from probetui.tui.panes.line_widget import LineWidget
+from probetui.tui.panes.viewport import Viewport
 from probetui.tui.state import is_allowed
-from probetui.tui.styled_text import GAP, StyledLine, cells, fit, styled_line, text_of
+from probetui.tui.styled_text import (
+    GAP,
+    PLAIN,
+    StyledLine,
+    cells,
+    fit,
+    styled_line,
+    text_of,
+    wrapped,
+)
 
 
 class Frame(Struct, frozen=True):
@@ -63,9 +74,16 @@ class Pane(LineWidget, can_focus=True):
     """A rectangle with a title, and with a frame while it has the focus.
 
     Without the focus the cells of the frame are margins: nothing moves when it comes.
-    Subclasses say what is in it. Without room for a frame it is one line; `is_bare`
-    leaves the frame away on very small screens.
+    Without room for a frame it is one line; `is_bare` leaves the frame away on very
+    small screens. Subclasses say what is in it: in `rows`, all of it; or, where it can
+    be long, in `count` and `row`, which is asked for the lines in sight only. Where
+    its lines are a list they give it a viewport with a cursor.
     """
+
+    HAS_LABELS: ClassVar[bool] = False
+    """Whether the lines are of things that have labels, which a filter can name."""
+    MARGIN: ClassVar[int] = 1
+    """Cells left free on both sides of rows where the pane has a frame."""
 
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.PANE,)
     BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
@@ -74,8 +92,9 @@ class Pane(LineWidget, can_focus=True):
         super().__init__(id=id)
         self.is_ascii = is_ascii
         self.is_bare = False
-        self.top = 0
-        """The first line of the pane's content that is visible."""
+        self.viewport = Viewport(self)
+        self.filter = Filter()
+        self._all_rows: Sequence[StyledLine] = ()
 
     @property
     def ellipsis(self) -> str:
@@ -107,20 +126,50 @@ class Pane(LineWidget, can_focus=True):
 
     def pill(self) -> Line:
         """Return what stands at the right of the lower edge."""
-        return EMPTY
+        return self.viewport.pill()
+
+    def rows(self) -> Sequence[StyledLine]:
+        """Return all lines of content as they are now, without the margin."""
+        return ()
 
     def count(self) -> int:
         """Return how many lines of content there are."""
-        return 0
+        return len(self._all_rows)
 
-    def row(self, index: int) -> StyledLine:  # noqa: ARG002  # empty unless overridden
+    def row(self, index: int) -> StyledLine:
         """Return one line of content."""
-        return ()
+        margin = ((" " * self._margin, PLAIN),) if self._margin else ()
+        return (*margin, *self._all_rows[index])
 
-    def visible_lines(self) -> Sequence[StyledLine]:
-        """Return the lines of content from the top down, as many as there is room."""
-        end = min(self.top + self.visible_rows, self.count())
-        return [self.row(index) for index in range(self.top, end)]
+    @property
+    def hits(self) -> str:
+        """How many lines a filter keeps, in words."""
+        return ""
+
+    def show_filter(self, wanted: Filter) -> None:
+        """Keep only lines that a filter keeps, where the pane has a list."""
+        self.filter = wanted
+
+    @property
+    def row_width(self) -> int:
+        """Cells that a row has."""
+        return self.inner_width - 2 * self._margin
+
+    def broken(
+        self, lines: Sequence[Line], indent: int, quoted: int | None = None
+    ) -> list[StyledLine]:
+        """Return lines as rows, broken where they are too long.
+
+        They go on `indent` cells further in; those that begin with as many spaces as
+        what is `quoted` go on below their beginning.
+        """
+        rows: list[StyledLine] = []
+        for line in lines:
+            text = words_of(line)
+            start = len(text) - len(text.lstrip(" "))
+            go_on = indent if start != quoted else start
+            rows += wrapped(styled_line(line), self.row_width, indent=go_on)
+        return rows
 
     def above(self) -> Sequence[StyledLine]:
         """Return lines that stay in place above the content."""
@@ -156,6 +205,7 @@ class Pane(LineWidget, can_focus=True):
         return is_allowed(self, action, parameters)
 
     def content(self) -> Sequence[StyledLine]:
+        self._all_rows = self.rows()
         if self.is_bare:
             return self._inner()
         drawn = self._frame()
@@ -179,21 +229,34 @@ class Pane(LineWidget, can_focus=True):
         self.post_message(CopyRequested("\n".join(lines)))
 
     def action_move(self, step: int) -> None:
-        self.scroll_lines(step)
+        self.viewport.move(step)
 
     def action_page(self, direction: int) -> None:
-        self.scroll_lines(direction * self.visible_rows)
+        self.viewport.move_page(direction)
 
     def action_first(self) -> None:
-        self.scroll_lines(-self.count())
+        self.viewport.move_to_start()
 
     def action_last(self) -> None:
-        self.scroll_lines(self.count())
+        self.viewport.move_to_end()
 
-    def scroll_lines(self, step: int) -> None:
-        """Move what is visible, as far as there is something to see."""
-        self.top = self._within(self.top + step)
-        self.repaint()
+    def action_wrap(self) -> None:
+        self.viewport.toggle_wrap()
+
+    def action_follow(self) -> None:
+        self.viewport.toggle_follow()
+
+    def action_hit(self, step: int) -> None:
+        self.viewport.find_next(step)
+
+    def action_copy(self) -> None:
+        self.viewport.copy_entry()
+
+    def on_resize(self) -> None:
+        self.viewport.keep_in_sight()
+
+    def on_click(self, event: events.Click) -> None:
+        self.viewport.click(event.y)
 
     def watch_has_focus(self, has_focus: bool) -> None:  # noqa: FBT001  # the framework's
         super().watch_has_focus(has_focus)
@@ -201,20 +264,21 @@ class Pane(LineWidget, can_focus=True):
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
-        self.scroll_lines(_WHEEL_LINES)
+        self.viewport.scroll(_WHEEL_LINES)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
-        self.scroll_lines(-_WHEEL_LINES)
+        self.viewport.scroll(-_WHEEL_LINES)
 
-    def _within(self, top: int) -> int:
-        return max(0, min(top, self.count() - self.visible_rows))
+    @property
+    def _margin(self) -> int:
+        return 0 if self.is_bare else self.MARGIN
 
     def _inner(self) -> list[StyledLine]:
         width, height = self.inner_width, self.inner_height
-        self.top = self._within(self.top)
+        self.viewport.top = self.viewport.within(self.viewport.top)
         below = self.below()
-        lines = [*self.above(), *self.visible_lines()]
+        lines = [*self.above(), *self.viewport.lines()]
         lines = lines[: max(height - len(below), 0)]
         blank = [()] * max(height - len(lines) - len(below), 0)
         # Why there is nothing is said where the first line would be.
@@ -267,5 +331,5 @@ class Pane(LineWidget, can_focus=True):
         if total <= rows:
             return range(0)
         length = max(rows * rows // total, 1)
-        start = above + (rows - length) * self.top // (total - rows)
+        start = above + (rows - length) * self.viewport.top // (total - rows)
         return range(start, start + length)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.events import Click
+from textual.message import Message
 
 from probetui.presentation.container.card import (
     brief_card_lines,
@@ -46,7 +47,7 @@ from probetui.presentation.tick.trace import trace_title as tick_title
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings
 from probetui.tui.messages import ProbeRequested, StripEndRequested, StripTickRequested
-from probetui.tui.panes.rows_pane import RowsPane
+from probetui.tui.panes.pane import Pane
 from probetui.tui.styled_text import (
     TINTED_CURSORS,
     StyledLine,
@@ -57,34 +58,69 @@ from probetui.tui.styled_text import (
 )
 
 
-class TickPane(RowsPane):
-    """Shows what is chosen; goes to the ends of the strip while it has the focus."""
+class SubjectPane(Pane):
+    """Shows what is chosen; goes to the ends of the strip while it has the focus.
+
+    Args:
+        page: what is shown of it.
+        view: how values are put into words.
+        id: what the pane is called.
+        is_ascii: draw with ASCII only.
+    """
 
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.PANE, KeyContext.TICKS)
     BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
 
-    def __init__(self, view: View, *, id: str, is_ascii: bool = False) -> None:  # noqa: A002  # the framework's
+    def __init__(
+        self,
+        page: SubjectPage,
+        view: View,
+        *,
+        id: str,  # noqa: A002  # the framework's
+        is_ascii: bool = False,
+    ) -> None:
         super().__init__(id=id, is_ascii=is_ascii)
+        self.page = page
         self.view = view
         self.subject: Subject | None = None
         self._token: object = None
 
-    @abstractmethod
-    def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
-        """Return all rows about what is chosen."""
-
     def show(self, subject: Subject | None, view: View) -> None:
-        """Show a container, or nothing."""
+        """Show a container, or nothing; another one from its first line."""
         token = (subject, view.token, self.size, self.display)
+        if self.page.IS_SCROLLED and _identity(subject) != _identity(self.subject):
+            self.viewport.top = 0
         self.subject, self.view = subject, view
         if token != self._token:
             self._token = token
             self.repaint()
 
+    def title(self) -> Line:
+        return self.page.title(self)
+
+    def badge(self) -> Line:
+        return EMPTY if self.subject is None else self.page.badge(self.subject)
+
     def rows(self) -> Sequence[StyledLine]:
         if self.subject is None:
             return [styled_line(line(muted("No container selected.")))]
-        return self.rows_of(self.subject)
+        return self.page.rows(self.subject, self)
+
+    def content(self) -> Sequence[StyledLine]:
+        """Return the page on the background that its state has."""
+        if self.size.height < self.page.LEAST_FRAMED:
+            return [(*styled_line(self.page.SHORT_LABEL), *row) for row in self.rows()]
+        shown = super().content()
+        tint = None
+        if self.subject is not None:
+            tint = self.page.tint(self.subject, self.view)
+        return shown if tint is None else [tinted(row, tint) for row in shown]
+
+    def on_click(self, event: Click) -> None:
+        if self.subject is not None:
+            message = self.page.clicked(self.subject, self, event)
+            if message is not None:
+                self.post_message(message)
 
     def action_first_tick(self) -> None:
         self.post_message(StripEndRequested(is_first=True))
@@ -93,91 +129,39 @@ class TickPane(RowsPane):
         self.post_message(StripEndRequested(is_first=False))
 
 
-_BEFORE_TITLE = 2
-"""Cells of the edge: the corner and a space."""
+class SubjectPage(ABC):
+    """What a pane shows of the chosen container."""
 
-_LEAST_NAME = 8
+    IS_SCROLLED: ClassVar[bool] = False
+    """Whether it begins at its first line where another container is chosen."""
+    LEAST_FRAMED: ClassVar[int] = 0
+    """Lines below which the rows stand without title and frame behind a label."""
+    SHORT_LABEL: ClassVar[Line] = EMPTY
 
+    @abstractmethod
+    def title(self, pane: SubjectPane) -> Line:
+        """Return what stands at the left of the frame."""
 
-class ProbePane(TickPane):
-    """Names the container and its probes in its edge, and how the shown one stands."""
+    @abstractmethod
+    def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
+        """Return all rows about what is chosen."""
 
-    def title(self) -> Line:
-        subject = self.subject
-        if subject is None:
-            return line("2 ", strong("Container"))
-        name = container_title(subject, self.view)
-        whole = line("2 ", strong(name), "  ")
-        words = (*whole, *probe_tabs(subject, in_letters=False))
-        kinds = probe_tabs(subject, in_letters=True)
-        room = self.title_room - cells(styled_line((*line("2 ", "  "), *kinds)))
-        short = shortened(name, max(room, _LEAST_NAME), self.ellipsis)
-        return self.first_that_fits(
-            (*words, *self.summary(subject)),
-            words,
-            (*whole, *kinds),
-            (*line("2 ", strong(short), "  "), *kinds),
-        )
-
-    def on_click(self, event: Click) -> None:
-        """Show the probe whose name in the upper edge was clicked on."""
-        if event.y == 0 and not self.is_bare and self.subject is not None:
-            _, _, _, *names = self.title()
-            end = _BEFORE_TITLE + cells(styled_line(self.title()[:3]))
-            for probe, name in zip(self.subject.container.probes, names, strict=False):
-                start, end = end, end + cells(styled_line((name,)))
-                if start <= event.x < end:
-                    self.post_message(ProbeRequested(probe.key.probe_type))
-
-    def summary(self, subject: Subject) -> Line:  # noqa: ARG002  # empty unless overridden
-        """Return what stands behind the names if there is room."""
+    def badge(self, subject: Subject) -> Line:  # noqa: ARG002  # empty unless overridden
+        """Return what stands at the right of the frame."""
         return EMPTY
 
+    def tint(self, subject: Subject, view: View) -> str | None:  # noqa: ARG002  # none unless overridden
+        """Return the look of the background, None for the usual one."""
+        return None
 
-class DetailPane(ProbePane):
-    """The verdict card of the probe that is shown, tinted by how alarming it is."""
-
-    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
-        super().__init__(view, id="detail", is_ascii=is_ascii)
-        self.is_alone = True
-        """Whether ticks and why have no panes of their own."""
-        self.is_zoomed = False
-        """Whether the card has the whole screen, and shows long lines in full."""
-
-    def show_alone(self, *, is_alone: bool) -> None:
-        """Show ticks and why in this pane, or leave them to panes of their own."""
-        if self.is_alone != is_alone:
-            self.is_alone = is_alone
-            self.repaint()
-
-    def show(self, subject: Subject | None, view: View) -> None:
-        """Show a container, from its first line if it is another one."""
-        if _identity(subject) != _identity(self.subject):
-            self.top = 0
-        super().show(subject, view)
-
-    def summary(self, subject: Subject) -> Line:
-        if not self.is_alone:
-            return EMPTY
-        return line(muted(f" {probe_summary(subject, self.view)}"))
-
-    def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
-        view, width, height = self.view, self.row_width, self.inner_height
-        if self.is_bare:
-            return [styled_line(one_line_card(subject, view, width))]
-        lines = lone_card_lines if self.is_alone else card_lines
-        shown = lines(subject, view, width, height)
-        if self.is_zoomed:
-            return self.broken(shown, LABEL)
-        return [styled_line(row) for row in shown]
-
-    def content(self) -> Sequence[StyledLine]:
-        """Return the card on the background that its state has."""
-        shown = super().content()
-        if self.subject is None:
-            return shown
-        tint = TINTED_CURSORS.get(ROLES[card_tone(self.subject, self.view)])
-        return shown if tint is None else [tinted(row, tint) for row in shown]
+    def clicked(
+        self,
+        subject: Subject,  # noqa: ARG002  # nothing unless overridden
+        pane: SubjectPane,  # noqa: ARG002
+        event: Click,  # noqa: ARG002
+    ) -> Message | None:
+        """Return what a click asks for, None for nothing."""
+        return None
 
 
 def _identity(subject: Subject | None) -> object:
@@ -187,49 +171,129 @@ def _identity(subject: Subject | None) -> object:
     return subject.pod.pod.uid, subject.container.container.name, probe
 
 
-class TicksPane(TickPane):
+_BEFORE_TITLE = 2
+"""Cells of the edge: the corner and a space."""
+
+_LEAST_NAME = 8
+
+
+def probes_title(pane: SubjectPane, summary: Callable[[Subject], Line]) -> Line:
+    """Return container and probes by name; `summary` is said behind if it fits."""
+    subject = pane.subject
+    if subject is None:
+        return line("2 ", strong("Container"))
+    name = container_title(subject, pane.view)
+    whole = line("2 ", strong(name), "  ")
+    words = (*whole, *probe_tabs(subject, in_letters=False))
+    kinds = probe_tabs(subject, in_letters=True)
+    room = pane.title_room - cells(styled_line((*line("2 ", "  "), *kinds)))
+    short = shortened(name, max(room, _LEAST_NAME), pane.ellipsis)
+    return pane.first_that_fits(
+        (*words, *summary(subject)),
+        words,
+        (*whole, *kinds),
+        (*line("2 ", strong(short), "  "), *kinds),
+    )
+
+
+def clicked_probe(
+    subject: Subject, pane: SubjectPane, event: Click
+) -> ProbeRequested | None:
+    """Return the probe whose name in the upper edge was clicked on."""
+    if event.y == 0 and not pane.is_bare:
+        _, _, _, *names = pane.title()
+        end = _BEFORE_TITLE + cells(styled_line(pane.title()[:3]))
+        for probe, name in zip(subject.container.probes, names, strict=False):
+            start, end = end, end + cells(styled_line((name,)))
+            if start <= event.x < end:
+                return ProbeRequested(probe.key.probe_type)
+    return None
+
+
+class CardPage(SubjectPage):
+    """The verdict card of the probe that is shown, tinted by how alarming it is."""
+
+    IS_SCROLLED = True
+
+    def __init__(self) -> None:
+        self.is_alone = True
+        """Whether ticks and why have no panes of their own."""
+        self.is_zoomed = False
+        """Whether the card has the whole screen, and shows long lines in full."""
+
+    def title(self, pane: SubjectPane) -> Line:
+        return probes_title(
+            pane,
+            lambda subject: (
+                line(muted(f" {probe_summary(subject, pane.view)}"))
+                if self.is_alone
+                else EMPTY
+            ),
+        )
+
+    def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
+        view, width, height = pane.view, pane.row_width, pane.inner_height
+        if pane.is_bare:
+            return [styled_line(one_line_card(subject, view, width))]
+        lines = lone_card_lines if self.is_alone else card_lines
+        shown = lines(subject, view, width, height)
+        if self.is_zoomed:
+            return pane.broken(shown, LABEL)
+        return [styled_line(row) for row in shown]
+
+    def tint(self, subject: Subject, view: View) -> str | None:
+        return TINTED_CURSORS.get(ROLES[card_tone(subject, view)])
+
+    def clicked(
+        self, subject: Subject, pane: SubjectPane, event: Click
+    ) -> Message | None:
+        return clicked_probe(subject, pane, event)
+
+
+class TicksPage(SubjectPage):
     """The ticks of each instance of the container, and what the probe printed."""
 
-    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
-        super().__init__(view, id="ticks", is_ascii=is_ascii)
+    def __init__(self) -> None:
         self._shown: Sequence[InstanceRow] = ()
 
-    def title(self) -> Line:
+    def title(self, pane: SubjectPane) -> Line:
+        del pane  # it is always the same
         return line(strong("Ticks"))
 
-    def badge(self) -> Line:
-        probe = None if self.subject is None else self.subject.probe
-        if probe is None:
+    def badge(self, subject: Subject) -> Line:
+        if subject.probe is None:
             return EMPTY
-        return line(muted(f"one mark per tick, period {probe.probe.period_seconds}s"))
+        period = subject.probe.probe.period_seconds
+        return line(muted(f"one mark per tick, period {period}s"))
 
-    def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
-        width, height = self.row_width, self.inner_height
-        self._shown = tick_panel(subject, self.view, width, height)
+    def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
+        width, height = pane.row_width, pane.inner_height
+        self._shown = tick_panel(subject, pane.view, width, height)
         return [styled_line(row.spans) for row in self._shown]
 
-    def on_click(self, event: Click) -> None:
-        """Look at the tick whose mark was clicked on."""
-        inside = event.get_content_offset_capture(self)
-        index = inside.y - 1 + self.top
+    def clicked(
+        self, subject: Subject, pane: SubjectPane, event: Click
+    ) -> Message | None:
+        """Return the tick whose mark was clicked on."""
+        del subject  # its rows are those that are shown
+        inside = event.get_content_offset_capture(pane)
+        index = inside.y - 1 + pane.viewport.top
         if 0 <= index < len(self._shown):
-            tick = self._shown[index].tick_at(inside.x - 1 - self.MARGIN)
+            tick = self._shown[index].tick_at(inside.x - 1 - pane.MARGIN)
             if tick is not None:
-                self.post_message(StripTickRequested(tick))
+                return StripTickRequested(tick)
+        return None
 
 
-class OtherProbePane(TickPane):
+class OtherProbesPage(SubjectPage):
     """The container's other probes."""
 
-    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
-        super().__init__(view, id="other", is_ascii=is_ascii)
-
-    def title(self) -> Line:
-        if self.subject is None or self.subject.probe is None:
+    def title(self, pane: SubjectPane) -> Line:
+        if pane.subject is None or pane.subject.probe is None:
             return EMPTY
-        return line(muted("beside it: "), strong(other_title(self.subject)))
+        return line(muted("beside it: "), strong(other_title(pane.subject)))
 
-    def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
+    def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
         rows: list[StyledLine] = []
         probes = other_probes(subject)
         for probe in probes:
@@ -237,93 +301,77 @@ class OtherProbePane(TickPane):
             if len(probes) > 1:
                 rows.append(styled_line(line(strong(probe.key.probe_type.lower()))))
             other = Subject(subject.pod, subject.container, probe)
-            lines = brief_card_lines(other, self.view, self.row_width)
+            lines = brief_card_lines(other, pane.view, pane.row_width)
             rows += [styled_line(row) for row in lines]
         return rows
 
-
-_FRAMED_SENTENCE = 3
 
 _AFTER_TIME = 12
 """Where the sentence begins behind its time."""
 
 
-class WhyPane(TickPane, can_focus=False):
+class WhyPage(SubjectPage):
     """Why the tick that is looked at did what it did, in one sentence."""
 
-    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
-        super().__init__(view, id="why", is_ascii=is_ascii)
+    LEAST_FRAMED = 3
+    SHORT_LABEL = line(strong(" Why "), " ")
 
-    def title(self) -> Line:
+    def title(self, pane: SubjectPane) -> Line:
+        del pane  # it is always the same
         return line(strong("Why"))
 
-    def badge(self) -> Line:
+    def badge(self, subject: Subject) -> Line:
+        del subject  # it is always the same
         return line(muted("w in full, 5 the gates"))
 
-    def content(self) -> Sequence[StyledLine]:
-        """Return the sentence alone where there is no room for a frame."""
-        if self.size.height >= _FRAMED_SENTENCE:
-            return super().content()
-        label = styled_line(line(strong(" Why "), " "))
-        return [(*label, *row) for row in self.rows()]
-
-    def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
-        sentence = why_line(subject, self.view)
-        if self.inner_height > 1:
-            return self.broken([sentence], _AFTER_TIME)
+    def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
+        sentence = why_line(subject, pane.view)
+        if pane.inner_height > 1:
+            return pane.broken([sentence], _AFTER_TIME)
         return [styled_line(sentence)]
 
 
 _MOST_SHORT_CONTAINER_LINES = 14
 
 
-class ContainerPane(ProbePane):
+class ContainerPage(SubjectPage):
     """What matters most where there is little room, everything where there is more."""
 
-    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
-        super().__init__(view, id="life", is_ascii=is_ascii)
+    def title(self, pane: SubjectPane) -> Line:
+        return probes_title(
+            pane,
+            lambda subject: line(muted(f" {handler_summary(subject, pane.view)}")),
+        )
 
-    def summary(self, subject: Subject) -> Line:
-        return line(muted(f" {handler_summary(subject, self.view)}"))
+    def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
+        view, width, height = pane.view, pane.row_width, pane.inner_height
+        if height < _MOST_SHORT_CONTAINER_LINES:
+            shown = short_lines(subject, view, width, height)
+            return [styled_line(short_line) for short_line in shown]
+        return pane.broken(full_lines(subject, view, width), LABEL)
 
-    def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
-        view, width = self.view, self.row_width
-        if self.inner_height < _MOST_SHORT_CONTAINER_LINES:
-            return [
-                styled_line(short_line)
-                for short_line in short_lines(subject, view, width, self.inner_height)
-            ]
-        return self.broken(full_lines(subject, view, width), LABEL)
+    def clicked(
+        self, subject: Subject, pane: SubjectPane, event: Click
+    ) -> Message | None:
+        return clicked_probe(subject, pane, event)
 
 
 _INDENT = 15
 
 
-class DecisionTracePane(TickPane):
+class DecisionTracePage(SubjectPage):
     """The questions of the tick that is looked at, their answers, and what followed."""
 
-    def __init__(
-        self,
-        view: View,
-        *,
-        id: str = "trace",  # noqa: A002  # the framework's
-        is_ascii: bool = False,
-    ) -> None:
-        super().__init__(view, id=id, is_ascii=is_ascii)
-
-    def title(self) -> Line:
+    def title(self, pane: SubjectPane) -> Line:
         heading = line("5 ", strong("Decision trace"))
-        tick = None if self.subject is None else self.subject.tick
+        tick = None if pane.subject is None else pane.subject.tick
         if tick is None:
             return heading
-        return line(*heading, "  ", *tick_title(tick, self.view))
+        return line(*heading, "  ", *tick_title(tick, pane.view))
 
-    def badge(self) -> Line:
-        if self.subject is None or self.subject.cursor is None:
-            return EMPTY
-        return line(muted("older tick"))
+    def badge(self, subject: Subject) -> Line:
+        return EMPTY if subject.cursor is None else line(muted("older tick"))
 
-    def rows_of(self, subject: Subject) -> Sequence[StyledLine]:
-        width = self.row_width
-        lines = trace_lines(subject, self.view, width, self.inner_height)
-        return self.broken(lines, _INDENT)
+    def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
+        lines = trace_lines(subject, pane.view, pane.row_width, pane.inner_height)
+        return pane.broken(lines, _INDENT)

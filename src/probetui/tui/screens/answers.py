@@ -26,10 +26,37 @@ from probetui.presentation.tick.why import Explanation, WhyContext
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings
 from probetui.tui.messages import CopyRequested
-from probetui.tui.panes.rows_pane import TextPane
+from probetui.tui.panes.pane import Pane
 from probetui.tui.screens.action_screen import ActionScreen
 from probetui.tui.state import UiState
+from probetui.tui.styled_text import StyledLine
 from probetui.tui.view_model import ViewModel
+
+_INDENT = 4
+
+
+class TextPane(Pane):
+    """A pane of lines; it stays where it is when they change."""
+
+    def __init__(self, *, id: str, is_ascii: bool = False) -> None:  # noqa: A002  # the framework's
+        super().__init__(id=id, is_ascii=is_ascii)
+        self._title: Line = EMPTY
+        self._badge: Line = EMPTY
+        self._lines: Sequence[Line] = ()
+
+    def show(self, title: Line, badge: Line, lines: Sequence[Line]) -> None:
+        """Show other lines."""
+        self._title, self._badge, self._lines = title, badge, lines
+        self.repaint()
+
+    def title(self) -> Line:
+        return self._title
+
+    def badge(self) -> Line:
+        return self._badge
+
+    def rows(self) -> Sequence[StyledLine]:
+        return self.broken(self._lines, _INDENT)
 
 
 class WhyScreen(ActionScreen, inherit_bindings=False):

@@ -13,7 +13,11 @@ from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings
 from probetui.tui.panes.bars import Banner, HeaderBar
 from probetui.tui.panes.pane import Pane
-from probetui.tui.panes.subject_panes import ContainerPane, DecisionTracePane
+from probetui.tui.panes.subject_panes import (
+    ContainerPage,
+    DecisionTracePage,
+    SubjectPane,
+)
 from probetui.tui.screens.action_screen import ActionScreen
 from probetui.tui.screens.answers import ProbeOutputScreen
 from probetui.tui.screens.sizes import BY_HEIGHT, BY_WIDTH, FRAMED, is_below
@@ -47,8 +51,10 @@ class ContainerScreen(ActionScreen, inherit_bindings=False):
         self._zoomed = ""
         view, is_ascii = ui_state.view_model.view, ui_state.options.ascii
         self._header, self._banner = HeaderBar(ui_state.options.about), Banner()
-        self._life = ContainerPane(view, is_ascii=is_ascii)
-        self._trace = DecisionTracePane(view, id="life-trace", is_ascii=is_ascii)
+        self._life = SubjectPane(ContainerPage(), view, id="life", is_ascii=is_ascii)
+        self._trace = SubjectPane(
+            DecisionTracePage(), view, id="life-trace", is_ascii=is_ascii
+        )
 
     def compose(self) -> ComposeResult:
         yield self._header

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from string import digits
 from typing import ClassVar
 
@@ -18,8 +18,8 @@ from probetui.tui.actions.keymap import keys_of
 from probetui.tui.actions.table import ACTIONS_BY_ID, bindings
 from probetui.tui.host_services import CurrentLesson
 from probetui.tui.options import ScreenOptions
-from probetui.tui.panes.entry_pane import ListPane
-from probetui.tui.panes.rows_pane import RowsPane
+from probetui.tui.panes.pane import Pane
+from probetui.tui.panes.viewport import ListViewport
 from probetui.tui.screens.sizes import MinimumSizeScreen
 from probetui.tui.styled_text import CURSOR, StyledLine, fit, styled_line, wrapped
 
@@ -30,13 +30,14 @@ _NAMES_IN_MENU, _LEAST_NAME = 56, 12
 """How much of a menu's width names may take, in percent, and cells they always may."""
 
 
-class ChoicePane(ListPane):
+class ChoicePane(Pane):
     """The things there are, one a line, with numbers."""
 
     def __init__(
         self, name: str, choices: Sequence[tuple[str, str]], *, is_ascii: bool
     ) -> None:
         super().__init__(id="choice", is_ascii=is_ascii)
+        self.viewport: ListViewport = ListViewport(self)
         self._name_of_menu = name
         self._choices = choices
         self._widest = max((len(name) for name, _ in choices), default=0)
@@ -61,7 +62,7 @@ class ChoicePane(ListPane):
 
     def row(self, index: int) -> StyledLine:
         name, words = self._choices[index]
-        is_chosen = index == self.cursor
+        is_chosen = index == self.viewport.cursor
         also = CURSOR if is_chosen else ""
         number = str(index + 1) if index < len(NUMBERS) else ""
         before = styled_line(
@@ -112,7 +113,7 @@ class ChoiceScreen(
         yield self._pane
 
     def action_choose(self) -> None:
-        self.dismiss(self._pane.cursor)
+        self.dismiss(self._pane.viewport.cursor)
 
     def action_pick_number(self, wanted: int) -> None:
         """Choose a line by its number."""
@@ -120,14 +121,30 @@ class ChoiceScreen(
             self.dismiss(wanted - 1)
 
 
-class QuestionPane(RowsPane):
-    """The question, and the keys that answer it."""
+class QuestionPane(Pane):
+    """A question or a notice, and the keys for it.
+
+    Args:
+        name: what stands in the edge.
+        question: what is said, a paragraph each.
+        keys: returns the keys, with words.
+        is_ascii: draw with ASCII only.
+    """
 
     MARGIN = 0
 
-    def __init__(self, question: Sequence[Line], *, is_ascii: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        question: Sequence[Line],
+        keys: Callable[[], Line],
+        *,
+        is_ascii: bool,
+    ) -> None:
         super().__init__(id="question", is_ascii=is_ascii)
+        self._name_of_question = name
         self._question = question
+        self._keys = keys
 
     def get_content_height(
         self,
@@ -139,7 +156,7 @@ class QuestionPane(RowsPane):
         return len(self._wrapped(width - 2)) + 4
 
     def title(self) -> Line:
-        return line(strong("Confirm"))
+        return line(strong(self._name_of_question))
 
     def rows(self) -> Sequence[StyledLine]:
         return self._wrapped(self.inner_width)
@@ -152,16 +169,7 @@ class QuestionPane(RowsPane):
         ]
 
     def below(self) -> Sequence[StyledLine]:
-        labels = {
-            label.id: label for label in active_labels(self.screen.active_bindings)
-        }
-        yes, no = (
-            " ".join(labels[identifier].keys) for identifier in ("app.yes", "app.no")
-        )
-        key = Role.ACCENT
-        return [
-            styled_line(line(" ", Span(yes, key), " yes    ", Span(no, key), " no"))
-        ]
+        return [styled_line(line(" ", *self._keys()))]
 
 
 class QuestionScreen(
@@ -180,7 +188,7 @@ class QuestionScreen(
 
     def __init__(self, question: Sequence[Line], *, is_ascii: bool) -> None:
         super().__init__()
-        self._pane = QuestionPane(question, is_ascii=is_ascii)
+        self._pane = QuestionPane("Confirm", question, self._answers, is_ascii=is_ascii)
 
     def compose(self) -> ComposeResult:
         yield self._pane
@@ -188,27 +196,13 @@ class QuestionScreen(
     def action_answer(self, answer: bool) -> None:  # noqa: FBT001  # a parameter of keys
         self.dismiss(answer)
 
-
-class LessonChangePane(QuestionPane):
-    """What is stopped, and the key that works meanwhile."""
-
-    def __init__(
-        self, lesson: CurrentLesson, steps: int, options: ScreenOptions
-    ) -> None:
-        number = (lesson.number - 1 + steps) % lesson.count + 1
-        words = (
-            line("Stopping the pod of ", strong(lesson.name), "."),
-            line(f"Lesson {number} of {lesson.count} starts once it has stopped."),
+    def _answers(self) -> Line:
+        labels = {label.id: label for label in active_labels(self.active_bindings)}
+        yes, no = (
+            Span(" ".join(labels[identifier].keys), Role.ACCENT)
+            for identifier in ("app.yes", "app.no")
         )
-        super().__init__(words, is_ascii=options.ascii)
-        keys = keys_of(ACTIONS_BY_ID["app.quit-now"], options.keymap)
-        self._keys = " ".join(map(key_label, keys))
-
-    def title(self) -> Line:
-        return line(strong("Lesson"))
-
-    def below(self) -> Sequence[StyledLine]:
-        return [styled_line(line(" ", Span(self._keys, Role.ACCENT), " quit"))]
+        return line(yes, " yes    ", no, " no")
 
 
 class LessonChangeScreen(ModalScreen[None], MinimumSizeScreen[None]):
@@ -220,7 +214,16 @@ class LessonChangeScreen(ModalScreen[None], MinimumSizeScreen[None]):
         self, lesson: CurrentLesson, steps: int, options: ScreenOptions
     ) -> None:
         super().__init__()
-        self._pane = LessonChangePane(lesson, steps, options)
+        number = (lesson.number - 1 + steps) % lesson.count + 1
+        words = (
+            line("Stopping the pod of ", strong(lesson.name), "."),
+            line(f"Lesson {number} of {lesson.count} starts once it has stopped."),
+        )
+        keys = keys_of(ACTIONS_BY_ID["app.quit-now"], options.keymap)
+        quits = line(Span(" ".join(map(key_label, keys)), Role.ACCENT), " quit")
+        self._pane = QuestionPane(
+            "Lesson", words, lambda: quits, is_ascii=options.ascii
+        )
 
     def compose(self) -> ComposeResult:
         yield self._pane

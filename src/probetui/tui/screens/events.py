@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from probetui.presentation.text.spans import Line, line, muted, strong
@@ -12,10 +13,12 @@ from probetui.tui.actions.container_names import ContainerKey
 from probetui.tui.actions.key_labels import key_label
 from probetui.tui.actions.keymap import keys_of
 from probetui.tui.actions.table import ACTIONS_BY_ID, bindings
-from probetui.tui.messages import TickRequested, WhyRequested
+from probetui.tui.messages import CopyRequested, TickRequested, WhyRequested
 from probetui.tui.options import Keymap
-from probetui.tui.panes.event_log_panes import ClusterEventPane, EventLogPane
-from probetui.tui.screens.reading import ReadingScreen
+from probetui.tui.panes.cluster_event_pane import ClusterEventPane
+from probetui.tui.panes.event_pane import EventDetail, EventPane
+from probetui.tui.panes.reading_area import ReadingArea
+from probetui.tui.screens.action_screen import ActionScreen
 from probetui.tui.screens.registry import SCREEN_FACTORIES
 from probetui.tui.state import UiState
 from probetui.tui.view_model import ViewModel
@@ -28,7 +31,7 @@ _OF_A_LINE = {
 }
 
 
-class EventsScreen(ReadingScreen, inherit_bindings=False):
+class EventsScreen(ActionScreen, inherit_bindings=False):
     """The log and, in its place if wanted, the same as `kubectl events` prints it.
 
     Args:
@@ -37,50 +40,49 @@ class EventsScreen(ReadingScreen, inherit_bindings=False):
             a cluster would.
     """
 
+    CSS_PATH = "../styles/screens.tcss"
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (
-        KeyContext.READING,
         KeyContext.EVENT_LOG,
+        KeyContext.EVENT_LIST,
     )
     BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
 
     def __init__(self, ui_state: UiState, what: str = "") -> None:
         super().__init__(ui_state)
         view, is_ascii = ui_state.view_model.view, ui_state.options.ascii
-        hint = _hint(ui_state.options.keymap)
-        self._log = EventLogPane(view, hint, is_ascii=is_ascii)
+        self._detail = EventDetail(_hint(ui_state.options.keymap))
+        self._log = EventPane(view, self._detail, is_ascii=is_ascii)
         self._cluster = ClusterEventPane(view, is_ascii=is_ascii)
-        self._is_folded = what == FOLDED
-        self._log.show_cluster_lines_only(is_only=what == CLUSTER)
+        self._reading = ReadingArea(
+            ui_state, [self._log, self._cluster], self._heading, self.key_line
+        )
+        self._reading.pane = self._cluster if what == FOLDED else self._log
+        self._log.is_cluster_only = what == CLUSTER
         self._pod_uid = ""
 
     @property
-    def panes(self) -> tuple[EventLogPane | ClusterEventPane, ...]:
-        return self._log, self._cluster
+    def _is_folded(self) -> bool:
+        return self._reading.pane is self._cluster
 
-    @property
-    def pane(self) -> EventLogPane | ClusterEventPane:
-        return self._cluster if self._is_folded else self._log
+    def compose(self) -> ComposeResult:
+        yield self._reading
 
-    def filterable(self) -> EventLogPane | ClusterEventPane:
-        return self.pane
+    def on_mount(self) -> None:
+        self.show(self.ui_state.view_model)
 
-    def show_content(self, view_model: ViewModel) -> None:
+    def show(self, view_model: ViewModel) -> None:
         self._log.names_objects = view_model.has_several_containers
-        self._log.read(
-            view_model.log,
-            view_model.cluster,
-            view_model.past,
-            view_model.counts,
-            view_model.view,
-        )
+        self._detail.update(view_model.cluster, view_model.past)
+        self._log.read(view_model.log, view_model.counts, view_model.view)
         if self._is_folded:
             self._cluster.show(
                 view_model.cluster, view_model.names, view_model.view, self._pod_uid
             )
+        self._reading.show_heading()
+        self.refresh_keys()
 
     def action_folded(self) -> None:
-        self._is_folded = not self._is_folded
-        self.change_pane()
+        self._reading.show_pane(self._log if self._is_folded else self._cluster)
         self.show(self.ui_state.view_model)
 
     def action_all_pods(self) -> None:
@@ -96,6 +98,12 @@ class EventsScreen(ReadingScreen, inherit_bindings=False):
         self._log.action_state_lines()
         self.show(self.ui_state.view_model)
 
+    def action_copy_as(self) -> None:
+        """Copy the chosen event as `kubectl describe` shows it."""
+        pane = self._cluster if self._is_folded else self._log
+        if text := pane.copy_as_kubectl():
+            self.post_message(CopyRequested(text))
+
     def action_jump(self) -> None:
         """Go to the tick behind the chosen line, or else to its container."""
         chosen = None if self._is_folded else self._log.chosen_line
@@ -103,7 +111,7 @@ class EventsScreen(ReadingScreen, inherit_bindings=False):
             return
         key = ContainerKey(chosen.pod_uid, chosen.container_name)
         self.post_message(TickRequested(key, chosen.tick))
-        self.action_leave()
+        self.dismiss()
 
     def action_why(self) -> None:
         """Say why, of the tick behind the chosen line or else of its container."""
@@ -114,16 +122,17 @@ class EventsScreen(ReadingScreen, inherit_bindings=False):
         key = ContainerKey(chosen.pod_uid, chosen.container_name)
         self.post_message(WhyRequested(key, chosen.tick))
 
-    def heading(self, view_model: ViewModel) -> Line:
+    def _heading(self, view_model: ViewModel) -> Line:
         view = view_model.view
         pod = view_model.names.get(self._pod_uid, self._pod_uid)
         scope = f"only {view.safe(pod)}" if pod else "all pods"
-        follow = "on" if self._log.is_following else "off"
-        shown = f"{self.pane.count()} shown of {len(view_model.log)}"
+        follow = "on" if self._log.viewport.is_following else "off"
+        shown = f"{self._reading.pane.count()} shown of {len(view_model.log)}"
         if view_model.log.evicted:
             shown += f", {view_model.log.evicted} older dropped"
         if self._is_folded:
-            shown = f"{self.pane.count()} shown for {sum(view_model.counts)} events"
+            events = sum(view_model.counts)
+            shown = f"{self._reading.pane.count()} shown for {events} events"
         return line(
             strong(" events"),
             f"   {scope}   ",

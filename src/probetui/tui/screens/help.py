@@ -18,8 +18,7 @@ from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.key_labels import GROUPS, KeyLabel
 from probetui.tui.actions.table import bindings
 from probetui.tui.panes.filter_bar import FilterBar
-from probetui.tui.panes.pane import LEAST_EDGE
-from probetui.tui.panes.rows_pane import RowsPane
+from probetui.tui.panes.pane import LEAST_EDGE, Pane
 from probetui.tui.screens.sizes import MinimumSizeScreen
 from probetui.tui.styled_text import StyledLine, cells, fit, styled_line, wrapped
 
@@ -32,7 +31,7 @@ _BADGES = (
 )
 
 
-class HelpPane(RowsPane):
+class HelpPane(Pane):
     """Keys in groups, in as many columns as fit, and the marks below them."""
 
     MARGIN = 0
@@ -44,12 +43,6 @@ class HelpPane(RowsPane):
         self._name_of_pane = name
         self._labels = labels
         self._marks = marks
-        self.filter = Filter()
-
-    @property
-    def has_labels(self) -> bool:
-        """Keys have none."""
-        return False
 
     @property
     def hits(self) -> str:
@@ -59,7 +52,7 @@ class HelpPane(RowsPane):
     def show_filter(self, wanted: Filter) -> None:
         """List only actions with keys or words that a filter keeps."""
         self.filter = wanted
-        self.top = 0
+        self.viewport.top = 0
         self.repaint()
 
     def title(self) -> Line:

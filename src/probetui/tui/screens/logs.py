@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual import on
+from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from probetui.drive.logs import LogState, LogTail
@@ -24,23 +25,33 @@ from probetui.presentation.text.view import View
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings
 from probetui.tui.messages import LogUpdated
-from probetui.tui.panes.entry_pane import FollowingPane
 from probetui.tui.panes.output_pane import LogReader
-from probetui.tui.screens.reading import ReadingScreen
+from probetui.tui.panes.pane import Pane
+from probetui.tui.panes.reading_area import ReadingArea
+from probetui.tui.panes.viewport import EntryViewport
+from probetui.tui.screens.action_screen import ActionScreen
 from probetui.tui.state import SelectedContainer, UiState
 from probetui.tui.styled_text import StyledLine, styled_line
 from probetui.tui.view_model import ViewModel
 
 
-class LogPane(FollowingPane):
+class LogPane(Pane):
     """The lines of one tail; those it lets go of leave at the top.
 
     Lines are known by their number from the beginning, so that the cursor stays on
     its line.
     """
 
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (
+        KeyContext.PANE,
+        KeyContext.ENTRIES,
+        KeyContext.FOLLOWING,
+    )
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
+
     def __init__(self, view: View, *, is_ascii: bool = False) -> None:
         super().__init__(id="log", is_ascii=is_ascii)
+        self.viewport: EntryViewport = EntryViewport(self, follows=True)
         self._view = view
         self._name_of_log = ""
         self._tail: LogTail | None = None
@@ -58,7 +69,7 @@ class LogPane(FollowingPane):
     @property
     def is_marked(self) -> bool:
         """The cursor is seen where one has gone to a line."""
-        return self.has_focus and not self.is_following
+        return self.has_focus and not self.viewport.is_following
 
     @property
     def indent(self) -> int:
@@ -76,30 +87,30 @@ class LogPane(FollowingPane):
         self._name_of_log, self._view = name, view
         if tail is not self._tail:
             self._tail, self._kept, self._seen = tail, [], 0
-            self._follow(is_following=True)
+            self.viewport.follow(is_following=True)
         self._problem = problem or (tail.problem if tail is not None else "")
-        self._take()
-        self.repaint()
+        self._read_newest()
+        self.viewport.show()
 
     def show_filter(self, wanted: Filter) -> None:
         """Keep only lines that a filter keeps."""
         self.filter = wanted
         if wanted.is_active:
-            self.sought = wanted
-        chosen = self._kept[self.cursor] if self.cursor < len(self._kept) else None
+            self.viewport.sought = wanted
+        chosen = next(iter(self._kept[self.viewport.cursor :]), None)
         self._kept, self._seen = [], 0
-        is_following, self.is_following = self.is_following, False
-        self._take()
-        self._follow(is_following=is_following)
+        is_following, self.viewport.is_following = self.viewport.is_following, False
+        self._read_newest()
+        self.viewport.follow(is_following=is_following)
         if is_following or chosen is None:
-            self.go_to_end()
+            self.viewport.go_to_newest()
         else:
             older = sum(number <= chosen for number in self._kept)
-            self.choose(max(older - 1, 0))
-        self.repaint()
+            self.viewport.choose(max(older - 1, 0))
+        self.viewport.show()
 
     def title(self) -> Line:
-        words = "follow" if self.is_following else "follow off"
+        words = "follow" if self.viewport.is_following else "follow off"
         if self._tail is not None and self._tail.state is not LogState.READING:
             words = str(self._tail.state)
         found = f"  filter: {self._view.safe(self.filter.text)} ({self.hits})"
@@ -129,6 +140,9 @@ class LogPane(FollowingPane):
             words = no_match_text("line", self._view.safe(self.filter.text))
         return [styled_line(line(muted(f" {words}")))]
 
+    def row(self, index: int) -> StyledLine:
+        return self.viewport.cut(index)
+
     def entry(self, index: int, also: str) -> StyledLine:
         """Return one line of the log."""
         number = self._kept[index]
@@ -149,7 +163,7 @@ class LogPane(FollowingPane):
         assert self._tail is not None  # noqa: S101  # nothing is kept without one
         return self._tail.lines[self._kept[index] - self._tail.dropped]
 
-    def _take(self) -> None:
+    def _read_newest(self) -> None:
         """Let go of what the tail let go of, and take what is new."""
         tail = self._tail
         if tail is None:
@@ -158,8 +172,7 @@ class LogPane(FollowingPane):
         gone = sum(number < tail.dropped for number in self._kept[: tail.dropped])
         if gone:
             del self._kept[:gone]
-            self.cursor = max(self.cursor - gone, 0)
-            self.top = max(self.top - gone, 0)
+            self.viewport.drop_oldest(gone)
         first = max(self._seen, tail.dropped)
         self._seen = tail.dropped + len(tail.lines)
         fresh = range(first, self._seen)
@@ -173,13 +186,13 @@ class LogPane(FollowingPane):
         else:
             kept = list(fresh)
         self._kept += kept
-        self.grow(len(kept))
+        self.viewport.add_newest(len(kept))
 
 
 _NO_LOGS_KEPT = "This session has no logs, only probe output."
 
 
-class LogsScreen(ReadingScreen, inherit_bindings=False):
+class LogsScreen(ActionScreen, inherit_bindings=False):
     """Goes on with the next instance when the container is restarted.
 
     Args:
@@ -187,10 +200,8 @@ class LogsScreen(ReadingScreen, inherit_bindings=False):
         is_previous: begin with the instance before.
     """
 
-    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (
-        KeyContext.READING,
-        KeyContext.LOG,
-    )
+    CSS_PATH = "../styles/screens.tcss"
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.LOG,)
     BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
 
     def __init__(self, ui_state: UiState, *, is_previous: bool = False) -> None:
@@ -199,30 +210,28 @@ class LogsScreen(ReadingScreen, inherit_bindings=False):
         self._is_previous = is_previous
         self._desk = LogReader(ui_state.host.logs, self._grown)
         self._log = LogPane(ui_state.view_model.view, is_ascii=ui_state.options.ascii)
+        self._reading = ReadingArea(ui_state, [self._log], self._heading, self.key_line)
 
-    @property
-    def panes(self) -> tuple[LogPane, ...]:
-        return (self._log,)
+    def compose(self) -> ComposeResult:
+        yield self._reading
 
-    @property
-    def pane(self) -> LogPane:
-        return self._log
-
-    def filterable(self) -> LogPane:
-        return self._log
+    def on_mount(self) -> None:
+        self.show(self.ui_state.view_model)
 
     def on_unmount(self) -> None:
         self._desk.close()
 
-    def show_content(self, view_model: ViewModel) -> None:
+    def show(self, view_model: ViewModel) -> None:
         target = self._target(view_model)
         problem = target.problem
         if not self._desk.has_logs:
             problem = _NO_LOGS_KEPT
         tail = self._desk.read(target.container_id)
         self._log.show(self._chosen.name(view_model), tail, view_model.view, problem)
+        self._reading.show_heading()
+        self.refresh_keys()
 
-    def heading(self, view_model: ViewModel) -> Line:
+    def _heading(self, view_model: ViewModel) -> Line:
         target = self._target(view_model)
         name = self._chosen.name(view_model)
         which = "previous" if self._is_previous else "current"

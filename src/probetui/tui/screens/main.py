@@ -24,10 +24,11 @@ from probetui.tui.panes.filter_bar import FilterBar
 from probetui.tui.panes.output_pane import OutputController, OutputPane
 from probetui.tui.panes.pane import Pane
 from probetui.tui.panes.subject_panes import (
-    DetailPane,
-    OtherProbePane,
-    TicksPane,
-    WhyPane,
+    CardPage,
+    OtherProbesPage,
+    SubjectPane,
+    TicksPage,
+    WhyPage,
 )
 from probetui.tui.screens.action_screen import ActionScreen
 from probetui.tui.screens.registry import SCREEN_FACTORIES
@@ -77,10 +78,17 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._header, self._banner = HeaderBar(ui_state.options.about), Banner()
         self._lesson = LessonBar(ui_state.host.lesson)
         self._containers = ContainerTable(view, self._show_detail, is_ascii=is_ascii)
-        self._detail = DetailPane(view, is_ascii=is_ascii)
-        self._other = OtherProbePane(view, is_ascii=is_ascii)
-        self._ticks = TicksPane(view, is_ascii=is_ascii)
-        self._why = WhyPane(view, is_ascii=is_ascii)
+        self._card = CardPage()
+        self._detail, self._other, self._ticks, self._why = (
+            SubjectPane(page, view, id=name, is_ascii=is_ascii)
+            for page, name in (
+                (self._card, "detail"),
+                (OtherProbesPage(), "other"),
+                (TicksPage(), "ticks"),
+                (WhyPage(), "why"),
+            )
+        )
+        self._why.can_focus = False
         self._events = EventPane(view, is_ascii=is_ascii)
         self._output = OutputPane(view, is_ascii=is_ascii)
         self._outputs = OutputController(
@@ -195,7 +203,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
 
     def action_open(self) -> None:
         pane = self._focused_pane()
-        if isinstance(pane, ContainerTable | DetailPane) and self.ui_state.subject:
+        if pane in {self._containers, self._detail} and self.ui_state.subject:
             self.app.push_screen(SCREEN_FACTORIES["container"](self.ui_state))
         else:
             self._zoom(pane.id or "")
@@ -231,7 +239,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
     def action_filter(self, text: str = "") -> None:
         if text:
             pane = self._pane_to_filter()
-            pane.show_filter(Filter.parse(text, has_labels=pane.has_labels))
+            pane.show_filter(Filter.parse(text, has_labels=pane.HAS_LABELS))
             self.refresh_bindings()
             return
         self.key_line.display = False
@@ -244,7 +252,10 @@ class MainScreen(ActionScreen, inherit_bindings=False):
     def _show_detail(self) -> None:
         self.ui_state.choose(self._containers.chosen_container)
         subject, view = self.ui_state.subject, self.ui_state.view_model.view
-        self._detail.show_alone(is_alone=not self._ticks.display)
+        is_alone = not self._ticks.display
+        if self._card.is_alone != is_alone:
+            self._card.is_alone = is_alone
+            self._detail.repaint()
         for pane in (self._detail, self._other, self._ticks, self._why):
             pane.show(subject, view)
         several = subject is not None and len(subject.container.probes) > 1
@@ -286,7 +297,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         if not was:
             self._in_turn = self._displayed()
         self._zoomed = name
-        self._detail.is_zoomed = name == "detail"
+        self._card.is_zoomed = name == "detail"
         for pane in _PANES:
             self.set_class(pane == name, f"-zoom-{pane}")
         self.set_class(bool(name), "-zoomed")

@@ -26,7 +26,8 @@ from probetui.presentation.text.spans import (
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings
 from probetui.tui.messages import CommandRequested, MenuRowPicked
-from probetui.tui.panes.entry_pane import ListPane
+from probetui.tui.panes.pane import Pane
+from probetui.tui.panes.viewport import ListViewport
 from probetui.tui.screens.sizes import MinimumSizeScreen
 from probetui.tui.state import StatefulScreen, UiState, is_allowed
 from probetui.tui.styled_text import StyledLine, styled_line, wrapped
@@ -47,7 +48,7 @@ class MenuRow(NamedTuple):
     is_off: bool = False
 
 
-class MenuPane(ListPane):
+class MenuPane(Pane):
     """Rows with numbers; what is picked is told to the screen by its name."""
 
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.PANE, KeyContext.MENU)
@@ -62,6 +63,7 @@ class MenuPane(ListPane):
         self, heading: str, *, has_numbers: bool = True, is_ascii: bool
     ) -> None:
         super().__init__(id="menu", is_ascii=is_ascii)
+        self.viewport: ListViewport = ListViewport(self, is_choice=self._is_choice)
         self._has_numbers = has_numbers
         self._heading = heading
         self._about: Line = EMPTY
@@ -74,8 +76,8 @@ class MenuPane(ListPane):
         """Show what it is about, the choices, and some lines below them."""
         self._about, self._rows, self._last_words = about, rows, last_words
         self.refresh(layout=True)
-        if not self.is_choice(self.cursor):
-            self.action_first()
+        if not self.viewport.is_choice(self.viewport.cursor):
+            self.viewport.move_to_start()
         self.repaint()
 
     def title(self) -> Line:
@@ -110,15 +112,15 @@ class MenuPane(ListPane):
     def count(self) -> int:
         return len(self._rows)
 
-    def is_choice(self, index: int) -> bool:
-        row = self._rows[index] if super().is_choice(index) else None
-        return row is not None and bool(row.name) and not row.is_off
+    def _is_choice(self, index: int) -> bool:
+        row = self._rows[index]
+        return bool(row.name) and not row.is_off
 
     def row(self, index: int) -> StyledLine:
         row = self._rows[index]
         if not row.name:
             return styled_line(line(f" {row.words}"))
-        is_here = index == self.cursor
+        is_here = index == self.viewport.cursor
         number = self._numbers().get(index, "")
         words = row.words.ljust(_WORDS_CELLS)
         if row.is_off:
@@ -135,23 +137,23 @@ class MenuPane(ListPane):
     def action_pick_number(self, wanted: int) -> None:
         """Pick a row by its number."""
         for index, number in self._numbers().items():
-            if number == str(wanted) and self.is_choice(index):
-                self.choose(index)
+            if number == str(wanted) and self.viewport.is_choice(index):
+                self.viewport.choose(index)
                 self.action_pick()
 
     def action_pick(self) -> None:
-        if self.is_choice(self.cursor):
-            self.post_message(MenuRowPicked(self._rows[self.cursor].name))
+        if self.name_at_cursor:
+            self.post_message(MenuRowPicked(self.name_at_cursor))
 
     def on_click(self, event: Click) -> None:
-        super().on_click(event)
         if event.chain > 1:
             self.action_pick()
 
     @property
     def name_at_cursor(self) -> str:
         """The name of the row that has the cursor, empty without one."""
-        return self._rows[self.cursor].name if self.is_choice(self.cursor) else ""
+        cursor = self.viewport.cursor
+        return self._rows[cursor].name if self.viewport.is_choice(cursor) else ""
 
     def _numbers(self) -> dict[int, str]:
         if not self._has_numbers:

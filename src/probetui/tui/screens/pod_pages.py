@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
 
 from probetui.engine.snapshot import PodSnapshot
-from probetui.k8s.pod import Pod
 from probetui.presentation.kubectl.describe import describe_pod
 from probetui.presentation.kubectl.yaml_view import yaml_lines
 from probetui.presentation.node import node_lines
@@ -23,30 +26,47 @@ from probetui.presentation.text.spans import (
 )
 from probetui.presentation.text.spans import text_of as words_of
 from probetui.presentation.text.view import View
-from probetui.tui.panes.entry_pane import EntryPane
-from probetui.tui.screens.reading import ReadingScreen
+from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.table import bindings
+from probetui.tui.panes.pane import Pane
+from probetui.tui.panes.reading_area import ReadingArea
+from probetui.tui.panes.viewport import EntryViewport
+from probetui.tui.screens.action_screen import ActionScreen
 from probetui.tui.state import SelectedContainer, UiState
 from probetui.tui.styled_text import StyledLine, styled_line
 from probetui.tui.view_model import ViewModel
 
 
-class SearchableTextPane(EntryPane):
+class SearchableTextPane(Pane):
     """Lines as they are given; a filter does not hide any, it is searched for."""
+
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (
+        KeyContext.PANE,
+        KeyContext.ENTRIES,
+    )
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
+    indent = 2
 
     def __init__(self, view: View, *, is_ascii: bool = False) -> None:
         super().__init__(id="page", is_ascii=is_ascii)
+        self.viewport: EntryViewport = EntryViewport(self)
         self._view = view
         self._heading: Line = EMPTY
         self._lines: Sequence[Line] = ()
         self._hits: list[int] = []
 
     @property
+    def is_marked(self) -> bool:
+        """Whether the cursor is to be seen."""
+        return self.has_focus
+
+    @property
     def hits(self) -> str:
         """How many lines have what is searched for, and at which of them one is."""
         if not self.filter.is_active:
             return f"{len(self._lines)} lines"
-        if self.cursor in self._hits:
-            return f"{self._hits.index(self.cursor) + 1} of {len(self._hits)}"
+        if self.viewport.cursor in self._hits:
+            return f"{self._hits.index(self.viewport.cursor) + 1} of {len(self._hits)}"
         return f"{len(self._hits)} hits"
 
     def show(self, heading: Line, lines: Sequence[Line], view: View) -> None:
@@ -55,17 +75,17 @@ class SearchableTextPane(EntryPane):
         if lines is not self._lines:
             self._lines = lines
             self._find()
-            self.choose(max(min(self.cursor, len(lines) - 1), 0))
-        self.repaint()
+            self.viewport.choose(max(min(self.viewport.cursor, len(lines) - 1), 0))
+        self.viewport.show()
 
     def show_filter(self, wanted: Filter) -> None:
         """Search for something, from the line on where one is."""
-        self.filter = self.sought = wanted
+        self.filter = self.viewport.sought = wanted
         self._find()
         if self._hits and self.filter.is_active:
-            after = (hit for hit in self._hits if hit >= self.cursor)
-            self.choose(next(after, self._hits[0]))
-        self.repaint()
+            after = (hit for hit in self._hits if hit >= self.viewport.cursor)
+            self.viewport.choose(next(after, self._hits[0]))
+        self.viewport.show()
 
     def title(self) -> Line:
         found = f"  search: {self._view.safe(self.filter.text)} ({self.hits})"
@@ -74,10 +94,15 @@ class SearchableTextPane(EntryPane):
         )
 
     def badge(self) -> Line:
-        return line(muted(f"line {self.cursor + 1} of {max(len(self._lines), 1)}"))
+        return line(
+            muted(f"line {self.viewport.cursor + 1} of {max(len(self._lines), 1)}")
+        )
 
     def count(self) -> int:
         return len(self._lines)
+
+    def row(self, index: int) -> StyledLine:
+        return self.viewport.cut(index)
 
     def entry(self, index: int, also: str) -> StyledLine:
         """Return one line, a mark before it where the cursor is."""
@@ -100,135 +125,165 @@ class SearchableTextPane(EntryPane):
         ]
 
 
-class TextScreen(ReadingScreen):
-    """One page of text."""
+class Page(ABC):
+    """A page of text, made anew while it is read."""
 
+    @abstractmethod
     def __init__(self, ui_state: UiState) -> None:
+        """Take note of what is chosen now."""
+
+    @abstractmethod
+    def title(self, view_model: ViewModel) -> str:
+        """Return what stands in the edge and above it."""
+
+    @abstractmethod
+    def lines(self, view_model: ViewModel) -> Sequence[Line]:
+        """Return the lines; the same object as before if nothing has changed."""
+
+    def note(self, view_model: ViewModel) -> str:  # noqa: ARG002  # empty unless overridden
+        """Return what else is said above it, as a warning."""
+        return ""
+
+
+class TextScreen(ActionScreen, inherit_bindings=False):
+    """One page of text, of the container that is chosen when it opens."""
+
+    CSS_PATH = "../styles/screens.tcss"
+
+    def __init__(self, ui_state: UiState, page: type[Page]) -> None:
         super().__init__(ui_state)
-        self._page = SearchableTextPane(
+        self._page = page(ui_state)
+        self._text = SearchableTextPane(
             ui_state.view_model.view, is_ascii=ui_state.options.ascii
         )
+        self._reading = ReadingArea(
+            ui_state, [self._text], self._heading, self.key_line
+        )
 
-    @property
-    def panes(self) -> tuple[SearchableTextPane, ...]:
-        return (self._page,)
+    def compose(self) -> ComposeResult:
+        yield self._reading
 
-    @property
-    def pane(self) -> SearchableTextPane:
-        return self._page
+    def on_mount(self) -> None:
+        self.show(self.ui_state.view_model)
 
-    def filterable(self) -> SearchableTextPane:
-        return self._page
+    def show(self, view_model: ViewModel) -> None:
+        title = line(strong(self._page.title(view_model)))
+        self._text.show(title, self._page.lines(view_model), view_model.view)
+        self._reading.show_heading()
+        self.refresh_keys()
+
+    def _heading(self, view_model: ViewModel) -> Line:
+        note = Span(self._page.note(view_model), Role.WARNING)
+        return line(strong(f" {self._page.title(view_model)}"), note)
 
 
-class NodeScreen(TextScreen):
+class NodePage(Page):
     """The node: conditions of the runtime, sources of pods, pod workers, images."""
 
     def __init__(self, ui_state: UiState) -> None:
-        super().__init__(ui_state)
+        del ui_state  # there is one node
         self._lines: list[Line] = []
 
-    def show_content(self, view_model: ViewModel) -> None:
+    def title(self, view_model: ViewModel) -> str:
+        return f"node {view_model.view.safe(view_model.snapshot.node.name)}"
+
+    def lines(self, view_model: ViewModel) -> Sequence[Line]:
         lines = node_lines(
             view_model.snapshot, view_model.runtime_name, view_model.view
         )
         if lines != self._lines:
             self._lines = lines
-        self._page.show(line(strong("node")), self._lines, view_model.view)
-
-    def heading(self, view_model: ViewModel) -> Line:
-        name = view_model.view.safe(view_model.snapshot.node.name)
-        return line(strong(f" node {name}"))
+        return self._lines
 
 
-class PodTextScreen(TextScreen):
-    """A page of text about one pod; the pod is the one that is chosen when it opens."""
+class PodPage(Page):
+    """A page about one pod."""
 
     WORD = ""
     """What the page is called."""
 
     def __init__(self, ui_state: UiState) -> None:
-        super().__init__(ui_state)
         self._chosen = SelectedContainer(ui_state)
+        self._seen: PodSnapshot | None = None
+        self._lines: Sequence[Line] = ()
 
     @abstractmethod
-    def lines(self, pod: PodSnapshot, view_model: ViewModel) -> Sequence[Line]:
-        """Return the page; the same object as before if nothing has changed."""
+    def lines_of(
+        self, pod: PodSnapshot, seen: PodSnapshot | None, view_model: ViewModel
+    ) -> Sequence[Line] | None:
+        """Return the page, None if it is the same as of the pod that was seen last."""
 
-    def show_content(self, view_model: ViewModel) -> None:
-        pod = self._chosen.pod(view_model)
-        lines = (
-            self.lines(pod, view_model)
-            if pod is not None
-            else [line("No pod selected. esc goes back.")]
-        )
-        self._page.show(line(strong(self._title(view_model))), lines, view_model.view)
-
-    def heading(self, view_model: ViewModel) -> Line:
-        is_gone = not self._chosen.is_there(view_model)
-        gone = (
-            Span("   removed: last known state", Role.WARNING) if is_gone else Span("")
-        )
-        return line(strong(f" {self._title(view_model)}"), gone)
-
-    def _title(self, view_model: ViewModel) -> str:
+    def title(self, view_model: ViewModel) -> str:
         pod = self._chosen.pod(view_model)
         name = "" if pod is None else view_model.view.safe(pod.pod.name)
         return f"{self.WORD} {name}"
 
+    def note(self, view_model: ViewModel) -> str:
+        is_there = self._chosen.is_there(view_model)
+        return "" if is_there else "   removed: last known state"
 
-class DescribeScreen(PodTextScreen):
-    """Spec, status, and the events as a cluster combines them; kept up to date."""
-
-    WORD = "describe"
-
-    def __init__(self, ui_state: UiState) -> None:
-        super().__init__(ui_state)
-        self._lines: list[Line] = []
-
-    def lines(self, pod: PodSnapshot, view_model: ViewModel) -> Sequence[Line]:
-        """Return the page; ages make it a new one every second."""
-        uid = pod.pod.uid
-        events, findings = view_model.cluster.events(uid), view_model.past.findings(uid)
-        lines = describe_pod(pod, events, view_model.view, findings)
-        if lines != self._lines:
+    def lines(self, view_model: ViewModel) -> Sequence[Line]:
+        pod = self._chosen.pod(view_model)
+        if pod is None:
+            return [line("No pod selected. esc goes back.")]
+        lines = self.lines_of(pod, self._seen, view_model)
+        self._seen = pod
+        if lines is not None and lines != self._lines:
             self._lines = lines
         return self._lines
 
 
-class YamlScreen(PodTextScreen):
+class DescribePage(PodPage):
+    """Spec, status, and the events as a cluster combines them; kept up to date."""
+
+    WORD = "describe"
+
+    def lines_of(
+        self,
+        pod: PodSnapshot,
+        seen: PodSnapshot | None,  # noqa: ARG002  # ages make it a new one every second
+        view_model: ViewModel,
+    ) -> Sequence[Line] | None:
+        uid = pod.pod.uid
+        events, findings = view_model.cluster.events(uid), view_model.past.findings(uid)
+        return describe_pod(pod, events, view_model.view, findings)
+
+
+class YamlPage(PodPage):
     """The definition with every default, and the status."""
 
     WORD = "yaml"
 
-    def __init__(self, ui_state: UiState) -> None:
-        super().__init__(ui_state)
-        self._seen: PodSnapshot | None = None
-        self._lines: list[Line] = []
-
-    def lines(self, pod: PodSnapshot, view_model: ViewModel) -> Sequence[Line]:
-        """Return the page, written anew if definition or status have changed."""
-        seen = self._seen
-        if seen is None or seen.pod != pod.pod or seen.status != pod.status:
-            self._lines = yaml_lines(pod, view_model.view)
-        self._seen = pod
-        return self._lines
+    def lines_of(
+        self, pod: PodSnapshot, seen: PodSnapshot | None, view_model: ViewModel
+    ) -> Sequence[Line] | None:
+        if seen is not None and (seen.pod, seen.status) == (pod.pod, pod.status):
+            return None
+        return yaml_lines(pod, view_model.view)
 
 
-class ExplainScreen(PodTextScreen):
+class ExplainPage(PodPage):
     """What each probe means for its container, and then all of it in numbers."""
 
     WORD = "explain"
 
-    def __init__(self, ui_state: UiState) -> None:
-        super().__init__(ui_state)
-        self._pod: Pod | None = None
-        self._lines: Sequence[Line] = ()
+    def lines_of(
+        self, pod: PodSnapshot, seen: PodSnapshot | None, view_model: ViewModel
+    ) -> Sequence[Line] | None:
+        if seen is not None and seen.pod is pod.pod:
+            return None
+        numbers = [line(text) for text in explain_pod(pod.pod, view_model.view)]
+        return [*numbers, *meaning_lines(pod.pod)]
 
-    def lines(self, pod: PodSnapshot, view_model: ViewModel) -> Sequence[Line]:
-        """Return the page; it changes with the manifest only."""
-        if self._pod is not pod.pod:
-            self._pod = pod.pod
-            numbers = [line(text) for text in explain_pod(pod.pod, view_model.view)]
-            self._lines = [*numbers, *meaning_lines(pod.pod)]
-        return self._lines
+
+PAGES: Mapping[str, type[Page]] = {
+    "node": NodePage,
+    "describe": DescribePage,
+    "yaml": YamlPage,
+    "explain": ExplainPage,
+}
+
+
+def open_page(ui_state: UiState, page: str) -> TextScreen:
+    """Return the screen of a page."""
+    return TextScreen(ui_state, PAGES[page])

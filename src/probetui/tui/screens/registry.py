@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 
-def late(module: str, name: str, **options: bool) -> Callable[..., Any]:
+def late(module: str, name: str, **options: bool | str) -> Callable[..., Any]:
     """Return a function that imports `name` from a module of `tui/` and calls it."""
 
     def call(*arguments: object, **named: object) -> Any:
@@ -24,10 +24,10 @@ SCREEN_FACTORIES: Mapping[str, Callable[..., Any]] = {
     "events": late("screens.events", "EventsScreen"),
     "logs": late("screens.logs", "LogsScreen"),
     "previous-logs": late("screens.logs", "LogsScreen", is_previous=True),
-    "explain": late("screens.pod_pages", "ExplainScreen"),
-    "describe": late("screens.pod_pages", "DescribeScreen"),
-    "node": late("screens.pod_pages", "NodeScreen"),
-    "yaml": late("screens.pod_pages", "YamlScreen"),
+    "explain": late("screens.pod_pages", "open_page", page="explain"),
+    "describe": late("screens.pod_pages", "open_page", page="describe"),
+    "node": late("screens.pod_pages", "open_page", page="node"),
+    "yaml": late("screens.pod_pages", "open_page", page="yaml"),
     "container": late("screens.container", "ContainerScreen"),
     "gates": late("screens.container", "ContainerScreen", is_at_gates=True),
     "probe-output": late("screens.answers", "ProbeOutputScreen"),

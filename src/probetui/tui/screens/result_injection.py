@@ -18,7 +18,7 @@ from probetui.presentation.text.spans import (
     muted,
     strong,
 )
-from probetui.tui.panes.rows_pane import RowsPane
+from probetui.tui.panes.pane import Pane
 from probetui.tui.screens.menu import MenuRow, MenuScreen
 from probetui.tui.state import UiState
 from probetui.tui.styled_text import StyledLine, styled_line
@@ -121,7 +121,7 @@ _SHORT = (1, 2, 3)
 _CELLS = 19
 
 
-class InjectionPane(RowsPane):
+class InjectionPane(Pane):
     """The choices with their numbers; a number takes one, whatever has the focus."""
 
     def __init__(

@@ -24,7 +24,7 @@ from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import ACTIONS_BY_ID, bindings
 from probetui.tui.messages import CommandRequested
 from probetui.tui.panes.bars import Banner, HeaderBar
-from probetui.tui.panes.rows_pane import RowsPane
+from probetui.tui.panes.pane import Pane
 from probetui.tui.screens.action_screen import ActionScreen
 from probetui.tui.screens.result_injection import InjectionPane, ResultInjection
 from probetui.tui.screens.sizes import BY_HEIGHT
@@ -33,7 +33,7 @@ from probetui.tui.styled_text import StyledLine, styled_line
 from probetui.tui.view_model import ViewModel
 
 
-class QueuePane(RowsPane):
+class QueuePane(Pane):
     """The queue: ticks that a step would run, and what the clock brings by itself."""
 
     MARGIN = 0
@@ -82,7 +82,7 @@ class QueuePane(RowsPane):
         return list(queue_lines(snapshot, _names(snapshot), self._view_model.view))
 
 
-class StepPane(RowsPane):
+class StepPane(Pane):
     """Before and after of the last step, or run to a change."""
 
     def __init__(self, *, is_ascii: bool) -> None:
