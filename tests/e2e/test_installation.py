@@ -20,7 +20,20 @@ ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 900
 """Its dependencies are downloaded."""
 
-IN_A_RELEASE = ("README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md", "pyproject.toml")
+IN_A_RELEASE = (
+    "README.md",
+    "LICENSE",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "pyproject.toml",
+    ".pre-commit-hooks.yaml",
+)
+HOOK = """\
+repos:
+  - repo: {repository}
+    rev: {revision}
+    hooks: [{{id: probetui-check}}]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -42,17 +55,35 @@ def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder / "bin/probetui"
 
 
-def _run(*command: str | Path, within: Path) -> None:
-    done = subprocess.run(
+def _tried(
+    *command: str | Path, within: Path, home: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, with a home of its own if one is given."""
+    kept = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(
         command,
         cwd=within,
-        env={key: text for key, text in os.environ.items() if key != "PYTHONPATH"},
+        env=kept if home is None else {**kept, "PRE_COMMIT_HOME": str(home)},
         capture_output=True,
         text=True,
         timeout=PATIENCE_SECONDS,
         check=False,
     )
+
+
+def _run(*command: str | Path, within: Path) -> str:
+    done = _tried(*command, within=within)
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _repository(folder: Path) -> str:
+    """Make a folder a repository of Git, and return its only commit."""
+    identity = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
+    _run("git", "init", "-q", within=folder)
+    _run("git", "add", "--all", within=folder)
+    _run("git", *identity, "commit", "-q", "-m", "all of it", within=folder)
+    return _run("git", "rev-parse", "HEAD", within=folder).strip()
 
 
 def _only(folder: Path, suffix: str) -> Path:
@@ -117,3 +148,32 @@ def test_the_wheel_alone_shows_a_kill_and_the_restart(
     assert done.returncode == 0, done.stderr
     assert " run 3/3 kill " in done.stdout
     assert " started restart=1" in done.stdout
+
+
+def test_pre_commit_checks_the_manifests_of_a_repository(
+    distributions: Path, tmp_path: Path
+) -> None:
+    released, manifests = tmp_path / "released", tmp_path / "manifests"
+    with tarfile.open(_only(distributions, ".tar.gz")) as sdist:
+        sdist.extractall(released, filter="data")
+    (repository,) = released.iterdir()
+    manifests.mkdir()
+    (manifests / ".pre-commit-config.yaml").write_text(
+        HOOK.format(repository=repository, revision=_repository(repository))
+    )
+    (manifests / "good.yaml").write_text((SAMPLES / "exec-liveness.yaml").read_text())
+    text = (SAMPLES / "exec-liveness.yaml").read_text()
+    (manifests / "bad.yaml").write_text(text.replace("livenessProbe", "livenesProbe"))
+    _repository(manifests)
+
+    def check(file: str) -> subprocess.CompletedProcess[str]:
+        command = (sys.executable, "-m", "pre_commit", "run", "--files", file)
+        return _tried(*command, within=manifests, home=tmp_path / "cache")
+
+    good, bad = check("good.yaml"), check("bad.yaml")
+
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert "probetui check" in good.stdout
+    assert bad.returncode == 1, bad.stdout + bad.stderr
+    assert "bad.yaml" in bad.stdout
+    assert "livenesProbe" in bad.stdout
