@@ -638,3 +638,34 @@ def test_the_lessons_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert out.startswith("liveness\n  ")
     assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        pytest.param("PROBETUI_SEED", "a", '"a" is not a whole number', id="number"),
+        pytest.param("PROBETUI_ASCII", "3", '"3" is not true or false', id="switch"),
+        pytest.param("PROBETUI_PULL", "x", '"x" is not one of missing', id="word"),
+    ],
+)
+def test_a_variable_that_cannot_be_used_is_named(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    value: str,
+    message: str,
+) -> None:
+    monkeypatch.setenv(variable, value)
+
+    status, errors = refused(capsys, "run", "x.yaml")
+
+    assert status == 2
+    assert errors.startswith(f"probetui: error: {variable}: {message}")
+
+
+def test_the_version_of_the_kubelet_has_its_long_name_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["info", "--kubelet-version", "1.20"]) == 0
+
+    assert "kubelet rules      v1.20 " in capsys.readouterr().out

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from probetui import __version__
 from probetui.cli.late_calls import load_late, run_late
@@ -240,8 +241,7 @@ def _usage_line(error: click.ClickException) -> str:
     hint = load_late("cli.usage_hints:hint_for_option")
     match error:
         case click.BadParameter(param=click.Parameter() as parameter):
-            name = max(parameter.opts, key=len)
-            return f"{name}: {error.message}"
+            return f"{_given_as(parameter, error.ctx)}: {error.message.rstrip('.')}"
         case click.NoSuchOption() if here := hint(error.option_name):
             return f'"{error.option_name}" is not an option of probetui: {here}'
         case click.NoSuchOption(possibilities=list() as near) if near:
@@ -250,6 +250,14 @@ def _usage_line(error: click.ClickException) -> str:
             return f'"{error.option_name}" is not an option'
         case _:
             return error.format_message().rstrip(".")
+
+
+def _given_as(parameter: click.Parameter, ctx: click.Context | None) -> str:
+    """Return the name of an option, or of the variable that it was given by."""
+    source = ctx and ctx.get_parameter_source(str(parameter.name))
+    if source is ParameterSource.ENVIRONMENT and isinstance(parameter.envvar, str):
+        return parameter.envvar
+    return max(parameter.opts, key=len)
 
 
 def _command_behind_options(

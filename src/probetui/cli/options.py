@@ -20,14 +20,16 @@ from probetui.cli.parameters import (
     KubeletVersion,
     OneOf,
     Option,
+    OutputForm,
     Pace,
+    WholeNumber,
     option,
+    output_option,
     setting,
 )
 
 RUNTIMES = ("auto", "docker", "cri", "process")
 LOG_LEVELS = ("debug", "info", "warning", "error")
-TABLE_FORMS = ("table", "wide", "json", "yaml", "name")
 
 _PODS, _RUNTIME, _KUBELET = "Pods", "Runtime", "Kubelet"
 _ENDING, _OUTPUT, _SCREEN, _PROGRAM = "When to stop", "Output", "Screen", "Program"
@@ -187,33 +189,14 @@ selection_options = _group(
 
 manifest_options = _group(filename_options, namespace_option, selection_options)
 
-image_table_options = _group(
-    option(
-        "-o",
-        "--output",
-        section=_OUTPUT,
-        type=OneOf(TABLE_FORMS),
-        default="table",
-        show_default=True,
-        help="Output format.",
-    ),
+table_options = _group(
+    output_option("table", "wide", "json", "yaml", "name"),
     option(
         "--no-headers",
         section=_OUTPUT,
         is_flag=True,
         help="Do not print column headings.",
     ),
-)
-
-table_options = _group(
-    option(
-        "-n",
-        "--namespace",
-        section=_OUTPUT,
-        metavar="NS",
-        help="Only pods of this namespace.  [default: all]",
-    ),
-    image_table_options,
 )
 
 docker_options = _group(
@@ -406,6 +389,8 @@ feature_gates_option = setting(
 version_options = _group(
     setting(
         "--kubelet",
+        "--kubelet-version",
+        "kubelet",
         section=_KUBELET,
         type=KubeletVersion(),
         metavar="VERSION",
@@ -430,7 +415,7 @@ kubelet_options = _group(
     setting(
         "--seed",
         section=_KUBELET,
-        type=click.IntRange(min=0),
+        type=WholeNumber(min=0),
         metavar="N",
         help="Seed for random numbers, to repeat a session.",
     ),
@@ -481,7 +466,7 @@ output_options = _group(
         "-o",
         "--output",
         section=_OUTPUT,
-        type=OneOf(("plain", "jsonl")),
+        type=OutputForm(("plain", "jsonl")),
         default="plain",
         show_default=True,
         help="Output format without a screen.",

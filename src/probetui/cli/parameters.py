@@ -25,6 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _BYTE_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BYTE_UNITS |= {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
+_FOR_PEOPLE = {"table", "text"}
 _NAME_WIDTH = 26
 _SLOWEST, _FASTEST = 0.001, 10_000.0
 
@@ -46,7 +47,7 @@ class Option(click.Option):
         self.is_setting = is_setting
         if self.is_flag and isinstance(self.type, BoolParamType):
             self.type = _Switch()
-        self.key = max(self.opts, key=len).removeprefix("--")
+        self.key = next(name[2:] for name in self.opts if name.startswith("--"))
         if is_setting:
             self.envvar = "PROBETUI_" + self.key.replace("-", "_").upper()
 
@@ -65,6 +66,23 @@ def option(
 def setting(*names: str, section: str, **attributes: Any) -> Callable[[F], F]:
     """Declare an option with a variable and a configuration key of its name."""
     return option(*names, section=section, is_setting=True, **attributes)
+
+
+def output_option(*forms: str) -> Callable[[F], F]:
+    """Declare `-o`: how a command prints what it found; the first is the default.
+
+    All commands mean the same by a word: `table` or `text` is for people, `wide` has
+    more of it, `json` and `yaml` have all for programs, `name` has a name a line.
+    """
+    return option(
+        "-o",
+        "--output",
+        section="Output",
+        type=OutputForm(forms),
+        default=forms[0],
+        show_default=True,
+        help="Output format.",
+    )
 
 
 def examples(*lines: str) -> str:
@@ -123,6 +141,17 @@ class OneOf(click.Choice[str]):
         )
 
 
+class OutputForm(OneOf):
+    """An output format; `table` and `text` both mean the one for people."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Read one."""
+        is_for_people = value in _FOR_PEOPLE
+        return super().convert(self.choices[0] if is_for_people else value, param, ctx)
+
+
 class Duration(click.ParamType[timedelta]):
     """A length of time: `90s`, `5m`, `1h30m`, `500ms`, or a number of seconds."""
 
@@ -141,6 +170,22 @@ class Duration(click.ParamType[timedelta]):
         if duration > MAX_DURATION:
             self.fail(f'"{value}" is longer than ten years', param, ctx)
         return duration
+
+
+class WholeNumber(click.IntRange):
+    """A whole number in a range."""
+
+    name = "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Read one."""
+        try:
+            int(value)
+        except ValueError:
+            self.fail(f'"{value}" is not a whole number', param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class Pace(click.FloatRange):

@@ -161,3 +161,27 @@ def test_the_help_names_every_script() -> None:
 
     for name in built_in_scripts(()):
         assert name in str(option.help)
+
+
+def test_a_wide_table_says_beside_each_row_what_it_is_about(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    args = ("--from", "1.34", "--to", "1.35", "--script", "healthy")
+    compare(*args, "-o", "wide", "--no-headers")
+
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.startswith("1.3") for line in lines)
+    assert any("created_text" in line and "k/k#134043" in line for line in lines)
+
+
+def test_names_are_those_of_the_differences(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    args = ("--from", "1.34", "--to", "1.35", "--script", "healthy")
+    compare(*args, "-o", "name")
+    names = capsys.readouterr().out.split()
+    compare(*args, "-o", "json")
+
+    report = json.loads(capsys.readouterr().out)
+    assert set(names) == {one["field"] for one in report["differences"]}
+    assert len(names) == len(set(names))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from probetui.cli.main import run
 from probetui.kubelet.journal import JournalEntry
@@ -176,3 +180,49 @@ def test_a_record_without_containers_has_nothing_to_tell(
     assert run(["why", str(path)]) == 5
 
     assert "it has no containers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("form", "read"),
+    [pytest.param("json", json.loads, id="json"), ("yaml", yaml.safe_load)],
+)
+def test_programs_get_the_instances_and_why_each_ended(
+    record: Path,
+    capsys: pytest.CaptureFixture[str],
+    form: str,
+    read: Callable[[str], Any],
+) -> None:
+    status = run(["why", str(record), "-o", form])
+
+    (told,) = read(capsys.readouterr().out)
+    first = told["instances"][0]
+    assert status == 0
+    assert (told["namespace"], told["pod"], told["container"]) == (
+        *("default", "web"),
+        "app",
+    )
+    assert (first["by"], first["gracePeriodSeconds"]) == ("liveness", 20)
+    assert first["killedBy"]["probe"] == "liveness"
+    assert (first["killedBy"]["failures"], first["killedBy"]["threshold"]) == (3, 3)
+    assert any(
+        "The liveness probe killed it" in sentence
+        for explanation in told["explanations"]
+        for sentence in explanation["sentences"]
+    )
+
+
+def test_programs_get_the_last_ticks_of_a_container_that_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded, path = a_loaded_pod(), tmp_path / "session.jsonl"
+    stage = Stage(loaded.pod)
+    stage.run_until(20)
+    write_record(path, loaded, stage.journal)
+
+    run(["why", str(path), "app", "-o", "json"])
+
+    (told,) = json.loads(capsys.readouterr().out)
+    (explanation,) = told["explanations"]
+    assert explanation["subject"].startswith("Tick #")
+    assert explanation["command"] == """cat '/tmp/it'"'"'s here'"""
+    assert told["instances"][0]["exitedAt"] is None

@@ -19,7 +19,7 @@ from typing import Any
 from probetui import __version__
 from probetui.cli import folders
 from probetui.cli.option_values import RuntimeOptions, pick_options, rules_by
-from probetui.cli.printing import print_line
+from probetui.cli.printing import PRINTERS, print_line
 from probetui.cli.runtimes import PROCESS, open_runtime
 from probetui.cli.terminal import Terminal
 from probetui.drive.clocks import SystemClock
@@ -50,16 +50,25 @@ _CHUNK = 4096
 
 
 async def print_info(params: Mapping[str, Any]) -> int:
-    """Print facts about this machine, one per line; the exit status is 0."""
+    """Print facts about this machine; the exit status is 0."""
     options = pick_options(RuntimeOptions, params)
-    for heading, facts in (
-        ("Versions", list(_versions(rules_by(params)))),
-        ("Runtimes", [runtime async for runtime in _runtimes(options)]),
-        ("Files", list(_files(params))),
-        ("Terminal", list(_terminal())),
-        ("Environment", list(_environment())),
-    ):
-        print_line(f"{heading}:")
+    facts_by_topic = {
+        "versions": list(_versions(rules_by(params))),
+        "runtimes": [runtime async for runtime in _runtimes(options)],
+        "files": list(_files(params)),
+        "terminal": list(_terminal()),
+        "environment": list(_environment()),
+    }
+    if print_value := PRINTERS.get(params["output"]):
+        print_value(
+            {
+                topic: [{"name": name, "value": value} for name, value in facts]
+                for topic, facts in facts_by_topic.items()
+            }
+        )
+        return 0
+    for topic, facts in facts_by_topic.items():
+        print_line(f"{topic.capitalize()}:")
         for name, value in facts:
             print_line(f"  {name:<{_WIDTH}} {value}")
     return 0

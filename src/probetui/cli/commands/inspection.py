@@ -20,6 +20,7 @@ from probetui.cli.options import (
     program_options,
     runtime_options,
     stub_missing_option,
+    table_options,
     takes_files,
     validate_option,
     version_options,
@@ -30,20 +31,16 @@ from probetui.cli.parameters import (
     SectionedCommand,
     examples,
     option,
+    output_option,
 )
 
-CHECK_FORMATS = ("text", "json", "junit", "tap", "sarif", "github")
+CHECK_FORMATS = (
+    *("text", "wide", "json", "yaml"),
+    *("junit", "tap", "sarif", "github"),
+)
 _OUTPUT, _PROBE, _VERSIONS = "Output", "Probe", "Versions"
 
-_text_or_data_option = option(
-    "-o",
-    "--output",
-    section=_OUTPUT,
-    type=OneOf(("text", "json", "yaml")),
-    default="text",
-    show_default=True,
-    help="Output format.",
-)
+_text_or_data_option = output_option("text", "json", "yaml")
 
 
 @click.command(
@@ -61,15 +58,7 @@ _text_or_data_option = option(
 @stub_missing_option
 @version_options
 @container_filter_option("Only findings about pods with such a container. Repeatable.")
-@option(
-    "-o",
-    "--output",
-    section=_OUTPUT,
-    type=OneOf(CHECK_FORMATS),
-    default="text",
-    show_default=True,
-    help="Output format.",
-)
+@output_option(*CHECK_FORMATS)
 @option(
     "--no-findings",
     section=_OUTPUT,
@@ -157,15 +146,7 @@ def explain(**params: Any) -> int:
     "crash-loop, unhealthy, times-out, errored, deleted, or a file as for `sim`. "
     "Repeatable.  [default: all of these]",
 )
-@option(
-    "-o",
-    "--output",
-    section=_OUTPUT,
-    type=OneOf(("table", "json", "yaml")),
-    default="table",
-    show_default=True,
-    help="Output format.",
-)
+@table_options
 @feature_gates_option
 @program_options
 @takes_files
@@ -236,6 +217,7 @@ def probe(words: tuple[str, ...], **params: Any) -> int:
     ),
 )
 @click.argument("arguments", nargs=-1, metavar="[FILE.jsonl] [POD/CONTAINER]")
+@_text_or_data_option
 @program_options
 def why(**params: Any) -> int:
     """Explain why containers were killed or waited, tick by tick.
@@ -243,4 +225,4 @@ def why(**params: Any) -> int:
     It reads the record of a session (without FILE, that of the last one) and reports on
     the containers that ended, or on the one that is named.
     """
-    return run_late("cli.commands.why_report:print_report", params["arguments"])
+    return run_late("cli.commands.why_report:print_report", params)

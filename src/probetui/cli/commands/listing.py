@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.cli.option_values import RuntimeOptions, pick_options
-from probetui.cli.printing import Notes, print_json, print_line, print_table, print_yaml
+from probetui.cli.printing import PRINTERS, Notes, print_line, print_table
 from probetui.cli.runtimes import (
     all_pods,
     lease_holders,
@@ -69,6 +69,11 @@ class ListedPod(Struct, frozen=True):
     def full_name(self) -> str:
         """Namespace and name."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def type_and_name(self) -> str:
+        """What `-o name` prints of it."""
+        return f"pod/{self.name}"
 
     def container_names(self) -> tuple[str, ...]:
         """Return the names of its containers."""
@@ -334,13 +339,11 @@ def _print(
     found: Sequence[ListedPod], now: datetime, output: str, *, headers: bool
 ) -> None:
     match output:
-        case "json":
-            print_json([pod.as_dict(now) for pod in found])
-        case "yaml":
-            print_yaml([pod.as_dict(now) for pod in found])
+        case "json" | "yaml":
+            PRINTERS[output]([pod.as_dict(now) for pod in found])
         case "name":
             for pod in found:
-                print_line(f"pod/{pod.status.name}")
+                print_line(pod.type_and_name)
         case _:
             cells = [pod.row(now, wide=output == "wide") for pod in found]
             print_table(cells, headers=headers)

@@ -12,7 +12,6 @@ from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
     docker_options,
     filename_options,
-    image_table_options,
     namespace_option,
     program_options,
     runtime_options,
@@ -20,7 +19,14 @@ from probetui.cli.options import (
     table_options,
     version_options,
 )
-from probetui.cli.parameters import Duration, SectionedCommand, examples, option
+from probetui.cli.parameters import (
+    Duration,
+    SectionedCommand,
+    WholeNumber,
+    examples,
+    option,
+    output_option,
+)
 
 _PODS, _COLLECTION = "Pods", "Collection"
 
@@ -36,7 +42,13 @@ _names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
     ),
 )
 @_names_argument
-@table_options
+@option(
+    "-n",
+    "--namespace",
+    section=_PODS,
+    metavar="NS",
+    help="Only pods of this namespace.  [default: all]",
+)
 @selector_option
 @option(
     "-A",
@@ -52,6 +64,7 @@ _names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
     is_flag=True,
     help="Print the rows that change, until ^C.",
 )
+@table_options
 @runtime_options
 @program_options
 def ls(**params: Any) -> int:
@@ -98,6 +111,7 @@ def ls(**params: Any) -> int:
     help="Also pods that look as if version 0.1 made them, which kept no list of its "
     "pods.",
 )
+@output_option("text", "name")
 @runtime_options
 @program_options
 def down(*, takes_all: bool, **params: Any) -> int:
@@ -157,6 +171,7 @@ def exec_(*, target: str, words: tuple[str, ...], **params: Any) -> int:
 
 
 @click.command("info", cls=SectionedCommand)
+@output_option("text", "json", "yaml")
 @runtime_options
 @version_options
 @program_options
@@ -177,7 +192,7 @@ class _GroupWithOptions(SectionedCommand, click.Group):
 
 
 @click.group("images", cls=_GroupWithOptions, invoke_without_command=True)
-@image_table_options
+@table_options
 @docker_options
 @program_options
 @click.pass_context
@@ -210,14 +225,14 @@ def images(ctx: click.Context, /, **params: Any) -> int:
 @option(
     "--high",
     section=_COLLECTION,
-    type=click.IntRange(1, 100),
+    type=WholeNumber(1, 100),
     metavar="PERCENT",
     help="Start at this disk usage.  [default: 85]",
 )
 @option(
     "--low",
     section=_COLLECTION,
-    type=click.IntRange(0, 100),
+    type=WholeNumber(0, 100),
     metavar="PERCENT",
     help="Stop at this disk usage.  [default: 80]",
 )

@@ -1,4 +1,4 @@
-"""Declarations of the commands that need no options: schema, completion, version."""
+"""Declarations of the commands about the program: schema, completion, version."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import click
 
 from probetui import __version__
 from probetui.cli.late_calls import load_late
-from probetui.cli.parameters import OneOf
-from probetui.cli.printing import print_json, print_line, print_text
+from probetui.cli.parameters import OneOf, output_option
+from probetui.cli.printing import PRINTERS, print_json, print_line, print_text
 
 _SCHEMAS = {
     "record": "record.format:record_schema",
@@ -52,6 +52,10 @@ def completion(ctx: click.Context, shell: str | None) -> None:
 
 
 @click.command("version")
-def version() -> None:
+@output_option("text", "json", "yaml")
+def version(output: str) -> None:
     """Print the version."""
-    print_line(f"probetui {__version__}")
+    if print_value := PRINTERS.get(output):
+        print_value({"version": __version__})
+    else:
+        print_line(f"probetui {__version__}")

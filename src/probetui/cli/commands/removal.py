@@ -65,7 +65,9 @@ async def remove_found_pods(params: Mapping[str, Any]) -> int:
             by_name.setdefault(found.full_name, []).append(found)
         statuses = await asyncio.gather(
             *(
-                _remove_all(pods, wanted.get(name, _GRACE_SECONDS), notes)
+                _remove_all(
+                    pods, wanted.get(name, _GRACE_SECONDS), notes, params["output"]
+                )
                 for name, pods in by_name.items()
             )
         )
@@ -116,13 +118,17 @@ def _grace_periods(params: Mapping[str, Any]) -> dict[str, int]:
 
 
 async def _remove_all(
-    pods: Sequence[ListedPod], grace_period_seconds: int, notes: Notes
+    pods: Sequence[ListedPod], grace_period_seconds: int, notes: Notes, output: str
 ) -> int:
     """Remove pods of one name, which has one lock, one after the other."""
-    return max([await _remove(pod, grace_period_seconds, notes) for pod in pods])
+    return max(
+        [await _remove(pod, grace_period_seconds, notes, output) for pod in pods]
+    )
 
 
-async def _remove(pod: ListedPod, grace_period_seconds: int, notes: Notes) -> int:
+async def _remove(
+    pod: ListedPod, grace_period_seconds: int, notes: Notes, output: str
+) -> int:
     if pod.holder:
         notes.error(f"{pod.full_name} is run by {pod.holder}: stop that session first")
         return _REFUSED
@@ -137,7 +143,10 @@ async def _remove(pod: ListedPod, grace_period_seconds: int, notes: Notes) -> in
     except ContainerRuntimeError as error:
         notes.error(f"{pod.full_name}: {error}")
         return error.exit_status
-    print_line(f"removed {pod.full_name} ({pod.runtime.name})")
+    if output == "name":
+        print_line(pod.type_and_name)
+    else:
+        print_line(f"removed {pod.full_name} ({pod.runtime.name})")
     return 0
 
 

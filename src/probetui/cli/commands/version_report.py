@@ -74,14 +74,24 @@ def compare_versions(params: Mapping[str, Any]) -> int:
                 "differences": [_json(one, versions) for one in differences],
             }
         )
-    else:
-        print_table(
-            [row for one in differences for row in _rows(one, versions)], headers=True
-        )
-        descriptions = field_descriptions()
+    elif params["output"] == "name":
         for field in dict.fromkeys(one.field for one in differences):
-            print_line()
-            print_line(f"{field}: {descriptions[field]}")
+            print_line(field)
+    else:
+        is_wide = params["output"] == "wide"
+        print_table(
+            [
+                row
+                for one in differences
+                for row in _rows(one, versions, is_wide=is_wide)
+            ],
+            headers=not params["no_headers"],
+        )
+        descriptions = {} if is_wide else field_descriptions()
+        for field in dict.fromkeys(one.field for one in differences):
+            if field in descriptions:
+                print_line()
+                print_line(f"{field}: {descriptions[field]}")
         count = len(differences)
         Notes(quiet=params["quiet"]).note(
             f"{count} difference{'' if count == 1 else 's'} from {names[0]} to "
@@ -167,8 +177,9 @@ def _ranges(
 
 
 def _rows(
-    difference: VersionDifference, versions: Sequence[KubeletRules]
+    difference: VersionDifference, versions: Sequence[KubeletRules], *, is_wide: bool
 ) -> Iterator[dict[str, str]]:
+    about = {"ABOUT": field_descriptions()[difference.field]} if is_wide else {}
     for (first, last), observation in zip(
         _ranges(difference, versions),
         (difference.before, difference.later),
@@ -180,6 +191,7 @@ def _rows(
             "SCRIPT": difference.script or _NOT_SIMULATED,
             "AT": _format_time(observation),
             "WHAT": "nothing" if observation is None else observation.text,
+            **about,
         }
 
 

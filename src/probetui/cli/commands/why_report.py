@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
-from probetui.analysis.container_history import SessionHistory
+from probetui.analysis.container_history import ContainerInstance, SessionHistory
 from probetui.cli.option_values import recorded_runtime
-from probetui.cli.printing import print_line
+from probetui.cli.printing import PRINTERS, print_line
 from probetui.cli.session.autosave import LAST, last_session, sessions_folder
 from probetui.errors import NothingToDoError, RecordError, UsageError
+from probetui.k8s.api.codec import format_time
 from probetui.k8s.pod import Pod
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet_rules import KubeletRules
@@ -20,9 +22,9 @@ from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation
 from probetui.manifest.yaml.parser import SourceFile
 from probetui.presentation.container.table import object_name, pod_names
-from probetui.presentation.container.why import why_report
+from probetui.presentation.container.why import report_explanations, why_report
 from probetui.presentation.text.view import TimeFormatter, View
-from probetui.presentation.tick.why import WhyContext
+from probetui.presentation.tick.why import WhyContext, attempt_predicate
 from probetui.record.masking import Mask, find_pod_secrets
 from probetui.record.reader import Recording, read_recording
 from probetui.record.values import decode_value
@@ -51,7 +53,7 @@ class _RecordedSession(Struct, frozen=True):
     view: View
 
 
-def print_report(arguments: Sequence[str]) -> int:
+def print_report(params: Mapping[str, Any]) -> int:
     """Print why containers ended; return the exit status, which is 0.
 
     Raises:
@@ -59,13 +61,17 @@ def print_report(arguments: Sequence[str]) -> int:
         RecordError: the record cannot be read.
         NothingToDoError: there is no record, or no container in it.
     """
-    wanted = _parse_arguments(arguments)
+    wanted = _parse_arguments(params["arguments"])
     path = wanted.path or _last_record()
     recording = read_recording(path)
     if recording.problem:
         print_line(f"probetui: {path}: {recording.problem}", err=True)
     told = _load_session(recording)
-    for number, key in enumerate(_selected_containers(told, wanted.name, path)):
+    keys = _selected_containers(told, wanted.name, path)
+    if print_value := PRINTERS.get(params["output"]):
+        print_value([_as_dict(told, *key) for key in keys])
+        return 0
+    for number, key in enumerate(keys):
         if number:
             print_line()
         for line in why_report(_case(told, key), told.past, key[0]):
@@ -165,6 +171,56 @@ def _is_named(text: str, told: _RecordedSession, key: tuple[str, str]) -> bool:
     namespace, pod = told.full_names[pod_uid]
     own = (f"{pod}/{container}", f"{namespace}/{pod}", f"{namespace}/{pod}/{container}")
     return text.replace(":", "/") in {container, pod, *own}
+
+
+def _as_dict(told: _RecordedSession, pod_uid: str, name: str) -> dict[str, object]:
+    """Return what is known of a container, as it is in JSON and YAML."""
+    case = _case(told, (pod_uid, name))
+    namespace, pod_name = told.full_names[pod_uid]
+    return {
+        "namespace": namespace,
+        "pod": pod_name,
+        "container": name,
+        "instances": [_instance(it, told.view) for it in case.history.instances],
+        "explanations": [
+            {
+                "subject": explanation.subject,
+                "sentences": list(explanation.sentences),
+                "command": explanation.command or None,
+            }
+            for explanation in report_explanations(case, told.past, pod_uid)
+        ],
+    }
+
+
+def _instance(instance: ContainerInstance, view: View) -> dict[str, object]:
+    kill, end, exited = instance.kill, instance.end, instance.exited
+    return {
+        "containerID": instance.container_id,
+        "restartCount": instance.restart_count,
+        "startedAt": _time(instance.started_at),
+        "exitedAt": None if exited is None else _time(exited.at),
+        "exitCode": None if exited is None else exited.exit_code,
+        "oomKilled": None if exited is None else exited.oom_killed,
+        "by": None if end is None or end.by is None else end.by.value,
+        "gracePeriodSeconds": None if end is None else end.grace_period_seconds,
+        "killedBy": None
+        if kill is None
+        else {
+            "probe": kill.key.probe_type.lower(),
+            "n": kill.n,
+            "ts": _time(kill.started_at),
+            "failures": kill.run,
+            "threshold": kill.threshold,
+            "last": attempt_predicate(kill.attempts[-1], view)
+            if kill.attempts
+            else None,
+        },
+    }
+
+
+def _time(instant: datetime | None) -> str | None:
+    return None if instant is None else format_time(instant)
 
 
 def _case(told: _RecordedSession, key: tuple[str, str]) -> WhyContext:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from probetui.cli.images.inventory import ImageInventory, Inventory, InventoryImage
 from probetui.cli.option_values import RuntimeOptions, pick_options
-from probetui.cli.printing import Notes, print_json, print_line, print_table, print_yaml
+from probetui.cli.printing import PRINTERS, Notes, print_line, print_table
 from probetui.cli.runtimes import DOCKER, open_runtime
 from probetui.drive.clocks import SystemClock
 from probetui.durations import format_age
@@ -115,10 +115,8 @@ def _summary(collected: GcResult, policy: ImageGcPolicy, *, dry_run: bool) -> st
 def _print(inventory: Inventory, output: str, *, headers: bool) -> None:
     images, now = inventory.images, inventory.taken_at
     match output:
-        case "json":
-            print_json([_as_dict(image) for image in images])
-        case "yaml":
-            print_yaml([_as_dict(image) for image in images])
+        case "json" | "yaml":
+            PRINTERS[output]([_as_dict(image) for image in images])
         case "name":
             for image in images:
                 print_line(f"image/{image.name}")

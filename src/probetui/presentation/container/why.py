@@ -13,6 +13,7 @@ from probetui.analysis.container_history import (
 )
 from probetui.durations import format_age, format_countdown, format_duration
 from probetui.k8s.pod import Container, RestartPolicy
+from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import BackoffEntry, ContainerEntry, ExitCause, TickEntry
 from probetui.kubelet.kuberuntime.grace_period import GraceSource, KillReason
@@ -464,6 +465,30 @@ def _report_exits(
     yield from _indented(_instance_lines(context))
 
 
+def report_explanations(
+    context: WhyContext, session: SessionHistory, pod_uid: str
+) -> list[Explanation]:
+    """Return what `why_report` explains: exits and waits, else the last ticks."""
+    keys = session.probes(pod_uid, context.container_name)
+    if context.history.last_ends or not keys:
+        return explain_container(context, None)
+    waiting = explain_waiting(context)
+    return [
+        *([] if waiting is None else [waiting]),
+        *_last_ticks(context, session, keys),
+    ]
+
+
+def _last_ticks(
+    context: WhyContext, session: SessionHistory, keys: Iterable[ProbeKey]
+) -> Iterator[Explanation]:
+    for key in keys:
+        timeline = session.timeline(key)
+        tick = timeline.tick(timeline.indexes[-1])
+        if tick is not None:
+            yield explain_tick(tick, context)
+
+
 def _report_ticks(
     context: WhyContext, session: SessionHistory, pod_uid: str
 ) -> Iterator[str]:
@@ -471,13 +496,9 @@ def _report_ticks(
     if not keys:
         for explanation in explain_container(context, None):
             yield from _paragraph(explanation)
-    for key in keys:
-        timeline = session.timeline(key)
-        tick = timeline.tick(timeline.indexes[-1])
-        if tick is not None:
-            explanation = explain_tick(tick, context)
-            yield from _paragraph(explanation)
-            yield from _repeat_lines(explanation)
+    for explanation in _last_ticks(context, session, keys):
+        yield from _paragraph(explanation)
+        yield from _repeat_lines(explanation)
 
 
 def _paragraph(explanation: Explanation) -> Iterator[str]:

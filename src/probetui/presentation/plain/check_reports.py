@@ -1,4 +1,4 @@
-"""The reports of `check`: text, JSON, JUnit, TAP, SARIF, GitHub annotations."""
+"""The reports of `check`: text, JSON, YAML, JUnit, TAP, SARIF, GitHub annotations."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import MappingProxyType
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
+import yaml
 from msgspec import Struct, field
 
 from probetui import __version__
@@ -47,22 +48,39 @@ def as_text(report: CheckReport) -> str:
     return _lines(_sentence(problem) for problem in report.problems)
 
 
+def as_wide(report: CheckReport) -> str:
+    """Return the same, each with what its rule is about in general."""
+    lines = []
+    for problem in report.problems:
+        about = report.rules.get(problem.rule)
+        lines += [_sentence(problem), *([f"  {about}"] if about else [])]
+    return _lines(lines)
+
+
 def as_json(report: CheckReport) -> str:
     """Return a list of objects."""
-    return json_text(
-        [
-            {
-                "file": problem.file,
-                "line": problem.line or None,
-                "column": problem.column or None,
-                "severity": problem.severity.value,
-                "rule": problem.rule,
-                "path": problem.path,
-                "message": problem.message,
-            }
-            for problem in report.problems
-        ]
-    )
+    return json_text(_objects(report))
+
+
+def as_yaml(report: CheckReport) -> str:
+    """Return the same list as YAML."""
+    text: str = yaml.safe_dump(_objects(report), sort_keys=False)
+    return text
+
+
+def _objects(report: CheckReport) -> list[dict[str, object]]:
+    return [
+        {
+            "file": problem.file,
+            "line": problem.line or None,
+            "column": problem.column or None,
+            "severity": problem.severity.value,
+            "rule": problem.rule,
+            "path": problem.path,
+            "message": problem.message,
+        }
+        for problem in report.problems
+    ]
 
 
 def as_junit(report: CheckReport) -> str:
@@ -189,7 +207,9 @@ def _for_property(text: str) -> str:
 
 FORMS: Mapping[str, Callable[[CheckReport], str]] = MappingProxyType({
     "text": as_text,
+    "wide": as_wide,
     "json": as_json,
+    "yaml": as_yaml,
     "junit": as_junit,
     "tap": as_tap,
     "sarif": as_sarif,
