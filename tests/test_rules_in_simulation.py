@@ -82,6 +82,28 @@ def test_a_command_that_cannot_start_is_what_the_runtime_of_the_time_made_of_it(
 
 
 @pytest.mark.parametrize(
+    ("version", "gates", "window"),
+    [
+        pytest.param(
+            "1.34", ("ReduceDefaultCrashLoopBackOffDecay=true",), 60, id="1.34"
+        ),
+        pytest.param(
+            "1.35", ("ReduceDefaultCrashLoopBackOffDecay=true",), 300, id="1.35"
+        ),
+    ],
+)
+def test_the_nodes_longest_window_takes_the_place_of_the_reduced_one(
+    version: str, gates: tuple[str, ...], window: int
+) -> None:
+    config = KubeletConfig(version=version, feature_gates=gates)
+
+    assert config.restart_back_off == (
+        timedelta(seconds=1),
+        timedelta(seconds=window),
+    )
+
+
+@pytest.mark.parametrize(
     ("gates", "pauses"),
     [
         pytest.param((), [10, 20, 40], id="default"),

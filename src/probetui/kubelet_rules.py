@@ -98,6 +98,10 @@ class KubeletRules(Struct, frozen=True, eq=False):
         reduces_back_off: a container is started again after 1 s, doubled to 1 min,
             instead of 10 s to 5 min; images are pulled as ever. Off since 1.33, gate
             ReduceDefaultCrashLoopBackOffDecay (KEP-4603).
+        limits_back_off: a node's configuration says how long the longest window is
+            (crashLoopBackOff.maxContainerRestartPeriod, 5 min without one), also where
+            the version reduces it. On since 1.35, gate KubeletCrashLoopBackOffMax
+            (KEP-5593; kubelet.go, v1.36.2, newCrashLoopBackOff).
         relists_on_demand: the runtime is listed right after containers were started or
             stopped, not at the next second. Since 1.36 (k/k#137362).
         early_ready_to_start: the condition PodReadyToStartContainers becomes true as
@@ -191,6 +195,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     sleeps_until_back_off_ends: bool
     back_off_key_has_content: bool
     reduces_back_off: bool
+    limits_back_off: bool
     relists_on_demand: bool
     early_ready_to_start: bool
     pod_generations: bool
@@ -269,6 +274,7 @@ RULES_1_15 = KubeletRules(
     sleeps_until_back_off_ends=False,
     back_off_key_has_content=True,
     reduces_back_off=False,
+    limits_back_off=False,
     relists_on_demand=False,
     early_ready_to_start=False,
     pod_generations=False,
@@ -358,6 +364,7 @@ RULES_1_35 = replace(
         'Container image "{image}" already present on machine and can be accessed by '
         "the pod"
     ),
+    limits_back_off=True,
     sleeps_until_back_off_ends=True,
     back_off_key_has_content=False,
 )
@@ -409,6 +416,7 @@ _GATED: Mapping[str, str] = {
     "ExecProbeTimeout": "exec_timeout_is_failure",
     "GRPCContainerProbeTLS": "grpc_mode",
     "H2CContainerProbe": "http_protocol",
+    "KubeletCrashLoopBackOffMax": "limits_back_off",
     "PodLifecycleSleepActionAllowZero": "zero_sleep",
     "PodObservedGenerationTracking": "reports_generation",
     "PodReadyToStartContainersCondition": "ready_to_start_condition",
@@ -429,6 +437,7 @@ _SETTABLE: Mapping[str, tuple[str, ...]] = {
     "ExecProbeTimeout": ("1.20", "1.28", "1.32", "1.33", "1.34"),
     "GRPCContainerProbeTLS": ("1.37",),
     "H2CContainerProbe": ("1.37",),
+    "KubeletCrashLoopBackOffMax": VERSIONS[VERSIONS.index("1.32") :],
     "PodLifecycleSleepActionAllowZero": ("1.32", "1.33"),
     "PodObservedGenerationTracking": ("1.33", "1.34"),
     "PodReadyToStartContainersCondition": VERSIONS[VERSIONS.index("1.28") :],

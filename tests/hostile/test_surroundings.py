@@ -39,8 +39,8 @@ RUN_OPTIONS = (
     "--namespace", "--selector", "--set", "--validate", "--pull", "--metrics",
     "--output", "--container", "--type", "--record", "--autosave-limit",
     "--time-scale", "--for", "--until", "--timeout", "--exec-errors",
-    "--kubelet-age", "--seed", "--theme", "--keymap", "--color", "--config",
-    "--log-file", "--log-level",
+    "--kubelet-age", "--max-container-restart-period", "--seed", "--theme",
+    "--keymap", "--color", "--config", "--log-file", "--log-level",
 )  # fmt: skip
 POD = """\
 apiVersion: v1

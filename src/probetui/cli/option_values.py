@@ -10,9 +10,16 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from probetui.analysis.reproduce import CommandLineReach
-from probetui.kubelet_rules import DEFAULT_VERSION, KubeletRules, rules_of
+from probetui.errors import UsageError
+from probetui.kubelet_rules import (
+    DEFAULT_VERSION,
+    KubeletRules,
+    rules_of,
+    settable_gates,
+)
 
 T = TypeVar("T", bound=Struct)
+_RESTART_PERIODS = timedelta(seconds=1), timedelta(seconds=300)
 
 
 def choose_rules(kubelet: str | None, feature_gates: str | None) -> KubeletRules:
@@ -29,6 +36,27 @@ def choose_rules(kubelet: str | None, feature_gates: str | None) -> KubeletRules
 def rules_by(params: Mapping[str, Any]) -> KubeletRules:
     """Return the rules that the parameters of a command choose; see `choose_rules`."""
     return choose_rules(params.get("kubelet"), params.get("feature_gates"))
+
+
+def check_restart_period(period: timedelta | None, rules: KubeletRules) -> None:
+    """Check `--max-container-restart-period`.
+
+    Raises:
+        UsageError: the kubelet would not start with it.
+
+    Source: kubelet/apis/config/validation/validation.go, v1.36.2,
+    ValidateKubeletConfiguration.
+    """
+    if period is None:
+        return
+    option, gate = "--max-container-restart-period", "KubeletCrashLoopBackOffMax"
+    if not rules.limits_back_off:
+        is_known = gate in settable_gates(rules.version)
+        lack = f"the feature gate {gate} off" if is_known else "no such setting"
+        raise UsageError(f"{option}: kubelet {rules.version} has {lack}")
+    least, most = _RESTART_PERIODS
+    if not least <= period <= most:
+        raise UsageError(f"{option}: must be between 1s and 300s")
 
 
 def pick_options(kind: type[T], params: Mapping[str, Any]) -> T:
@@ -104,6 +132,7 @@ class SessionOptions(Struct, frozen=True):
     feature_gates: str | None = None
     exec_errors: str | None = None
     kubelet_age: str = "old"
+    max_container_restart_period: timedelta | None = None
     seed: int | None = None
     watch: bool = False
     metrics: str | None = None

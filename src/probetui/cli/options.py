@@ -413,6 +413,14 @@ kubelet_options = _group(
         help="A fresh kubelet delays each first probe by a random part of its period.",
     ),
     setting(
+        "--max-container-restart-period",
+        section=_KUBELET,
+        type=Duration(),
+        metavar="DUR",
+        help="The longest wait of crash-loop back-off, 1s to 300s, as a node's "
+        "crashLoopBackOff.maxContainerRestartPeriod.  [default: 300s]",
+    ),
+    setting(
         "--seed",
         section=_KUBELET,
         type=WholeNumber(min=0),

@@ -31,6 +31,9 @@ class KubeletConfig(Struct, frozen=True):
         queues_while_waiting: a pod worker takes its update before it waits for a look
             at the runtime, so that what is asked for meanwhile is another sync; in old
             records it is the same one.
+        max_container_restart_period: the longest window of crash-loop back-off that the
+            node is configured with; None is the kubelet's own. Only read where the
+            rules let a node have one.
         counts_generations: the generations of pods are counted here, as an API server
             counts them; if not, they are the sources', and old records have none.
         creates: a missing container is created; else the kubelet waits for it.
@@ -66,6 +69,7 @@ class KubeletConfig(Struct, frozen=True):
 
     backoff_initial: timedelta = timedelta(seconds=10)
     backoff_max: timedelta = timedelta(seconds=300)
+    max_container_restart_period: timedelta | None = None
     backoff_expiry: timedelta = timedelta(seconds=600)
 
     minimum_grace_period_seconds: int = 2
@@ -100,6 +104,9 @@ class KubeletConfig(Struct, frozen=True):
 
         Source: kubelet.go, v1.36.2, newCrashLoopBackOff.
         """
+        initial, maximum = self.backoff_initial, self.backoff_max
         if self.rules.reduces_back_off:
-            return REDUCED_BACK_OFF
-        return self.backoff_initial, self.backoff_max
+            initial, maximum = REDUCED_BACK_OFF
+        if self.rules.limits_back_off:
+            maximum = self.max_container_restart_period or self.backoff_max
+        return min(initial, maximum), maximum

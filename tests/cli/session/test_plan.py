@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from probetui.cli.option_values import (
 from probetui.cli.pods import ManifestOptions
 from probetui.cli.session.plan import Plan, Stdout, make_plan
 from probetui.cli.terminal import Form
-from probetui.errors import ManifestError
+from probetui.errors import ManifestError, UsageError
 from probetui.k8s.pod import PullPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.manifest.load import load_manifests
@@ -183,3 +184,65 @@ def test_those_who_are_strict_are_told_of_an_error() -> None:
         make_plan(load_manifests([SourceFile("pod.yaml", MOUNTING)]), context.params)
 
     assert refused.value.exit_status == 2
+
+
+BOTH = "ReduceDefaultCrashLoopBackOffDecay=true,KubeletCrashLoopBackOffMax=true"
+
+
+@pytest.mark.parametrize(
+    ("args", "initial", "maximum"),
+    [
+        pytest.param([], 10, 300, id="by default"),
+        pytest.param(["100s"], 10, 100, id="longer than the first"),
+        pytest.param(["2s"], 2, 2, id="shorter than the first"),
+        pytest.param(
+            ["2m", "--kubelet", "1.33", "--feature-gates", BOTH], 1, 120, id="reduced"
+        ),
+    ],
+)
+def test_a_node_says_how_long_back_off_can_be(
+    args: list[str], initial: int, maximum: int
+) -> None:
+    option = ["--max-container-restart-period", *args] if args else []
+
+    config = plan(*option).kubelet_config(default_seed=1)
+
+    assert config.restart_back_off == (
+        timedelta(seconds=initial),
+        timedelta(seconds=maximum),
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        pytest.param(
+            ["500ms"],
+            "--max-container-restart-period: must be between 1s and 300s",
+            id="too short",
+        ),
+        pytest.param(
+            ["301s"],
+            "--max-container-restart-period: must be between 1s and 300s",
+            id="too long",
+        ),
+        pytest.param(
+            ["60s", "--kubelet", "1.34"],
+            "--max-container-restart-period: kubelet 1.34 has the feature gate "
+            "KubeletCrashLoopBackOffMax off",
+            id="off",
+        ),
+        pytest.param(
+            ["60s", "--kubelet", "1.28"],
+            "--max-container-restart-period: kubelet 1.28 has no such setting",
+            id="too old",
+        ),
+    ],
+)
+def test_a_period_that_no_kubelet_starts_with_is_refused(
+    args: list[str], words: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        plan("--max-container-restart-period", *args)
+
+    assert str(caught.value) == words

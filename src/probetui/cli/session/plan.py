@@ -19,6 +19,7 @@ from probetui.cli.option_values import (
     RuntimeOptions,
     ScreenChoices,
     SessionOptions,
+    check_restart_period,
     pick_options,
     recorded_runtime,
     rules_by,
@@ -172,6 +173,7 @@ class Plan(Struct, frozen=True):
             seed=default_seed if options.seed is None else options.seed,
             queues_while_waiting=True,
             counts_generations=True,
+            max_container_restart_period=options.max_container_restart_period,
             kills=options.act,
             restarts=options.act,
             freezes=options.freeze,
@@ -220,6 +222,7 @@ def make_plan(
     runtime = pick_options(RuntimeOptions, params)
     rules = rules_by(params)
     _check_time_options(options, runtime)
+    check_restart_period(options.max_container_restart_period, rules)
     host_access_warning = HostAccessWarning(
         notes, is_wanted=not options.no_findings, trusts=source is None
     )
