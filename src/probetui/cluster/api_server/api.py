@@ -1,0 +1,543 @@
+"""The API server: from a request to an answer.
+
+Source: k8s.io/apiserver pkg/endpoints, v0.36.2, as recorded from a server of 1.36.2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from probetui.cluster.api_server.asked import (
+    Asked,
+    Representation,
+    negotiate,
+    parse_asked,
+    read_flag,
+    unknown_path,
+)
+from probetui.cluster.api_server.discovery import (
+    PUBLIC_PATHS,
+    answer_path,
+    json_answer,
+    not_allowed,
+)
+from probetui.cluster.api_server.events import to_core_v1, to_events_v1
+from probetui.cluster.api_server.failure import ApiFailure, bad_request
+from probetui.cluster.api_server.resources import (
+    ACCESS_REVIEWS,
+    EVENTS_V1,
+    PODS,
+    READING,
+    RULES_REVIEWS,
+    SERVED,
+    ApiResource,
+)
+from probetui.cluster.api_server.reviews import (
+    ANONYMOUS,
+    Authorize,
+    Reviewer,
+    allow_all,
+)
+from probetui.cluster.api_server.selection import Selection, parse_selection
+from probetui.cluster.api_server.store import (
+    DeleteOptions,
+    Store,
+    unsupported_media_type,
+)
+from probetui.cluster.api_server.tables import partial_metadata, table
+from probetui.cluster.api_server.watching import (
+    DEFAULT_TIMEOUT_SECONDS,
+    WatchLines,
+    WatchOptions,
+    one_error,
+)
+from probetui.cluster.serving.http_server import (
+    HttpAnswer,
+    HttpCut,
+    HttpRequest,
+    HttpResponse,
+    HttpStream,
+)
+from probetui.k8s.api.codec import Json
+
+ADMIN = "kubernetes-admin"
+_BEARER = "Bearer "
+_TOO_LARGE_SECONDS = 3
+
+Connect: TypeAlias = Callable[[HttpRequest, Asked, Json], Awaitable[HttpAnswer]]
+"""Answers a request for what is behind an object, which it is given."""
+
+
+class ServerFault(Struct, frozen=True):
+    """What goes wrong with a request: it is late, refused, or its answer is cut off."""
+
+    delay_seconds: float = 0
+    failure: ApiFailure | None = None
+    cut_after_bytes: int | None = None
+
+
+def no_fault(asked: Asked, request: HttpRequest) -> ServerFault | None:
+    """Let everything pass."""
+    del asked, request
+    return None
+
+
+class ApiServer:
+    """Answers requests from a store; give `handle` to `serve_http`.
+
+    Args:
+        store: the objects.
+        version: of Kubernetes, such as `1.36.2`.
+        served: the resources.
+        tokens: users by bearer token; None lets everybody in as the administrator.
+        authorize: says what a user may not do.
+        connect: answers for subresources that lead elsewhere, by `pods/log`.
+        read_only: why nothing can be written; empty if it can.
+        allowed_hosts: what the Host header may be; None for anything.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        version: str = "1.36.2",
+        served: Sequence[ApiResource] = SERVED,
+        tokens: Mapping[str, str] | None = None,
+        authorize: Authorize = allow_all,
+        connect: Mapping[str, Connect] | None = None,
+        read_only: str = "",
+        allowed_hosts: frozenset[str] | None = None,
+    ) -> None:
+        self.store = store
+        self.fault: Callable[[Asked, HttpRequest], ServerFault | None] = no_fault
+        self.connect = dict(connect or {})
+        self.authorize = authorize
+        self.tokens = tokens
+        self.allowed_hosts = allowed_hosts
+        self._version = version.removeprefix("v")
+        self._read_only = read_only
+        self._served = [_readable(found) for found in served] if read_only else served
+        self._reviewer = Reviewer(
+            self._served,
+            authorize,
+            tokens=tokens or {},
+            read_only=read_only,
+        )
+
+    async def handle(self, request: HttpRequest) -> HttpAnswer:
+        """Answer a request."""
+        fault: ServerFault | None = None
+        try:
+            self._check_host(request)
+            asked = parse_asked(request, self._served)
+            fault = self.fault(asked, request)
+            if fault is not None:
+                await asyncio.sleep(fault.delay_seconds)
+                if fault.failure is not None:
+                    raise fault.failure
+            user = self._authenticate(request)
+            self._check_allowed(user, asked, request)
+            answer = await self._answer(request, asked, user)
+        except ApiFailure as failure:
+            answer = failure.response()
+        if fault is not None and fault.cut_after_bytes is not None:
+            if isinstance(answer, HttpResponse | HttpStream):
+                return HttpCut(fault.cut_after_bytes, answer)
+            return HttpCut(0)
+        return answer
+
+    def _check_host(self, request: HttpRequest) -> None:
+        if self.allowed_hosts is None:
+            return
+        host = request.headers.get("host", "")
+        if host not in self.allowed_hosts:
+            raise ApiFailure(
+                403, "Forbidden", f'the Host header "{host:.80}" is not this server'
+            )
+
+    def _authenticate(self, request: HttpRequest) -> str:
+        if self.tokens is None:
+            return ADMIN
+        credentials = request.headers.get("authorization", "")
+        if not credentials:
+            return ANONYMOUS
+        user = self.tokens.get(credentials.removeprefix(_BEARER))
+        if user is None or not credentials.startswith(_BEARER):
+            raise ApiFailure(401, "Unauthorized", "Unauthorized")
+        return user
+
+    def _check_allowed(self, user: str, asked: Asked, request: HttpRequest) -> None:
+        resource = asked.resource
+        if resource is None:
+            if user == ANONYMOUS and request.path not in PUBLIC_PATHS:
+                what = f'cannot {asked.verb} path "{request.path}"'
+                message = f'forbidden: User "{user}" {what}'
+                raise ApiFailure(403, "Forbidden", message, {})
+            return
+        if resource in {ACCESS_REVIEWS, RULES_REVIEWS} and user != ANONYMOUS:
+            return
+        why = self.authorize(user, asked)
+        if why is not None:
+            raise _forbidden(user, asked, why)
+        if self._read_only and asked.is_write:
+            raise ApiFailure(405, "MethodNotAllowed", self._read_only, {})
+
+    async def _answer(
+        self, request: HttpRequest, asked: Asked, user: str
+    ) -> HttpAnswer:
+        resource = asked.resource
+        if resource is None:
+            return answer_path(request, self._served, self._version)
+        if not resource.is_stored:
+            review = _typed(_checked_type(request, _decode(request)), resource)
+            return json_answer(self._reviewer.answer(review, resource, user), 201)
+        if asked.subresource and asked.subresource != "status":
+            return await self._answer_subresource(request, asked, resource)
+        representation = negotiate(request)
+        if asked.verb == "watch" or (asked.name and read_flag(request, "watch")):
+            return self._watch(request, asked, resource, representation)
+        if asked.verb == "list":
+            return await self._list(request, asked, resource, representation)
+        if asked.verb == "deletecollection":
+            return self._delete_collection(request, asked, resource)
+        code, found = self._object(request, asked, resource)
+        if found.get("kind") == "Status":
+            return json_answer(found, code)
+        return json_answer(
+            _represent(self, request, resource, representation)(found), code
+        )
+
+    def _object(
+        self, request: HttpRequest, asked: Asked, resource: ApiResource
+    ) -> tuple[int, Json]:
+        """Carry out what is about one object; return the HTTP status and the answer."""
+        store, namespace, name = self.store, asked.namespace, asked.name
+        if asked.verb in READING:
+            return 200, store.get(resource, namespace, name)
+        if asked.verb == "delete":
+            deleted = store.delete(resource, namespace, name, _delete_options(request))
+            return 200, deleted if resource is PODS else _deleted(resource, deleted)
+        if request.parameter("dryRun"):
+            raise bad_request("dryRun is not carried out by this server")
+        body = _decode(request)
+        if asked.verb == "patch":
+            content_type = request.headers.get("content-type", "").partition(";")[0]
+            patched = store.patch(
+                resource, namespace, name, content_type, body, asked.subresource
+            )
+            return 200, patched
+        given = _typed(_checked_type(request, body), resource)
+        if asked.verb == "create" and not name:
+            return 201, store.create(resource, namespace, given)
+        if asked.verb == "update" and name:
+            return 200, store.update(
+                resource, namespace, name, given, asked.subresource
+            )
+        raise not_allowed()
+
+    async def _list(
+        self,
+        request: HttpRequest,
+        asked: Asked,
+        resource: ApiResource,
+        representation: Representation,
+    ) -> HttpAnswer:
+        selection = _selection(request, asked, resource)
+        version = _version(request.parameter("resourceVersion"))
+        is_exact = request.parameter("resourceVersionMatch") == "Exact"
+        if version is not None and version > self.store.version:
+            await asyncio.sleep(_TOO_LARGE_SECONDS)
+            raise _too_large(version, self.store.version)
+        page = self.store.list(
+            resource,
+            asked.namespace,
+            selection,
+            limit=int(request.parameter("limit", "0") or 0),
+            continue_token=request.parameter("continue"),
+            at_version=version if is_exact else None,
+        )
+        metadata: Json = {"resourceVersion": str(page.version)}
+        if page.continue_token:
+            metadata["continue"] = page.continue_token
+            if page.remaining is not None:
+                metadata["remainingItemCount"] = page.remaining
+        if representation.as_kind == "Table":
+            return json_answer(self._table(request, resource, page.items, metadata))
+        if representation.as_kind:
+            items = [partial_metadata(found) for found in page.items]
+            return json_answer(
+                _list_of("PartialObjectMetadata", "meta.k8s.io/v1", metadata, items)
+            )
+        items = [_without_type(_converted(resource, found)) for found in page.items]
+        return json_answer(
+            _list_of(resource.kind, resource.group_version, metadata, items)
+        )
+
+    def _table(
+        self,
+        request: HttpRequest,
+        resource: ApiResource,
+        items: Sequence[Json],
+        metadata: Json,
+        *,
+        has_columns: bool = True,
+    ) -> Json:
+        return table(
+            resource,
+            items,
+            self.store.now(),
+            metadata=metadata,
+            included=request.parameter("includeObject") or "Metadata",
+            has_columns=has_columns,
+        )
+
+    def _watch(
+        self,
+        request: HttpRequest,
+        asked: Asked,
+        resource: ApiResource,
+        representation: Representation,
+    ) -> HttpAnswer:
+        selection = _selection(request, asked, resource)
+        wanted = request.parameter("sendInitialEvents")
+        sends_initial = read_flag(request, "sendInitialEvents")
+        has_bookmarks = read_flag(request, "allowWatchBookmarks")
+        version = _version(request.parameter("resourceVersion"))
+        starts_fresh = sends_initial or not version
+        timeout = float(request.parameter("timeoutSeconds", "0") or 0)
+        options = WatchOptions(
+            timeout or DEFAULT_TIMEOUT_SECONDS,
+            has_bookmarks,
+            marks_initial_end=has_bookmarks
+            and (sends_initial or (version == 0 and not wanted)),
+        )
+        try:
+            watch = self.store.watch(
+                resource,
+                asked.namespace,
+                selection,
+                None if starts_fresh else version,
+                starts_with_all=sends_initial or not wanted,
+            )
+        except ApiFailure as failure:
+            return HttpStream(200, one_error(failure))
+        represent = _represent(self, request, resource, representation, is_watch=True)
+        return HttpStream(
+            200, WatchLines(self.store, resource, watch, options, represent).lines()
+        )
+
+    def _delete_collection(
+        self, request: HttpRequest, asked: Asked, resource: ApiResource
+    ) -> HttpAnswer:
+        selection = _selection(request, asked, resource)
+        options = _delete_options(request)
+        deleted = []
+        for found in self.store.list(resource, asked.namespace, selection).items:
+            metadata = found["metadata"]
+            namespace = metadata.get("namespace", "")
+            deleted.append(
+                self.store.delete(resource, namespace, metadata["name"], options)
+            )
+        metadata = {"resourceVersion": str(self.store.version)}
+        items = [_without_type(found) for found in deleted]
+        return json_answer(
+            _list_of(resource.kind, resource.group_version, metadata, items)
+        )
+
+    async def _answer_subresource(
+        self, request: HttpRequest, asked: Asked, resource: ApiResource
+    ) -> HttpAnswer:
+        found = self.store.get(resource, asked.namespace, asked.name)
+        if asked.subresource == "eviction":
+            options = _delete_options_of(_decode(request).get("deleteOptions") or {})
+            self.store.delete(resource, asked.namespace, asked.name, options)
+            success = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
+            return json_answer({**success, "status": "Success", "code": 201}, 201)
+        connect = self.connect.get(f"{resource.plural}/{asked.subresource}")
+        if connect is None:
+            raise unknown_path()
+        return await connect(request, asked, found)
+
+
+def _represent(
+    server: ApiServer,
+    request: HttpRequest,
+    resource: ApiResource,
+    representation: Representation,
+    *,
+    is_watch: bool = False,
+) -> Callable[[Json], Json]:
+    """Return what makes an object what the client asked for."""
+    is_first = True
+
+    def represent(found: Json) -> Json:
+        nonlocal is_first
+        if representation.as_kind == "Table":
+            metadata = {"resourceVersion": found["metadata"]["resourceVersion"]}
+            made = server._table(  # noqa: SLF001  # a part of it
+                request, resource, [found], metadata, has_columns=is_first
+            )
+            is_first = not is_watch
+            return made
+        if representation.as_kind:
+            return partial_metadata(found)
+        return _converted(resource, found)
+
+    return represent
+
+
+def _readable(resource: ApiResource) -> ApiResource:
+    """Return a resource of which nothing can be written."""
+    if not resource.is_stored:
+        return resource
+    below = [
+        msgspec.structs.replace(found, verbs=("get",))
+        for found in resource.subresources
+        if found.name in {"log", "status", "proxy"}
+    ]
+    return msgspec.structs.replace(resource, verbs=READING, subresources=tuple(below))
+
+
+def _converted(resource: ApiResource, found: Json) -> Json:
+    return to_events_v1(found) if resource.group == EVENTS_V1.group else found
+
+
+def _typed(given: Json, resource: ApiResource) -> Json:
+    """Return an object with its type as it is stored.
+
+    Raises:
+        ApiFailure: it is of another type.
+    """
+    kind, version = given.get("kind"), given.get("apiVersion")
+    if kind not in {None, "", resource.kind} or version not in {
+        None, "", resource.group_version,
+    }:  # fmt: skip
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {resource.kind}): "
+            f"{version}, {kind}"
+        )
+    if resource.group == EVENTS_V1.group:
+        return to_core_v1({**given, "kind": resource.kind})
+    return {**given, "kind": resource.kind, "apiVersion": resource.group_version}
+
+
+def _checked_type(request: HttpRequest, body: Any) -> Json:
+    content_type = request.headers.get("content-type", "application/json")
+    if content_type.partition(";")[0] != "application/json":
+        raise unsupported_media_type()
+    if not isinstance(body, dict):
+        raise bad_request("the body of the request is not an object")
+    return body
+
+
+def _decode(request: HttpRequest) -> Any:
+    try:
+        return msgspec.json.decode(request.body)
+    except msgspec.DecodeError as error:
+        raise bad_request(f"the body of the request is not JSON: {error}") from None
+
+
+def _delete_options(request: HttpRequest) -> DeleteOptions:
+    given = _decode(request) if request.body.strip() else {}
+    if not isinstance(given, dict):
+        raise bad_request("the body of the request is no DeleteOptions")
+    if grace := request.parameter("gracePeriodSeconds"):
+        given = {**given, "gracePeriodSeconds": int(grace)}
+    if request.parameter("dryRun"):
+        given = {**given, "dryRun": ["All"]}
+    return _delete_options_of(given)
+
+
+def _delete_options_of(given: Json) -> DeleteOptions:
+    preconditions = given.get("preconditions") or {}
+    return DeleteOptions(
+        given.get("gracePeriodSeconds"),
+        preconditions.get("uid"),
+        preconditions.get("resourceVersion"),
+        bool(given.get("dryRun")),
+    )
+
+
+def _deleted(resource: ApiResource, found: Json) -> Json:
+    details = {
+        "name": found["metadata"]["name"],
+        **({"group": resource.group} if resource.group else {}),
+        "kind": resource.plural,
+        "uid": found["metadata"]["uid"],
+    }
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    }
+
+
+def _selection(request: HttpRequest, asked: Asked, resource: ApiResource) -> Selection:
+    fields = request.parameter("fieldSelector")
+    if asked.name:
+        fields = f"metadata.name={asked.name}"
+    return parse_selection(resource, request.parameter("labelSelector"), fields)
+
+
+def _version(text: str) -> int | None:
+    if not text:
+        return None
+    if not text.isdecimal():
+        raise bad_request(f'resourceVersion: Invalid value: "{text}"')
+    return int(text)
+
+
+def _too_large(wanted: int, current: int) -> ApiFailure:
+    message = f"Timeout: Too large resource version: {wanted}, current: {current}"
+    cause = {
+        "reason": "ResourceVersionTooLarge",
+        "message": "Too large resource version",
+    }
+    return ApiFailure(504, "Timeout", message, {"causes": [cause]}, retry_after=1)
+
+
+def _forbidden(user: str, asked: Asked, why: str) -> ApiFailure:
+    resource = asked.resource
+    assert resource is not None  # noqa: S101  # of a resource only
+    qualified = (
+        f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+    )
+    named = f'{qualified} "{asked.name}"' if asked.name else qualified
+    below = f"/{asked.subresource}" if asked.subresource else ""
+    scope = (
+        f'in the namespace "{asked.namespace}"'
+        if asked.namespace
+        else "at the cluster scope"
+    )
+    message = (
+        f'{named} is forbidden: User "{user}" cannot {asked.verb} resource '
+        f'"{resource.plural}{below}" in API group "{resource.group}" {scope}'
+    )
+    details: Json = {"name": asked.name} if asked.name else {}
+    if resource.group:
+        details["group"] = resource.group
+    details["kind"] = resource.plural
+    return ApiFailure(
+        403, "Forbidden", f"{message}: {why}" if why else message, details
+    )
+
+
+def _list_of(kind: str, version: str, metadata: Json, items: Sequence[Json]) -> Json:
+    return {
+        "kind": f"{kind}List",
+        "apiVersion": version,
+        "metadata": metadata,
+        "items": items,
+    }
+
+
+def _without_type(found: Json) -> Json:
+    """Return an object as a list has it."""
+    return {key: found[key] for key in found if key not in {"kind", "apiVersion"}}

@@ -1,0 +1,282 @@
+"""Discovery: what the server is, and which resources it has.
+
+Source: k8s.io/api apidiscovery/v2/types.go, v0.36.2; k8s.io/apiserver
+pkg/endpoints/discovery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+
+import msgspec
+
+from probetui.cluster.api_server.asked import unknown_path
+from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.resources import ApiResource
+from probetui.cluster.serving.http_server import HttpRequest, HttpResponse
+from probetui.k8s.api.codec import Json
+
+PUBLIC_PATHS = frozenset({"/livez", "/readyz", "/version"})
+"""For anybody."""
+
+_HEALTH = frozenset({"healthz", "livez", "readyz"})
+_AGGREGATED = frozenset({"g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"})
+_AGGREGATED_TYPE = (
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+)
+
+
+def answer_path(
+    request: HttpRequest, served: Sequence[ApiResource], version: str
+) -> HttpResponse:
+    """Answer a request that is about the server, not about an object.
+
+    Raises:
+        ApiFailure: there is no such path.
+    """
+    if request.method not in {"GET", "HEAD"}:
+        raise not_allowed()
+    first, *rest = [part for part in request.path.split("/") if part] or [""]
+    if first in _HEALTH:
+        return HttpResponse(200, b"ok", "text/plain; charset=utf-8")
+    if first == "version":
+        return json_answer(_version_object(version))
+    if first == "openapi" and rest[:1] == ["v3"]:
+        if len(rest) == 1:
+            return json_answer(_openapi_index(served))
+        return json_answer(_openapi(served, "/".join(rest[2:])))
+    if first in {"api", "apis"}:
+        return _answer_discovery(request, served, rest, is_core=first == "api")
+    raise unknown_path()
+
+
+def _answer_discovery(
+    request: HttpRequest,
+    served: Sequence[ApiResource],
+    rest: Sequence[str],
+    *,
+    is_core: bool,
+) -> HttpResponse:
+    """Answer below `/api` and `/apis`."""
+    if rest:
+        listed = _resource_list(served, "/".join(rest))
+        groups = {found.group: found.version for found in served}
+        if listed is None and len(rest) == 1 and rest[0] in groups and not is_core:
+            found = _group(rest[0], groups[rest[0]])
+            return json_answer({"kind": "APIGroup", "apiVersion": "v1", **found})
+        if listed is None or is_core is ("/" in listed["groupVersion"]):
+            raise unknown_path()
+        return json_answer(listed)
+    for offer in request.headers.get("accept", "").replace(" ", "").split(","):
+        if set(offer.split(";")) >= _AGGREGATED:
+            found = _aggregated(served, is_core=is_core)
+            return HttpResponse(200, msgspec.json.encode(found), _AGGREGATED_TYPE)
+    if not is_core:
+        return json_answer(_group_list(served))
+    address = request.headers.get("host", "")
+    return json_answer(
+        {
+            "kind": "APIVersions",
+            "versions": ["v1"],
+            "serverAddressByClientCIDRs": [
+                {"clientCIDR": "0.0.0.0/0", "serverAddress": address}
+            ],
+        }
+    )
+
+
+def json_answer(found: Json, code: int = 200) -> HttpResponse:
+    """Return an object as an answer."""
+    return HttpResponse(code, msgspec.json.encode(found) + b"\n")
+
+
+def not_allowed() -> ApiFailure:
+    """Return what a method is answered with that a path does not take."""
+    message = "the server does not allow this method on the requested resource"
+    return ApiFailure(405, "MethodNotAllowed", message, {})
+
+
+def _version_object(version: str) -> Json:
+    major, minor, *_ = version.split(".")
+    return {
+        "major": major,
+        "minor": minor,
+        "gitVersion": f"v{version}",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "",
+        "platform": "",
+    }
+
+
+def _by_group_version(
+    resources: Iterable[ApiResource],
+) -> list[tuple[str, str, list[ApiResource]]]:
+    ordered = sorted(resources, key=lambda resource: (resource.group, resource.version))
+    return [
+        (group, version, list(found))
+        for (group, version), found in groupby(
+            ordered, lambda resource: (resource.group, resource.version)
+        )
+    ]
+
+
+def _resource_list(resources: Iterable[ApiResource], group_version: str) -> Json | None:
+    """Return the `APIResourceList` of a group and version, None if it has none."""
+    rows: list[Json] = []
+    for resource in resources:
+        if resource.group_version != group_version:
+            continue
+        rows.append(
+            {
+                "name": resource.plural,
+                "singularName": resource.singular or resource.kind.lower(),
+                "namespaced": resource.is_namespaced,
+                "kind": resource.kind,
+                "verbs": list(resource.verbs),
+                **_names(resource),
+            }
+        )
+        rows += (
+            {
+                "name": f"{resource.plural}/{below.name}",
+                "singularName": "",
+                "namespaced": resource.is_namespaced,
+                **({"group": below.group} if below.group else {}),
+                **({"version": below.version} if below.version else {}),
+                "kind": below.kind,
+                "verbs": list(below.verbs),
+            }
+            for below in resource.subresources
+        )
+    if not rows:
+        return None
+    return {
+        "kind": "APIResourceList",
+        **({"apiVersion": "v1"} if "/" in group_version else {}),
+        "groupVersion": group_version,
+        "resources": rows,
+    }
+
+
+def _names(resource: ApiResource) -> Json:
+    listed = {
+        "shortNames": resource.short_names,
+        "categories": resource.categories,
+    }
+    return {key: list(names) for key, names in listed.items() if names}
+
+
+def _group_list(resources: Iterable[ApiResource]) -> Json:
+    """Return the `APIGroupList`: the groups that have a name."""
+    groups = [
+        _group(group, version)
+        for group, version, _ in _by_group_version(resources)
+        if group
+    ]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+
+def _group(group: str, version: str) -> Json:
+    """Return an `APIGroup` of one version, without its kind."""
+    named = {"groupVersion": f"{group}/{version}", "version": version}
+    return {"name": group, "versions": [named], "preferredVersion": named}
+
+
+def _aggregated(resources: Iterable[ApiResource], *, is_core: bool) -> Json:
+    """Return the `APIGroupDiscoveryList` of the core group, or of all others."""
+    items = [
+        {
+            "metadata": {"name": group} if group else {},
+            "versions": [
+                {
+                    "version": version,
+                    "resources": [_discovered(resource) for resource in found],
+                    "freshness": "Current",
+                }
+            ],
+        }
+        for group, version, found in _by_group_version(resources)
+        if is_core is (not group)
+    ]
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": items,
+    }
+
+
+def _discovered(resource: ApiResource) -> Json:
+    below = [
+        {
+            "subresource": found.name,
+            "responseKind": {
+                "group": found.group,
+                "version": found.version,
+                "kind": found.kind,
+            },
+            "verbs": list(found.verbs),
+        }
+        for found in resource.subresources
+    ]
+    return {
+        "resource": resource.plural,
+        "responseKind": {"group": "", "version": "", "kind": resource.kind},
+        "scope": "Namespaced" if resource.is_namespaced else "Cluster",
+        "singularResource": resource.singular or resource.kind.lower(),
+        "verbs": list(resource.verbs),
+        **_names(resource),
+        **({"subresources": below} if below else {}),
+    }
+
+
+_OPENAPI: Mapping[str, str] = {"openapi": "3.0.0"}
+
+
+def _openapi_index(resources: Iterable[ApiResource]) -> Json:
+    """Return the index of OpenAPI v3 documents, one for a group and version."""
+    paths = [
+        f"apis/{group}/{version}" if group else f"api/{version}"
+        for group, version, _ in _by_group_version(resources)
+    ]
+    return {
+        "paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}"} for path in paths}
+    }
+
+
+def _openapi(resources: Iterable[ApiResource], group_version: str) -> Json:
+    """Return an OpenAPI v3 document that has no types.
+
+    It says that each kind's fields are validated here, which is all that kubectl asks
+    before it creates or patches one.
+    """
+    paths: Json = {}
+    for resource in resources:
+        if resource.group_version != group_version:
+            continue
+        root = f"/apis/{group_version}" if resource.group else f"/api/{group_version}"
+        scope = "/namespaces/{namespace}" if resource.is_namespaced else ""
+        operation = {
+            "parameters": [
+                {
+                    "name": name,
+                    "in": "query",
+                    "schema": {"type": "string", "uniqueItems": True},
+                }
+                for name in ("dryRun", "fieldValidation")
+            ],
+            "x-kubernetes-action": "patch",
+            "x-kubernetes-group-version-kind": {
+                "group": resource.group,
+                "kind": resource.kind,
+                "version": resource.version,
+            },
+            "responses": {"200": {"description": "OK"}},
+        }
+        paths[f"{root}{scope}/{resource.plural}/{{name}}"] = {"patch": operation}
+    info = {"title": "Kubernetes", "version": "unversioned"}
+    return {**_OPENAPI, "info": info, "paths": paths, "components": {}}

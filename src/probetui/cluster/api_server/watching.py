@@ -1,0 +1,119 @@
+"""A watch as the lines that a client reads.
+
+Source: k8s.io/apiserver pkg/endpoints/handlers/watch.go, v0.36.2;
+pkg/storage/cacher/cache_watcher.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import msgspec
+from msgspec import Struct
+
+from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.resources import ApiResource
+from probetui.cluster.api_server.store import Store, Watch, WatchedChange
+from probetui.k8s.api.codec import Json
+
+DEFAULT_TIMEOUT_SECONDS = 3600
+BOOKMARK_SECONDS = 60
+BEFORE_END_SECONDS = 2
+"""How long before the end of a watch its last bookmark comes."""
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+_BARE: dict[str, Json] = {"Pod": {"spec": {"containers": None}, "status": {}}}
+
+
+class WatchOptions(Struct, frozen=True):
+    """What a client wants of a watch; `timeout` in seconds."""
+
+    timeout: float = DEFAULT_TIMEOUT_SECONDS
+    has_bookmarks: bool = False
+    marks_initial_end: bool = False
+
+
+class WatchLines:
+    """The lines of one watch.
+
+    Args:
+        store: where the objects are.
+        resource: their kind.
+        watch: what is to be told.
+        options: how.
+        represent: makes an object what the client asked for.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        resource: ApiResource,
+        watch: Watch,
+        options: WatchOptions,
+        represent: Callable[[Json], Json],
+    ) -> None:
+        self._store = store
+        self._resource = resource
+        self._watch = watch
+        self._options = options
+        self._represent = represent
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """Yield what happens, several lines at once if they are there."""
+        changed = asyncio.Event()
+        end_listening = self._store.listen(changed.set)
+        clock = asyncio.get_running_loop().time
+        end = clock() + self._options.timeout
+        last = end - BEFORE_END_SECONDS
+        try:
+            if initial := self._lines_of(self._watch.take_initial()):
+                yield initial
+            if self._options.marks_initial_end:
+                yield self._bookmark({INITIAL_EVENTS_END: "true"})
+            bookmark_at = min(clock() + BOOKMARK_SECONDS, last)
+            while clock() < end:
+                changed.clear()
+                if lines := self._lines_of(self._watch.take()):
+                    yield lines
+                wait = min(end, bookmark_at) - clock()
+                try:
+                    async with asyncio.timeout(max(wait, 0)):
+                        await changed.wait()
+                except TimeoutError:
+                    if self._options.has_bookmarks and clock() < end:
+                        yield self._bookmark({})
+                    is_last = bookmark_at >= last
+                    next_at = end if is_last else bookmark_at + BOOKMARK_SECONDS
+                    bookmark_at = next_at if is_last else min(next_at, last)
+        except ApiFailure as failure:
+            yield _line("ERROR", failure.status())
+        finally:
+            end_listening()
+
+    def _lines_of(self, events: list[WatchedChange]) -> bytes:
+        return b"".join(
+            _line(event.type, self._represent(event.object)) for event in events
+        )
+
+    def _bookmark(self, annotations: Json) -> bytes:
+        metadata: Json = {"resourceVersion": str(self._watch.version)}
+        if annotations:
+            metadata["annotations"] = annotations
+        kind = self._resource.kind
+        found = {
+            "kind": kind,
+            "apiVersion": self._resource.group_version,
+            "metadata": metadata,
+            **_BARE.get(kind, {}),
+        }
+        return _line("BOOKMARK", found)
+
+
+async def one_error(failure: ApiFailure) -> AsyncIterator[bytes]:
+    """Yield the only line of a watch that cannot begin."""
+    yield _line("ERROR", failure.status())
+
+
+def _line(kind: str, found: Json) -> bytes:
+    return msgspec.json.encode({"type": kind, "object": found}) + b"\n"
