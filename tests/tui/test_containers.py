@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.status import Waiting
 from probetui.tui.panes.container_table import ContainerTable
 from probetui.tui.styled_text import StyledLine
@@ -269,6 +270,7 @@ async def test_with_room_there_is_how_the_instance_before_ended() -> None:
         assert "6  1 itself  -" in line_with(app, "shop/worker ")
 
 
+PROBES = ("LIVE", "READY", "START")
 HEADS = ("NAME", "STATE", "RST", "LIVE", "READY", "START", "NEXT")
 
 
@@ -492,9 +494,9 @@ def with_long_names() -> Snapshot:
     ("size", "names_end"),
     [
         pytest.param((50, 12), 30, id="tiny"),
-        pytest.param((80, 24), 30, id="narrow"),
-        pytest.param((120, 40), 30, id="beside the card"),
-        pytest.param((200, 50), 55, id="wide"),
+        pytest.param((80, 24), 45, id="narrow"),
+        pytest.param((120, 40), 45, id="beside the card"),
+        pytest.param((200, 50), 75, id="wide"),
     ],
 )
 async def test_long_names_can_be_told_apart_by_their_ends(
@@ -531,3 +533,53 @@ async def test_what_was_printed_goes_on_below_its_beginning() -> None:
         assert "longer than there is room for on one line of the pane" in whole
         rows = screen_lines(app)[first : first + 2]
         assert rows[1].index("on one line") >= rows[0].index("✗"), "not below the label"
+
+
+@pytest.mark.parametrize(
+    ("pod_name", "kinds", "name", "heads"),
+    [
+        pytest.param(
+            "exec-liveness",
+            [ProbeType.LIVENESS],
+            "exec-liveness/app",
+            ["LIVE", "READY"],
+            id="one column goes",
+        ),
+        pytest.param(
+            "web",
+            [ProbeType.LIVENESS],
+            "web/app",
+            ["LIVE", "READY", "START"],
+            id="none has to go",
+        ),
+        pytest.param(
+            "exec-startup-of-shop",
+            [ProbeType.STARTUP],
+            "exec-startup-of-shop/app",
+            ["START"],
+            id="two go",
+        ),
+        pytest.param(
+            "exec-liveness",
+            list(ProbeType),
+            "exec-li…ss/app",
+            ["LIVE", "READY", "START"],
+            id="all are in use",
+        ),
+    ],
+)
+async def test_a_name_has_the_room_of_columns_that_no_container_needs(
+    pod_name: str, kinds: list[ProbeType], name: str, heads: list[str]
+) -> None:
+    pod = replace(DEMO, name=pod_name)
+    probes = [
+        a_probe_snapshot(ProbeKey(DEMO.uid, "app", kind), LIVENESS) for kind in kinds
+    ]
+    shown = a_pod_snapshot(pod, a_container_snapshot(Container("app"), *probes))
+    app = an_app(FakeSession(a_snapshot(shown)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        lines = screen_lines(app)
+
+    assert f" {name} " in lines[3]
+    assert [head for head in lines[2][:66].split() if head in PROBES] == heads

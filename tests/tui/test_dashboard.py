@@ -16,21 +16,23 @@ SIZES = [(80, 24), (100, 30), (120, 40), (160, 45), (200, 60)]
 
 
 @pytest.mark.parametrize(
-    ("height", "containers", "rows"),
+    ("height", "containers", "instances", "rows"),
     [
-        pytest.param(20, 5, "", id="too low for all"),
-        pytest.param(30, 5, "9 3 6 1fr", id="the card decides"),
-        pytest.param(30, 8, "11 3 6 1fr", id="the list decides"),
-        pytest.param(40, 5, "12 3 7 1fr", id="more room for the card"),
-        pytest.param(40, 1, "4 6 7 1fr", id="why stands below a short list"),
-        pytest.param(40, 90, "16 3 7 1fr", id="no more than its part"),
-        pytest.param(90, 20, "23 3 7 1fr", id="events get the rest"),
+        pytest.param(20, 5, 1, "", id="too low for all"),
+        pytest.param(30, 5, 2, "9 3 6 1fr", id="the card decides"),
+        pytest.param(30, 8, 2, "11 3 6 1fr", id="the list decides"),
+        pytest.param(30, 5, 9, "9 3 6 1fr", id="two instances in a low terminal"),
+        pytest.param(40, 5, 1, "12 3 5 1fr", id="one instance"),
+        pytest.param(40, 5, 9, "12 3 7 1fr", id="more room for card and instances"),
+        pytest.param(40, 1, 3, "4 6 7 1fr", id="why stands below a short list"),
+        pytest.param(40, 90, 3, "16 3 7 1fr", id="no more than its part"),
+        pytest.param(90, 20, 3, "23 3 7 1fr", id="events get the rest"),
     ],
 )
-def test_rows_go_to_the_list_within_limits_and_to_events(
-    height: int, containers: int, rows: str
+def test_rows_go_to_list_and_ticks_within_limits_and_to_events(
+    height: int, containers: int, instances: int, rows: str
 ) -> None:
-    assert grid_rows(height, containers) == rows
+    assert grid_rows(height, containers, instances) == rows
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)

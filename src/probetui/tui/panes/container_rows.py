@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
+from probetui.k8s.probe import ProbeType
 from probetui.presentation.container.health import container_health
 from probetui.presentation.container.sorting import ContainerOrder
 from probetui.presentation.container.table import (
@@ -55,12 +56,20 @@ _ORDERS = {
 """What a click on a heading sorts by; all others by what is worst."""
 
 
+class ListedNames(Struct, frozen=True):
+    """How long the longest name of a list is, and the probes that no container has."""
+
+    longest: int = 0
+    unused: frozenset[ProbeType] = frozenset()
+
+
 @lru_cache(maxsize=8)
-def columns_for(width: int) -> tuple[Column, ...]:
+def columns_for(width: int, listed: ListedNames) -> tuple[Column, ...]:
     """Return the columns of a list that is so wide inside its frame.
 
     Where there is little room, states are short words, and what a startup probe is at
-    is in its container's state.
+    is in its container's state. Columns of probes that no container has go where a name
+    needs their room.
     """
     state, (live, ready, start) = _STATE, _PROBES
     if width < _ROOM_FOR_PROBES:
@@ -69,19 +78,24 @@ def columns_for(width: int) -> tuple[Column, ...]:
     if width < _ROOM_FOR_STATES:
         state = replace(state, width=_SHORT_STATE)
         ready = replace(ready, width=_SHORT_READY)
-    return (
-        _MARKER,
-        _NAME,
-        state,
-        _RESTARTS,
-        _SPACE,
-        *((_LAST_EXIT,) if width >= _ROOM_FOR_EXITS else ()),
-        live,
-        ready,
-        *((start,) if width >= _ROOM_FOR_START else ()),
-        _NEXT,
-        _SPACE,
-    )
+    exits = (_LAST_EXIT,) if width >= _ROOM_FOR_EXITS else ()
+    probes = {ProbeType.LIVENESS: live, ProbeType.READINESS: ready}
+    if width >= _ROOM_FOR_START:
+        probes[ProbeType.STARTUP] = start
+    while True:
+        columns = (
+            *(_MARKER, _NAME, state, _RESTARTS, _SPACE),
+            *(*exits, *probes.values(), _NEXT, _SPACE),
+        )
+        unused = [kind for kind in probes if kind in listed.unused]
+        if not unused or room_for_name(columns, width) >= listed.longest:
+            return columns
+        del probes[unused[-1]]
+
+
+def room_for_name(columns: Sequence[Column], width: int) -> int:
+    """Return how many cells the columns leave to the one that takes what is left."""
+    return width - sum(column.width or 0 for column in columns) - len(columns) + 1
 
 
 class ContainerRows(Struct, frozen=True):
@@ -92,11 +106,12 @@ class ContainerRows(Struct, frozen=True):
     width: int
     is_bare: bool
     ellipsis: str
+    listed: ListedNames
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns that there is room for."""
-        return _BARE if self.is_bare else columns_for(self.width)
+        return _BARE if self.is_bare else columns_for(self.width, self.listed)
 
     def heading(self, order: ContainerOrder) -> StyledLine:
         """Return the names of the columns, that of the order brighter."""
@@ -145,14 +160,16 @@ class ContainerRows(Struct, frozen=True):
         texts: list[Line] = [line(" ", *marker), line(label, muted(tag)), cells.state]
         texts += [cells.restarts, EMPTY]
         texts += [cells.last_exit] if _LAST_EXIT.heading in widths else []
-        texts += cells.probes if _PROBES[-1].heading in widths else cells.probes[:-1]
+        texts += [
+            probe
+            for column, probe in zip(_PROBES, cells.probes, strict=True)
+            if column.heading in widths
+        ]
         return self._row([*texts, cells.next, EMPTY], also)
 
     @property
     def _room_for_name(self) -> int:
-        columns = self.columns
-        others = sum(column.width or 0 for column in columns) + len(columns) - 1
-        return self.width - others
+        return room_for_name(self.columns, self.width)
 
     def _name(self, pod: PodSnapshot, container_name: str) -> str:
         """Return a name as its column has room for it: both ends say which it is."""

@@ -15,6 +15,7 @@ from textual.timer import Timer
 
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeType
 from probetui.presentation.container.health import Health, container_health
 from probetui.presentation.container.sorting import (
     ContainerOrder,
@@ -23,6 +24,7 @@ from probetui.presentation.container.sorting import (
 )
 from probetui.presentation.container.table import (
     container_cells,
+    kind,
     object_name,
     pod_names,
     state,
@@ -44,7 +46,7 @@ from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.container_names import ContainerKey
 from probetui.tui.actions.table import bindings
 from probetui.tui.messages import CopyRequested
-from probetui.tui.panes.container_rows import ContainerRows
+from probetui.tui.panes.container_rows import ContainerRows, ListedNames
 from probetui.tui.panes.pane import LEAST_EDGE, Pane
 from probetui.tui.panes.viewport import ListViewport
 from probetui.tui.styled_text import PLAIN, StyledLine, cells, fit, styled_line
@@ -90,6 +92,7 @@ class ContainerTable(Pane):
         self._view = view
         self._pods: tuple[PodSnapshot, ...] = ()
         self._names: dict[str, str] = {}
+        self._listed = ListedNames()
         self._lines: list[ListLine] = []
         self._index: dict[ContainerKey, int] = {}
         self._known_lines: dict[tuple[int, int], ListLine] = {}
@@ -278,7 +281,12 @@ class ContainerTable(Pane):
     @property
     def _rows(self) -> ContainerRows:
         return ContainerRows(
-            self._view, self._names, self.inner_width, self.is_bare, self.ellipsis
+            self._view,
+            self._names,
+            self.inner_width,
+            self.is_bare,
+            self.ellipsis,
+            self._listed,
         )
 
     def _forget_rows(self, rows: ContainerRows) -> None:
@@ -345,6 +353,7 @@ class ContainerTable(Pane):
             return
         if not is_known:
             self._names = pod_names(pods)
+            self._listed = self._look_at_names()
             self._known_lines.clear()
         self._layout, self._laid_out = layout, pods
         before, distance = self.chosen_key, self.viewport.cursor - self.viewport.top
@@ -376,6 +385,19 @@ class ContainerTable(Pane):
             lines = [line for line in lines if self._keeps(*self._snapshots(line))]
         self._lines = lines
         self._index = {line.key: index for index, line in enumerate(lines)}
+
+    def _look_at_names(self) -> ListedNames:
+        """Find out what room names need, and what others can do without."""
+        containers = [
+            (f"{self._names[pod.pod.uid]}/{container.container.name}", container)
+            for pod in self._pods
+            for container in pod.containers
+        ]
+        used = {probe.key.probe_type for _, one in containers for probe in one.probes}
+        longest = max(
+            (len(f"{name} {kind(one)}".rstrip()) for name, one in containers), default=0
+        )
+        return ListedNames(longest, frozenset(ProbeType) - used)
 
     def _line_at(self, place: tuple[int, int]) -> ListLine:
         known = self._known_lines.get(place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from textual import on
@@ -11,6 +12,7 @@ from textual.containers import Container
 from textual.events import Resize
 from textual.geometry import Size
 
+from probetui.engine.snapshot import PodSnapshot
 from probetui.k8s.probe import ProbeType
 from probetui.presentation.text.filters import Filter
 from probetui.tui.actions.action import KeyContext
@@ -43,7 +45,9 @@ from probetui.tui.state import UiState
 from probetui.tui.view_model import ViewModel
 
 _PANES = ("containers", "detail", "other", "ticks", "why", "events", "output")
-_LOW_CARD, _HIGH_CARD, _LOW_TICKS, _HIGH_TICKS, _WHY = 9, 12, 6, 7, 3
+_LOW_CARD, _HIGH_CARD, _WHY = 9, 12, 3
+_AROUND_TICKS, _FEW_INSTANCES, _MOST_INSTANCES = 4, 2, 3
+"""Rows of the ticks: two edges and two of what was printed, and those of instances."""
 _LEAST_FOR_ALL = 22
 _ROOMY = 36
 """Rows from which on the card and the ticks get all that they have to say."""
@@ -267,7 +271,8 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         """Give the list as many rows as it has, within limits; events get the rest."""
         few = self._containers.total <= FEW
         self.set_class(few, "-few", update=self._is_styled)
-        rows = grid_rows(self.app.size.height, self._containers.total)
+        instances = most_instances(self.ui_state.view_model.snapshot.pods)
+        rows = grid_rows(self.app.size.height, self._containers.total, instances)
         if rows != self._grid_rows and self.is_mounted:
             self._grid_rows = rows
             self.query_one("#panes").styles.grid_rows = rows or None
@@ -319,19 +324,28 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         return self._containers
 
 
-def grid_rows(height: int, containers: int) -> str:
+def most_instances(pods: Iterable[PodSnapshot]) -> int:
+    """Return how many instances of one container there have been at most."""
+    statuses = (container.status for pod in pods for container in pod.containers)
+    return 1 + max((status.restart_count for status in statuses if status), default=0)
+
+
+def grid_rows(height: int, containers: int, instances: int) -> str:
     """Return the heights of the rows where list and card are side by side.
 
     They are for a terminal of that height: containers, why, ticks, events. A few
-    containers leave room for why below them, beside the card. Where the terminal is
-    low the style sheet says what there is room for, and this is empty.
+    containers leave room for why below them, beside the card; ticks have a row for each
+    of the `instances` of one container, up to a few. Where the terminal is low the
+    style sheet says what there is room for, and this is empty.
     """
     if height < _LEAST_FOR_ALL:
         return ""
     is_roomy = height >= _ROOMY
     card = _HIGH_CARD if is_roomy else _LOW_CARD
     most = max(int(height * _MOST_FOR_CONTAINERS), card)
-    ticks = _HIGH_TICKS if is_roomy else _LOW_TICKS
+    ticks = _AROUND_TICKS + min(
+        instances, _MOST_INSTANCES if is_roomy else _FEW_INSTANCES
+    )
     if containers <= FEW:
         lines = max(containers, 1) + LINES_AROUND
         beside = _CARD_OF_FEW if is_roomy else card
