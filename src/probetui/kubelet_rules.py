@@ -35,6 +35,12 @@ class KubeletRules(Struct, frozen=True, eq=False):
             recorded in 1.36.2). k/k#141342 mends it; its patches of 1.35 to 1.37 are
             asked for (k/k#142041 to 142043), without a number yet. The gate
             ChangeContainerStatusOnKubeletRestart does away with it, too.
+        keeps_ready_over_restart: a container that ran 10 s before the kubelet was
+            started has no initial result, and is as ready as its pod is in the API
+            until it is probed; before, it was not ready until then if it had a
+            readiness probe. Since 1.35; off with the gate
+            ChangeContainerStatusOnKubeletRestart (KEP-4781; prober_manager.go, v1.36.2,
+            setReadyStateOnKubeletRestart).
         delays_every_worker: each worker waits a random part of its period first. Until
             1.20; then only while the kubelet is younger than the period (k/k#97126).
         probes_from_addition: the workers of a pod are made when the pod is added;
@@ -169,6 +175,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     version: str
     startup_probes: bool
     inherits_started: bool
+    keeps_ready_over_restart: bool
     delays_every_worker: bool
     probes_from_addition: bool
     triggers_readiness: bool
@@ -248,6 +255,7 @@ RULES_1_15 = KubeletRules(
     version="1.15",
     startup_probes=False,
     inherits_started=False,
+    keeps_ready_over_restart=False,
     delays_every_worker=True,
     probes_from_addition=True,
     triggers_readiness=False,
@@ -358,6 +366,7 @@ RULES_1_35 = replace(
     version="1.35",
     container_restart_rules=True,
     inherits_started=True,
+    keeps_ready_over_restart=True,
     created_text="Container created",
     started_text="Container started",
     image_present_text=(
@@ -409,26 +418,29 @@ PORTED_RULES = RULES_1_32
 DEFAULT_VERSION = RULES_1_36.version
 """The version of a session that asks for none."""
 
-_GATED: Mapping[str, str] = {
-    "ChangeContainerStatusOnKubeletRestart": "inherits_started",
-    "ContainerRestartRules": "container_restart_rules",
-    "ContainerStopSignals": "stop_signals",
-    "ExecProbeTimeout": "exec_timeout_is_failure",
-    "GRPCContainerProbeTLS": "grpc_mode",
-    "H2CContainerProbe": "http_protocol",
-    "KubeletCrashLoopBackOffMax": "limits_back_off",
-    "PodLifecycleSleepActionAllowZero": "zero_sleep",
-    "PodObservedGenerationTracking": "reports_generation",
-    "PodReadyToStartContainersCondition": "ready_to_start_condition",
-    "ReduceDefaultCrashLoopBackOffDecay": "reduces_back_off",
-    "RestartAllContainersOnContainerExits": "restart_all_containers",
-    "SidecarContainers": "sidecars",
-    "StartupProbe": "startup_probes",
+_GATED: Mapping[str, tuple[str, ...]] = {
+    "ChangeContainerStatusOnKubeletRestart": (
+        "inherits_started",
+        "keeps_ready_over_restart",
+    ),
+    "ContainerRestartRules": ("container_restart_rules",),
+    "ContainerStopSignals": ("stop_signals",),
+    "ExecProbeTimeout": ("exec_timeout_is_failure",),
+    "GRPCContainerProbeTLS": ("grpc_mode",),
+    "H2CContainerProbe": ("http_protocol",),
+    "KubeletCrashLoopBackOffMax": ("limits_back_off",),
+    "PodLifecycleSleepActionAllowZero": ("zero_sleep",),
+    "PodObservedGenerationTracking": ("reports_generation",),
+    "PodReadyToStartContainersCondition": ("ready_to_start_condition",),
+    "ReduceDefaultCrashLoopBackOffDecay": ("reduces_back_off",),
+    "RestartAllContainersOnContainerExits": ("restart_all_containers",),
+    "SidecarContainers": ("sidecars",),
+    "StartupProbe": ("startup_probes",),
 }
-"""Which field a feature gate switches."""
+"""Which fields a feature gate switches."""
 
 _SWITCHES_OFF = frozenset({"ChangeContainerStatusOnKubeletRestart"})
-"""Gates that switch their field off when they are on."""
+"""Gates that switch their fields off when they are on."""
 
 _SETTABLE: Mapping[str, tuple[str, ...]] = {
     "ChangeContainerStatusOnKubeletRestart": ("1.35", "1.36", "1.37"),
@@ -496,7 +508,7 @@ def rules_of(version: str, feature_gates: tuple[str, ...] = ()) -> KubeletRules:
                 f"{nearest_hint(name, gates)}"
             )
         is_on = (value.lower() == "true") is (name not in _SWITCHES_OFF)
-        switched: dict[str, Any] = {_GATED[name]: is_on}
+        switched: dict[str, Any] = dict.fromkeys(_GATED[name], is_on)
         rules = replace(rules, **switched)
     return replace(rules, feature_gates=feature_gates) if feature_gates else rules
 

@@ -80,6 +80,15 @@ def test_the_age_of_a_pod_is_kept() -> None:
     assert pod.created_at == CREATED
 
 
+def test_a_new_kubelet_is_told_whether_a_stored_pod_was_ready() -> None:
+    ready = 'status: {conditions: [{type: Ready, status: "True"}, {type: Initialized, '
+    stored = STORED.replace("status: {", ready + 'status: "True"}], ')
+
+    (loaded,) = load(stored).loaded
+
+    assert [(one.type, one.status) for one in loaded.conditions] == [("Ready", "True")]
+
+
 def a_stored_pod(name: str, hour: int) -> Pod:
     text = STORED.replace("name: web", f"name: {name}").replace("T01", f"T{hour:02}")
     (pod,) = load(text.replace("13331dbb", f"{hour:08}")).pods

@@ -139,6 +139,7 @@ class Kubelet:
             config,
             started_at,
             status_of=self.statuses.get,
+            source_status_of=self.statuses.in_source,
             turn=self.turn,
             rng=rng,
             hooks=hooks,

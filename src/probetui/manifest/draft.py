@@ -222,19 +222,22 @@ def finish_draft(draft: PodDraft) -> LoadedPod | None:
         object=own,
         source=found.source,
         unsupported=(*fields, *supported_fields.unsupported_claims(own.node, own.path)),
-        conditions=() if found.source.is_static else gate_conditions(draft.pod),
+        conditions=() if found.source.is_static else api_conditions(draft),
     )
 
 
-def gate_conditions(pod: core_v1.Pod) -> tuple[PodCondition, ...]:
-    """Return the conditions of readiness gates in a pod's status.
+def api_conditions(draft: PodDraft) -> tuple[PodCondition, ...]:
+    """Return the conditions of a pod that count: of readiness gates, and Ready.
 
-    In a cluster, whoever is responsible for a gate sets its condition there.
+    In a cluster, whoever is responsible for a gate sets its condition there. Ready is
+    what the last kubelet found, which the next one may keep.
     """
-    spec, status = pod.spec, pod.status
+    spec, status = draft.pod.spec, draft.pod.status
     if spec is None or status is None:
         return ()
     gates = {gate.conditionType for gate in spec.readinessGates or ()}
+    if draft.is_stored:
+        gates.add("Ready")
     return tuple(
         PodCondition(
             condition.type,

@@ -42,7 +42,7 @@ from probetui.kubelet.status.generate import (
     generate_api_pod_status,
     past_active_deadline,
 )
-from probetui.kubelet.status.status_manager import NO_STATUS, StatusManager
+from probetui.kubelet.status.status_manager import StatusManager
 from probetui.kubelet.volumes.volume_manager import VolumeManager
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
@@ -238,7 +238,7 @@ class PodSync:
         if self._is_last(old):
             return SyncCallResult.OK
         last = self._statuses.terminate_pod(
-            pod, now, api_status=self._source_status(pod)
+            pod, now, api_status=self._statuses.in_source(pod)
         )
         self.journal_changes(pod, last, old, now)
         return SyncCallResult.OK
@@ -257,15 +257,11 @@ class PodSync:
             published,
             self._reasons,
             self._probes.update_pod_status,
-            api_status=self._source_status(pod),
+            api_status=self._statuses.in_source(pod),
             is_terminal=is_terminal,
             is_past_deadline=is_past,
             rules=self._rules,
         )
-
-    def _source_status(self, pod: Pod) -> PodStatus:
-        """Return the status that a pod's source has; a file has none."""
-        return NO_STATUS if is_static_pod(pod) else self._statuses.in_api(pod.uid)
 
     def _set_pod_status(self, pod: Pod, status: PodStatus, now: datetime) -> None:
         old = self._statuses.get(pod.uid)

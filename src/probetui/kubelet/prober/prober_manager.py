@@ -20,10 +20,12 @@ from probetui.kubelet.journal import Trigger
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.hooks import NoHooks, ProbeHooks
 from probetui.kubelet.prober.results_manager import ResultsManager
-from probetui.kubelet.prober.worker import Worker
+from probetui.kubelet.prober.worker import Worker, outlives_kubelet
 from probetui.kubelet.prober.worker_loop import WorkerLoop, start_jitter
 from probetui.kubelet.prober.worker_scheduler import WorkerScheduler
 from probetui.kubelet.runtime.turn import TurnBuilder
+from probetui.kubelet.status.conditions import is_ready
+from probetui.kubelet.status.status_manager import NO_STATUS
 
 ORDER = (ProbeType.STARTUP, ProbeType.READINESS, ProbeType.LIVENESS)
 """In which the kubelet looks at a container's probes."""
@@ -36,6 +38,7 @@ class ProbeManager:
         config: the kubelet's periods and switches.
         started_at: when the kubelet's clock of this session began.
         status_of: the pod status as the status manager holds it, by pod UID.
+        source_status_of: the status of a pod that its source has.
         turn: where effects and journal entries go.
         rng: the engine's random source.
         hooks: what is changed about probing from outside.
@@ -51,11 +54,13 @@ class ProbeManager:
         started_at: datetime,
         *,
         status_of: Callable[[str], PodStatus | None] = lambda _pod_uid: None,
+        source_status_of: Callable[[Pod], PodStatus] = lambda _pod: NO_STATUS,
         turn: TurnBuilder | None = None,
         rng: Random | None = None,
         hooks: ProbeHooks | None = None,
     ) -> None:
         self._rules = config.rules
+        self._source_status_of = source_status_of
         self._born_at = started_at - config.age
         self._rng = rng or Random(config.seed)  # noqa: S311  # jitter, not secrets
         self._hooks = hooks or NoHooks()
@@ -96,6 +101,7 @@ class ProbeManager:
                     container,
                     self._hooks.apply_timing(key, probe),
                     rules=self._rules,
+                    kubelet_started_at=self._born_at,
                 )
                 jitter = start_jitter(
                     worker.period, now - self._born_at, self._rng, self._rules
@@ -152,7 +158,7 @@ class ProbeManager:
         regular, inits = status.container_statuses, status.init_container_statuses
         if regular is not None:
             regular = tuple(
-                self._with_readiness(pod.uid, self._with_started(pod.uid, container))
+                self._with_readiness(pod, self._with_started(pod.uid, container))
                 for container in regular
             )
         if inits is not None:
@@ -181,20 +187,27 @@ class ProbeManager:
                 started = is_inherited or self.worker(key) is None
         return status if status.started is started else replace(status, started=started)
 
-    def _with_readiness(self, pod_uid: str, status: ContainerStatus) -> ContainerStatus:
+    def _with_readiness(self, pod: Pod, status: ContainerStatus) -> ContainerStatus:
         """Return a container's status with `ready` filled in.
 
-        Source: prober_manager.go, v1.32.10, setReadyStateOnContainerStatus.
+        Source: prober_manager.go, v1.32.10, setReadyStateOnContainerStatus; v1.36.2,
+        setReadyStateOnKubeletRestart.
         """
         if not status.started:
             return status
         container_id = parse_container_id(status.container_id)
-        key = ProbeKey(pod_uid, status.name, ProbeType.READINESS)
-        ready = self.results[ProbeType.READINESS].get(container_id) is Result.SUCCESS
+        key = ProbeKey(pod.uid, status.name, ProbeType.READINESS)
+        stored = self.results[ProbeType.READINESS].get(container_id)
+        ready = stored is Result.SUCCESS
         if not ready:
             ready = self.worker(key) is None
             if self._rules.triggers_readiness:
                 self.scheduler.trigger(key, Trigger.READINESS)
+            container = pod.container(status.name)
+            if container and outlives_kubelet(status, self._born_at, self._rules):
+                ready = ready or stored is None
+                if container.readiness_probe is not None:
+                    ready = ready and is_ready(self._source_status_of(pod))
         return status if status.ready is ready else replace(status, ready=ready)
 
     def _init_status(
@@ -214,7 +227,7 @@ class ProbeManager:
         if spec is None or spec.name != status.name:
             return status
         if spec.is_sidecar:
-            return self._with_readiness(pod.uid, status)
+            return self._with_readiness(pod, status)
         if isinstance(status.state, Terminated) and status.state.exit_code == 0:
             return replace(status, ready=True)
         return status

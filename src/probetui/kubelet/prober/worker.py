@@ -25,6 +25,8 @@ from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 ONE_SECOND = timedelta(seconds=1)
 NO_TIME = timedelta()
+_START_GRACE = timedelta(seconds=10)
+"""A container that is older than the kubelet by that was there before it."""
 
 INITIAL_RESULT = {
     ProbeType.LIVENESS: Result.SUCCESS,
@@ -63,12 +65,28 @@ class RecordedResult(Struct, frozen=True):
     withheld: bool = False
 
 
+def outlives_kubelet(
+    container: ContainerStatus, kubelet_started_at: datetime | None, rules: KubeletRules
+) -> bool:
+    """Return whether a container ran before a restart of the kubelet, and that counts.
+
+    Source: prober/prober_manager.go, v1.36.2, kubeletRestartGracePeriod.
+    """
+    if not rules.keeps_ready_over_restart or kubelet_started_at is None:
+        return False
+    state = container.state
+    if not isinstance(state, Running) or state.started_at is None:
+        return False
+    return state.started_at < kubelet_started_at - _START_GRACE
+
+
 class Worker:
     """The state of one worker; owned by the probe manager.
 
     `pod` is replaced when the pod's definition changes; `container` and `probe` stay
     what they were when the worker was made, as in the kubelet; only the timing of
-    `probe` may be changed by the hooks.
+    `probe` may be changed by the hooks. `kubelet_started_at` is None where it does not
+    matter.
     """
 
     __slots__ = (
@@ -78,6 +96,7 @@ class Worker:
         "holds_after",
         "initial_result",
         "key",
+        "kubelet_started_at",
         "last_result",
         "new_container",
         "on_hold",
@@ -95,8 +114,10 @@ class Worker:
         probe: Probe,
         *,
         rules: KubeletRules = PORTED_RULES,
+        kubelet_started_at: datetime | None = None,
     ) -> None:
         self.key = key
+        self.kubelet_started_at = kubelet_started_at
         self.pod = pod
         self.container = container
         self.probe = probe
@@ -143,7 +164,7 @@ class Worker:
             self.considered = TickFacts(status.phase)
             return Skip.CONTAINER_MISSING
         if (self.container_id or "://") != container.container_id:
-            self._adopt_container(container.container_id, results)
+            self._adopt_container(container, results)
         decision, age_seconds = self._pass_gates(container, status, results, now)
         delay_seconds = self.probe.initial_delay_seconds
         if age_seconds is not None and age_seconds > delay_seconds:
@@ -211,11 +232,14 @@ class Worker:
                     break
         return None
 
-    def _adopt_container(self, text: str, results: ResultsManager) -> None:
+    def _adopt_container(
+        self, container: ContainerStatus, results: ResultsManager
+    ) -> None:
         if self.container_id:
             results.remove(self.container_id)
-        self.container_id = parse_container_id(text)
-        results.set(self.container_id, self.initial_result, self.key.pod_uid)
+        self.container_id = parse_container_id(container.container_id)
+        if not outlives_kubelet(container, self.kubelet_started_at, self.rules):
+            results.set(self.container_id, self.initial_result, self.key.pod_uid)
         self.on_hold = False
         self.new_container = True
 

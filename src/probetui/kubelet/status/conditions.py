@@ -164,6 +164,12 @@ def all_containers_restarting(
     )
 
 
+def is_ready(status: PodStatus) -> bool:
+    """Return whether the condition Ready of a pod is true."""
+    ready = status.condition(READY)
+    return ready is not None and ready.status is _TRUE
+
+
 def observed_generation(pod: Pod, rules: KubeletRules) -> int:
     """Return what a status says of the pod's generation, 0 for nothing.
 

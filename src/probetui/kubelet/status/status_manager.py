@@ -87,10 +87,21 @@ class StatusManager:
         """
         return self._in_api.get(pod_uid, NO_STATUS)
 
+    def in_source(self, pod: Pod) -> PodStatus:
+        """Return the status that a pod's source has; a file has none."""
+        return NO_STATUS if is_static_pod(pod) else self.in_api(pod.uid)
+
     def set_api_conditions(
         self, pod_uid: str, conditions: Iterable[PodCondition]
     ) -> None:
-        """Set the conditions that others have set at the API server."""
+        """Set the conditions that an API server has.
+
+        The kubelet's own are those of the last kubelet, until there is a status.
+        """
+        if pod_uid not in self._statuses:
+            held = self.in_api(pod_uid)
+            self._in_api[pod_uid] = replace(held, conditions=tuple(conditions))
+            return
         held = self.in_api(pod_uid)
         own = [one for one in held.conditions if one.type in OWNED_BY_KUBELET]
         others = [one for one in conditions if one.type not in OWNED_BY_KUBELET]
