@@ -61,6 +61,9 @@ COMMANDS = {
     "exec": CommandEntry(
         "management:exec_", "Run a command in the environment of a plain process."
     ),
+    "node": CommandEntry(
+        "node:node", "Be a node of a cluster: run the pods that it assigns to us."
+    ),
     "sim": CommandEntry(
         "sessions:sim", "Simulate pods on virtual time, with a script."
     ),

@@ -86,6 +86,19 @@ class RuntimeOptions(Struct, frozen=True):
         )
 
 
+class NodeOptions(Struct, frozen=True):
+    """Of which cluster a session is a node, and how.
+
+    `node_name` is None for one made of this machine's name.
+    """
+
+    node_name: str | None = None
+    kubeconfig: str | None = None
+    cluster_context: str | None = None
+    adopt: bool = False
+    keep_node: bool = False
+
+
 def recorded_runtime(options: Mapping[str, Any]) -> RuntimeOptions:
     """Return how a recorded session reached its runtime; what cannot be is left out."""
     possible = {

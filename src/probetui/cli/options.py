@@ -87,6 +87,24 @@ def takes_files(command: F) -> F:
     return cast("F", argument(with_files))
 
 
+static_option = option(
+    "--static",
+    "static",
+    section=_PODS,
+    multiple=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="Static pods, as a kubelet reads them from a file, a folder or a URL. "
+    "Repeatable.",
+)
+
+skip_tls_verify_option = setting(
+    "--insecure-skip-tls-verify",
+    section=_PODS,
+    is_flag=True,
+    help="Do not verify the certificates of the servers of URLs.",
+)
+
 filename_options = _group(
     option(
         "-f",
@@ -100,16 +118,7 @@ filename_options = _group(
         help="Pod YAML: a file, a folder, a URL (read every 20s), or - for standard "
         "input. Repeatable.",
     ),
-    option(
-        "--static",
-        "static",
-        section=_PODS,
-        multiple=True,
-        type=click.Path(),
-        metavar="FILE",
-        help="Static pods, as a kubelet reads them from a file, a folder or a URL. "
-        "Repeatable.",
-    ),
+    static_option,
     option(
         "-R",
         "--recursive",
@@ -117,12 +126,7 @@ filename_options = _group(
         is_flag=True,
         help="Search folders recursively.",
     ),
-    setting(
-        "--insecure-skip-tls-verify",
-        section=_PODS,
-        is_flag=True,
-        help="Do not verify the certificates of the servers of URLs.",
-    ),
+    skip_tls_verify_option,
 )
 
 namespace_option = option(

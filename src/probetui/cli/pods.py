@@ -72,6 +72,7 @@ def load_pods(
     reader: SourceReader | None = None,
     *,
     only_static: bool = False,
+    host: str = "",
 ) -> Manifests:
     """Read the manifests and return those pods that the options select.
 
@@ -79,6 +80,7 @@ def load_pods(
         options: what is read, and how.
         reader: what read them before, None to read all for the first time.
         only_static: of what has been read before, read again only static pods.
+        host: the node's name, empty for this machine's.
 
     Raises:
         UsageError: an option cannot be used.
@@ -97,7 +99,7 @@ def load_pods(
         validation=validation,
         settings=options.changes,
         rules=options.rules,
-        host=platform.node(),
+        host=host or platform.node(),
         stub_missing=options.stub_missing,
     )
     manifests.raise_for_errors(with_warnings=not options.quiet)

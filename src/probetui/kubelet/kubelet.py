@@ -287,7 +287,8 @@ class Kubelet:
             case PodOperation.REMOVE if is_static_pod(pod):
                 self._drop_static_pod(pod.uid, now)
             case PodOperation.REMOVE | PodOperation.DELETE:
-                self.delete_pod(pod.uid, None, now)
+                self._take_generation(pod)
+                self.delete_pod(pod.uid, pod.deletion_grace_period_seconds, now)
             case PodOperation.ADD:
                 for old in tuple(self.pods.values()):
                     if old.full_name == pod.full_name:
@@ -358,6 +359,12 @@ class Kubelet:
         """
         counts = self.config.counts_generations and self.config.rules.pod_generations
         return counts and not is_static_pod(pod)
+
+    def _take_generation(self, pod: Pod) -> None:
+        """Take the generation that a pod has in a source which counts them."""
+        known = self.pods.get(pod.uid)
+        if known is not None and not self.config.counts_generations:
+            self.pods[pod.uid] = replace(known, generation=pod.generation)
 
     def _note_differences(self, old: Pod, new: Pod, now: datetime) -> None:
         for path, before, after in diff_pods(old, new):

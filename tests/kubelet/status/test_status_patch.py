@@ -3,8 +3,6 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from probetui.k8s.api.status import POD_STATUS
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.status import ContainerStatus, PodPhase, PodStatus, Running
@@ -19,7 +17,7 @@ from tests.cluster.recorded import recorded
 NOW = datetime(2026, 11, 23, 1, 10, tzinfo=UTC)
 RULES = rules_of("1.36")
 POD = Pod("u", "web", containers=(Container("app"),))
-CONTEXT = StatusContext(("192.0.2.10",), 1, RULES)
+CONTEXT = StatusContext(("192.0.2.10",), RULES)
 
 
 def _pod(line: dict[str, Any]) -> Pod:
@@ -44,12 +42,11 @@ def _unordered(patch: dict[str, Any]) -> dict[str, Any]:
 
 
 def _patch_of(line: dict[str, Any]) -> dict[str, Any]:
-    context = StatusContext(("192.0.2.10",), line["generation"], RULES)
     new = api_status(
         _pod(line),
         POD_STATUS.read(line["after"]),
         line["before"],
-        context,
+        CONTEXT,
         NOW,
         could_have_running_containers=False,
     )
@@ -84,11 +81,9 @@ def _running(count: int, *, ready: bool = True) -> PodStatus:
     return PodStatus(PodPhase.RUNNING, container_statuses=(own,))
 
 
-def _api_status(
-    status: PodStatus, held: dict[str, Any], context: StatusContext = CONTEXT
-) -> dict[str, Any]:
+def _api_status(status: PodStatus, held: dict[str, Any]) -> dict[str, Any]:
     return api_status(
-        POD, status, held, context, NOW, could_have_running_containers=True
+        POD, status, held, CONTEXT, NOW, could_have_running_containers=True
     )
 
 
@@ -109,21 +104,3 @@ def test_a_pod_is_not_said_to_have_ended_while_a_container_may_run() -> None:
     ended = PodStatus(PodPhase.SUCCEEDED)
     held = _api_status(_running(0), {})
     assert _api_status(ended, held)["phase"] == "Running"
-
-
-@pytest.mark.parametrize(
-    ("version", "has"),
-    [("1.32", False), ("1.33", False), ("1.34", True), ("1.36", True)],
-)
-def test_a_status_says_which_generation_it_is_about_since_1_34(
-    version: str, has: bool
-) -> None:
-    context = StatusContext(("192.0.2.10",), 7, rules_of(version))
-    assert ("observedGeneration" in _api_status(_running(0), {}, context)) is has
-
-
-def test_a_server_without_generations_gets_none() -> None:
-    context = StatusContext((), None, RULES)
-    status = _api_status(_running(0), {}, context)
-    assert "observedGeneration" not in status
-    assert "hostIP" not in status

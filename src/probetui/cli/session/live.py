@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
@@ -17,12 +17,9 @@ from probetui.cli.late_calls import load_late
 from probetui.cli.printing import Notes
 from probetui.cli.runtimes import (
     OwnPodsRuntime,
-    all_pods,
     open_runtime,
-    remove_pods,
     runtime_kind,
     undo_leftover_faults,
-    unowned_pods,
 )
 from probetui.cli.session.attachment import attach, confirm_actions
 from probetui.cli.session.ending import (
@@ -32,6 +29,7 @@ from probetui.cli.session.ending import (
     remove_session_pods,
 )
 from probetui.cli.session.leases import LeaseRenewal
+from probetui.cli.session.leftovers import replace_leftovers
 from probetui.cli.session.locks import PodLocks
 from probetui.cli.session.outputs import SessionOutputs
 from probetui.cli.session.plan import Plan
@@ -46,7 +44,7 @@ from probetui.drive.executor import Executor
 from probetui.drive.realtime import RealtimeSession
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import SetObjects
-from probetui.errors import ContainerRuntimeError, PodInUseError, UsageError
+from probetui.errors import ContainerRuntimeError, PodInUseError
 from probetui.headless.follow import Follower, Sink
 from probetui.headless.verdict import (
     EXIT_BUG,
@@ -70,8 +68,6 @@ from probetui.ports import (
     Prober,
     Runtime,
     RuntimeStatusSource,
-    UnownedPod,
-    UnownedReason,
     VolumeHost,
 )
 from probetui.probers.lifecycle_hooks import LifecycleHookRunner
@@ -83,6 +79,7 @@ from probetui.runtimes.attached.addresses import (
 
 if TYPE_CHECKING:
     from probetui.cli.images.maintenance import ImageMaintenance
+    from probetui.cli.session.node import NodeSession
     from probetui.runtimes.attached.runtime import AttachedRuntime
 
 CLOSE_SECONDS = 10
@@ -122,11 +119,18 @@ async def _live(plan: Plan, signals: SignalWatch) -> int:
         if plan.attachment is not None:
             return await _run_attached(plan, pod_registry, runtime, clock, signals)
         async with AsyncExitStack() as stack:
+            node = None
+            if plan.node is not None:
+                # Late: few sessions are a node.
+                open_node = load_late("cli.session.node:open_node")
+                node = await stack.enter_async_context(
+                    open_node(plan, plan.node, pod_registry, runtime, clock)
+                )
             await _lock_pods(runtime, pod_registry, plan.notes, stack)
-            await _replace_leftovers(runtime, plan)
+            await replace_leftovers(runtime, plan.pods, plan.notes)
             try:
                 return await _LiveSession(
-                    plan, pod_registry, runtime, clock, signals
+                    plan, pod_registry, runtime, clock, signals, node=node
                 ).run()
             except BaseException as error:
                 # A bug, not an end: nothing may be left behind all the same.
@@ -232,42 +236,12 @@ def _first_cause(error: BaseException) -> BaseException:
     return error
 
 
-async def _replace_leftovers(runtime: Runtime, plan: Plan) -> None:
-    """Remove other pods with the same names that an earlier run left."""
-    uids = {pod.uid for pod in plan.pods}
-    names = {(pod.namespace, pod.name) for pod in plan.pods}
-    for other in await unowned_pods(runtime):
-        status = other.status
-        if status.pod_uid in uids or (status.namespace, status.name) in names:
-            raise UsageError(_conflict_text(runtime, other))
-    found = await all_pods(runtime)
-    old = [
-        status
-        for status in found
-        if status.pod_uid not in uids and (status.namespace, status.name) in names
-    ]
-    for status in old:
-        plan.notes.note(f"removing {status.namespace}/{status.name} of an earlier run")
-    await remove_pods(runtime, old, grace_period_seconds=0)
-
-
-def _conflict_text(runtime: Runtime, pod: UnownedPod) -> str:
-    """Return why a pod that exists already is not taken over, and what to do."""
-    name = f"{pod.status.namespace}/{pod.status.name}"
-    if pod.claim is UnownedReason.UNVERIFIED:
-        return (
-            f"pod {name} is on {runtime.name} already: it looks as if version 0.1 made "
-            "it, which kept no list of its pods; `probetui down --unverified -f FILE` "
-            "removes it"
-        )
-    return (
-        f"pod {name} is on {runtime.name} already: {pod.made_by or 'another user'} "
-        "made it; `probetui down --all-users -f FILE` removes it"
-    )
-
-
 class _LiveSession:
-    """One session; `attached` is the runtime of one that attaches."""
+    """One session.
+
+    `attached` is the runtime of one that attaches, `node` the node of a cluster that
+    the session is.
+    """
 
     def __init__(
         self,
@@ -277,6 +251,7 @@ class _LiveSession:
         clock: Clock,
         signals: SignalWatch,
         attached: AttachedRuntime | None = None,
+        node: NodeSession | None = None,
     ) -> None:
         self._plan = plan
         self._pod_registry = pod_registry
@@ -287,6 +262,7 @@ class _LiveSession:
         self._mask = pod_registry.make_mask(hides=not plan.options.show_secrets)
         self._config = plan.kubelet_config(default_seed=secrets.randbelow(_SEEDS))
         self._attached = attached
+        self._node = node
         if attached is not None:
             self._config = replace(
                 self._config, restarts=attached.can_start, creates=False
@@ -309,7 +285,9 @@ class _LiveSession:
                 session,
                 sinks,
                 self._plan.watch,
-                ends_with_pods=self._plan.form is Form.LINES and not options.watch,
+                ends_with_pods=self._plan.form is Form.LINES
+                and not options.watch
+                and self._node is None,
             )
             session.on_bug = follower.fail
 
@@ -321,6 +299,9 @@ class _LiveSession:
                     follower.fail(error)
 
             tasks.create_task(supervise(session.run()))
+            self._join_cluster(
+                session, lambda work: tasks.create_task(supervise(work)), stack
+            )
             background = [
                 tasks.create_task(supervise(work))
                 for work in self._background_tasks(session)
@@ -355,6 +336,18 @@ class _LiveSession:
             notes = self._plan.notes
             (notes.error if is_fault else notes.note)(text)
 
+    def _join_cluster(
+        self,
+        session: RealtimeSession,
+        start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        stack: AsyncExitStack,
+    ) -> None:
+        """If it is a node, have the session talk to its API server to its very end."""
+        if self._node is not None:
+            self._node.attach(session)
+            talk = start(self._node.run())
+            stack.callback(talk.cancel)
+
     def _background_tasks(
         self, session: RealtimeSession
     ) -> Iterator[Coroutine[Any, Any, None]]:
@@ -367,7 +360,9 @@ class _LiveSession:
                 # Late: few sessions watch files.
                 watch = load_late("cli.session.manifest_watch:ManifestWatch")(
                     partial(plan.reload, only_static=only_static, may_be_empty=True),
-                    self._pod_registry.apply,
+                    self._pod_registry.apply
+                    if self._node is None
+                    else self._node.pods.apply_static,
                     partial(self._report, session),
                 )
                 if paths:
@@ -422,6 +417,9 @@ class _LiveSession:
             self._config = replace(self._config, finds_listeners=True)
         if isinstance(capable, NodeSource):
             self._config = replace(self._config, node=await capable.node())
+        if self._node is not None:
+            named = replace(self._config.node, name=self._node.name)
+            self._config = replace(self._config, node=named)
         status = capable if isinstance(capable, RuntimeStatusSource) else None
         images = capable if isinstance(capable, ImageStore) else None
         self._config = replace(
@@ -542,7 +540,10 @@ class _LiveSession:
         if verdict.message and not names_cause_last:
             plan.notes.error(verdict.message)
         try:
-            return await self._end_pods(session, interrupts, verdict)
+            verdict = await self._end_pods(session, interrupts, verdict)
+            if self._node is not None:
+                await self._node.leave()
+            return verdict
         finally:
             if names_cause_last:
                 plan.notes.error(verdict.message)
@@ -553,6 +554,8 @@ class _LiveSession:
         plan = self._plan
         if plan.attachment is not None:
             return verdict
+        if self._node is not None:
+            await self._node.drain(interrupts.leave)
         if plan.options.keep:
             names = ", ".join(pod.name for pod in self._pod_registry.pods)
             plan.notes.note(f"kept: {names}; `probetui down` removes them")

@@ -16,6 +16,7 @@ from probetui.cli.late_calls import load_late
 from probetui.cli.lessons import OpenLesson
 from probetui.cli.log import start_log
 from probetui.cli.option_values import (
+    NodeOptions,
     RuntimeOptions,
     ScreenChoices,
     SessionOptions,
@@ -98,6 +99,7 @@ class Plan(Struct, frozen=True):
         warn_for_runtime: reports the fields that a kind of runtime does not support,
             None if the kind was known and they have been reported.
         host_access_warning: reports what the pods may do to this machine.
+        node: the node of a cluster that the session is, None if it is none.
     """
 
     loaded: Sequence[LoadedPod]
@@ -122,12 +124,14 @@ class Plan(Struct, frozen=True):
     page: OpenLesson | None = None
     warn_for_runtime: Callable[[str], None] | None = None
     host_access_warning: HostAccessWarning | None = None
+    node: NodeOptions | None = None
 
     @property
     def desired(self) -> DesiredState:
         """What the manifests ask for."""
         objects = [config.value for config in self.objects]
-        return DesiredState.of(self.loaded, self.pods, objects, self.reader)
+        desired = DesiredState.of(self.loaded, self.pods, objects, self.reader)
+        return desired if self.node is None else desired.beside_api()
 
     @property
     def exec_errors(self) -> str:
@@ -151,7 +155,10 @@ class Plan(Struct, frozen=True):
         if self.source is None or self.reader is None:
             raise UsageError("the manifests cannot be read a second time")
         try:
-            manifests = load_pods(self.source, self.reader, only_static=only_static)
+            host = "" if self.node is None else self.node.node_name or ""
+            manifests = load_pods(
+                self.source, self.reader, only_static=only_static, host=host
+            )
         except NothingToDoError:
             if not may_be_empty:
                 raise
@@ -172,7 +179,7 @@ class Plan(Struct, frozen=True):
             feature_gates=self.rules.feature_gates,
             seed=default_seed if options.seed is None else options.seed,
             queues_while_waiting=True,
-            counts_generations=True,
+            counts_generations=self.node is None,
             max_container_restart_period=options.max_container_restart_period,
             kills=options.act,
             restarts=options.act,

@@ -59,6 +59,27 @@ class DesiredState(NamedTuple):
             frozenset() if reader is None else reader.unread_sources,
         )
 
+    def beside_api(self) -> DesiredState:
+        """Return the same for a kubelet that will hear of an API server, too."""
+        others = [source for source in self.sources if source != API_SOURCE]
+        return self._replace(
+            sources=(API_SOURCE, *others), unread=self.unread | {API_SOURCE}
+        )
+
+    def with_api_pods(
+        self, read: Sequence[LoadedPod], objects: Sequence[ConfigObject]
+    ) -> DesiredState:
+        """Return the same with all pods that an API server has."""
+        pods = [loaded.pod for loaded in read]
+        theirs = DesiredState.of(read, pods, objects)
+        return self._replace(
+            pods=(*self.pods, *theirs.pods),
+            objects=(*self.objects, *theirs.objects),
+            places={**self.places, **theirs.places},
+            conditions={**self.conditions, **theirs.conditions},
+            unread=self.unread - {API_SOURCE},
+        )
+
     def updates(self) -> Iterator[SetPods]:
         """Yield what each source of pods tells the kubelet."""
         for source in self.sources:

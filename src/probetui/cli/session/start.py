@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 from probetui.cli.files import read_sources
 from probetui.cli.late_calls import load_late, run_late
 from probetui.cli.lessons import OpenLesson, load_lesson
-from probetui.cli.option_values import pick_options, rules_by
+from probetui.cli.option_values import NodeOptions, pick_options, rules_by
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.runtimes import AUTO, PROCESS, SIM
 from probetui.cli.session.attachment import AttachOptions
@@ -20,6 +21,7 @@ from probetui.cli.session.terminal_hold import TerminalHold
 from probetui.cli.terminal import Form
 from probetui.errors import UsageError
 from probetui.manifest.load import load_manifests
+from probetui.manifest.manifests import Manifests
 
 _LESSON_LENGTH = timedelta(minutes=3)
 """Simulated time of a lesson without a screen, unless an option ends it."""
@@ -31,6 +33,22 @@ def run_pods(params: Mapping[str, Any]) -> int:
     reader = source.reader(awaits_urls=True)
     manifests = load_pods(source, reader)
     return _run(make_plan(manifests, params, source=source, reader=reader))
+
+
+def run_node(params: Mapping[str, Any]) -> int:
+    """Be a node of a cluster and return the exit status."""
+    node = pick_options(NodeOptions, params)
+    name = node.node_name or f"probetui-{platform.node().lower()}"
+    node = replace(node, node_name=name)
+    # The containers of a node that is kept go on, as those of a kubelet do.
+    params = {**params, "keep": node.keep_node}
+    source = pick_options(ManifestOptions, {**params, "filenames": ()})
+    reader = source.reader(awaits_urls=True)
+    manifests = Manifests()
+    if source.static:
+        manifests = load_pods(source, reader, host=name)
+    plan = make_plan(manifests, params, source=source, reader=reader)
+    return _run(replace(plan, node=node))
 
 
 def attach_pods(

@@ -38,12 +38,10 @@ _NOT_OURS = frozenset(
 class StatusContext(Struct, frozen=True):
     """What a status at an API server has beside the status of the pod itself.
 
-    `node_ips` are the node's addresses, the first one first. `generation` is that of
-    the pod which the status is about, None where the API server has none.
+    `node_ips` are the node's addresses, the first one first.
     """
 
     node_ips: tuple[str, ...]
-    generation: int | None
     rules: KubeletRules
 
 
@@ -65,7 +63,7 @@ def api_status(
         pod: the spec.
         status: what is published.
         held: the status that the API server holds, as its JSON.
-        context: the node and the generation.
+        context: the node and the kubelet's version.
         now: the time.
         could_have_running_containers: whether containers of the pod may still run.
     """
@@ -83,7 +81,7 @@ def api_status(
         ),
     )
     json = POD_STATUS.write(merged)
-    json["conditions"] = _conditions(json.get("conditions", []), held, context)
+    json["conditions"] = _conditions(json.get("conditions", []), held)
     if context.node_ips:
         json["hostIP"] = context.node_ips[0]
         json["hostIPs"] = [{"ip": ip} for ip in context.node_ips]
@@ -93,8 +91,6 @@ def api_status(
                 _add_resources(one, pod)
     if context.rules.reports_pod_resources:
         json["resources"] = held.get("resources", {})
-    if context.rules.reports_generation and context.generation is not None:
-        json["observedGeneration"] = context.generation
     return {
         **json,
         **{key: value for key, value in held.items() if key in _NOT_OURS},
@@ -111,23 +107,15 @@ def status_patch(pod_uid: str, held: Mapping[str, Any], new: Mapping[str, Any]) 
     return {"metadata": {"uid": pod_uid}, "status": changes} if changes else {}
 
 
-def _conditions(
-    conditions: Sequence[Json], held: Mapping[str, Any], context: StatusContext
-) -> list[Json]:
+def _conditions(conditions: Sequence[Json], held: Mapping[str, Any]) -> list[Json]:
     """Return conditions with what only the API has; those of others as they are."""
     before = {one["type"]: one for one in held.get("conditions", ())}
-    done = []
-    for condition in conditions:
-        kind = condition["type"]
-        known = before.get(kind, {})
-        if kind not in OWNED_BY_KUBELET and known:
-            done.append(known)
-            continue
-        own = {"lastProbeTime": None, **condition}
-        if context.rules.reports_generation and context.generation is not None:
-            own["observedGeneration"] = context.generation
-        done.append(own)
-    return done
+    return [
+        before[kind]
+        if (kind := condition["type"]) not in OWNED_BY_KUBELET and kind in before
+        else {"lastProbeTime": None, **condition}
+        for condition in conditions
+    ]
 
 
 def _counted(

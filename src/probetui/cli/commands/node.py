@@ -1,0 +1,98 @@
+"""Declaration of the command `node`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from probetui.cli.late_calls import run_late
+from probetui.cli.options import (
+    act_option,
+    autosave_options,
+    ending_options,
+    freeze_option,
+    image_gc_option,
+    kubelet_options,
+    metrics_option,
+    output_options,
+    program_options,
+    pull_option,
+    runtime_events_option,
+    runtime_options,
+    screen_options,
+    skip_tls_verify_option,
+    static_option,
+)
+from probetui.cli.parameters import SectionedCommand, examples, option
+
+_NODE = "Node"
+
+
+@click.command(
+    "node",
+    cls=SectionedCommand,
+    epilog=examples(
+        "probetui node",
+        "probetui node --name demo --context kind-kind --runtime process --plain",
+        "kubectl run web --image nginx "
+        """--overrides '{"spec": {"nodeName": "demo"}}'""",
+    ),
+)
+@option(
+    "--name",
+    "node_name",
+    section=_NODE,
+    metavar="NAME",
+    help="Name of the node.  [default: probetui- and the name of this machine]",
+)
+@option(
+    "--kubeconfig",
+    section=_NODE,
+    metavar="FILE",
+    type=click.Path(),
+    help="Kubeconfig file.  [default: KUBECONFIG, ~/.kube/config, in-cluster]",
+)
+@option(
+    "--cluster-context",
+    "cluster_context",
+    section=_NODE,
+    metavar="NAME",
+    help="Context of the kubeconfig.  [default: the current one]",
+)
+@option(
+    "--adopt",
+    section=_NODE,
+    is_flag=True,
+    help="Take over a node of that name, unless its lease is alive.",
+)
+@option(
+    "--keep-node",
+    section=_NODE,
+    is_flag=True,
+    help="Keep the node, its pods and their containers at the end; --adopt resumes.",
+)
+@static_option
+@skip_tls_verify_option
+@runtime_options
+@pull_option
+@image_gc_option
+@act_option(default=True)
+@metrics_option
+@runtime_events_option
+@freeze_option
+@kubelet_options
+@ending_options
+@output_options
+@autosave_options
+@screen_options
+@program_options
+def node(**params: Any) -> int:
+    """Be a node of a cluster: run the pods that the API server assigns to it.
+
+    The node is registered with the taint probetui.dev/node:NoSchedule: a pod runs here
+    if it names the node (spec.nodeName) or tolerates the taint. Statuses and events are
+    written as a kubelet writes them. At the end the pods are deleted and the node is
+    removed.
+    """
+    return run_late("cli.session.start:run_node", params)

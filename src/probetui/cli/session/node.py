@@ -1,0 +1,177 @@
+"""`probetui node`: a session whose pods a cluster assigns to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from probetui.cli.option_values import NodeOptions
+from probetui.cli.runtimes import PROCESS, runtime_kind
+from probetui.cli.session.leftovers import replace_leftovers
+from probetui.cli.session.pod_registry import DesiredState, PodRegistry
+from probetui.cluster.client import ApiClient
+from probetui.cluster.kubeconfig import load_access
+from probetui.cluster.node.agent import NodeAgent
+from probetui.cluster.node.api_pods import ReadPod
+from probetui.cluster.node.machine import node_facts
+from probetui.cluster.node.registration import NodeExistsError
+from probetui.drive.session import Session
+from probetui.errors import ContainerRuntimeError, UsageError
+from probetui.k8s.runtime import UNKNOWN_NODE
+from probetui.manifest.manifests import LoadedConfigObject
+from probetui.ports import Clock, NodeSource, Runtime
+
+if TYPE_CHECKING:
+    from probetui.cli.session.plan import Plan
+
+_NO_SANDBOX = (
+    "plain processes are not isolated: the pods that the cluster assigns to this node "
+    "can do anything on this machine that you can"
+)
+
+
+class NodePods:
+    """The pods of a node: static ones from files, the others from the API server.
+
+    Args:
+        plan: what was asked for.
+        pod_registry: the pods that the session runs.
+        runtime: where they run.
+    """
+
+    def __init__(self, plan: Plan, pod_registry: PodRegistry, runtime: Runtime) -> None:
+        self._plan = plan
+        self._pod_registry = pod_registry
+        self._runtime = runtime
+        self._static = plan.desired
+        self._read: Sequence[ReadPod] | None = None
+
+    def apply_static(self, desired: DesiredState) -> None:
+        """Run what the files of static pods ask for now."""
+        self._static = desired.beside_api()
+        self._apply()
+
+    async def apply_api(self, read: Sequence[ReadPod]) -> None:
+        """Run what the API server has now."""
+        notes = self._plan.notes
+        known = {pod.uid for pod in self._pod_registry.all_known}
+        new = [
+            one.loaded
+            for one in read
+            if one.loaded is not None and one.loaded.pod.uid not in known
+        ]
+        if new:
+            if self._plan.host_access_warning is not None:
+                self._plan.host_access_warning.warn_again(new)
+            try:
+                pods = [loaded.pod for loaded in new]
+                await replace_leftovers(self._runtime, pods, notes, known)
+            except (UsageError, ContainerRuntimeError) as error:
+                notes.error(str(error))
+        self._read = read
+        self._apply()
+
+    def _apply(self) -> None:
+        desired = self._static
+        if self._read is not None:
+            objects: dict[tuple[str, ...], LoadedConfigObject] = {}
+            for one in self._read:
+                for found in one.objects:
+                    value = found.value
+                    key = (type(value).__name__, value.namespace, value.name)
+                    objects[key] = found
+            desired = desired.with_api_pods(
+                [one.loaded for one in self._read if one.loaded is not None],
+                [found.value for found in objects.values()],
+            )
+        if desired != self._pod_registry.desired:
+            self._pod_registry.apply(desired)
+
+
+class NodeSession:
+    """A session as a node, from its registration to its end."""
+
+    def __init__(
+        self, name: str, agent: NodeAgent, pods: NodePods, *, keeps_node: bool
+    ) -> None:
+        self.name = name
+        self.pods = pods
+        self._agent = agent
+        self._keeps_node = keeps_node
+        self._is_lost = False
+
+    def attach(self, session: Session) -> None:
+        """Report what happens in a session."""
+        self._agent.attach(session)
+
+    async def run(self) -> None:
+        """Talk to the API server until cancelled.
+
+        Raises:
+            NodeExistsError: another node of that name has come.
+        """
+        try:
+            await self._agent.run()
+        except* NodeExistsError as group:
+            self._is_lost = True
+            error = group.exceptions[0]
+            raise NodeExistsError(str(error)) from error
+
+    async def drain(self, leave: asyncio.Event) -> None:
+        """End the pods in the cluster, unless they are kept or somebody insists."""
+        if self._keeps_node or self._is_lost:
+            self._agent.detach()
+            return
+        draining = asyncio.ensure_future(self._agent.drain())
+        leaving = asyncio.ensure_future(leave.wait())
+        try:
+            await asyncio.wait({draining, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            draining.cancel()
+            leaving.cancel()
+            self._agent.detach()
+
+    async def leave(self) -> None:
+        """Deregister the node, or let go of it; another's is left alone."""
+        if not self._is_lost:
+            await self._agent.leave(keeps_node=self._keeps_node)
+
+
+@asynccontextmanager
+async def open_node(
+    plan: Plan,
+    options: NodeOptions,
+    pod_registry: PodRegistry,
+    runtime: Runtime,
+    clock: Clock,
+) -> AsyncIterator[NodeSession]:
+    """Register this session as a node of a cluster.
+
+    Raises:
+        ClusterError: the cluster cannot be used, or does not let us.
+        NodeExistsError: a node of that name is there.
+    """
+    name, notes = options.node_name or "", plan.notes
+    access = load_access(options.kubeconfig, options.cluster_context)
+    if runtime_kind(runtime) == PROCESS:
+        notes.warning(_NO_SANDBOX)
+    async with ApiClient(access, clock) as api:
+        node = await runtime.node() if isinstance(runtime, NodeSource) else UNKNOWN_NODE
+        facts = node_facts(
+            name,
+            access.cluster.server,
+            node,
+            (runtime.name, await runtime.version()),
+            plan.rules,
+            0,
+        )
+        pods = NodePods(plan, pod_registry, runtime)
+        agent = NodeAgent(api, clock, facts, plan.rules, pods.apply_api, notes.warning)
+        await agent.register(adopts=options.adopt)
+        pod_registry.subscribe(
+            lambda current: agent.on_pods(current, pod_registry.desired.static)
+        )
+        notes.note(f"node {name} of {access.context or access.cluster.server}")
+        yield NodeSession(name, agent, pods, keeps_node=options.keep_node)

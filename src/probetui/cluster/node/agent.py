@@ -1,0 +1,368 @@
+"""The node agent: what a session has to say to an API server, and what it hears there.
+
+Around the engine, which knows nothing of it: pods come in by a callback, statuses and
+events are read off the session's journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
+
+from msgspec.structs import replace
+
+from probetui.cluster.client import PODS, ApiClient, Object
+from probetui.cluster.errors import ApiError, ClusterError
+from probetui.cluster.node.api_pods import (
+    PodReader,
+    ReadPod,
+    fetch_objects,
+    has_ended,
+    is_mirror,
+)
+from probetui.cluster.node.contact import ServerContact
+from probetui.cluster.node.event_writer import EventWriter
+from probetui.cluster.node.mirror_pods import (
+    delete_mirror,
+    mirror_of,
+    reconcile_mirrors,
+)
+from probetui.cluster.node.pod_watch import PodWatch
+from probetui.cluster.node.registration import NodeRegistration
+from probetui.cluster.node.status_writer import StatusWriter
+from probetui.drive.session import Session
+from probetui.engine.snapshot import NodeSnapshot
+from probetui.k8s.pod import Pod
+from probetui.k8s.pod_source import CONFIG_SOURCE, is_static_pod
+from probetui.k8s.runtime import StoredImage
+from probetui.kubelet.events.event_recorder import EventRecorder
+from probetui.kubelet.journal import EventEntry, JournalEntry, PodGoneEntry, StatusEntry
+from probetui.kubelet.nodestatus.node_status import NodeFacts
+from probetui.kubelet_rules import KubeletRules
+from probetui.manifest.validation.references import ObjectKey
+from probetui.ports import Clock
+
+OBJECTS_PERIOD = timedelta(seconds=60)
+"""How often ConfigMaps and Secrets are read again.
+
+Source: apis/config/v1beta1/defaults.go, v1.32.10, SyncFrequency.
+"""
+
+DRAIN_PATIENCE = timedelta(seconds=15)
+LAST_WRITES_SECONDS = 5
+STARTING = "node is starting"
+_NOT_FOUND, _CONFLICT = 404, 409
+
+ApplyPods = Callable[[Sequence[ReadPod]], Awaitable[None]]
+
+
+class NodeAgent:
+    """A kubelet's conversation with its API server; one owner.
+
+    Args:
+        api: the API server.
+        clock: the time.
+        facts: what is known of the node.
+        rules: those of the kubelet's version.
+        apply: has the session run these pods of the API server and no others of it.
+        tell: prints a sentence.
+    """
+
+    def __init__(
+        self,
+        api: ApiClient,
+        clock: Clock,
+        facts: NodeFacts,
+        rules: KubeletRules,
+        apply: ApplyPods,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._api = api
+        self._clock = clock
+        self._facts = facts
+        self._apply = apply
+        self._tell = tell
+        self._contact = ServerContact(clock, tell)
+        self._is_changed = asyncio.Event()
+        self._watch = PodWatch(
+            api, facts.name, self._contact, on_change=self._is_changed.set
+        )
+        self.registration = NodeRegistration(
+            api, self._contact, facts, self._readiness, tell
+        )
+        self._reader = PodReader(rules, facts.name)
+        self._recorder = EventRecorder(
+            facts.name, allows_by_type=rules.allows_events_by_type
+        )
+        self._statuses = StatusWriter(
+            api, self._contact, facts.addresses, rules, self._at_server
+        )
+        self._events = EventWriter(api, self._contact)
+        self._known: dict[str, Pod] = {}
+        self._static: tuple[Pod, ...] = ()
+        self._given: set[str] = set()
+        self._told: dict[str, tuple[str, ...]] = {}
+        self._objects: dict[ObjectKey, Object] = {}
+        self._objects_at = clock.now() - OBJECTS_PERIOD
+        self._session: Session | None = None
+        self._read_entries = 0
+        self._last_not_ready = STARTING
+        self._end_subscription: Callable[[], None] = _do_nothing
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def register(self, *, adopts: bool) -> None:
+        """Register the node.
+
+        Raises:
+            ClusterError: it cannot be.
+        """
+        await self.registration.register(adopts=adopts)
+        self._record_of_node("Starting", "Starting kubelet.")
+
+    def attach(self, session: Session) -> None:
+        """Report from now on what happens in a session."""
+        self._session = session
+        self._end_subscription = session.subscribe(self._on_session_change)
+
+    def on_pods(self, pods: Sequence[Pod], sources: Mapping[str, str]) -> None:
+        """Take the pods that the session runs now.
+
+        Args:
+            pods: all of them.
+            sources: the source of each static one by its uid.
+        """
+        static = [pod for pod in pods if pod.uid in sources]
+        self._static = tuple(_from_source(pod, sources[pod.uid]) for pod in static)
+        self._known.update((pod.uid, pod) for pod in (*pods, *self._static))
+        self._is_changed.set()
+
+    async def run(self) -> None:
+        """Talk to the API server until cancelled.
+
+        Raises:
+            NodeExistsError: another node of that name has come.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            for work in (
+                self._watch.run(),
+                self._reconcile(),
+                self._statuses.run(),
+                self._events.run(),
+                self.registration.keep_lease(),
+                self.registration.keep_status(),
+            ):
+                tasks.create_task(work)
+
+    # -- the API server to the session
+
+    async def _reconcile(self) -> None:
+        """Give the session what the API server has, whenever it may have changed."""
+        attempt = 0
+        while True:
+            await self._wait_for_change()
+            if not self._watch.has_listed:
+                continue
+            try:
+                await self._reconcile_once()
+                attempt = 0
+            except ClusterError as error:
+                attempt += 1
+                self._is_changed.set()
+                await self._contact.wait(error, attempt)
+
+    async def _wait_for_change(self) -> None:
+        """Wait for a change of pods, or until objects are to be read again."""
+        change = asyncio.ensure_future(self._is_changed.wait())
+        sleep = asyncio.ensure_future(
+            self._clock.sleep_until(self._objects_at + OBJECTS_PERIOD)
+        )
+        try:
+            await asyncio.wait({change, sleep}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            change.cancel()
+            sleep.cancel()
+        self._is_changed.clear()
+
+    async def _reconcile_once(self) -> None:
+        seen = self._watch.pods
+        pods = [pod for pod in seen.values() if not is_mirror(pod)]
+        await self._refresh_objects(pods)
+        self._reader.forget_others(seen)
+        runnable: list[ReadPod] = []
+        refused: list[Object] = []
+        for pod in pods:
+            uid = pod["metadata"]["uid"]
+            if uid not in self._given and has_ended(pod):
+                refused.append(pod)
+                continue
+            read = self._reader.read(pod, self._objects)
+            if read.loaded is None:
+                self._refuse(pod, read.problems)
+                refused.append(pod)
+                continue
+            self._given.add(uid)
+            runnable.append(read)
+        self._given &= set(seen)
+        await self._apply(runnable)
+        self._statuses.compare()
+        for pod in refused:
+            await self._confirm_deletion(pod)
+        await reconcile_mirrors(
+            self._api,
+            self._static,
+            seen,
+            self._facts.name,
+            self.registration.uid,
+        )
+
+    async def _refresh_objects(self, pods: Sequence[Object]) -> None:
+        """Read the objects again that pods refer to, if it is time or one is new."""
+        now = self._clock.now()
+        if now - self._objects_at < OBJECTS_PERIOD:
+            fresh = [pod for pod in pods if pod["metadata"]["uid"] not in self._given]
+            self._objects |= await fetch_objects(self._api, fresh)
+            return
+        self._objects = await fetch_objects(self._api, pods)
+        self._objects_at = now
+
+    def _refuse(self, pod: Object, problems: tuple[str, ...]) -> None:
+        """Tell once why a pod of the API server cannot be run here."""
+        uid = pod["metadata"]["uid"]
+        if self._told.get(uid) != problems:
+            self._told[uid] = problems
+            for problem in problems:
+                self._tell(f"a pod cannot be run: {problem}")
+
+    async def _confirm_deletion(self, pod: Object) -> None:
+        """Let go of a pod that is deleted and of which nothing runs here."""
+        metadata = pod["metadata"]
+        if metadata.get("deletionTimestamp") is not None:
+            await self._delete(pod, grace_period_seconds=0)
+
+    async def _delete(self, pod: Object, *, grace_period_seconds: int | None) -> None:
+        metadata = pod["metadata"]
+        try:
+            await self._api.delete(
+                PODS,
+                metadata.get("namespace", "default"),
+                metadata["name"],
+                grace_period_seconds=grace_period_seconds,
+                uid=metadata["uid"],
+            )
+        except ApiError as error:
+            if error.code not in {_NOT_FOUND, _CONFLICT}:
+                raise
+
+    def _at_server(self, pod: Pod) -> Object | None:
+        seen = self._watch.pods
+        return mirror_of(pod, seen) if is_static_pod(pod) else seen.get(pod.uid)
+
+    # -- the session to the API server
+
+    def _on_session_change(self) -> None:
+        session = self._session
+        if session is None:
+            return
+        journal = session.journal
+        entries = journal[self._read_entries :]
+        self._read_entries = len(journal)
+        for entry in entries:
+            self._on_entry(entry)
+        not_ready = session.snapshot.node.not_ready
+        if not_ready != self._last_not_ready:
+            self._last_not_ready = not_ready
+            if not not_ready:
+                name = self._facts.name
+                message = f"Node {name} status is now: NodeReady"
+                self._record_of_node("NodeReady", message)
+            self.registration.check_soon()
+
+    def _on_entry(self, entry: JournalEntry) -> None:
+        match entry:
+            case StatusEntry():
+                if (pod := self._known.get(entry.pod_uid)) is not None:
+                    self._statuses.publish(pod, entry.status)
+            case PodGoneEntry():
+                self._statuses.end(entry.pod_uid)
+            case EventEntry():
+                if (pod := self._known.get(entry.event.pod_uid)) is not None:
+                    write = self._recorder.record(entry.event, pod)
+                    if write is not None:
+                        self._events.put(write)
+            case _:
+                pass
+
+    def _record_of_node(self, reason: str, message: str) -> None:
+        write = self._recorder.record_of_node(reason, message, self._clock.now())
+        if write is not None:
+            self._events.put(write)
+
+    def _readiness(self) -> tuple[str, Sequence[StoredImage]]:
+        if self._session is None:
+            return STARTING, ()
+        node: NodeSnapshot = self._session.snapshot.node
+        return node.not_ready, node.images
+
+    # -- the end
+
+    async def drain(self) -> None:
+        """Delete all pods of the node but static ones, and wait for their end.
+
+        Gives up when the API server does not answer, and some time after the longest
+        grace period.
+        """
+        pods = [pod for pod in self._watch.pods.values() if not is_mirror(pod)]
+        if not pods:
+            return
+        grace = max(
+            pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in pods
+        )
+        try:
+            for pod in pods:
+                if pod["metadata"].get("deletionTimestamp") is None:
+                    await self._delete(pod, grace_period_seconds=None)
+            await self._wait_until_gone(timedelta(seconds=grace) + DRAIN_PATIENCE)
+        except ClusterError as error:
+            self._tell(f"the node cannot be drained: {error}")
+
+    async def _wait_until_gone(self, patience: timedelta) -> None:
+        until = self._clock.now() + patience
+        while any(not is_mirror(pod) for pod in self._watch.pods.values()):
+            if self._clock.now() >= until:
+                self._tell("some pods of the node have not ended in the cluster")
+                return
+            await self._contact.sleep(timedelta(milliseconds=100))
+
+    def detach(self) -> None:
+        """Report nothing of the session any more: its pods only stop here."""
+        self._end_subscription()
+        self._session = None
+
+    async def leave(self, *, keeps_node: bool) -> None:
+        """Write what is left, and deregister the node, or only give up its lease.
+
+        Raises:
+            ClusterError: the API server does not answer, or refuses.
+        """
+        try:
+            async with asyncio.timeout(LAST_WRITES_SECONDS):
+                await self._events.finish()
+        except TimeoutError:
+            self._tell("some events were not written")
+        if keeps_node:
+            await self.registration.release_lease()
+            return
+        for pod in tuple(self._watch.pods.values()):
+            if is_mirror(pod):
+                await delete_mirror(self._api, pod)
+        await self.registration.deregister()
+
+
+def _from_source(pod: Pod, source: str) -> Pod:
+    annotations = {**pod.annotations, CONFIG_SOURCE: source}
+    return replace(pod, annotations=annotations)
+
+
+def _do_nothing() -> None:
+    """Do nothing, in place of the end of a subscription."""

@@ -1,0 +1,175 @@
+"""Pods of the API server as pods of ours, with the objects that they refer to.
+
+They are read as manifests are: it is the same JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, cast
+
+import msgspec
+from lightkube.models import core_v1
+from msgspec import Struct
+from msgspec.structs import replace
+
+from probetui.cluster.client import ApiClient, Object, Resource
+from probetui.cluster.errors import ApiError
+from probetui.k8s.pod_source import CONFIG_MIRROR
+from probetui.k8s.status import PodPhase
+from probetui.kubelet_rules import KubeletRules
+from probetui.manifest.load import load_manifests
+from probetui.manifest.manifests import FieldValidation, LoadedConfigObject, LoadedPod
+from probetui.manifest.validation.references import ObjectKey, find_references
+from probetui.manifest.yaml.parser import SourceFile
+
+_KINDS = {"ConfigMap": Resource("configmaps"), "Secret": Resource("secrets")}
+_NOT_FOUND = 404
+_CHANGES_ALONE = frozenset({"managedFields", "resourceVersion"})
+
+
+class ReadPod(Struct, frozen=True):
+    """What became of a pod of the API server.
+
+    `loaded` is None where it cannot be run, for which `problems` are the reasons.
+    """
+
+    loaded: LoadedPod | None
+    objects: tuple[LoadedConfigObject, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def is_mirror(pod: Object) -> bool:
+    """Return whether a pod only mirrors a static one."""
+    return CONFIG_MIRROR in (pod["metadata"].get("annotations") or {})
+
+
+def has_ended(pod: Object) -> bool:
+    """Return whether a pod has ended for good, as its status says."""
+    return (pod.get("status") or {}).get("phase") in {
+        PodPhase.SUCCEEDED,
+        PodPhase.FAILED,
+    }
+
+
+class PodReader:
+    """Reads pods; one that has not changed but for its status is the same value.
+
+    Args:
+        rules: those of the kubelet's version.
+        node_name: the node's name.
+    """
+
+    def __init__(self, rules: KubeletRules, node_name: str) -> None:
+        self._rules = rules
+        self._node_name = node_name
+        self._read: dict[str, tuple[object, ReadPod]] = {}
+
+    def read(self, pod: Object, objects: Mapping[ObjectKey, Object]) -> ReadPod:
+        """Return a pod with those of the objects that it refers to."""
+        metadata = pod["metadata"]
+        wanted = [objects[key] for key in sorted(object_keys(pod)) if objects.get(key)]
+        content = (_without_status(pod), wanted)
+        known = self._read.get(metadata["uid"])
+        if known is not None and known[0] == content:
+            return known[1]
+        name = f"{metadata.get('namespace', 'default')}/{metadata['name']}"
+        plain = {**pod, "apiVersion": "v1", "kind": "Pod"}
+        sources = [
+            SourceFile(name, msgspec.json.encode(plain)),
+            *(SourceFile(_title(one), msgspec.json.encode(one)) for one in wanted),
+        ]
+        manifests = load_manifests(
+            sources,
+            validation=FieldValidation.IGNORE,
+            rules=self._rules,
+            host=self._node_name,
+        )
+        loaded = next(iter(manifests.loaded), None)
+        read = ReadPod(
+            None if loaded is None else _with_server_fields(loaded, metadata),
+            manifests.objects,
+            tuple(str(error) for error in manifests.errors),
+        )
+        self._read[metadata["uid"]] = content, read
+        return read
+
+    def forget_others(self, uids: Iterable[str]) -> None:
+        """Forget all pods but these."""
+        kept = set(uids)
+        self._read = {uid: read for uid, read in self._read.items() if uid in kept}
+
+
+async def fetch_objects(
+    api: ApiClient, pods: Iterable[Object]
+) -> dict[ObjectKey, Object]:
+    """Return the ConfigMaps and Secrets that pods refer to; missing ones are left out.
+
+    Raises:
+        ClusterError: the API server does not answer, or does not let us.
+    """
+    keys = {key for pod in pods for key in object_keys(pod)}
+    found: dict[ObjectKey, Object] = {}
+    for key in sorted(keys):
+        kind, namespace, name = key
+        try:
+            value = await api.get(_KINDS[kind], namespace, name)
+        except ApiError as error:
+            if error.code != _NOT_FOUND:
+                raise
+            continue
+        value.get("metadata", {}).pop("managedFields", None)
+        found[key] = {**value, "apiVersion": "v1", "kind": kind}
+    return found
+
+
+def object_keys(pod: Object) -> set[ObjectKey]:
+    """Return kind, namespace and name of what a pod refers to."""
+    namespace = pod["metadata"].get("namespace", "default")
+    spec = {"spec": pod.get("spec") or {}}
+    model = cast("core_v1.Pod", core_v1.Pod.from_dict(spec))
+    return {
+        (reference.kind, namespace, reference.name)
+        for reference in find_references(model)
+        if reference.kind in _KINDS
+    }
+
+
+def _with_server_fields(loaded: LoadedPod, metadata: Mapping[str, Any]) -> LoadedPod:
+    """Return a pod with what only an API server sets: its times and generation."""
+    pod = replace(
+        loaded.pod,
+        created_at=_time(metadata.get("creationTimestamp")),
+        deletion_requested_at=_time(metadata.get("deletionTimestamp")),
+        deletion_grace_period_seconds=metadata.get("deletionGracePeriodSeconds"),
+        generation=metadata.get("generation") or 0,
+    )
+    return replace(loaded, pod=pod)
+
+
+def _without_status(pod: Object) -> Object:
+    """Return what a kubelet reads of a pod, the conditions of others among it."""
+    metadata = {
+        key: value
+        for key, value in pod["metadata"].items()
+        if key not in _CHANGES_ALONE
+    }
+    gates = {
+        gate.get("conditionType") for gate in pod["spec"].get("readinessGates") or ()
+    }
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return {
+        "metadata": metadata,
+        "spec": pod["spec"],
+        "gates": [one for one in conditions if one.get("type") in gates],
+    }
+
+
+def _title(value: Object) -> str:
+    metadata = value["metadata"]
+    return f"{value['kind']} {metadata.get('namespace')}/{metadata.get('name')}"
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

@@ -1,0 +1,88 @@
+"""The contact with the API server: how long to wait after a failure, and what to say.
+
+A node goes on without its API server: pods run, and what is to be written waits.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+
+from probetui.cluster.errors import ApiError, ClusterError
+from probetui.ports import Clock
+
+log = logging.getLogger(__name__)
+
+FIRST_WAIT_SECONDS = 0.8
+LONGEST_WAIT_SECONDS = 30.0
+"""Source: client-go tools/cache/reflector.go, v0.32.10, NewReflectorWithOptions."""
+
+_UNAUTHORIZED = 401
+_CONFLICT = 409
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERROR = 500
+
+
+class ServerContact:
+    """Whether the API server answers; tells people when that changes.
+
+    Args:
+        clock: the time.
+        tell: prints a sentence.
+    """
+
+    def __init__(self, clock: Clock, tell: Callable[[str], None]) -> None:
+        self.clock = clock
+        self._tell = tell
+        self._problem = ""
+        self._refusal = ""
+
+    def on_answer(self) -> None:
+        """Note that the server answered a request."""
+        if self._problem:
+            self._tell("the API server answers again")
+            self._problem = ""
+
+    def on_failure(self, error: ClusterError) -> None:
+        """Note that a request failed; the same problem is told once."""
+        log.info("API server: %s", error)
+        if isinstance(error, ApiError) and error.code == _CONFLICT:
+            return
+        if not is_passing(error):
+            if str(error) != self._refusal:
+                self._tell(str(error))
+            self._refusal = str(error)
+        elif not self._problem:
+            self._tell(f"{error}; the pods run on, and it is asked again")
+            self._problem = str(error)
+
+    async def wait(self, error: ClusterError, attempt: int) -> None:
+        """Wait before the next attempt: as the server says, else longer and longer.
+
+        Args:
+            error: why the last attempt failed.
+            attempt: how many have failed, 1 for the first.
+        """
+        self.on_failure(error)
+        seconds = min(
+            FIRST_WAIT_SECONDS * 2 ** min(attempt - 1, 10), LONGEST_WAIT_SECONDS
+        )
+        if isinstance(error, ApiError) and error.retry_after is not None:
+            seconds = error.retry_after
+        await self.sleep(timedelta(seconds=seconds))
+
+    async def sleep(self, period: timedelta) -> None:
+        """Wait for a time."""
+        await self.clock.sleep_until(self.clock.now() + period)
+
+
+def is_passing(error: ClusterError) -> bool:
+    """Return whether the same request may succeed later."""
+    if not isinstance(error, ApiError):
+        return True
+    return error.code >= _SERVER_ERROR or error.code in {
+        _UNAUTHORIZED,
+        _CONFLICT,
+        _TOO_MANY_REQUESTS,
+    }

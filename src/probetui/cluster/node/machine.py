@@ -1,0 +1,110 @@
+"""This machine as a node: its addresses, capacity and system.
+
+Source: nodestatus/setters.go, v1.32.10.
+"""
+
+from __future__ import annotations
+
+import platform
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from probetui import __version__
+from probetui.k8s.api.quantity import format_quantity
+from probetui.k8s.runtime import Node
+from probetui.kubelet.nodestatus.node_status import ARCHITECTURES, NodeFacts
+from probetui.kubelet_rules import KubeletRules
+
+MOST_PODS = "110"
+_HTTPS = 443
+
+
+def node_facts(
+    name: str,
+    server: str,
+    node: Node,
+    runtime: tuple[str, str],
+    rules: KubeletRules,
+    port: int,
+) -> NodeFacts:
+    """Return what is known of this machine.
+
+    Args:
+        name: the node's name.
+        server: the URL of the API server; the node has the address from which it is
+            reached.
+        node: what the runtime knows of the machine.
+        runtime: the runtime's word and its version for people.
+        rules: those of the kubelet's version.
+        port: that of the kubelet's API, 0 where it has none.
+    """
+    return NodeFacts(
+        name,
+        platform.node().lower() or name,
+        (_address_towards(server),),
+        {
+            **{
+                resource: format_quantity(amount)
+                for resource, amount in sorted(node.allocatable.items())
+            },
+            "pods": MOST_PODS,
+        },
+        _system_info(*runtime, rules),
+        port,
+    )
+
+
+def _address_towards(server: str) -> str:
+    """Return the address of this machine from which a server is reached.
+
+    Nothing is sent: a datagram socket only looks up the route.
+    """
+    parts = urlsplit(server)
+    try:
+        found = socket.getaddrinfo(
+            parts.hostname or "", parts.port or _HTTPS, type=socket.SOCK_DGRAM
+        )
+        family, kind, protocol, _, address = found[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.connect(address)
+            own: str = probe.getsockname()[0]
+            return own
+    except OSError:
+        return "127.0.0.1"  # the server is not reached either, and that is told
+
+
+def _system_info(
+    runtime: str, runtime_version: str, rules: KubeletRules
+) -> Mapping[str, str]:
+    """Return `v1.NodeSystemInfo`."""
+    numbers = [word for word in runtime_version.split() if word[:1].isdigit()]
+    machine = _read("/etc/machine-id")
+    architecture = platform.machine()
+    return {
+        "machineID": machine,
+        "systemUUID": machine,
+        "bootID": _read("/proc/sys/kernel/random/boot_id"),
+        "kernelVersion": platform.release(),
+        "osImage": _system_name(),
+        "containerRuntimeVersion": f"{runtime}://{(numbers or [__version__])[0]}",
+        "kubeletVersion": f"v{rules.version}.0+probetui",
+        "kubeProxyVersion": "",
+        "operatingSystem": platform.system().lower(),
+        "architecture": ARCHITECTURES.get(architecture, architecture),
+    }
+
+
+def _system_name() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return f"{platform.system()} {platform.release()}"
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,107 @@
+"""The pods of a node as the API server has them: the kubelet's source `api`.
+
+Source: kubelet/config/apiserver.go, v1.32.10; client-go tools/cache/reflector.go,
+v0.32.10, ListAndWatch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from probetui.cluster.client import (
+    PODS,
+    ApiClient,
+    Object,
+    WatchEvent,
+    WatchEventType,
+)
+from probetui.cluster.errors import ClusterError, ExpiredError, ServerUnreachableError
+from probetui.cluster.node.contact import ServerContact
+
+
+class PodWatch:
+    """Lists and watches the pods of a node.
+
+    While the server is away, the pods are those that it had last.
+
+    Args:
+        api: the API server.
+        node_name: the node's name.
+        contact: waits after failures.
+        on_change: called whenever the pods may have changed.
+
+    Attributes:
+        pods: the pods by uid.
+        has_listed: whether the server has been heard.
+    """
+
+    def __init__(
+        self,
+        api: ApiClient,
+        node_name: str,
+        contact: ServerContact,
+        on_change: Callable[[], None],
+    ) -> None:
+        self.pods: Mapping[str, Object] = {}
+        self.has_listed = False
+        self._api = api
+        self._selector = f"spec.nodeName={node_name}"
+        self._contact = contact
+        self._on_change = on_change
+        self._version = ""
+
+    async def run(self) -> None:
+        """List, then watch, until cancelled."""
+        attempt = 0
+        while True:
+            try:
+                await self._list()
+                attempt = 0
+                await self._watch()
+            except ExpiredError:
+                continue
+            except ClusterError as error:
+                attempt += 1
+                await self._contact.wait(error, attempt)
+
+    async def _list(self) -> None:
+        found = await self._api.list(PODS, field_selector=self._selector)
+        self._contact.on_answer()
+        self.has_listed = True
+        self._version = found.resource_version
+        self._set(found.items)
+
+    async def _watch(self) -> None:
+        """Watch until the version has expired; a lost connection begins again."""
+        attempt = 0
+        while True:
+            try:
+                async for event in self._api.watch(
+                    PODS, resource_version=self._version, field_selector=self._selector
+                ):
+                    attempt = 0
+                    self._contact.on_answer()
+                    self._apply(event)
+                # A server that ends each watch at once is not asked without a pause.
+                attempt += 1
+                if attempt > 1:
+                    error = ServerUnreachableError("the API server ends each watch")
+                    await self._contact.wait(error, attempt)
+            except ExpiredError:
+                raise
+            except ClusterError as error:
+                attempt += 1
+                await self._contact.wait(error, attempt)
+
+    def _apply(self, event: WatchEvent) -> None:
+        metadata = event.object.get("metadata") or {}
+        self._version = metadata.get("resourceVersion") or self._version
+        if event.type is WatchEventType.BOOKMARK:
+            return
+        others = [pod for uid, pod in self.pods.items() if uid != metadata.get("uid")]
+        is_there = event.type is not WatchEventType.DELETED
+        self._set([*others, *([event.object] if is_there else [])])
+
+    def _set(self, pods: Sequence[Object]) -> None:
+        self.pods = {pod["metadata"]["uid"]: pod for pod in pods}
+        self._on_change()

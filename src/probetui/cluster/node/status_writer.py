@@ -1,0 +1,189 @@
+"""Statuses of pods, written to the API server; deletions, confirmed there.
+
+Source: status/status_manager.go, v1.32.10, syncBatch, syncPod, canBeDeleted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from probetui.cluster.client import PODS, ApiClient, Object
+from probetui.cluster.errors import ApiError, ClusterError, ServerUnreachableError
+from probetui.cluster.node.contact import ServerContact
+from probetui.k8s.pod import Pod
+from probetui.k8s.pod_source import is_static_pod
+from probetui.k8s.status import PodStatus
+from probetui.kubelet.status.status_patch import (
+    StatusContext,
+    api_status,
+    status_patch,
+)
+from probetui.kubelet_rules import KubeletRules
+
+log = logging.getLogger(__name__)
+
+_NOT_FOUND, _INVALID = 404, 422
+
+
+class _Published(Struct):
+    """The newest status of a pod; `version` grows with each change of anything."""
+
+    pod: Pod
+    status: PodStatus
+    has_ended: bool = False
+    version: int = 0
+    written: int = -1
+
+
+class StatusWriter:
+    """Brings the statuses at the API server in line with what the kubelet publishes.
+
+    Of each pod only the newest status is written, so that one that the server missed
+    is made up for by the next.
+
+    Args:
+        api: the API server.
+        contact: waits after failures.
+        node_ips: the addresses of the node.
+        rules: those of the kubelet's version.
+        find: the pod at the API server that has the status of one of ours, as it was
+            seen last: itself, or the mirror pod of a static one; None where none is.
+    """
+
+    def __init__(
+        self,
+        api: ApiClient,
+        contact: ServerContact,
+        node_ips: tuple[str, ...],
+        rules: KubeletRules,
+        find: Callable[[Pod], Object | None],
+    ) -> None:
+        self._api = api
+        self._contact = contact
+        self._context = StatusContext(node_ips, rules)
+        self._find = find
+        self._published: dict[str, _Published] = {}
+        self._wake = asyncio.Event()
+
+    def publish(self, pod: Pod, status: PodStatus) -> None:
+        """Have a status written."""
+        known = self._published.get(pod.uid)
+        version = 0 if known is None else known.version + 1
+        self._published[pod.uid] = _Published(pod, status, version=version)
+        self._wake.set()
+
+    def end(self, pod_uid: str) -> None:
+        """Note that nothing of a pod runs any more: its last status is final."""
+        known = self._published.get(pod_uid)
+        if known is not None:
+            known.has_ended = True
+            known.version += 1
+            self._wake.set()
+
+    def forget(self, pod_uid: str) -> None:
+        """Forget a pod that the API server no longer has."""
+        self._published.pop(pod_uid, None)
+
+    def compare(self) -> None:
+        """Have those written that differ from what the API server has been seen with.
+
+        What somebody else changed of them is changed back, and a new generation of a
+        pod is confirmed.
+        """
+        for published in self._published.values():
+            seen = self._find(published.pod)
+            if seen is None:
+                continue
+            if published.version != published.written:
+                self._wake.set()
+            elif self._patch(published, seen) or _is_to_be_confirmed(published, seen):
+                published.version += 1
+                self._wake.set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all has been written."""
+        return all(one.version == one.written for one in self._published.values())
+
+    async def run(self) -> None:
+        """Write statuses until cancelled."""
+        attempt = 0
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            failure: ClusterError | None = None
+            for uid, published in tuple(self._published.items()):
+                if published.version == published.written:
+                    continue
+                try:
+                    await self._write(uid, published)
+                except ServerUnreachableError as error:
+                    failure = error
+                    break
+                except ClusterError as error:
+                    failure = error
+            if failure is None:
+                attempt = 0
+                continue
+            attempt += 1
+            self._wake.set()
+            await self._contact.wait(failure, attempt)
+
+    async def _write(self, uid: str, published: _Published) -> None:
+        version, pod = published.version, published.pod
+        seen = self._find(pod)
+        if seen is None:
+            if is_static_pod(pod):
+                published.written = version  # its mirror pod asks for it again
+            else:
+                self.forget(uid)
+            return
+        try:
+            held = await self._api.get(PODS, pod.namespace, pod.name)
+            if held["metadata"]["uid"] != seen["metadata"]["uid"]:
+                self.forget(uid)  # another pod of its name
+                return
+            if patch := self._patch(published, held):
+                held = await self._api.patch(
+                    PODS, pod.namespace, pod.name, patch, subresource="status"
+                )
+            if _is_to_be_confirmed(published, held):
+                await self._api.delete(
+                    PODS, pod.namespace, pod.name, grace_period_seconds=0, uid=uid
+                )
+        except ApiError as error:
+            if error.code == _NOT_FOUND:
+                self.forget(uid)
+                return
+            if error.code == _INVALID:
+                # A wrong uid is told so; whatever else it is, it stays refused.
+                log.warning("the status of %s is refused: %s", pod.full_name, error)
+                published.written = version
+                return
+            raise
+        self._contact.on_answer()
+        published.written = version
+        if published.version != version:
+            self._wake.set()
+
+    def _patch(self, published: _Published, held: Object) -> Object:
+        before: Mapping[str, object] = held.get("status") or {}
+        new = api_status(
+            published.pod,
+            published.status,
+            before,
+            self._context,
+            self._contact.clock.now(),
+            could_have_running_containers=not published.has_ended,
+        )
+        return status_patch(held["metadata"]["uid"], before, new)
+
+
+def _is_to_be_confirmed(published: _Published, held: Object) -> bool:
+    """Return whether the API server waits for the end of a pod, which has come."""
+    is_deleted = held["metadata"].get("deletionTimestamp") is not None
+    return is_deleted and published.has_ended and not is_static_pod(published.pod)
