@@ -90,3 +90,16 @@ def test_a_machine_is_too_busy_when_probes_are_often_slow(
     ticks: list[Json], excuse: str
 ) -> None:
     assert a_session(*ticks).excuse() == excuse
+
+
+@pytest.mark.parametrize(
+    ("late", "excuse"),
+    [
+        pytest.param(4.9, "", id="less than half"),
+        pytest.param(6.0, "the machine was too busy, it took 6.0 of 10 s", id="more"),
+    ],
+)
+def test_a_machine_is_too_busy_when_it_takes_half_of_the_time(
+    late: float, excuse: str
+) -> None:
+    assert a_session(a_tick(30), late=late).excuse() == excuse
