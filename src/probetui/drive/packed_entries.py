@@ -15,13 +15,19 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
-from operator import itemgetter, sub
+from operator import sub
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from probetui.kubelet.journal import EventEntry, JournalEntry, TickEntry
+from probetui.kubelet.journal import (
+    REPEATED,
+    EventEntry,
+    JournalEntry,
+    TickEntry,
+    repeated_fields,
+)
 from probetui.kubelet.outcome import Attempt
 
 LARGEST_TABLE = 4_096
@@ -31,9 +37,6 @@ BLOCKS_OF_A_TABLE = 64
 _LEVEL = 6
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_CHANGING = ("sequence", "at", "n", "started_at", "duration", "attempts", "run")
-_REPEATED = tuple(name for name in TickEntry._fields if name not in _CHANGING)
-_repeated = itemgetter(*map(TickEntry._fields.index, _REPEATED))
 _COLUMNS = 7
 _NUMBER_BYTES = 8
 _LARGEST = 1 << 62
@@ -93,7 +96,7 @@ class EntryPacker:
         return PackedBlock(zlib.compress(data, _LEVEL), len(rows), ticks, self._table)
 
     def _numbers(self, tick: TickEntry) -> tuple[int, ...]:
-        repeated = _repeated(tick)
+        repeated = repeated_fields(tick)
         number = self._numbers_of.get(repeated)
         if number is None:
             number = self._numbers_of[repeated] = len(self._table)
@@ -156,7 +159,7 @@ def _tick(
 ) -> TickEntry:
     number, sequence, at, took, more, n, run = numbers
     instant = _EPOCH + at * _MICROSECOND
-    values = dict(zip(_REPEATED, repeated[number], strict=True))
+    values = dict(zip(REPEATED, repeated[number], strict=True))
     return TickEntry(
         **values,
         sequence=sequence,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
+from operator import itemgetter
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -106,6 +107,14 @@ class TickEntry(NamedTuple):
     delay: timedelta = timedelta()
     held: timedelta = timedelta()
     period_seconds: int = 0
+
+
+_CHANGING = ("sequence", "at", "n", "started_at", "duration", "attempts", "run")
+REPEATED = tuple(name for name in TickEntry._fields if name not in _CHANGING)
+"""The fields of a tick that mostly are as they were in the probe's tick before."""
+
+repeated_fields = itemgetter(*map(TickEntry._fields.index, REPEATED))
+"""Returns the values of those of a tick."""
 
 
 class DryRunEntry(Struct, frozen=True):

@@ -18,11 +18,13 @@ from msgspec import Struct
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.events.event_correlator import ClusterEvent
 from probetui.kubelet.journal import JournalEntry
+from probetui.kubelet.outcome import Attempt
 from probetui.record.format import (
     ENTRY_KINDS,
     VALUE_KINDS,
     VERSION,
     AnyRecord,
+    AttemptRecord,
     CommonFields,
     EndRecord,
     InputRecord,
@@ -133,6 +135,11 @@ def encode_entry(entry: JournalEntry, context: RecordContext) -> Record:
     }
 
 
+def encode_attempt(attempt: Attempt, context: RecordContext) -> Record:
+    """Return an attempt as it is in the records of ticks."""
+    return _codec_of(AttemptRecord).encode(attempt, context)
+
+
 def encode_aggregation(shown: ClusterEvent | None) -> Record:
     """Return what a cluster makes of an event, None for one that it drops."""
     if shown is None:
@@ -152,7 +159,12 @@ def encode_line(record: Record) -> bytes:
     every Unicode line break, and lone surrogates (bytes of a container's output that
     were not UTF-8, which have no UTF-8 form) are escaped; they read back unchanged.
     """
-    return (safe_json(_JSON.encode(record)) + "\n").encode()
+    return f"{encode_text(record)}\n".encode()
+
+
+def encode_text(value: object) -> str:
+    """Return a record, or a part of one, as it is in a line."""
+    return safe_json(_JSON.encode(value))
 
 
 def is_entry(record: AnyRecord) -> bool:
@@ -249,8 +261,10 @@ def _reason(error: Exception) -> str:
 
 
 @cache
-def _codec_of(struct: type[CommonFields]) -> WireCodec:
-    return WireCodec(struct, ENTRY_KINDS[struct], VALUE_KINDS, skip=_COMMON)
+def _codec_of(struct: type[Struct]) -> WireCodec:
+    if issubclass(struct, CommonFields):
+        return WireCodec(struct, ENTRY_KINDS[struct], VALUE_KINDS, skip=_COMMON)
+    return WireCodec(struct, VALUE_KINDS[struct], VALUE_KINDS)
 
 
 def _common(sequence: int, at: datetime, context: RecordContext) -> Record:

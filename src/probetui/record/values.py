@@ -203,7 +203,9 @@ def parse_session_instant(text: str) -> datetime:
 
 def format_timestamp(at: datetime) -> str:
     """Return an instant as RFC 3339 in UTC, with all six digits of the second."""
-    text = at.astimezone(UTC).isoformat(timespec="microseconds")
+    # Nearly all are in UTC; to ask takes a third of the time of a conversion.
+    in_utc = at if at.tzinfo is UTC else at.astimezone(UTC)
+    text = in_utc.isoformat(timespec="microseconds")
     return text.removesuffix("+00:00") + "Z"
 
 

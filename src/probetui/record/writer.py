@@ -26,12 +26,14 @@ from probetui.engine.inputs import Input
 from probetui.errors import RecordError
 from probetui.k8s.pod import Pod
 from probetui.kubelet.events.event_correlator import EventCorrelator
+from probetui.kubelet.facts import ProbeFinished
 from probetui.kubelet.journal import (
     EventEntry,
     FindingEntry,
     JournalEntry,
     ListenersEntry,
     StateEntry,
+    TickEntry,
 )
 from probetui.record.codec import (
     Record,
@@ -47,6 +49,7 @@ from probetui.record.codec import (
 from probetui.record.file import GZIP
 from probetui.record.format import RecordContext
 from probetui.record.inputs import InputEncoder
+from probetui.record.routine_lines import RoutineLines
 from probetui.untrusted_files import open_output
 
 SUFFIX = ".gz"
@@ -68,13 +71,24 @@ LINES_KEPT = 32_768
 _NOT_WRITTEN = 2**64 - 1
 
 
+Line = Record | bytes
+"""A record, or a routine line that has been encoded."""
+
+
 class _PendingInput(Struct, frozen=True):
-    """An input as JSON, and the journal entry after which the engine got it."""
+    """An input, and the journal entry after which the engine got it.
+
+    It is JSON unless it is the outcome of a probe.
+    """
 
     after: int
     number: int
-    item: dict[str, Any] | None
+    item: ProbeFinished | dict[str, Any] | None
     at: datetime
+
+
+def _is_routine(line: Line) -> bool:
+    return isinstance(line, bytes) or line["type"] in _ROUTINE
 
 
 class RecordWriter:
@@ -105,13 +119,17 @@ class RecordWriter:
             raise RecordError(f"--record {path}: {error.strerror or error}") from error
         return cls(descriptor, str(path), owned=True)
 
-    def write(self, records: Iterable[Record]) -> None:
-        """Append records.
+    def write(self, lines: Iterable[Line]) -> None:
+        """Append lines.
 
         Raises:
             BrokenPipeError: the reader of a pipe has gone.
         """
-        self.append(b"".join(encode_line(record) for record in records))
+        self.append(
+            b"".join(
+                line if isinstance(line, bytes) else encode_line(line) for line in lines
+            )
+        )
 
     def append(self, data: bytes) -> None:
         """Append whole lines.
@@ -161,11 +179,11 @@ class CompressedRecordWriter(RecordWriter):
         self._pending_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
 
-    def write(self, records: Iterable[Record]) -> None:
-        """Append records; routine ones are in the file within a second."""
-        written = list(records)
+    def write(self, lines: Iterable[Line]) -> None:
+        """Append lines; routine ones are in the file within a second."""
+        written = list(lines)
         super().write(written)
-        if not all(record.get("type") in _ROUTINE for record in written):
+        if not all(map(_is_routine, written)):
             self.flush()
 
     def append(self, data: bytes) -> None:
@@ -265,6 +283,7 @@ class Recorder:
         self._lines_dropped = 0
         self._mask = None if keeps_secrets else context.mask
         self._inputs = InputEncoder(self._mask)
+        self._routine = RoutineLines(self._mask)
         self._inputs_noted = 0
         self._waiting: deque[_PendingInput] = deque()
 
@@ -291,14 +310,18 @@ class Recorder:
             sequence: the number of the newest entry before it.
         """
         self._inputs_noted += 1
-        encoded = None if item is None else self._inputs.encode(item)
-        self._waiting.append(_PendingInput(sequence, self._inputs_noted, encoded, now))
+        noted: ProbeFinished | dict[str, Any] | None
+        if item is None or isinstance(item, ProbeFinished):
+            noted = item
+        else:
+            noted = self._inputs.encode(item)
+        self._waiting.append(_PendingInput(sequence, self._inputs_noted, noted, now))
 
     def consume(self, entries: Sequence[JournalEntry]) -> None:
         """Write what was added to the journal since the last call."""
-        records = list(self._in_order(entries))
-        if records:
-            self._writer.write(records)
+        lines = list(self._in_order(entries))
+        if lines:
+            self._writer.write(lines)
 
     def rewind(self, kept: Iterable[JournalEntry], inputs: int, at: datetime) -> None:
         """Write that all but some entries and inputs did not happen.
@@ -322,7 +345,7 @@ class Recorder:
             [encode_rewind(last, inputs, at, self._next_line(), self._context)]
         )
 
-    def _in_order(self, entries: Sequence[JournalEntry]) -> Iterator[Record]:
+    def _in_order(self, entries: Sequence[JournalEntry]) -> Iterator[Line]:
         for entry in entries:
             while self._waiting and self._waiting[0].after < entry.sequence:
                 yield self._next_input()
@@ -345,16 +368,21 @@ class Recorder:
         line = self._lines_of_entries[place]
         return None if line == _NOT_WRITTEN else line
 
-    def _next_input(self) -> Record:
+    def _next_input(self) -> Line:
         pending = self._waiting.popleft()
-        return encode_input(
-            pending.number, pending.item, pending.at, self._next_line(), self._context
-        )
+        number, item, at = pending.number, pending.item, pending.at
+        line = self._next_line()
+        if isinstance(item, ProbeFinished):
+            return self._routine.outcome(item, number, at, line, self._context)
+        return encode_input(number, item, at, line, self._context)
 
-    def _record(self, entry: JournalEntry) -> Record:
-        record = encode_entry(entry, self._context)
-        record["seq"] = line = self._next_line()
+    def _record(self, entry: JournalEntry) -> Line:
+        line = self._next_line()
         self._note_line(entry.sequence, line)
+        if isinstance(entry, TickEntry):
+            return self._routine.tick(entry, line, self._context)
+        record = encode_entry(entry, self._context)
+        record["seq"] = line
         if isinstance(entry, StateEntry | ListenersEntry | FindingEntry):
             record["cause"] = self._line_of(entry.cause)
         if isinstance(entry, EventEntry):

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from datetime import UTC
 from pathlib import Path
+from typing import cast
 
 from msgspec import Struct
 
@@ -27,7 +28,7 @@ from probetui.cli.folders import make_private_directory, state_folder
 from probetui.drive.clocks import SystemClock
 from probetui.errors import RecordError, UsageError
 from probetui.record.codec import Record, encode_line
-from probetui.record.writer import CompressedRecordWriter
+from probetui.record.writer import CompressedRecordWriter, Line
 from probetui.untrusted_files import DirectoryRoot, open_output
 
 log = logging.getLogger(__name__)
@@ -119,11 +120,12 @@ class _PartWriter(CompressedRecordWriter):
         _link(folder / LAST, path.name)
         self._prune()
 
-    def write(self, records: Iterable[Record]) -> None:
-        """Append records, to another part once this one is too long."""
-        written = list(records)
+    def write(self, lines: Iterable[Line]) -> None:
+        """Append lines, to another part once this one is too long."""
+        written = list(lines)
         if not self._header and written:
-            self._header = encode_line(written[0] | {"continues": True})
+            session = cast("Record", written[0])
+            self._header = encode_line(session | {"continues": True})
         if self._written > self._part_bytes:
             self._begin_part()
         super().write(written)

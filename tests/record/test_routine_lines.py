@@ -1,0 +1,142 @@
+"""Lines of ticks and outcomes: those of the codec, to the byte."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import HTTPHeader
+from probetui.kubelet.facts import ProbeFinished
+from probetui.kubelet.journal import TickEntry
+from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeOutcome, ProbeResult
+from probetui.record import routine_lines
+from probetui.record.codec import encode_entry, encode_input, encode_line
+from probetui.record.format import RecordContext
+from probetui.record.inputs import InputEncoder
+from probetui.record.masking import Mask
+from probetui.record.routine_lines import RoutineLines
+from tests.record.strategies import LEAVES, texts, values_of
+from tests.record.test_format import TICK
+
+START = datetime(2026, 11, 20, 8, 18, tzinfo=UTC)
+HOLES = st.sampled_from(["\ufdd0ms0", "\ufdd0seq", "%(seq)s", "100%"])
+VALUES: dict[Any, st.SearchStrategy[Any]] = {
+    **LEAVES,
+    str: texts | HOLES,
+    float: st.floats(0, 1),
+}
+TICKS: st.SearchStrategy[TickEntry] = values_of(TickEntry, VALUES)
+OUTCOMES: st.SearchStrategy[ProbeFinished] = values_of(ProbeFinished, VALUES)
+ANSWER = HTTPAnswer(200, (HTTPHeader("set-cookie", "id=1"),))
+ATTEMPT = Attempt(
+    ProbeResult.SUCCESS, "ok", duration=timedelta(microseconds=1234), http=ANSWER
+)
+
+
+def a_context(mask: Mask | None = None, name: str = "web") -> RecordContext:
+    pods = {TICK.key.pod_uid: Pod(TICK.key.pod_uid, name)}
+    return RecordContext(START, pods, mask or Mask())
+
+
+def general_tick(tick: TickEntry, line: int, context: RecordContext) -> bytes:
+    return encode_line(encode_entry(tick, context) | {"seq": line})
+
+
+def general_outcome(
+    item: ProbeFinished, number: int, line: int, context: RecordContext
+) -> bytes:
+    encoded = InputEncoder(context.mask).encode(item)
+    return encode_line(encode_input(number, encoded, START, line, context))
+
+
+@given(TICKS, st.lists(st.tuples(st.integers(1, 9), TICKS), max_size=3))
+def test_lines_of_ticks_are_those_of_the_codec(
+    first: TickEntry, others: list[tuple[int, TickEntry]]
+) -> None:
+    context = a_context()
+    lines = RoutineLines(context.mask)
+    again = [
+        first._replace(n=n, run=n, at=other.at, duration=other.duration)
+        for n, other in others
+    ]
+
+    for tick in (
+        first,
+        *again,
+        *(other._replace(key=first.key) for _, other in others),
+    ):
+        assert lines.tick(tick, 7, context) == general_tick(tick, 7, context)
+
+
+@given(OUTCOMES, st.lists(OUTCOMES, max_size=3))
+def test_lines_of_outcomes_are_those_of_the_codec(
+    first: ProbeFinished, others: list[ProbeFinished]
+) -> None:
+    context = a_context()
+    lines = RoutineLines(context.mask)
+    attempts = first.outcome.attempts
+    again = [
+        replace(other, outcome=replace(other.outcome, attempts=attempts))
+        for other in others
+    ]
+
+    for number, item in enumerate((first, *again, *others)):
+        line = lines.outcome(item, number, START, 7, context)
+        assert line == general_outcome(item, number, 7, context)
+
+
+def test_what_an_attempt_took_is_its_own_where_all_else_repeats() -> None:
+    context = a_context()
+    lines = RoutineLines(context.mask)
+    longer = replace(ATTEMPT, duration=timedelta(microseconds=98765))
+
+    written = [
+        lines.tick(TICK._replace(attempts=(attempt,)), 7, context)
+        for attempt in (ATTEMPT, longer)
+    ]
+
+    assert b'"ms":1.234,"detail"' in written[0]
+    assert b'"ms":98.765,"detail"' in written[1]
+
+
+def test_a_secret_that_becomes_known_is_masked_from_then_on() -> None:
+    mask = Mask()
+    context = a_context(mask)
+    lines = RoutineLines(mask)
+    tick = TICK._replace(attempts=(replace(ATTEMPT, output="swordfish"),))
+    item = ProbeFinished(1, ProbeOutcome(tick.attempts, START, timedelta(seconds=1)))
+    before = lines.tick(tick, 7, context), lines.outcome(item, 1, START, 7, context)
+
+    mask.learn(["swordfish"])
+
+    after = lines.tick(tick, 7, context), lines.outcome(item, 1, START, 7, context)
+    assert all(b"swordfish" in line for line in before)
+    assert not any(b"swordfish" in line for line in after)
+
+
+def test_a_pod_that_becomes_known_has_its_name_from_then_on() -> None:
+    lines = RoutineLines(None)
+    lines.tick(TICK, 7, a_context(name="before"))
+
+    line = lines.tick(TICK, 8, a_context(name="after"))
+
+    assert b'"pod":"after"' in line
+
+
+def test_no_more_is_kept_than_a_number_of_templates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(routine_lines, "MOST_TEMPLATES", 2)
+    context = a_context()
+    lines = RoutineLines(context.mask)
+
+    for number in range(9):
+        key = TICK.key._replace(container_name=f"app-{number}")
+        tick = TICK._replace(key=key, attempts=(replace(ATTEMPT, output=f"{number}"),))
+        assert lines.tick(tick, 7, context) == general_tick(tick, 7, context)
