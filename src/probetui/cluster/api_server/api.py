@@ -28,6 +28,8 @@ from probetui.cluster.api_server.discovery import (
 )
 from probetui.cluster.api_server.events import to_core_v1, to_events_v1
 from probetui.cluster.api_server.failure import ApiFailure, bad_request
+from probetui.cluster.api_server.protobuf_reviews import CONTENT_TYPE as PROTOBUF
+from probetui.cluster.api_server.protobuf_reviews import decode_review
 from probetui.cluster.api_server.resources import (
     ACCESS_REVIEWS,
     EVENTS_V1,
@@ -194,7 +196,7 @@ class ApiServer:
         if resource is None:
             return answer_path(request, self._served, self._version)
         if not resource.is_stored:
-            review = _typed(_checked_type(request, _decode(request)), resource)
+            review = _typed(_decode_review(request), resource)
             return json_answer(self._reviewer.answer(review, resource, user), 201)
         if asked.subresource and asked.subresource != "status":
             return await self._answer_subresource(request, asked, resource)
@@ -433,6 +435,15 @@ def _checked_type(request: HttpRequest, body: Any) -> Json:
     if not isinstance(body, dict):
         raise bad_request("the body of the request is not an object")
     return body
+
+
+def _decode_review(request: HttpRequest) -> Json:
+    if request.headers.get("content-type") != PROTOBUF:
+        return _checked_type(request, _decode(request))
+    try:
+        return decode_review(request.body)
+    except ValueError as error:
+        raise bad_request(str(error)) from None
 
 
 def _decode(request: HttpRequest) -> Any:

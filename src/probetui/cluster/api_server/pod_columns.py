@@ -66,7 +66,7 @@ def _is_true(pod: Json, condition_type: str) -> bool:
     )
 
 
-class _Counted:
+class _RestartCount:
     """Restarts that were counted, and when the last of them was."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ def _summary(pod: Json) -> tuple[int, int, str, int, datetime | None]:
         container["name"]: container for container in spec.get("initContainers", ())
     }
     total = len(spec.get("containers", ())) + sum(map(_is_sidecar, inits.values()))
-    counted, of_sidecars = _Counted(), _Counted()
+    counted, of_sidecars = _RestartCount(), _RestartCount()
     ready, init_reason = 0, ""
     for index, found in enumerate(status.get("initContainerStatuses") or ()):
         counted.add(found)
@@ -147,7 +147,9 @@ def _exit_reason(terminated: Mapping[str, Any]) -> str:
     return f"ExitCode:{terminated.get('exitCode', 0)}"
 
 
-def _container_reason(pod: Json, reason: str, counted: _Counted) -> tuple[str, int]:
+def _container_reason(
+    pod: Json, reason: str, counted: _RestartCount
+) -> tuple[str, int]:
     """Return the status that containers make, and how many are ready."""
     ready, has_running = 0, False
     for found in reversed(pod["status"].get("containerStatuses") or ()):

@@ -162,9 +162,7 @@ def _since(instant: str | None, now: datetime) -> str:
     return format_since(datetime.fromisoformat(instant), now)
 
 
-def _printer(
-    columns: Sequence[TableColumn], *paths: str, absent: str = ""
-) -> TablePrinter:
+def _printer(columns: Sequence[TableColumn], *paths: str) -> TablePrinter:
     """Return how a kind is printed whose cells are fields; `AGE` is its age."""
 
     def cells(found: Json, age: str, now: datetime) -> list[Any]:

@@ -135,7 +135,7 @@ async def serve_http(
         assert task is not None  # noqa: S101  # a callback of a stream is a task
         connections.add(task)
         try:
-            await _Connection(reader, writer, handler, failures).serve()
+            await _ClientConnection(reader, writer, handler, failures).serve()
         except (TimeoutError, OSError, h11.ProtocolError, asyncio.CancelledError):
             pass  # The client is gone, or the server ends.
         finally:
@@ -155,11 +155,11 @@ async def serve_http(
         raise failures[0]
 
 
-class _Cut(Exception):  # noqa: N818  # no error: the answer ends here
+class _CutOff(Exception):  # noqa: N818  # no error: the answer ends here
     """As much was sent as was to be sent."""
 
 
-class _Connection:
+class _ClientConnection:
     """One client's connection, request after request."""
 
     def __init__(
@@ -196,7 +196,7 @@ class _Connection:
                 await self._send_answer(
                     HttpResponse(error.error_status_hint, text, "text/plain")
                 )
-        except _Cut:
+        except _CutOff:
             pass
         self._writer.close()
         await self._writer.wait_closed()
@@ -234,7 +234,7 @@ class _Connection:
         if isinstance(answer, HttpCut):
             self._left_to_send = answer.after_bytes
             if answer.answer is None or not answer.after_bytes:
-                raise _Cut
+                raise _CutOff
             answer = answer.answer
         if isinstance(answer, HttpStream):
             await self._send_stream(answer)
@@ -263,11 +263,11 @@ class _Connection:
                 task.cancel()
             outcomes = await asyncio.gather(gone, sending, return_exceptions=True)
         read, sent = outcomes
-        if isinstance(sent, _Cut | OSError):
+        if isinstance(sent, _CutOff | OSError):
             raise sent
         if isinstance(sent, Exception):
             self._failures.append(sent)
-            raise _Cut
+            raise _CutOff
         if isinstance(sent, asyncio.CancelledError):
             raise ConnectionResetError
         if isinstance(read, bytes) and not read:
@@ -300,7 +300,7 @@ class _Connection:
             self._left_to_send -= len(data)
         self._writer.write(data)
         if self._left_to_send == 0:
-            raise _Cut
+            raise _CutOff
 
 
 def _request(head: h11.Request, body: bytes) -> HttpRequest:

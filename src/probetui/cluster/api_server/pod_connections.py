@@ -1,0 +1,168 @@
+"""What is behind a pod: its logs, commands in it, its ports.
+
+Source: pkg/registry/core/pod/strategy.go, v1.36.2, LogLocation, streamLocation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from datetime import datetime
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from probetui.cluster.api_server.api import Connect
+from probetui.cluster.api_server.asked import Asked
+from probetui.cluster.api_server.failure import ApiFailure, bad_request
+from probetui.cluster.serving.container_log import (
+    LogOptions,
+    log_chunks,
+    read_log_options,
+)
+from probetui.cluster.serving.http_server import HttpAnswer, HttpRequest, HttpStream
+from probetui.cluster.serving.port_forward import answer_port_forward
+from probetui.cluster.serving.remote_command import (
+    RemoteCommand,
+    RemoteStreams,
+    answer_exec,
+    read_remote_command,
+)
+from probetui.k8s.api.codec import Json
+from probetui.ports import LogLine
+
+_LISTS = ("initContainers", "containers", "ephemeralContainers")
+_DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+
+
+class PodLogs(Protocol):
+    """Whoever has the logs of pods."""
+
+    async def log(
+        self, pod: Json, container: str, options: LogOptions
+    ) -> AsyncIterator[LogLine]:
+        """Return the lines of `tail_lines`, then what comes if it is followed.
+
+        Raises:
+            ApiFailure: there is no such log.
+        """
+
+
+class PodCommands(Protocol):
+    """Whoever runs commands in pods."""
+
+    async def run(
+        self, pod: Json, command: RemoteCommand, streams: RemoteStreams
+    ) -> int:
+        """Run a command in the container that it names; return its exit code.
+
+        Raises:
+            RemoteCommandError: it cannot be run.
+        """
+
+
+class PodPorts(Protocol):
+    """Whoever reaches the ports of pods."""
+
+    async def dial(
+        self, pod: Json, port: int
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect to a port of the pod; raises OSError."""
+
+
+def log_connection(logs: PodLogs, now: Callable[[], datetime]) -> Mapping[str, Connect]:
+    """Return what answers for the logs of pods."""
+
+    async def answer(request: HttpRequest, asked: Asked, pod: Json) -> HttpAnswer:
+        del asked
+        try:
+            options = read_log_options(request, now())
+        except ValueError as error:
+            raise bad_request(str(error)) from None
+        container = choose_container(pod, request.parameter("container"))
+        lines = await logs.log(pod, container, options)
+        return HttpStream(200, log_chunks(lines, options), "text/plain")
+
+    return {"pods/log": answer}
+
+
+def exec_connection(commands: PodCommands) -> Mapping[str, Connect]:
+    """Return what answers for commands in pods."""
+
+    async def answer(request: HttpRequest, asked: Asked, pod: Json) -> HttpAnswer:
+        del asked
+        command = read_remote_command(request)
+        container = choose_container(pod, command.container)
+        chosen = replace(command, container=container)
+
+        async def run(command: RemoteCommand, streams: RemoteStreams) -> int:
+            return await commands.run(pod, command, streams)
+
+        return answer_exec(request, chosen, run) or _refuse_plain()
+
+    return {"pods/exec": answer}
+
+
+def port_connection(ports: PodPorts) -> Mapping[str, Connect]:
+    """Return what answers for forwarded ports."""
+
+    async def answer(request: HttpRequest, asked: Asked, pod: Json) -> HttpAnswer:
+        del asked
+
+        async def dial(
+            port: int,
+        ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            return await ports.dial(pod, port)
+
+        metadata = pod["metadata"]
+        target = f"pod {metadata['name']}, uid : {metadata['uid']}"
+        return answer_port_forward(request, target, dial) or _refuse_plain()
+
+    return {"pods/portforward": answer}
+
+
+def choose_container(pod: Json, name: str) -> str:
+    """Return the container that a request means.
+
+    Raises:
+        ApiFailure: there is none of that name, or one of several must be named.
+    """
+    pod_name, spec = pod["metadata"]["name"], pod["spec"]
+    names = {
+        key: [container["name"] for container in spec.get(key) or ()] for key in _LISTS
+    }
+    if name:
+        if not any(name in found for found in names.values()):
+            raise bad_request(f"container {name} is not valid for pod {pod_name}")
+        return name
+    if len(names["containers"]) == 1:
+        return str(names["containers"][0])
+    default = (pod["metadata"].get("annotations") or {}).get(_DEFAULT_CONTAINER)
+    if default in names["containers"]:
+        return str(default)
+    choices = " ".join(names["containers"])
+    text = f"a container name must be specified for pod {pod_name}"
+    text = f"{text}, choose one of: [{choices}]"
+    if inits := names["initContainers"]:
+        text = f"{text} or one of the init containers: [{' '.join(inits)}]"
+    raise bad_request(text)
+
+
+def _refuse_plain() -> HttpAnswer:
+    raise bad_request("Upgrade request required")
+
+
+def no_log_yet(pod: Json, container: str, reason: str) -> ApiFailure:
+    """Return what is answered while a container has not begun."""
+    name = pod["metadata"]["name"]
+    return bad_request(
+        f'container "{container}" in pod "{name}" is waiting to start: {reason}'
+    )
+
+
+def no_previous_log(pod: Json, container: str) -> ApiFailure:
+    """Return what is answered where no instance has ended before."""
+    name = pod["metadata"]["name"]
+    return bad_request(
+        f'previous terminated container "{container}" in pod "{name}" not found'
+    )

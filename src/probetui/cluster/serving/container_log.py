@@ -1,0 +1,100 @@
+"""A container's log as `pods/log` and the kubelet's `/containerLogs` give it.
+
+Source: pkg/kubelet/kuberuntime/logs/logs.go, v1.36.2; k8s.io/api core/v1,
+PodLogOptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
+
+from probetui.cluster.serving.http_server import HttpRequest
+from probetui.ports import LogLine
+
+ALL_LINES = 2**31 - 1
+_TRUE = frozenset({"1", "true"})
+
+
+class LogOptions(Struct, frozen=True):
+    """Which part of a log is wanted, and how; None where nothing is said."""
+
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    tail_lines: int | None = None
+    since: datetime | None = None
+    limit_bytes: int | None = None
+
+
+def read_log_options(request: HttpRequest, now: datetime) -> LogOptions:
+    """Return what the parameters of a request say.
+
+    Raises:
+        ValueError: one of them is none; the text is for people.
+    """
+
+    def number(name: str) -> int | None:
+        text = request.parameter(name)
+        if text and not text.isdecimal():
+            raise ValueError(f"{name}: {text!r} is not a number of 0 or more")
+        return int(text) if text else None
+
+    def flag(name: str) -> bool:
+        return request.parameter(name) in _TRUE
+
+    since = None
+    if (seconds := number("sinceSeconds")) is not None:
+        since = now - timedelta(seconds=seconds)
+    elif text := request.parameter("sinceTime"):
+        since = datetime.fromisoformat(text)
+        since = since if since.tzinfo else since.replace(tzinfo=UTC)
+    return LogOptions(
+        follow=flag("follow"),
+        previous=flag("previous"),
+        timestamps=flag("timestamps"),
+        tail_lines=number("tailLines"),
+        since=since,
+        limit_bytes=number("limitBytes"),
+    )
+
+
+async def log_chunks(
+    lines: AsyncIterator[LogLine], options: LogOptions
+) -> AsyncGenerator[bytes, None]:
+    """Yield a log's lines as bytes, until it ends or as many were sent as may be.
+
+    Args:
+        lines: as `LogSource.follow_logs` gives them for `tail_lines` and `follow`.
+        options: what else is wanted.
+    """
+    left = options.limit_bytes
+    generator = lines if isinstance(lines, AsyncGenerator) else _all_of(lines)
+    async with aclosing(generator):
+        async for line in generator:
+            if options.since and line.at is not None and line.at < options.since:
+                continue
+            text = f"{line.text}\n"
+            if options.timestamps and line.at is not None:
+                text = f"{format_log_time(line.at)} {text}"
+            data = text.encode("utf-8", "surrogateescape")
+            if left is not None:
+                data = data[:left]
+                left -= len(data)
+            if data:
+                yield data
+            if left == 0:
+                return
+
+
+def format_log_time(at: datetime) -> str:
+    """Return an instant as logs have it: RFC 3339 with nine decimals."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}000Z"
+
+
+async def _all_of(lines: AsyncIterator[LogLine]) -> AsyncGenerator[LogLine, None]:
+    async for line in lines:
+        yield line

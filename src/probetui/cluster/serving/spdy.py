@@ -1,0 +1,187 @@
+"""SPDY/3.1 as kubectl and API servers speak it: frames and streams, without I/O.
+
+There is no flow control, as in the library of the other side.
+
+Source: the draft of SPDY/3.1; github.com/moby/spdystream v0.5.0.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+
+from msgspec import Struct
+
+LONGEST_FRAME = 1 << 20
+LARGEST_DATA = 1 << 15
+FIN = 1
+_VERSION = 3
+_CONTROL = 1 << 31
+_STREAM_MASK = _CONTROL - 1
+_HEAD = struct.Struct("!II")
+_LENGTH = struct.Struct("!I")
+_LENGTH_MASK = (1 << 24) - 1
+_LONGEST_HEADERS = 1 << 16
+
+
+class FrameType(IntEnum):
+    """The control frames that matter here."""
+
+    SYN_STREAM = 1
+    SYN_REPLY = 2
+    RST_STREAM = 3
+    PING = 6
+    GOAWAY = 7
+
+
+class SpdyError(ValueError):
+    """What came is no SPDY."""
+
+
+class StreamOpened(Struct, frozen=True):
+    """The client opened a stream; `is_finished` says that it sends nothing on it."""
+
+    stream_id: int
+    headers: Mapping[str, str]
+    is_finished: bool
+
+
+class StreamData(Struct, frozen=True):
+    """Data on a stream, and whether it was the last."""
+
+    stream_id: int
+    data: bytes
+    is_finished: bool
+
+
+class StreamReset(Struct, frozen=True):
+    """The client wants nothing more of a stream."""
+
+    stream_id: int
+
+
+class ConnectionEnded(Struct, frozen=True):
+    """The client opens no more streams."""
+
+
+SpdyEvent = StreamOpened | StreamData | StreamReset | ConnectionEnded
+
+
+class SpdyConnection:
+    """The server's side of one connection; what is to be sent gathers in `output`."""
+
+    def __init__(self) -> None:
+        self.output = bytearray()
+        self._input = bytearray()
+        self._inflate = zlib.decompressobj(zdict=_DICTIONARY)
+        self._deflate = zlib.compressobj(zdict=_DICTIONARY)
+
+    def receive(self, data: bytes) -> Iterator[SpdyEvent]:
+        """Yield what data of the client's mean.
+
+        Raises:
+            SpdyError: they are no SPDY.
+        """
+        self._input += data
+        while len(self._input) >= _HEAD.size:
+            first, second = _HEAD.unpack_from(self._input)
+            length = second & _LENGTH_MASK
+            if length > LONGEST_FRAME:
+                raise SpdyError(f"a frame of {length} bytes")
+            if len(self._input) < _HEAD.size + length:
+                return
+            body = bytes(self._input[_HEAD.size : _HEAD.size + length])
+            del self._input[: _HEAD.size + length]
+            flags = second >> 24
+            if not first & _CONTROL:
+                yield StreamData(first, body, bool(flags & FIN))
+            else:
+                yield from self._control(first & 0xFFFF, flags, body)
+
+    def reply(self, stream_id: int) -> None:
+        """Accept a stream."""
+        block = self._deflate.compress(_LENGTH.pack(0))
+        block += self._deflate.flush(zlib.Z_SYNC_FLUSH)
+        body = _LENGTH.pack(stream_id) + block
+        self._send_control(FrameType.SYN_REPLY, body)
+
+    def send(self, stream_id: int, data: bytes, *, is_finished: bool = False) -> None:
+        """Send data on a stream."""
+        while len(data) > LARGEST_DATA:
+            self._send_data(stream_id, 0, data[:LARGEST_DATA])
+            data = data[LARGEST_DATA:]
+        self._send_data(stream_id, FIN if is_finished else 0, data)
+
+    def _control(self, kind: int, flags: int, body: bytes) -> Iterator[SpdyEvent]:
+        match kind:
+            case FrameType.SYN_STREAM:
+                (stream_id,) = _LENGTH.unpack_from(body)
+                headers = self._read_headers(body[10:])
+                is_finished = bool(flags & FIN)
+                yield StreamOpened(stream_id & _STREAM_MASK, headers, is_finished)
+            case FrameType.RST_STREAM:
+                (stream_id,) = _LENGTH.unpack_from(body)
+                yield StreamReset(stream_id & _STREAM_MASK)
+            case FrameType.PING:
+                self._send_control(FrameType.PING, body)
+            case FrameType.GOAWAY:
+                yield ConnectionEnded()
+            case _:
+                return  # SETTINGS, WINDOW_UPDATE, HEADERS: of no use here
+
+    def _read_headers(self, block: bytes) -> Mapping[str, str]:
+        try:
+            text = self._inflate.decompress(block, _LONGEST_HEADERS)
+            return dict(_pairs(text))
+        except (zlib.error, struct.error, UnicodeDecodeError) as error:
+            raise SpdyError(f"headers that cannot be read: {error}") from None
+
+    def _send_control(self, kind: FrameType, body: bytes) -> None:
+        self.output += _HEAD.pack(_CONTROL | _VERSION << 16 | kind, len(body)) + body
+
+    def _send_data(self, stream_id: int, flags: int, data: bytes) -> None:
+        self.output += _HEAD.pack(stream_id, flags << 24 | len(data)) + data
+
+
+def _pairs(block: bytes) -> Iterator[tuple[str, str]]:
+    """Yield names in lower case and values; of several values all, with NUL between."""
+    (count,) = _LENGTH.unpack_from(block)
+    at = _LENGTH.size
+    for _ in range(count):
+        words = []
+        for _ in ("name", "value"):
+            (length,) = _LENGTH.unpack_from(block, at)
+            at += _LENGTH.size
+            words.append(block[at : at + length].decode())
+            at += length
+        yield words[0].lower(), words[1]
+
+
+_WORDS = (
+    "options head post put delete trace accept accept-charset accept-encoding "
+    "accept-language accept-ranges age allow authorization cache-control connection "
+    "content-base content-encoding content-language content-length content-location "
+    "content-md5 content-range content-type date etag expect expires from host "
+    "if-match if-modified-since if-none-match if-range if-unmodified-since "
+    "last-modified location max-forwards pragma proxy-authenticate "
+    "proxy-authorization range referer retry-after server te trailer "
+    "transfer-encoding upgrade user-agent vary via warning www-authenticate method "
+    "get status 200\0OK version HTTP/1.1 url public set-cookie keep-alive origin"
+)
+_DICTIONARY = (
+    b"".join(
+        _LENGTH.pack(len(word)) + word.replace("\0", " ").encode()
+        for word in _WORDS.split(" ")
+    )
+    + b"100101201202205206300302303304305306307402405406407408409410411412413414415416"
+    b"417502504505203 Non-Authoritative Information204 No Content301 Moved Permanently"
+    b"400 Bad Request401 Unauthorized403 Forbidden404 Not Found500 Internal Server "
+    b"Error501 Not Implemented503 Service UnavailableJan Feb Mar Apr May Jun Jul Aug "
+    b"Sept Oct Nov Dec 00:00:00 Mon, Tue, Wed, Thu, Fri, Sat, Sun, GMTchunked,"
+    b"text/html,image/png,image/jpg,image/gif,application/xml,application/xhtml+xml,"
+    b"text/plain,text/javascript,publicprivatemax-age=gzip,deflate,sdchcharset=utf-8"
+    b"charset=iso-8859-1,utf-,*,enq=0."
+)
+"""What headers are compressed with: section 2.6.10.1 of the draft."""

@@ -1,0 +1,130 @@
+"""The server's side of a WebSocket: whole binary messages.
+
+Source: RFC 6455; k8s.io/apimachinery pkg/util/httpstream/wsstream/conn.go, v0.36.2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from wsproto.connection import Connection, ConnectionState, ConnectionType
+from wsproto.events import (
+    BytesMessage,
+    CloseConnection,
+    Event,
+    Ping,
+    TextMessage,
+)
+from wsproto.utilities import LocalProtocolError, generate_accept_token
+
+from probetui.cluster.serving.http_server import (
+    CHUNK_BYTES,
+    HttpRequest,
+    HttpTunnel,
+)
+
+NORMAL_CLOSURE = 1000
+TOO_BIG = 1009
+LONGEST_MESSAGE = 1 << 24
+
+
+class WebSocket:
+    """One connection; `receive` in one task only."""
+
+    def __init__(
+        self, left: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._connection = Connection(ConnectionType.SERVER)
+        self._reader = reader
+        self._writer = writer
+        self._parts = bytearray()
+        self._messages: list[bytes] = []
+        self._is_over = False
+        self._feed(left)
+
+    async def send(self, message: bytes) -> None:
+        """Send a message; nothing once the connection is closed."""
+        self._write(BytesMessage(data=message))
+        await self._writer.drain()
+
+    async def receive(self) -> bytes | None:
+        """Return the next message, None once the client has closed."""
+        while not self._messages and not self._is_over:
+            data = await self._reader.read(CHUNK_BYTES)
+            if not data:
+                self._is_over = True
+            self._feed(data)
+            await self._writer.drain()
+        return self._messages.pop(0) if self._messages else None
+
+    async def close(self, code: int = NORMAL_CLOSURE) -> None:
+        """Say that no more is sent."""
+        self._write(CloseConnection(code=code))
+        await self._writer.drain()
+
+    def _feed(self, data: bytes) -> None:
+        if not data:
+            return
+        self._connection.receive_data(data)
+        for event in self._connection.events():
+            if isinstance(event, BytesMessage | TextMessage):
+                self._take(event)
+            elif isinstance(event, Ping):
+                self._write(event.response())
+            elif isinstance(event, CloseConnection):
+                self._is_over = True
+                if self._connection.state is ConnectionState.REMOTE_CLOSING:
+                    self._write(event.response())
+
+    def _take(self, event: BytesMessage | TextMessage) -> None:
+        data = event.data
+        self._parts += data.encode() if isinstance(data, str) else data
+        if len(self._parts) > LONGEST_MESSAGE:
+            self._is_over = True
+            self._write(CloseConnection(code=TOO_BIG))
+        elif event.message_finished:
+            self._messages.append(bytes(self._parts))
+            self._parts.clear()
+
+    def _write(self, event: Event) -> None:
+        try:
+            self._writer.write(self._connection.send(event))
+        except LocalProtocolError:
+            return  # It is closed: there is nobody to tell.
+
+
+def is_websocket(request: HttpRequest) -> bool:
+    """Tell whether a request asks for a WebSocket."""
+    return request.headers.get("upgrade", "").lower() == "websocket"
+
+
+def choose_protocol(request: HttpRequest, known: Sequence[str]) -> str | None:
+    """Return the first protocol of the client's that is known, None if none is."""
+    asked = request.headers.get("sec-websocket-protocol", "")
+    offered = [name.strip() for name in asked.split(",")]
+    return next((name for name in offered if name in known), None)
+
+
+def websocket_tunnel(
+    request: HttpRequest,
+    protocol: str,
+    serve: Callable[[WebSocket], Awaitable[None]],
+) -> HttpTunnel:
+    """Return the answer that makes a connection a WebSocket."""
+
+    async def run(
+        left: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        await serve(WebSocket(left, reader, writer))
+
+    key = request.headers.get("sec-websocket-key", "").encode()
+    return HttpTunnel(
+        run,
+        headers={
+            "Upgrade": "websocket",
+            "Connection": "Upgrade",
+            "Sec-WebSocket-Accept": generate_accept_token(key).decode(),
+            "Sec-WebSocket-Protocol": protocol,
+        },
+    )
