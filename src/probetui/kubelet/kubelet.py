@@ -176,7 +176,9 @@ class Kubelet:
         self.runtime = RuntimeManager(
             config, turn, lifecycle, self.probes.results, self.objects, policy
         )
-        self._volumes = VolumeManager(turn, self.runner, self.objects, config.node)
+        self._volumes = VolumeManager(
+            turn, self.runner, self.objects, config.node, self.sources_ready
+        )
         self._pod_sync = PodSync(
             turn,
             self.probes,

@@ -41,7 +41,13 @@ class Bench(EffectExecutor):
     def __init__(self) -> None:
         super().__init__()
         self.objects = ObjectStore()
-        self.volumes = VolumeManager(self.ledger, self.runner, self.objects)
+        self.sources_ready = True
+        self.volumes = VolumeManager(
+            self.ledger,
+            self.runner,
+            self.objects,
+            can_unmount=lambda: self.sources_ready,
+        )
 
     def have_config(self, **data: str) -> None:
         self.objects.replace((ConfigMap("config", data=data),))
@@ -368,3 +374,27 @@ def test_volumes_are_mounted_for_containers_of_every_kind() -> None:
     )
 
     assert mounted_names(pod) == {"a", "b", "c"}
+
+
+def test_nothing_is_unmounted_until_all_sources_have_been_heard(bench: Bench) -> None:
+    pod = a_pod_with(DATA)
+    bench.mount_all(pod)
+    bench.sources_ready = False
+
+    bench.unmount(pod)
+    bench.wait(5)
+    before = bench.asked()
+    bench.sources_ready = True
+    bench.wait(1)
+
+    assert (before, bench.asked()) == ([], [UnmountVolume(pod.uid, DATA.name)])
+    bench.answer()
+    assert bench.returned == [True]
+
+
+def test_volumes_are_mounted_before_the_sources_have_been_heard(bench: Bench) -> None:
+    bench.sources_ready = False
+
+    bench.mount(a_pod_with(DATA))
+
+    assert len(bench.asked()) == 1

@@ -81,6 +81,8 @@ class VolumeManager:
         runner: carries out what is to be done, beside the calls that wait for it.
         objects: the ConfigMaps and Secrets that files are made of.
         node: what files are told of the machine.
+        can_unmount: whether all sources of pods have been heard. Until then nothing is
+            unmounted, as a pod that still needs it may be in another source.
     """
 
     def __init__(
@@ -89,7 +91,10 @@ class VolumeManager:
         runner: RoutineRunner,
         objects: ObjectStore,
         node: Node = UNKNOWN_NODE,
+        can_unmount: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._can_unmount = can_unmount
+        self._holds_unmounts = False
         self._turn = turn
         self._runner = runner
         self._objects = objects
@@ -145,7 +150,11 @@ class VolumeManager:
         return self._retries.next_deadline()
 
     def run_due(self, now: datetime) -> None:
-        """Try again what is due."""
+        """Try again what is due, and what had to wait for the sources."""
+        if self._holds_unmounts and self._can_unmount():
+            self._holds_unmounts = False
+            for held in tuple(self._pods.values()):
+                self._reconcile(held, now)
         while (key := self._retries.pop_due(now)) is not None:
             if (volumes := self._pods.get(key.pod_uid)) is not None:
                 self._reconcile(volumes, now)
@@ -168,7 +177,11 @@ class VolumeManager:
         return volumes.is_reconciled
 
     def _reconcile(self, volumes: _PodVolumes, now: datetime) -> None:
-        """Begin what has to be done and is neither under way nor to be tried later."""
+        """Begin what has to be done and is neither under way nor to be tried later.
+
+        Source: reconciler/reconciler.go, v1.32.10, reconcile, readyToUnmount;
+        desired_state_of_world_populator.go, Run.
+        """
         names = dict.fromkeys((*volumes.desired, *volumes.actual))
         for name in names:
             key = VolumeKey(volumes.pod.uid, name)
@@ -176,8 +189,10 @@ class VolumeManager:
                 continue
             if name in volumes.desired:
                 self._mount(key, volumes, now)
-            else:
+            elif self._can_unmount():
                 self._start_operation(key, volumes, self._unmount(key, volumes), now)
+            else:
+                self._holds_unmounts = True
 
     def _mount(self, key: VolumeKey, volumes: _PodVolumes, now: datetime) -> None:
         """Begin to mount a volume unless it is mounted with these files already."""
