@@ -144,8 +144,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
             without TLS. Alpha in 1.37, gate H2CContainerProbe.
         container_restart_rules: containers can have a restart policy of their own, and
             rules by exit code. On since 1.35, gate ContainerRestartRules (KEP-5307).
-        stop_signals: a manifest can name the signal that stops a container. On since
-            1.37, gate ContainerStopSignals (KEP-4960); off in 1.36.2 (recorded).
+        stop_signals: a manifest can name the signal that stops a container, and the
+            status of a container names it, where the runtime does. On since 1.37, gate
+            ContainerStopSignals (KEP-4960); off in 1.36.2 (recorded).
         restart_all_containers: such a rule can restart all containers of the pod. On
             since 1.36, gate RestartAllContainersOnContainerExits (KEP-5532).
         syncs_after_reset: such a pod is synced again as soon as its containers have

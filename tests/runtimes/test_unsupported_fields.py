@@ -135,10 +135,11 @@ def test_fields_of_volumes_that_cri_runtimes_do_not_support(
     ]
 
 
-def test_cri_runtimes_are_not_told_the_stop_signal() -> None:
+def test_older_cri_runtimes_do_not_know_the_stop_signal() -> None:
     (found,) = unsupported_by_cri(a_pod(a_container(stop_signal="SIGUSR1")))
 
     assert found.path == "spec.containers[0].lifecycle.stopSignal"
+    assert found.message.endswith("they send the image's signal")
     assert list(unsupported_by_docker(a_pod(a_container(stop_signal="SIGUSR1")))) == []
 
 

@@ -45,7 +45,7 @@ class RuntimeState(StrEnum):
 class RuntimeContainerStatus(Struct, frozen=True):
     """One container instance, dead or alive.
 
-    `restart_count` and `hash` come from the labels it was created with. `signal`
+    `restart_count` and `hash` come from the labels it was created with. `stop_signal`
     and `oom_killed` are known to some runtimes only.
     """
 
@@ -64,6 +64,7 @@ class RuntimeContainerStatus(Struct, frozen=True):
     hash: int = 0
     oom_killed: bool = False
     image_id: str = ""
+    stop_signal: str = ""
 
 
 class SandboxStatus(Struct, frozen=True):

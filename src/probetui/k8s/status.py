@@ -97,6 +97,7 @@ class ContainerStatus(Struct, frozen=True):
     image: str = ""
     image_id: str = ""
     volume_mounts: tuple[VolumeMountStatus, ...] = ()
+    stop_signal: str = ""
 
 
 class PodStatus(Struct, frozen=True):

@@ -17,7 +17,7 @@ _YOUR_USER = "is not supported: a process runs as your user"
 _NOT_ISOLATED = "is not supported: a process is not isolated from this machine"
 _NAMES = "is not supported: a process resolves names as this machine does"
 _NO_TERMINAL = "is not supported: a process has no input and no terminal"
-_IMAGE_SIGNAL = "is not handed on to the CRI: the image's signal is sent"
+_IMAGE_SIGNAL = "is not known to older CRI runtimes: they send the image's signal"
 _NOT_ENFORCED = "is not enforced for processes"
 
 
@@ -44,7 +44,7 @@ def unsupported_by_docker(pod: Pod) -> Iterator[UnsupportedField]:
 
 
 def unsupported_by_cri(pod: Pod) -> Iterator[UnsupportedField]:
-    """Yield the fields that probetui does not hand on to a CRI runtime."""
+    """Yield the fields that a CRI runtime may not implement."""
     yield from _unlimited_disks(pod)
     for path, container in pod.containers_with_paths():
         if container.stop_signal:

@@ -14,6 +14,7 @@ from probetui.k8s.status import (
 )
 from probetui.kubelet.kuberuntime.reason_cache import ReasonCache, StartFailure
 from probetui.kubelet.status.container_statuses import container_statuses
+from probetui.kubelet_rules import rules_of
 from tests.builders import (
     START,
     a_container,
@@ -70,6 +71,24 @@ def status_of_app(
         pod, a_runtime_status(*instances), previous, reasons, of_init=False
     )
     return status
+
+
+@pytest.mark.parametrize(("version", "signal"), [("1.36", ""), ("1.37", "SIGUSR1")])
+def test_a_status_names_the_stop_signal_that_the_runtime_names(
+    version: str, signal: str
+) -> None:
+    running = an_instance(state=RUNNING, stop_signal="SIGUSR1")
+
+    (status,) = container_statuses(
+        a_pod(),
+        a_runtime_status(running),
+        (),
+        ReasonCache(),
+        of_init=False,
+        rules=rules_of(version),
+    )
+
+    assert status.stop_signal == signal
 
 
 class TestWithoutAnInstance:

@@ -17,6 +17,7 @@ from probetui.k8s.pod import (
     Resources,
     SecurityContext,
 )
+from probetui.k8s.stop_signals import LINUX_STOP_SIGNALS
 from probetui.kubelet.effects import CreateContainer
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.configs import (
@@ -24,6 +25,7 @@ from probetui.runtimes.cri.configs import (
     READONLY_PATHS,
     container_config,
     sandbox_config,
+    stop_signal_name,
 )
 from probetui.runtimes.cri.dns import ResolvConf
 from tests.builders import a_container, a_pod
@@ -321,3 +323,29 @@ class TestSecurity:
         context = PodSecurityContext(fs_group=3, supplemental_groups=(4,))
 
         assert security(security_context=context)["supplemental_groups"] == ["3", "4"]
+
+
+@pytest.mark.parametrize(
+    ("signal", "number"),
+    [
+        pytest.param("", cri.RUNTIME_DEFAULT, id="the image's"),
+        pytest.param("SIGUSR1", cri.SIGUSR1, id="named"),
+        pytest.param("SIGRTMIN+3", cri.SIGRTMINPLUS3, id="after the first"),
+        pytest.param("SIGRTMAX-1", cri.SIGRTMAXMINUS1, id="before the last"),
+    ],
+)
+def test_the_runtime_is_told_the_stop_signal(signal: str, number: int) -> None:
+    config = created(a_container(stop_signal=signal))
+
+    assert config.stop_signal == number
+    assert stop_signal_name(number) == signal
+
+
+def test_the_cri_has_every_signal_that_a_manifest_may_name() -> None:
+    numbers = cri.Signal.values()
+
+    assert set(map(stop_signal_name, numbers)) == {"", *LINUX_STOP_SIGNALS}
+
+
+def test_a_signal_of_a_later_cri_has_no_name() -> None:
+    assert stop_signal_name(66) == ""

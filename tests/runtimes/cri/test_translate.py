@@ -110,6 +110,12 @@ class TestContainers:
         assert status.state is RuntimeState.CREATED
         assert (status.started_at, status.finished_at) == (None, None)
 
+    def test_one_that_is_stopped_by_another_signal(self) -> None:
+        found = a_container(stop_signal=cri.SIGRTMINPLUS3)
+
+        assert container_status(found, "x").stop_signal == "SIGRTMIN+3"
+        assert container_status(a_container(), "x").stop_signal == ""
+
     def test_one_that_runs(self) -> None:
         status = container_status(a_container(), "containerd")
 

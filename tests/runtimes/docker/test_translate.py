@@ -149,6 +149,17 @@ class TestContainerStatus:
             exit_code,
         )
 
+    @pytest.mark.parametrize(
+        ("said", "name"), [("SIGUSR1", "SIGUSR1"), ("37", ""), (None, "")]
+    )
+    def test_the_stop_signal_is_named_where_the_daemon_names_it(
+        self, said: str | None, name: str
+    ) -> None:
+        found = inspected(created(a_container()))
+        found["Config"]["StopSignal"] = said
+
+        assert container_status(found).stop_signal == name
+
     def test_what_it_was_made_from_is_read_back(self) -> None:
         status = container_status(inspected(created(a_container(), attempt=2)))
 

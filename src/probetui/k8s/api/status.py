@@ -48,6 +48,7 @@ CONTAINER_STATUS = ApiType(
     "containerID?",
     "started",
     Field("volumeMounts?", list_of(_MOUNT.codec)),
+    "stopSignal?",
 )
 """Some fields are written even if they are empty, as Go writes them."""
 

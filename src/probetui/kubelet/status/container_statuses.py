@@ -194,6 +194,7 @@ def _from_runtime(
         image_id=newest.image_ref,
         volume_mounts=() if before is None else before.volume_mounts,
         started=None if before is None else before.started,
+        stop_signal=newest.stop_signal if rules.stop_signals else "",
     )
 
 

@@ -60,6 +60,9 @@ READONLY_PATHS = (
 Source: pkg/securitycontext/util.go, ConvertToRuntimeMaskedPaths.
 """
 
+_PLUS, _MINUS = "PLUS", "MINUS"
+"""What the signs in names of real-time signals are in the CRI."""
+
 _SECCOMP = {
     "RuntimeDefault": cri.SecurityProfile.RuntimeDefault,
     "Unconfined": cri.SecurityProfile.Unconfined,
@@ -111,6 +114,7 @@ def container_config(
     Source: kuberuntime/kuberuntime_container.go, v1.32.10, generateContainerConfig.
     """
     pod, container = operation.pod, operation.container
+    signal = container.stop_signal or "RUNTIME_DEFAULT"
     return cri.ContainerConfig(
         metadata=cri.ContainerMetadata(name=container.name, attempt=operation.attempt),
         image=cri.ImageSpec(
@@ -131,11 +135,23 @@ def container_config(
         stdin=container.stdin,
         stdin_once=container.stdin_once,
         tty=container.tty,
+        stop_signal=cri.Signal.Value(signal.replace("+", _PLUS).replace("-", _MINUS)),
         linux=cri.LinuxContainerConfig(
             resources=_resources(container.resources),
             security_context=_container_security(pod, container.security_context),
         ),
     )
+
+
+def stop_signal_name(signal: int) -> str:
+    """Return a signal as the API names it, empty for the runtime's own or a new one.
+
+    Source: kuberuntime/util/util.go, v1.36.2.
+    """
+    if signal == cri.RUNTIME_DEFAULT or signal not in cri.Signal.values():
+        return ""
+    name: str = cri.Signal.Name(signal)
+    return name.replace(_PLUS, "+").replace(_MINUS, "-")
 
 
 def hostname(pod: Pod) -> str:

@@ -22,6 +22,7 @@ from probetui.kubelet.kuberuntime.labels import (
     parse_container_annotations,
 )
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
+from probetui.runtimes.cri.configs import stop_signal_name
 from probetui.runtimes.translation import (
     EPOCH,
     IMAGE,
@@ -183,6 +184,7 @@ def container_status(
         image_id=found.image_id or found.image_ref,
         restart_count=annotations.restart_count,
         hash=annotations.hash,
+        stop_signal=stop_signal_name(found.stop_signal),
     )
     if status.state is not RuntimeState.CREATED:
         status = replace(status, started_at=to_instant(found.started_at))

@@ -19,6 +19,7 @@ from probetui.k8s.runtime import (
     RuntimeState,
     SandboxStatus,
 )
+from probetui.k8s.stop_signals import LINUX_STOP_SIGNALS
 from probetui.kubelet.kuberuntime.labels import (
     CONTAINER_NAME,
     DOCKER_SANDBOX_ID,
@@ -236,6 +237,7 @@ def container_status(inspected: Json) -> RuntimeContainerStatus:
     labels: Mapping[str, str] = inspected["Config"]["Labels"] or {}
     annotations = parse_container_annotations(annotations_of_docker_labels(labels))
     state = inspected["State"]
+    signal = inspected["Config"].get("StopSignal")
     created_at = parse_docker_time(inspected["Created"])
     started_at = parse_docker_time(state["StartedAt"])
     finished_at = parse_docker_time(state["FinishedAt"])
@@ -263,6 +265,7 @@ def container_status(inspected: Json) -> RuntimeContainerStatus:
         restart_count=annotations.restart_count,
         hash=annotations.hash,
         oom_killed=bool(state.get("OOMKilled")),
+        stop_signal=signal if signal in LINUX_STOP_SIGNALS else "",
     )
 
 
