@@ -30,7 +30,7 @@ _WORDS = {
     UpcomingKind.TRIGGER: "trigger",
     UpcomingKind.TICK: "tick",
     UpcomingKind.DELAY_OVER: "delay over",
-    UpcomingKind.BACKOFF_OVER: "back-off",
+    UpcomingKind.BACKOFF_OVER: "back-off over",
     UpcomingKind.GRACE_OVER: "grace over",
     UpcomingKind.RESYNC: "resync",
 }

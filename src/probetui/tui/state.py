@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -10,6 +11,7 @@ from textual.app import App
 from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widgets import Input
 
 from probetui.debugger.commands import Injected
@@ -158,6 +160,17 @@ class StatefulApp(App[None], inherit_bindings=False):
 
         is_ascii = self.ui_state.options.ascii
         self.push_screen(open_question(question, is_ascii=is_ascii), confirmed)
+
+    def set_timer(self, *arguments: Any, **options: Any) -> Timer:
+        """Call something once, as the framework does, but also where it is late.
+
+        The framework's own skips a tick that is due before the timer has begun, as on a
+        busy machine, and a timer has but one: a new size of the terminal would then
+        never be taken in, and what holds the paint back for a moment, hold it for ever.
+        """
+        timer = super().set_timer(*arguments, **options)
+        timer._skip = False  # noqa: SLF001  # only who makes it can say so
+        return timer
 
     def notify(
         self,
