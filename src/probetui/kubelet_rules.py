@@ -480,6 +480,20 @@ def parse_version(text: str) -> str:
     raise UsageError(f"{message} (nearest: {near})")
 
 
+def rules_for_kubelet(text: str) -> KubeletRules:
+    """Return the rules nearest to a version that a node names, as `v1.33.4-gke.1`.
+
+    Those of the newest version that is not newer; of the default version for a text
+    that is none.
+    """
+    written = re.match(VERSION_PATTERN, text)
+    if written is None:
+        return rules_of(DEFAULT_VERSION)
+    minor = int(written["minor"])
+    older = [one for one in VERSIONS if int(one.removeprefix("1.")) <= minor]
+    return rules_of(older[-1] if older else VERSIONS[0])
+
+
 @cache
 def field_descriptions() -> Mapping[str, str]:
     """Return what each field of the rules is about, as their docstring has it."""

@@ -7,7 +7,7 @@ of our own are in docs/decisions/cluster-client.md.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from enum import StrEnum
 from typing import Any, Self
@@ -135,12 +135,15 @@ class ApiClient:
         self.access = access
         self._clock = clock
         self._transport = transport
-        self._credentials = Credentials(access.user, access.cluster, clock)
+        self.credentials = Credentials(access.user, access.cluster, clock)
+        """Of each request; also for kubelets, which ask the API server about them."""
         self._http: httpx.AsyncClient | None = None
 
     async def __aenter__(self) -> Self:
         """Open the client; no request is sent yet, but credentials are asked for."""
-        self._http = self._open(self.access.cluster.server, await self._certificate())
+        self._http = self._open(
+            self.access.cluster.server, await self.client_certificate()
+        )
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
@@ -148,12 +151,13 @@ class ApiClient:
         if self._http is not None:
             await self._http.aclose()
 
-    async def _certificate(self) -> tuple[str, str] | None:
+    async def client_certificate(self) -> tuple[str, str] | None:
+        """Return the client's certificate and key as PEM texts, if it has them."""
         user = self.access.user
         if user.exec_credential is not None:
-            await self._credentials.header()
-            if self._credentials.exec_certificate is not None:
-                return self._credentials.exec_certificate
+            await self.credentials.header()
+            if self.credentials.exec_certificate is not None:
+                return self.credentials.exec_certificate
         if user.cert_data is not None and user.key_data is not None:
             return user.cert_data, user.key_data
         return None
@@ -172,7 +176,7 @@ class ApiClient:
             )
         return httpx.AsyncClient(
             base_url=base_url,
-            auth=self._credentials,
+            auth=self.credentials,
             headers=[
                 ("User-Agent", f"probetui/{__version__}"),
                 *impersonation_headers(self.access.user),
@@ -383,7 +387,7 @@ class ApiClient:
 
     async def log_lines(
         self, namespace: str, pod: str, params: Mapping[str, str]
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes]:
         """Yield the lines of a container's log, as long as they come."""
         access = PODS.access("get", namespace, pod, "log")
         path = PODS.path(namespace, pod, "log")

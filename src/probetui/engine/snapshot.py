@@ -40,7 +40,8 @@ class ProbeSnapshot(Struct, frozen=True):
     `last_try` is the newest try, `trying_since` when the one under way began.
     `is_result_held` says that a break-point holds back a result that would kill.
     `delay` is how much later it is answered because a person said so. `error_run`
-    counts the errors since the last run that counted.
+    counts the errors since the last run that counted. Where `result_run` is only the
+    least that it can be, `run_doubt` says why.
     """
 
     key: ProbeKey
@@ -70,6 +71,7 @@ class ProbeSnapshot(Struct, frozen=True):
     is_result_held: bool = False
     delay: timedelta = timedelta()
     error_run: int = 0
+    run_doubt: str = ""
 
 
 class BackoffSnapshot(Struct, frozen=True):

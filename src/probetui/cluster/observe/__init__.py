@@ -1,0 +1,5 @@
+"""What is known of the probes of a cluster's pods, and from where.
+
+Pure: inputs are lines of watches and polls of counters with their instants, outputs
+are journal entries and snapshots. Who fetches them is `feed`.
+"""

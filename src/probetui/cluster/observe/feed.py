@@ -1,0 +1,263 @@
+"""Feed: two watches and a small request per node and half period, for an observation.
+
+What breaks is begun again: a watch from the newest version that was seen, or, where
+that is too old, from a new list. How long to wait a server may say itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from random import Random
+
+from probetui.cluster.client import (
+    EVENTS,
+    PODS,
+    ApiClient,
+    Object,
+    ObjectList,
+    Resource,
+    WatchEvent,
+    WatchEventType,
+)
+from probetui.cluster.errors import (
+    ApiError,
+    ClusterError,
+    ExpiredError,
+    ForbiddenError,
+)
+from probetui.cluster.observe.kubelet_counters import (
+    CounterSource,
+    CountersUnavailableError,
+    read_node,
+)
+from probetui.cluster.observe.observation import ClusterObservation
+from probetui.cluster.selection import PodSelection
+from probetui.kubelet_rules import rules_for_kubelet
+from probetui.ports import Clock
+
+_SECOND = timedelta(seconds=1)
+_LONGEST_WAIT = 30.0
+_POLLS_PER_PERIOD = 2.2
+"""A little more than two, so that a late answer does not make it less."""
+
+_LEAST_SECONDS, _MOST_SECONDS = 0.45, 15.0
+_NEXT_TRY = timedelta(minutes=1)
+_NODE_CHECK = timedelta(seconds=1)
+_FAILURES_IN_A_ROW = 5
+_POD_EVENTS = "involvedObject.kind=Pod"
+
+
+class Feed:
+    """Fetches what an observation wants to know.
+
+    Args:
+        client: the cluster.
+        observation: is told.
+        selection: which pods.
+        clock: the wall clock.
+        counters: where counters are, None where they are not wanted.
+        random: spreads requests.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        observation: ClusterObservation,
+        selection: PodSelection,
+        clock: Clock,
+        counters: CounterSource | None,
+        random: Random,
+    ) -> None:
+        self._client = client
+        self._observation = observation
+        self._selection = selection
+        self._clock = clock
+        self._counters = counters
+        self._random = random
+        self._version = ""
+        self._changed: Callable[[], None] = lambda: None
+
+    async def begin(self) -> None:
+        """List the pods for the first time; raises `ClusterError`."""
+        listed = await self._list(PODS)
+        self._take_list(listed)
+        self._version = listed.resource_version
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        """Watch until cancelled, and call back after each change."""
+        self._changed = changed
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(
+                self._watch(PODS, self._version, self._take_list, self._take_pod)
+            )
+            tasks.create_task(self._watch_events())
+            tasks.create_task(self._poll_nodes(tasks))
+
+    # -- watches
+
+    async def _list(self, resource: Resource) -> ObjectList:
+        fields = self._fields(resource)
+        return await self._client.list(
+            resource,
+            self._selection.namespace,
+            label_selector=self._labels(resource),
+            field_selector=fields,
+        )
+
+    def _labels(self, resource: Resource) -> str:
+        return self._selection.label_selector if resource is PODS else ""
+
+    def _fields(self, resource: Resource) -> str:
+        name = self._selection.only_name
+        if resource is PODS:
+            return f"metadata.name={name}" if name else ""
+        return f"{_POD_EVENTS},involvedObject.name={name}" if name else _POD_EVENTS
+
+    async def _watch_events(self) -> None:
+        try:
+            await self._watch(EVENTS, "", self._take_events, self._take_event)
+        except ForbiddenError as error:
+            text = f"events are not shown: {error}"
+            self._observation.note(text, self._clock.now(), is_fault=True)
+            self._changed()
+
+    async def _watch(
+        self,
+        resource: Resource,
+        version: str,
+        take_list: Callable[[ObjectList], None],
+        take: Callable[[WatchEvent], None],
+    ) -> None:
+        """Watch for ever; a right that is missing is raised."""
+        failures = 0
+        while True:
+            began_at = self._clock.now()
+            try:
+                if not version:
+                    listed = await self._list(resource)
+                    take_list(listed)
+                    version = listed.resource_version
+                    self._found()
+                async for event in self._client.watch(
+                    resource,
+                    self._selection.namespace,
+                    resource_version=version,
+                    label_selector=self._labels(resource),
+                    field_selector=self._fields(resource),
+                ):
+                    failures = 0
+                    version = _version_of(event.object) or version
+                    if event.type is not WatchEventType.BOOKMARK:
+                        take(event)
+                    self._found()
+            except ExpiredError:
+                version = ""
+            except ForbiddenError:
+                raise
+            except ClusterError as error:
+                failures += 1
+                self._observation.lose_server(str(error), self._clock.now())
+                self._changed()
+                await self._wait(self._delay(failures, error))
+                continue
+            # A server that ends every watch at once is not asked without a pause.
+            await self._clock.sleep_until(began_at + _SECOND)
+
+    def _delay(self, failures: int, error: ClusterError) -> float:
+        if isinstance(error, ApiError) and error.retry_after is not None:
+            return error.retry_after
+        longest = min(2.0 ** (failures - 1), _LONGEST_WAIT)
+        return longest * self._random.uniform(0.5, 1)
+
+    async def _wait(self, seconds: float) -> None:
+        await self._clock.sleep_until(self._clock.now() + timedelta(seconds=seconds))
+
+    def _found(self) -> None:
+        self._observation.find_server()
+        self._changed()
+
+    def _take_list(self, listed: ObjectList) -> None:
+        self._observation.set_pods(listed.items, self._clock.now())
+
+    def _take_pod(self, event: WatchEvent) -> None:
+        now = self._clock.now()
+        if event.type is WatchEventType.DELETED:
+            metadata = event.object.get("metadata")
+            uid = metadata.get("uid") if isinstance(metadata, dict) else None
+            self._observation.remove_pod(str(uid), now)
+        else:
+            self._observation.set_pod(event.object, now)
+
+    def _take_events(self, listed: ObjectList) -> None:
+        for item in sorted(listed.items, key=_last_time):
+            self._observation.note_event(item, self._clock.now())
+
+    def _take_event(self, event: WatchEvent) -> None:
+        if event.type is not WatchEventType.DELETED:  # they end after an hour
+            self._observation.note_event(event.object, self._clock.now())
+
+    # -- counters
+
+    async def _poll_nodes(self, tasks: asyncio.TaskGroup) -> None:
+        """Have one task for each node with probes."""
+        known: dict[str, asyncio.Task[None]] = {}
+        while True:
+            wanted = self._observation.nodes()
+            for name in wanted:
+                if name not in known or known[name].done():
+                    known[name] = tasks.create_task(self._follow_node(name))
+            await self._clock.sleep_until(self._clock.now() + _NODE_CHECK)
+
+    async def _follow_node(self, name: str) -> None:
+        await self._read_rules(name)
+        if self._counters is None:
+            return await self._lose(name, "they were not asked for (--no-counters)")
+        failures = 0
+        while (period := self._observation.nodes().get(name)) is not None:
+            asked_at = self._clock.now()
+            step = min(max(period / _POLLS_PER_PERIOD, _LEAST_SECONDS), _MOST_SECONDS)
+            try:
+                text = await self._counters.fetch(name)
+            except (CountersUnavailableError, ForbiddenError) as error:
+                await self._lose(name, str(error))
+                continue
+            except ClusterError as error:
+                failures += 1
+                self._observation.note_failed_poll(name)
+                if failures >= _FAILURES_IN_A_ROW:
+                    await self._lose(name, str(error))
+                else:
+                    await self._clock.sleep_until(asked_at + step * _SECOND)
+                continue
+            failures = 0
+            now = self._clock.now()
+            self._observation.note_counters(name, text, asked_at, now)
+            self._changed()
+            await self._clock.sleep_until(asked_at + step * _SECOND)
+        return None
+
+    async def _read_rules(self, name: str) -> None:
+        try:
+            info = await read_node(self._client, name)
+        except ClusterError as error:
+            text = f"node {name}: its kubelet's version is not known: {error}"
+            self._observation.note(text, self._clock.now())
+        else:
+            self._observation.set_rules(name, rules_for_kubelet(info.version))
+
+    async def _lose(self, name: str, reason: str) -> None:
+        self._observation.lose_counters(name, reason, self._clock.now())
+        self._changed()
+        await self._clock.sleep_until(self._clock.now() + _NEXT_TRY)
+
+
+def _version_of(json: Object) -> str:
+    metadata = json.get("metadata")
+    version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+    return version if isinstance(version, str) else ""
+
+
+def _last_time(json: Object) -> str:
+    return str(json.get("lastTimestamp") or json.get("eventTime") or "")

@@ -1,0 +1,162 @@
+"""Where the counters of nodes are fetched: at each kubelet, or through the API server.
+
+A kubelet asks the API server whether the user has `get nodes/metrics`. The way through
+the API server needs `get nodes/proxy`, with which one may run commands in every pod of
+the node: it is taken only if that was asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Self
+
+import httpx
+from msgspec import Struct
+from msgspec.structs import replace
+
+from probetui.cluster.client import NODES, ApiClient
+from probetui.cluster.credentials import make_tls_context
+from probetui.cluster.errors import Access, ClusterError, ServerUnreachableError
+from probetui.safe_text import safe_line
+
+PATH = "/metrics/probes"
+_LARGEST_ANSWER = 64 * 2**20
+_KUBELET_PORT = 10250
+_TIMEOUT = httpx.Timeout(5)
+_METRICS = Access("get", "nodes/metrics", is_namespaced=False)
+
+
+class CountersUnavailableError(ClusterError):
+    """The counters of a node cannot be read, and it is of no use to try soon again."""
+
+
+class CounterSource(Protocol):
+    """Fetches the counters of nodes."""
+
+    async def fetch(self, node: str) -> bytes:
+        """Return a node's /metrics/probes.
+
+        Raises:
+            CountersUnavailableError: they cannot be had.
+            ClusterError: not at this moment.
+        """
+
+
+class NodeInfo(Struct, frozen=True):
+    """What a node says of its kubelet."""
+
+    address: str
+    port: int
+    version: str
+
+
+async def read_node(client: ApiClient, name: str) -> NodeInfo:
+    """Return what the API server knows of a node's kubelet; raises `ClusterError`."""
+    found = await client.get(NODES, "", name)
+    status = _mapping(found.get("status"))
+    addresses = {
+        it.get("type"): str(it.get("address"))
+        for it in status.get("addresses") or ()
+        if isinstance(it, dict)
+    }
+    kinds = ("InternalIP", "ExternalIP", "Hostname", "InternalDNS")
+    address = next((addresses[kind] for kind in kinds if kind in addresses), "")
+    endpoints = _mapping(status.get("daemonEndpoints"))
+    port = _mapping(endpoints.get("kubeletEndpoint")).get("Port")
+    version = _mapping(status.get("nodeInfo")).get("kubeletVersion")
+    return NodeInfo(
+        address, port if isinstance(port, int) else _KUBELET_PORT, str(version or "")
+    )
+
+
+class ProxyCounters:
+    """Through the API server: `/api/v1/nodes/NAME/proxy/metrics/probes`."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def fetch(self, node: str) -> bytes:
+        """Return a node's /metrics/probes."""
+        access = NODES.access("get", "", node, "proxy")
+        path = NODES.path("", node, "proxy") + PATH
+        return await self._client.text(path, access, limit=_LARGEST_ANSWER)
+
+
+class KubeletCounters:
+    """At the kubelets themselves, with the credentials of the API server.
+
+    They go to a server whose certificate the cluster's authority has signed, or to any,
+    if that was asked for. An asynchronous context manager.
+
+    Args:
+        client: knows the nodes and the credentials.
+        verifies: the certificate of a kubelet has to be signed.
+    """
+
+    def __init__(self, client: ApiClient, *, verifies: bool) -> None:
+        self._client = client
+        cluster = client.access.cluster
+        if not verifies:
+            cluster = replace(cluster, insecure=True, ca_data=None)
+        self._cluster = cluster
+        self._nodes: dict[str, NodeInfo] = {}
+        self._http: httpx.AsyncClient | None = None
+
+    async def __aenter__(self) -> Self:
+        """Open it; nothing is sent yet."""
+        certificate = await self._client.client_certificate()
+        self._http = httpx.AsyncClient(
+            auth=self._client.credentials,
+            verify=make_tls_context(self._cluster, certificate),
+            timeout=_TIMEOUT,
+            trust_env=False,
+            follow_redirects=False,
+        )
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Close all connections."""
+        if self._http is not None:
+            await self._http.aclose()
+
+    async def fetch(self, node: str) -> bytes:
+        """Return a node's /metrics/probes."""
+        if node not in self._nodes:
+            self._nodes[node] = await read_node(self._client, node)
+        info = self._nodes[node]
+        host = f"[{info.address}]" if ":" in info.address else info.address
+        if not host or self._http is None:
+            raise CountersUnavailableError(f"node {node} has no address")
+        url = f"https://{host}:{info.port}{PATH}"
+        try:
+            async with self._http.stream("GET", url) as response:
+                if response.status_code in {401, 403}:
+                    raise CountersUnavailableError(
+                        f"not allowed to {_METRICS.words} at the kubelet; "
+                        f"`{_METRICS.command}` shows it; --via-node-proxy goes "
+                        "through the API server"
+                    )
+                if response.status_code != 200:  # noqa: PLR2004
+                    raise CountersUnavailableError(
+                        f"{url}: HTTP {response.status_code}"
+                    )
+                parts, size = [], 0
+                async for part in response.aiter_bytes():
+                    size += len(part)
+                    if size > _LARGEST_ANSWER:
+                        raise CountersUnavailableError(f"{url}: too long an answer")
+                    parts.append(part)
+                return b"".join(parts)
+        except (httpx.HTTPError, OSError) as error:
+            del self._nodes[node]  # it may have another address by now
+            text = safe_line(str(error) or type(error).__name__, limit=200)
+            if "CERTIFICATE_VERIFY_FAILED" in text:
+                raise CountersUnavailableError(
+                    f"the cluster's authority has not signed the certificate of {url}; "
+                    "--kubelet-insecure-tls sends it the credentials all the same, "
+                    "--via-node-proxy goes through the API server"
+                ) from error
+            raise ServerUnreachableError(f"{url}: {text}") from error
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,303 @@
+"""ClusterObservation: a cluster's pods from lines of watches and polls of counters.
+
+It does no I/O and reads no clock: whatever comes is told with the instant at which it
+came, by this program's clock. The same inputs give the same journal and snapshots.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from probetui.cluster.observe.observed_pod import (
+    ObservedPod,
+    SeenEvent,
+    container_of,
+)
+from probetui.cluster.observe.probe_counters import NodeCounters, SeriesReader
+from probetui.engine.snapshot import Snapshot
+from probetui.k8s.api.codec import ApiFormatError
+from probetui.k8s.api.pod import POD
+from probetui.k8s.api.status import POD_STATUS
+from probetui.k8s.event import Event, EventType
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeKey
+from probetui.kubelet.journal import JournalEntry, NoteEntry
+from probetui.kubelet.runtime.turn import TurnBuilder
+from probetui.kubelet_rules import KubeletRules
+
+Object = dict[str, Any]
+
+ENTRIES_SHOWN = 500
+_MOST_EVENTS_WAITING = 1_000
+
+
+class _ObservedNode:
+    """A node's kubelet: its counters, and why they cannot be read."""
+
+    def __init__(self) -> None:
+        self.counters = NodeCounters()
+        self.reader = SeriesReader()
+        self.periods: dict[ProbeKey, int] = {}
+        self.problem: str | None = None
+
+
+class ClusterObservation:
+    """What is known of a cluster's pods.
+
+    Args:
+        started_at: when the observation began.
+        selects: which pods are meant, of those that a watch tells.
+    """
+
+    def __init__(
+        self,
+        started_at: datetime,
+        selects: Callable[[Pod], bool] = lambda _: True,
+    ) -> None:
+        self._started_at = started_at
+        self._selects = selects
+        self._turn = TurnBuilder()
+        self._pods: dict[str, ObservedPod] = {}
+        self._nodes: dict[str, _ObservedNode] = {}
+        self._rules: dict[str, KubeletRules] = {}
+        self._newest: deque[JournalEntry] = deque(maxlen=ENTRIES_SHOWN)
+        self._restarts = 0
+        self._faults = 0
+        self._waiting_events: dict[str, list[SeenEvent]] = {}
+        self.lost_since: datetime | None = None
+        """Since when the API server does not answer, None while it does."""
+        self.lost_reason = ""
+
+    # -- pods
+
+    def set_pods(self, objects: Iterable[Object], now: datetime) -> None:
+        """Take a whole list; pods that are not in it are gone."""
+        uids = {uid for json in objects if (uid := self.set_pod(json, now))}
+        for uid in [uid for uid in self._pods if uid not in uids]:
+            self.remove_pod(uid, now)
+
+    def set_pod(self, json: Object, now: datetime) -> str:
+        """Take a pod as it is now; return its UID, nothing where it is none of ours."""
+        try:
+            pod = POD.read(json)
+            status = POD_STATUS.read(json.get("status") or {})
+        except ApiFormatError as error:
+            metadata = json.get("metadata")
+            name = metadata.get("name") if isinstance(metadata, dict) else "?"
+            self.note(f"pod {name} is not shown: {error}", now, is_fault=True)
+            return ""
+        if not self._selects(pod):
+            return ""
+        spec = json.get("spec")
+        node = spec.get("nodeName") if isinstance(spec, dict) else None
+        observed = self._pods.get(pod.uid)
+        if observed is None:
+            observed = ObservedPod(pod, self._turn)
+            self._pods[pod.uid] = observed
+        if isinstance(node, str) and node and not observed.node:
+            observed.node = node
+            observed.rules = self._rules.get(node, observed.rules)
+            owner = self._nodes.setdefault(node, _ObservedNode())
+            for probe in observed.probes():
+                owner.periods[probe.key] = probe.probe.period_seconds
+            if owner.problem is not None:
+                observed.lose_counters(owner.problem)
+        observed.update(pod, status, now)
+        for seen in self._waiting_events.pop(pod.uid, ()):
+            observed.note_event(seen, now)
+        return pod.uid
+
+    def remove_pod(self, uid: str, now: datetime) -> None:
+        """Take away a pod that was deleted."""
+        observed = self._pods.pop(uid, None)
+        if observed is None:
+            return
+        observed.delete(now)
+        self._restarts += observed.restarts
+        node = self._nodes.get(observed.node)
+        if node is not None:
+            for probe in observed.probes():
+                node.periods.pop(probe.key, None)
+
+    # -- events
+
+    def note_event(self, json: Object, now: datetime) -> None:
+        """Take an event object; one of a pod that is not known yet waits for it."""
+        seen = read_event(json)
+        if seen is None:
+            return
+        observed = self._pods.get(seen.event.pod_uid)
+        if observed is not None:
+            observed.note_event(seen, now)
+        elif len(self._waiting_events) < _MOST_EVENTS_WAITING:
+            waiting = self._waiting_events.setdefault(seen.event.pod_uid, [])
+            if len(waiting) < ENTRIES_SHOWN:
+                waiting.append(seen)
+
+    # -- nodes
+
+    def nodes(self) -> Mapping[str, float]:
+        """Return the nodes with probes, and the shortest period there in seconds."""
+        return {
+            name: min(node.periods.values())
+            for name, node in self._nodes.items()
+            if node.periods
+        }
+
+    def set_rules(self, node: str, rules: KubeletRules) -> None:
+        """Set the rules of a node's kubelet."""
+        self._rules[node] = rules
+        for observed in self._pods.values():
+            if observed.node == node:
+                observed.rules = rules
+
+    def note_counters(
+        self, name: str, text: bytes, asked_at: datetime, answered_at: datetime
+    ) -> None:
+        """Take an answer of a kubelet's /metrics/probes."""
+        node = self._nodes.setdefault(name, _ObservedNode())
+        if node.problem is not None:
+            node.problem = None
+            self.note(f"the counters of node {name} are read again", answered_at)
+        lacks = False
+        counts = node.reader.read(text)
+        for counted in node.counters.observe(
+            counts, asked_at, answered_at, node.periods
+        ):
+            lacks = lacks or counted.may_lack
+            observed = self._pods.get(counted.key.pod_uid)
+            if observed is not None:
+                observed.note_counts(counted)
+        if lacks:
+            self.note(
+                f"the kubelet of node {name} has restarted: results of probes before "
+                "may be missing",
+                answered_at,
+                is_fault=True,
+            )
+
+    def note_failed_poll(self, name: str) -> None:
+        """Note that a poll failed and is tried again."""
+        if (node := self._nodes.get(name)) is not None:
+            node.counters.fail()
+
+    def lose_counters(self, name: str, reason: str, now: datetime) -> None:
+        """Note that a node's counters cannot be read, and why."""
+        node = self._nodes.setdefault(name, _ObservedNode())
+        if node.problem == reason:
+            return
+        node.problem, node.counters = reason, NodeCounters()
+        self.note(
+            f"node {name}: probe results are known from events alone: {reason}", now
+        )
+        for observed in self._pods.values():
+            if observed.node == name:
+                observed.lose_counters(reason)
+
+    # -- the server
+
+    def lose_server(self, reason: str, now: datetime) -> None:
+        """Note that the API server does not answer."""
+        if self.lost_since is None:
+            self.lost_since, self.lost_reason = now, reason
+
+    def find_server(self) -> None:
+        """Note that the API server answers."""
+        self.lost_since, self.lost_reason = None, ""
+
+    def note(self, text: str, now: datetime, *, is_fault: bool = False) -> None:
+        """Journal a note to the user."""
+        self._faults += is_fault
+        sequence = self._turn.next_sequence()
+        self._turn.write(NoteEntry(sequence, now, text, is_fault=is_fault))
+
+    # -- what comes out
+
+    def next_deadline(self) -> datetime | None:
+        """Return when `check` has something to tell, None for never."""
+        deadlines = (it.next_deadline for it in self._pods.values())
+        return min((it for it in deadlines if it is not None), default=None)
+
+    def check(self, now: datetime) -> None:
+        """Tell what should have come by now."""
+        for observed in self._pods.values():
+            deadline = observed.next_deadline
+            if deadline is not None and deadline <= now:
+                node = self._nodes.get(observed.node)
+                counted_until = None if node is None else node.counters.counted_until
+                observed.check(now, counted_until)
+
+    def take_entries(self) -> tuple[JournalEntry, ...]:
+        """Return the journal entries since the last call."""
+        entries = tuple(self._turn.finish().entries)
+        self._newest.extend(entries)
+        return entries
+
+    def find_container(self, container_id: str) -> tuple[Pod, str, bool] | None:
+        """Return the pod and name of a container by its ID, and if it has ended."""
+        for observed in self._pods.values():
+            name = observed.name_of(container_id)
+            if name is not None:
+                return observed.pod, name, observed.has_successor(name, container_id)
+        return None
+
+    def snapshot(self, now: datetime) -> Snapshot:
+        """Return a snapshot; pods that did not change are the same objects."""
+        pods = tuple(
+            observed.snapshot(now)
+            for observed in sorted(
+                self._pods.values(), key=lambda it: (it.pod.namespace, it.pod.name)
+            )
+        )
+        restarts = self._restarts + sum(it.restarts for it in self._pods.values())
+        return Snapshot(
+            taken_at=now,
+            started_at=self._started_at,
+            sequence=self._turn.sequence,
+            pods=pods,
+            entries=tuple(self._newest),
+            queue=(),
+            is_paused=False,
+            restarts=restarts,
+            faults=self._faults,
+            runtime_lost_since=self.lost_since,
+            runtime_error=self.lost_reason,
+            acts=True,
+        )
+
+
+def read_event(json: Object) -> SeenEvent | None:
+    """Return an event of a pod, None for one of something else or one that is none."""
+    about = json.get("involvedObject")
+    if not isinstance(about, dict) or about.get("kind") != "Pod":
+        return None
+    uid, path = about.get("uid"), about.get("fieldPath") or ""
+    at = _time(json.get("lastTimestamp")) or _time(json.get("eventTime"))
+    if not isinstance(uid, str) or not isinstance(path, str) or at is None:
+        return None
+    count = json.get("count")
+    kind = json.get("type")
+    event = Event(
+        type=EventType.WARNING if kind == EventType.WARNING else EventType.NORMAL,
+        reason=str(json.get("reason") or ""),
+        message=str(json.get("message") or ""),
+        pod_uid=uid,
+        field_path=path,
+        at=at,
+        container_name=container_of(path),
+    )
+    first_at = _time(json.get("firstTimestamp")) or at
+    return SeenEvent(event, count if isinstance(count, int) else 1, first_at)
+
+
+def _time(text: object) -> datetime | None:
+    if not isinstance(text, str):
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

@@ -1,0 +1,564 @@
+"""One pod of a cluster as its status, its events and its counters show it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from probetui.cluster.observe.expectations import Expectations
+from probetui.cluster.observe.observed_probe import ObservedProbe, SeenFailure
+from probetui.cluster.observe.probe_counters import CountedTicks
+from probetui.engine.snapshot import (
+    BackoffSnapshot,
+    ContainerSnapshot,
+    PodSnapshot,
+)
+from probetui.k8s.event import Event
+from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.runtime import parse_container_id
+from probetui.k8s.status import (
+    ContainerStatus,
+    PodStatus,
+    Running,
+    Terminated,
+    Waiting,
+)
+from probetui.kubelet.journal import (
+    BackoffEntry,
+    ContainerEntry,
+    EventEntry,
+    ExitCause,
+    LastExit,
+    LifecycleStep,
+    NoteEntry,
+    PodGoneEntry,
+    Skip,
+    StateEntry,
+    StatusEntry,
+    StoppingSnapshot,
+    TickAction,
+)
+from probetui.kubelet.kuberuntime.grace_period import (
+    KillReason,
+    termination_grace_period,
+)
+from probetui.kubelet.outcome import Result
+from probetui.kubelet.pod_workers.pod_sync import status_changes
+from probetui.kubelet.pod_workers.pod_update import PodWorkerState
+from probetui.kubelet.runtime.turn import TurnBuilder
+from probetui.kubelet_rules import DEFAULT_VERSION, rules_of
+
+_SECOND = timedelta(seconds=1)
+_LONGEST_WINDOW = timedelta(minutes=5)
+_PROBED = re.compile(
+    r"(?:\(combined from similar events\): )?"
+    r"(Liveness|Readiness|Startup) probe (failed|errored)[^:]*: ?(.*)",
+    re.DOTALL,
+)
+_KILLED_FOR = re.compile(r"failed (liveness|startup) probe")
+_WINDOW = re.compile(r"back-off (?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)(?:\.\d+)?s)? ")
+_FIELD = re.compile(r"spec\.(?:init|ephemeral)?[cC]ontainers\{(.+)\}")
+_OOM = "OOMKilled"
+_PROBE_REASONS = {
+    ExitCause.LIVENESS: KillReason.LIVENESS_PROBE,
+    ExitCause.STARTUP: KillReason.STARTUP_PROBE,
+}
+_PROBE_TYPES = {
+    ExitCause.LIVENESS: ProbeType.LIVENESS,
+    ExitCause.STARTUP: ProbeType.STARTUP,
+}
+
+
+class SeenEvent(Struct, frozen=True):
+    """An event object as it is after an update; `count` is of all its occurrences."""
+
+    event: Event
+    count: int
+    first_at: datetime
+
+
+class _ObservedContainer:
+    """One container: its instances and its probes."""
+
+    def __init__(self, pod: Pod, container: Container, turn: TurnBuilder) -> None:
+        self.container = container
+        self.status: ContainerStatus | None = None
+        self.last_exit: LastExit | None = None
+        self.stopping: StoppingSnapshot | None = None
+        self.backoff: BackoffSnapshot | None = None
+        self.probes = {
+            kind: ObservedProbe(ProbeKey(pod.uid, container.name, kind), probe, turn)
+            for kind in ProbeType
+            if (probe := container.probe(kind)) is not None
+        }
+        self.exited_ids: set[str] = set()
+
+
+class ObservedPod:
+    """Follows one pod; a pod with another UID is another one.
+
+    Args:
+        pod: as it is at first.
+        turn: takes journal entries.
+
+    Attributes:
+        rules: those of the kubelet's version.
+    """
+
+    def __init__(self, pod: Pod, turn: TurnBuilder) -> None:
+        self.pod = pod
+        self.node = ""
+        self.status: PodStatus | None = None
+        self.restarts = 0
+        self._turn = turn
+        self.rules = rules_of(DEFAULT_VERSION)
+        self._expectations = Expectations(pod.name, turn)
+        self._containers = {
+            container.name: _ObservedContainer(pod, container, turn)
+            for container in pod.all_containers()
+        }
+        self._counts_of: dict[str, int] = {}
+        self._snapshot: PodSnapshot | None = None
+        self._expires_at: datetime | None = None
+
+    @property
+    def uid(self) -> str:
+        """The pod's UID."""
+        return self.pod.uid
+
+    def probes(self) -> Iterator[ObservedProbe]:
+        """Yield the probes of all its containers."""
+        for container in self._containers.values():
+            yield from container.probes.values()
+
+    def name_of(self, container_id: str) -> str | None:
+        """Return the name of the container that has or had an ID, or None."""
+        for name, container in self._containers.items():
+            status = container.status
+            if container_id in container.exited_ids or (
+                status is not None and status.container_id == container_id
+            ):
+                return name
+        return None
+
+    def has_successor(self, name: str, container_id: str) -> bool:
+        """Tell whether a container has a newer instance than that of an ID."""
+        status = self._containers[name].status
+        return status is not None and status.container_id != container_id
+
+    # -- what is told
+
+    def update(self, pod: Pod, status: PodStatus, now: datetime) -> None:
+        """Take the pod as it is now; journal what has changed."""
+        old, self.pod, self.status = self.status, pod, status
+        self._snapshot = None
+        for change in status_changes(old, status):
+            self._turn.write(
+                StateEntry(self._turn.next_sequence(), now, pod.uid, *change)
+            )
+        if old != status:
+            self._turn.write(
+                StatusEntry(self._turn.next_sequence(), now, pod.uid, status)
+            )
+        for container in self._containers.values():
+            found = status.container(container.container.name)
+            if found is not None and found != container.status:
+                was, container.status = container.status, found
+                self._compare(container, was, found, now)
+
+    def note_event(self, seen: SeenEvent, now: datetime) -> None:
+        """Take an event of this pod, or an update of it."""
+        event = seen.event
+        name = f"{event.reason}\0{event.field_path}\0{event.message}"
+        known = self._counts_of.get(name, 0)
+        if seen.count <= known:
+            return
+        self._counts_of[name] = seen.count
+        self._snapshot = None
+        self._turn.write(EventEntry(self._turn.next_sequence(), event.at, event))
+        missing = seen.count - known - 1
+        if missing and known:
+            words = (
+                f"{missing} more times {event.reason} of {event.container_name} since "
+                "its last event: the kubelet had sent none"
+            )
+            self._note(words, now)
+        container = self._containers.get(event.container_name)
+        if container is not None:
+            self._take_event(container, event, now)
+
+    def note_counts(self, counted: CountedTicks) -> None:
+        """Take what was counted for one of its probes."""
+        container = self._containers.get(counted.key.container_name)
+        probe = container and container.probes.get(counted.key.probe_type)
+        if not container or not probe:
+            return
+        self._snapshot = None
+        grace = timedelta()
+        reason = {
+            ProbeType.LIVENESS: KillReason.LIVENESS_PROBE,
+            ProbeType.STARTUP: KillReason.STARTUP_PROBE,
+        }.get(counted.key.probe_type, KillReason.NONE)
+        if reason is not KillReason.NONE:
+            found = termination_grace_period(
+                self.pod, container.container, reason, self.rules
+            )
+            grace = found.seconds * _SECOND
+        for tick in probe.note_counts(counted):
+            if probe.is_close and tick.action is not TickAction.NONE:
+                self._expectations.expect(tick, counted, grace)
+
+    def lose_counters(self, reason: str) -> None:
+        """Note that the kubelet's counters cannot be read."""
+        self._snapshot = None
+        for probe in self.probes():
+            probe.lose_counters(reason)
+
+    def delete(self, now: datetime) -> None:
+        """Note that the pod is gone."""
+        self._turn.write(PodGoneEntry(self._turn.next_sequence(), now, self.uid))
+
+    @property
+    def next_deadline(self) -> datetime | None:
+        """When something that should come is overdue, None for never."""
+        return self._expectations.next_deadline
+
+    def check(self, now: datetime, counted_until: datetime | None) -> None:
+        """Tell what should have come by now; the counters tell all until then."""
+        self._expectations.check(now, counted_until)
+
+    # -- events
+
+    def _take_event(
+        self, container: _ObservedContainer, event: Event, now: datetime
+    ) -> None:
+        if event.reason == "Unhealthy" and (found := _PROBED.match(event.message)):
+            probe = container.probes.get(ProbeType(found[1]))
+            if probe is not None:
+                seen = SeenFailure(event.at, found[3])
+                if found[2] == "errored":
+                    probe.note_error(seen)
+                else:
+                    probe.note_failure(seen)
+        elif event.reason == "Killing":
+            self._begin_stopping(container, _killing_cause(event.message), event, now)
+
+    def _begin_stopping(
+        self,
+        container: _ObservedContainer,
+        by: ExitCause,
+        event: Event,
+        now: datetime,
+    ) -> None:
+        status = container.status
+        if status is None or not isinstance(status.state, Running):
+            return
+        started_at = status.state.started_at
+        if started_at is not None and event.at < started_at:
+            return  # of the instance before
+        if container.stopping is not None:
+            return
+        reason = _PROBE_REASONS.get(by, KillReason.NONE)
+        grace = termination_grace_period(
+            self.pod, container.container, reason, self.rules
+        )
+        container.stopping = StoppingSnapshot(event.at, grace.seconds, grace.source, by)
+        self._turn.write(
+            ContainerEntry(
+                self._turn.next_sequence(),
+                event.at,
+                self.uid,
+                container.container.name,
+                parse_container_id(status.container_id),
+                status.restart_count,
+                LifecycleStep.STOPPING,
+                grace_period_seconds=grace.seconds,
+                grace_source=grace.source,
+                by=by,
+            )
+        )
+        kind = _PROBE_TYPES.get(by)
+        probe = None if kind is None else container.probes.get(kind)
+        if probe is not None:
+            probe.hold()
+            self._note_fact(probe, TickAction.KILL, now)
+        else:
+            self._expectations.forget(container.container.name)
+
+    def _note_fact(
+        self, probe: ObservedProbe, action: TickAction, at: datetime
+    ) -> None:
+        self._expectations.note_fact(probe.key, action, at, is_counted=probe.is_exact)
+
+    # -- statuses
+
+    def _compare(
+        self,
+        container: _ObservedContainer,
+        was: ContainerStatus | None,
+        now_is: ContainerStatus,
+        now: datetime,
+    ) -> None:
+        is_another = was is None or was.container_id != now_is.container_id
+        self._note_ends(container, was, now_is, now)
+        match now_is.state:
+            case Running(started_at=started_at):
+                was_running = was is not None and isinstance(was.state, Running)
+                if is_another or not was_running:
+                    self._begin_instance(container, now_is, started_at or now)
+                self._agree(container, was, now_is, now)
+            case Waiting(reason="CrashLoopBackOff", message=message):
+                self._note_backoff(container, message, now)
+            case _:
+                pass
+
+    def _note_ends(
+        self,
+        container: _ObservedContainer,
+        was: ContainerStatus | None,
+        now_is: ContainerStatus,
+        now: datetime,
+    ) -> None:
+        """Journal the ends that are not known yet, oldest first."""
+        if was is not None and now_is.restart_count - was.restart_count > 1:
+            missed = now_is.restart_count - was.restart_count - 1
+            self._note(
+                f"{now_is.name}: {missed} restarts were not seen: the status had "
+                "changed more than once",
+                now,
+            )
+        for state in (now_is.last_state, now_is.state):
+            if not isinstance(state, Terminated):
+                continue
+            own_id = state.container_id or now_is.container_id
+            if own_id in container.exited_ids:
+                continue
+            container.exited_ids.add(own_id)
+            self._note_exit(container, now_is, state, own_id, now)
+
+    def _note_exit(
+        self,
+        container: _ObservedContainer,
+        status: ContainerStatus,
+        state: Terminated,
+        own_id: str,
+        now: datetime,
+    ) -> None:
+        at = state.finished_at or now
+        stopping, container.stopping = container.stopping, None
+        by = ExitCause.ITSELF if stopping is None else stopping.by
+        if stopping is None:
+            by = self._cause_by_counters(container, now)
+        is_last = status.last_state is state and status.restart_count > 0
+        container.last_exit = LastExit(
+            at,
+            state.exit_code,
+            by,
+            state.reason,
+            state.reason == _OOM,
+            parse_container_id(own_id),
+        )
+        self._turn.write(
+            ContainerEntry(
+                self._turn.next_sequence(),
+                at,
+                self.uid,
+                status.name,
+                parse_container_id(own_id),
+                status.restart_count - is_last,
+                LifecycleStep.EXITED,
+                exit_code=state.exit_code,
+                oom_killed=state.reason == _OOM,
+                grace_period_seconds=None
+                if stopping is None
+                else stopping.grace_period_seconds,
+                by=by,
+                reason=state.reason,
+            )
+        )
+
+    def _cause_by_counters(
+        self, container: _ObservedContainer, now: datetime
+    ) -> ExitCause:
+        """Return who asked for an end of which no event told: what was counted."""
+        for cause, kind in _PROBE_TYPES.items():
+            probe = container.probes.get(kind)
+            if probe is not None and probe.on_hold and probe.stored is Result.FAILURE:
+                self._note_fact(probe, TickAction.KILL, now)
+                return cause
+        return ExitCause.ITSELF
+
+    def _begin_instance(
+        self, container: _ObservedContainer, status: ContainerStatus, at: datetime
+    ) -> None:
+        container.stopping = container.backoff = None
+        own_id = parse_container_id(status.container_id)
+        for probe in container.probes.values():
+            probe.begin_instance(own_id)
+        self.restarts += status.restart_count > 0
+        self._turn.write(
+            ContainerEntry(
+                self._turn.next_sequence(),
+                at,
+                self.uid,
+                status.name,
+                own_id,
+                status.restart_count,
+                LifecycleStep.STARTED,
+            )
+        )
+
+    def _agree(
+        self,
+        container: _ObservedContainer,
+        was: ContainerStatus | None,
+        now_is: ContainerStatus,
+        now: datetime,
+    ) -> None:
+        """Take over what the status says of readiness and startup."""
+        readiness = container.probes.get(ProbeType.READINESS)
+        is_same = was is not None and was.container_id == now_is.container_id
+        if readiness is not None:
+            readiness.agree(Result.SUCCESS if now_is.ready else Result.FAILURE)
+            if is_same and was is not None and was.ready is not now_is.ready:
+                action = TickAction.READY if now_is.ready else TickAction.NOT_READY
+                self._note_fact(readiness, action, now)
+        startup = container.probes.get(ProbeType.STARTUP)
+        if startup is not None and now_is.started:
+            startup.agree(Result.SUCCESS)
+            if is_same and was is not None and not was.started:
+                self._note_fact(startup, TickAction.STARTED, now)
+
+    def _note_backoff(
+        self, container: _ObservedContainer, message: str, now: datetime
+    ) -> None:
+        window = _window(message)
+        exited = container.last_exit
+        if window is None or exited is None:
+            return
+        until = exited.at + window
+        if container.backoff is not None and container.backoff.until == until:
+            return
+        following = min(2 * window, _LONGEST_WINDOW)
+        container.backoff = BackoffSnapshot(window, exited.at, until, following)
+        self._turn.write(
+            BackoffEntry(
+                self._turn.next_sequence(),
+                now,
+                self.uid,
+                container.container.name,
+                window,
+                exited.at,
+                waits=True,
+                until=until,
+                next_window=following,
+            )
+        )
+
+    def _note(self, text: str, at: datetime) -> None:
+        self._turn.write(NoteEntry(self._turn.next_sequence(), at, text))
+
+    # -- what is shown
+
+    def snapshot(self, now: datetime) -> PodSnapshot:
+        """Return the pod as it stands; the same object while nothing changes."""
+        expires_at = self._expires_at
+        if self._snapshot is not None and (expires_at is None or now < expires_at):
+            return self._snapshot
+        status = self.status or PodStatus()
+        containers = tuple(
+            self._container_snapshot(container, status, now)
+            for container in self._containers.values()
+        )
+        deadlines = [
+            instant
+            for container in containers
+            for probe in container.probes
+            for instant in (probe.next_tick_at, probe.delay_until)
+            if instant is not None and instant > now
+        ]
+        self._expires_at = min(deadlines, default=None)
+        state = PodWorkerState.SYNC
+        if self.pod.deletion_requested_at is not None:
+            state = PodWorkerState.TERMINATING
+        elif status.phase.is_terminal:
+            state = PodWorkerState.TERMINATED
+        self._snapshot = PodSnapshot(self.pod, status, state, "", containers)
+        return self._snapshot
+
+    def _container_snapshot(
+        self, container: _ObservedContainer, pod_status: PodStatus, now: datetime
+    ) -> ContainerSnapshot:
+        init_names = {it.name for it in self.pod.init_containers}
+        probes = []
+        for probe in container.probes.values():
+            skip, delay_until = _upcoming(container, probe, now)
+            is_alive = self._is_probed(container, pod_status)
+            probes.append(probe.snapshot(now, skip, delay_until, is_alive=is_alive))
+        return ContainerSnapshot(
+            container=container.container,
+            is_init=container.container.name in init_names,
+            status=container.status,
+            probes=tuple(probes),
+            stopping=container.stopping,
+            backoff=container.backoff,
+            last_exit=container.last_exit,
+        )
+
+    def _is_probed(self, container: _ObservedContainer, pod_status: PodStatus) -> bool:
+        if pod_status.phase.is_terminal or container.status is None:
+            return False
+        ends = self.pod.restart_policy is RestartPolicy.NEVER
+        return not (ends and isinstance(container.status.state, Terminated))
+
+
+def _upcoming(
+    container: _ObservedContainer, probe: ObservedProbe, now: datetime
+) -> tuple[Skip | None, datetime | None]:
+    """Return why the next tick will not probe, and when an initial delay is over."""
+    status = container.status
+    if status is None or not status.container_id:
+        return Skip.CONTAINER_MISSING, None
+    delay_until = None
+    if isinstance(status.state, Running) and status.state.started_at is not None:
+        delay = probe.probe.initial_delay_seconds * _SECOND
+        delay_until = status.state.started_at + delay if delay else None
+    if probe.on_hold:
+        return Skip.ON_HOLD, delay_until
+    if not isinstance(status.state, Running):
+        return Skip.NOT_RUNNING, None
+    if delay_until is not None and now < delay_until:
+        return Skip.INITIAL_DELAY, delay_until
+    is_startup = probe.key.probe_type is ProbeType.STARTUP
+    if is_startup and status.started:
+        return Skip.ALREADY_STARTED, delay_until
+    if not is_startup and not status.started:
+        return Skip.NOT_STARTED, delay_until
+    return None, delay_until
+
+
+def _killing_cause(message: str) -> ExitCause:
+    if found := _KILLED_FOR.search(message):
+        return ExitCause.LIVENESS if found[1] == "liveness" else ExitCause.STARTUP
+    if "definition changed" in message:
+        return ExitCause.DEFINITION
+    return ExitCause.DELETE
+
+
+def _window(message: str) -> timedelta | None:
+    """Return the back-off that a status' message names: `back-off 1m20s ...`."""
+    found = _WINDOW.match(message)
+    if found is None or not any(found.groups()):
+        return None
+    hours, minutes, seconds = (min(int(part or 0), 10**6) for part in found.groups())
+    return timedelta(hours=hours, minutes=minutes, seconds=seconds)
+
+
+def container_of(field_path: str) -> str:
+    """Return the container that an event's fieldPath names, or nothing."""
+    found = _FIELD.fullmatch(field_path)
+    return found[1] if found else ""

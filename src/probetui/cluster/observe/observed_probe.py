@@ -1,0 +1,327 @@
+"""One probe of a pod in a cluster: its ticks as far as they are known."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from probetui.cluster.observe.probe_counters import CountedTicks, ProbeCounts
+from probetui.cluster.observe.result_run import ResultRun
+from probetui.engine.snapshot import ProbeSnapshot
+from probetui.k8s.probe import Probe, ProbeKey, ProbeType
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID
+from probetui.kubelet.journal import Gate, Skip, TickAction, TickEntry, Trigger
+from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.kubelet.prober.worker import INITIAL_RESULT
+from probetui.kubelet.runtime.turn import TurnBuilder
+
+HISTORY = 60
+_SECOND = timedelta(seconds=1)
+_NO_TIME = timedelta()
+_RESULTS = {Result.SUCCESS: ProbeResult.SUCCESS, Result.FAILURE: ProbeResult.FAILURE}
+
+FROM_EVENTS = "known from events alone, which tell of no success and are lossy"
+FROM_THE_MIDDLE = "the run may have begun before it was watched"
+
+
+class SeenFailure(NamedTuple):
+    """A failure, an error or a warning of which an event told, to the second."""
+
+    at: datetime
+    output: str
+
+
+class ObservedProbe:
+    """Follows one worker from outside; belongs to one pod.
+
+    Args:
+        key: the worker.
+        probe: its settings.
+        turn: takes its ticks.
+    """
+
+    def __init__(self, key: ProbeKey, probe: Probe, turn: TurnBuilder) -> None:
+        self.key = key
+        self.probe = probe
+        self.stored: Result | None = None
+        self.on_hold = False
+        self.container_id: ContainerID = NO_CONTAINER
+        self.last_tick: TickEntry | None = None
+        self.is_close = False
+        """Whether the counters were polled at least once in its last period."""
+        self._turn = turn
+        self._run = ResultRun(probe, key.probe_type)
+        self._run.forget(FROM_EVENTS)
+        self._is_counted = False
+        self._counts = ProbeCounts()
+        self._errors = 0
+        self._error_run = 0
+        self._ticks = 0
+        self._history: deque[TickEntry] = deque(maxlen=HISTORY)
+        self._failures: deque[SeenFailure] = deque(maxlen=20)
+        self._seen_failure_at: datetime | None = None
+        self._reached_before: Result | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the result run is known exactly, by polls that miss no tick."""
+        return self._is_counted and self.is_close and self._run.bound.is_exact
+
+    # -- what is told
+
+    def begin_instance(self, container_id: ContainerID) -> None:
+        """Note that another instance of the container runs."""
+        if container_id == self.container_id:
+            return
+        self.container_id = container_id
+        self.stored = INITIAL_RESULT[self.key.probe_type]
+        self._reached_before = self.stored
+        self.on_hold = False
+
+    def agree(self, result: Result) -> None:
+        """Take over a stored result that the pod's status shows."""
+        if self.stored is not result:
+            self.stored = result
+
+    def hold(self) -> None:
+        """Note that the container is killed for this probe."""
+        self.on_hold = True
+        self.stored = Result.FAILURE
+
+    def lose_counters(self, reason: str) -> None:
+        """Note that the counters cannot be read: only events tell of this probe."""
+        self._is_counted = False
+        self._run.forget(f"{FROM_EVENTS} ({reason})")
+
+    def note_failure(self, seen: SeenFailure) -> None:
+        """Take what an event tells of a failure.
+
+        Without counters it is a tick. Two a period apart are in a row.
+        """
+        self._failures.append(seen)
+        if self._is_counted:
+            return
+        before, self._seen_failure_at = self._seen_failure_at, seen.at
+        period = self.probe.period_seconds * _SECOND
+        if before is None or not _NO_TIME < seen.at - before <= period + _SECOND:
+            self._run.forget(FROM_EVENTS)
+        self._run.count(Result.FAILURE)
+        self._counts = self._counts._replace(failures=self._counts.failures + 1)
+        self._write(
+            Result.FAILURE,
+            seen.at,
+            _source_gates("event", seen.at, seen.at),
+            seen.output,
+        )
+
+    def note_error(self, seen: SeenFailure) -> None:
+        """Take what an event tells of an error; no counter has it."""
+        self._errors += 1
+        self._error_run += 1
+        gates = _source_gates("event", seen.at, seen.at)
+        self._write(None, seen.at, gates, seen.output)
+
+    def note_counts(self, counted: CountedTicks) -> Iterator[TickEntry]:
+        """Take what was counted between two polls; yield the ticks that are written."""
+        counts = counted.counts
+        if counted.is_baseline:
+            self._take_baseline(counts)
+            return
+        if counted.is_new_worker:
+            self._run.begin()
+            self._counts = ProbeCounts()
+        elif not self._is_counted:
+            self._run.forget(FROM_THE_MIDDLE)
+        self._is_counted = True
+        period = self.probe.period_seconds * _SECOND
+        self.is_close = counted.latest - counted.earliest <= period
+        self._counts = ProbeCounts(
+            self._counts.successes + counts.successes,
+            self._counts.failures + counts.failures,
+        )
+        if counts.total:
+            self._error_run = 0
+        gates = _source_gates("counters", counted.earliest, counted.latest)
+        if counts.successes and counts.failures:
+            yield from self._write_unordered(counted, gates)
+            return
+        result = Result.FAILURE if counts.failures else Result.SUCCESS
+        for at in _instants(counted, self.probe.period_seconds):
+            self._run.count(result)
+            yield self._write(result, at, gates, self._output(counted, result))
+
+    def _take_baseline(self, counts: ProbeCounts) -> None:
+        """Begin in the middle: results of one kind have but one order."""
+        self._is_counted = True
+        self._counts = counts
+        if counts.successes and counts.failures:
+            self._run.forget(FROM_THE_MIDDLE)
+            return
+        self._run.begin()
+        self._run.count(Result.SUCCESS, counts.successes)
+        self._run.count(Result.FAILURE, counts.failures)
+
+    # -- ticks
+
+    def _write_unordered(
+        self, counted: CountedTicks, gates: tuple[Gate, ...]
+    ) -> Iterator[TickEntry]:
+        counts = counted.counts
+        words = f"unknown: {counts.successes} succeeded, {counts.failures} failed"
+        gates = (*gates, Gate("order", words, passed=False))
+        results = [Result.FAILURE] * counts.failures
+        results += [Result.SUCCESS] * counts.successes
+        instants = _instants(counted, self.probe.period_seconds)
+        self._run.count_in_any_order(counts)
+        for result, at in zip(results, instants, strict=True):
+            output = self._output(counted, result)
+            yield self._write(result, at, gates, output, follows=False)
+
+    def _output(self, counted: CountedTicks, result: Result) -> str:
+        """Return what the failure of that time printed, if an event has told it."""
+        if result is Result.SUCCESS:
+            return ""
+        for seen in reversed(self._failures):
+            if counted.earliest - _SECOND <= seen.at <= counted.latest:
+                return seen.output
+        return ""
+
+    def _write(
+        self,
+        result: Result | None,
+        at: datetime,
+        gates: tuple[Gate, ...],
+        output: str,
+        *,
+        follows: bool = True,
+    ) -> TickEntry:
+        """Write a tick of which the run has been counted; `follows` its order."""
+        self._ticks += 1
+        stored, held = self.stored, self.on_hold
+        bound = self._run.bound
+        reached = self._run.reached if follows and result is not None else None
+        threshold = self._threshold(result)
+        run = 0 if result is None else bound.run
+        action = TickAction.NONE
+        if reached is not None and reached is result:
+            run = max(run, threshold)
+            action = self._reach(reached)
+        attempt = Attempt(ProbeResult.UNKNOWN, error=output or "unknown")
+        if result is not None:
+            attempt = Attempt(_RESULTS[result], output)
+        entry = TickEntry(
+            sequence=self._turn.next_sequence(),
+            at=at,
+            key=self.key,
+            n=self._ticks,
+            trigger=Trigger.PERIODIC,
+            started_at=at,
+            duration=_NO_TIME,
+            container_id=self.container_id,
+            new_container=False,
+            gates=gates,
+            skip=None,
+            exit=None,
+            attempts=(attempt,),
+            result=result,
+            injected=False,
+            run=run,
+            threshold=threshold,
+            stored_before=stored,
+            stored_after=self.stored,
+            hold_before=held,
+            hold_after=self.on_hold,
+            action=action,
+            period_seconds=self.probe.period_seconds,
+        )
+        self._turn.write(entry)
+        self._history.append(entry)
+        self.last_tick = entry
+        return entry
+
+    def _reach(self, result: Result) -> TickAction:
+        """Store a result whose threshold was reached; return what it leads to."""
+        # Not the stored one, which a status may have shown before the counters did.
+        was, self._reached_before = self._reached_before, result
+        self.stored = result
+        kind = self.key.probe_type
+        if kind is ProbeType.READINESS:
+            if was is result:
+                return TickAction.NONE
+            is_good = result is Result.SUCCESS
+            return TickAction.READY if is_good else TickAction.NOT_READY
+        if result is Result.FAILURE:
+            self.on_hold = True
+            return TickAction.KILL
+        if kind is ProbeType.STARTUP:
+            self.on_hold = True
+            return TickAction.STARTED
+        return TickAction.NONE
+
+    def _threshold(self, result: Result | None) -> int:
+        is_success = result is Result.SUCCESS
+        probe = self.probe
+        return probe.success_threshold if is_success else probe.failure_threshold
+
+    # -- what is shown
+
+    def snapshot(
+        self,
+        now: datetime,
+        upcoming_skip: Skip | None,
+        delay_until: datetime | None,
+        *,
+        is_alive: bool,
+    ) -> ProbeSnapshot:
+        """Return how the probe stands; the next tick is reckoned from the last one."""
+        bound = self._run.bound
+        last = self.last_tick
+        next_at = None
+        if last is not None and is_alive and upcoming_skip is None:
+            period = self.probe.period_seconds * _SECOND
+            periods = max(-((last.at - now) // period), 1)
+            next_at = last.at + periods * period
+        return ProbeSnapshot(
+            key=self.key,
+            probe=self.probe,
+            worker_alive=is_alive,
+            stored_result=self.stored,
+            last_result=bound.last,
+            result_run=bound.run,
+            on_hold=self.on_hold,
+            next_tick_at=next_at,
+            upcoming_skip=upcoming_skip,
+            delay_until=delay_until,
+            ticks=self._counts.total + self._errors,
+            successes=self._counts.successes,
+            failures=self._counts.failures,
+            errors=self._errors,
+            last_run=last,
+            history=tuple(self._history),
+            error_run=self._error_run,
+            run_doubt="" if bound.is_exact else bound.reason,
+        )
+
+
+def _source_gates(
+    source: str, earliest: datetime, latest: datetime
+) -> tuple[Gate, ...]:
+    """Return where a tick is known from, and its time, as the trace shows it."""
+    if earliest == latest:
+        words = f"{source}, {earliest:%H:%M:%S} to the second"
+        return (Gate("source", words, passed=True),)
+    first = f"{earliest:%H:%M:%S}.{earliest.microsecond // 100_000}"
+    last = f"{latest:%H:%M:%S}.{latest.microsecond // 100_000}"
+    return (Gate("source", f"{source}, between {first} and {last}", passed=True),)
+
+
+def _instants(counted: CountedTicks, period_seconds: int) -> list[datetime]:
+    """Return the likeliest instants of the ticks: about the middle, a period apart."""
+    total = counted.counts.total
+    whole = counted.latest - counted.earliest
+    middle = counted.earliest + whole / 2
+    step = min(period_seconds * _SECOND, whole / max(total, 1))
+    first = middle - step * (total - 1) / 2
+    return [first + step * place for place in range(total)]

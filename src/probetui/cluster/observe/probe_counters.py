@@ -1,0 +1,189 @@
+"""The results of probes, from the counters of a kubelet's /metrics/probes.
+
+`prober_probe_total` counts successes and failures of each worker; a probe that errors
+is not counted. Between two polls one tick, or several with the same result, are known
+exactly; several with different results without their order.
+
+Source: prober.go, worker.go, v1.36.2, ProberResults (a series begins with the first
+tick, is deleted when its worker ends, and outlives its container).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from probetui.k8s.probe import ProbeKey, ProbeType
+
+_SERIES = re.compile(rb"^prober_probe_total\{([^\n]*)\} ([0-9.e+]+)", re.MULTILINE)
+_LABEL = re.compile(rb'(\w+)="((?:[^"\\\n]|\\.)*)"')
+_TYPES = {kind.value.encode(): kind for kind in ProbeType}
+_RESULTS = {b"successful": 0, b"failed": 1}
+_MOST_SERIES = 100_000
+"""A kubelet has about ten series a pod, and at most some hundred pods."""
+
+
+class ProbeCounts(NamedTuple):
+    """How often a worker's probe has succeeded and failed."""
+
+    successes: int = 0
+    failures: int = 0
+
+    @property
+    def total(self) -> int:
+        """All results that are counted."""
+        return self.successes + self.failures
+
+
+class SeriesReader:
+    """Reads the answers of one kubelet; labels that were seen before are not parsed."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[ProbeKey, int] | None] = {}
+
+    def read(self, text: bytes) -> dict[ProbeKey, ProbeCounts]:
+        """Return the counters of an answer; lines that are none are left out."""
+        found: dict[ProbeKey, ProbeCounts] = {}
+        seen: dict[bytes, tuple[ProbeKey, int] | None] = {}
+        for match in _SERIES.finditer(text):
+            labels = match[1]
+            series = self._known[labels] if labels in self._known else _parse(labels)
+            seen[labels] = series
+            count = _count(match[2])
+            if series is not None and count is not None:
+                key, place = series
+                counts = found.get(key, _NONE)
+                found[key] = (
+                    counts._replace(failures=count)
+                    if place
+                    else counts._replace(successes=count)
+                )
+            if len(seen) >= _MOST_SERIES:
+                break
+        self._known = seen
+        return found
+
+
+_NONE = ProbeCounts()
+
+
+def _parse(labels: bytes) -> tuple[ProbeKey, int] | None:
+    found = {match[1]: match[2] for match in _LABEL.finditer(labels)}
+    kind = _TYPES.get(found.get(b"probe_type", b""))
+    place = _RESULTS.get(found.get(b"result", b""))
+    if kind is None or place is None:
+        return None
+    try:
+        uid, name = found[b"pod_uid"].decode(), found[b"container"].decode()
+    except (KeyError, UnicodeDecodeError):
+        return None
+    return ProbeKey(uid, name, kind), place
+
+
+def _count(text: bytes) -> int | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return int(value) if math.isfinite(value) else None
+
+
+class CountedTicks(Struct, frozen=True):
+    """What was counted for one worker between two polls.
+
+    Ticks were over at or after `earliest`, at or before `latest`. `is_new_worker` says
+    that the worker began in between: what it counted before, with another kubelet, is
+    over, and `may_lack` that ticks of before are missing. `is_baseline` says that the
+    counts before are unknown: it is the first poll.
+    """
+
+    key: ProbeKey
+    counts: ProbeCounts
+    earliest: datetime
+    latest: datetime
+    is_new_worker: bool = False
+    may_lack: bool = False
+    is_baseline: bool = False
+
+
+class NodeCounters:
+    """Compares the polls of one kubelet.
+
+    A kubelet that restarts begins to count from zero: then a count is less than
+    before, or its series is gone for a time. After polls that failed it may have caught
+    up meanwhile; where no count is too high for that, it is taken as restarted.
+    """
+
+    def __init__(self) -> None:
+        self._counts: Mapping[ProbeKey, ProbeCounts] | None = None
+        self._asked_at: datetime | None = None
+        self._has_failed = False
+
+    @property
+    def counted_until(self) -> datetime | None:
+        """When the last poll that succeeded was asked."""
+        return self._asked_at
+
+    def fail(self) -> None:
+        """Note that a poll failed: the kubelet may restart."""
+        self._has_failed = True
+
+    def observe(
+        self,
+        counts: Mapping[ProbeKey, ProbeCounts],
+        asked_at: datetime,
+        answered_at: datetime,
+        periods: Mapping[ProbeKey, int],
+    ) -> Iterator[CountedTicks]:
+        """Yield what was counted since the last poll, of all workers with news.
+
+        Args:
+            counts: the counters now.
+            asked_at: when the request was sent.
+            answered_at: when its answer was there.
+            periods: seconds, of the probes that are watched.
+        """
+        before, earliest = self._counts, self._asked_at
+        has_failed, self._has_failed = self._has_failed, False
+        self._counts, self._asked_at = counts, asked_at
+        if before is None or earliest is None:
+            for key, now in counts.items():
+                yield CountedTicks(key, now, asked_at, answered_at, is_baseline=True)
+            return
+        is_restarted = any(
+            now.successes < before[key].successes or now.failures < before[key].failures
+            for key, now in counts.items()
+            if key in before
+        )
+        gap = answered_at - earliest
+        if has_failed and not is_restarted:
+            is_restarted = not any(
+                key in counts and was.total > _most_ticks(gap, periods.get(key))
+                for key, was in before.items()
+            )
+        for key, now in counts.items():
+            was = before.get(key)
+            if was is None or is_restarted:
+                yield CountedTicks(
+                    key,
+                    now,
+                    earliest,
+                    answered_at,
+                    is_new_worker=True,
+                    may_lack=is_restarted,
+                )
+            elif now != was:
+                news = ProbeCounts(
+                    now.successes - was.successes, now.failures - was.failures
+                )
+                yield CountedTicks(key, news, earliest, answered_at)
+
+
+def _most_ticks(gap: timedelta, period: int | None) -> float:
+    """Return how many ticks there can have been, infinite for an unknown probe."""
+    return math.inf if not period else gap // timedelta(seconds=period) + 2

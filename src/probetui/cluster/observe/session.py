@@ -1,0 +1,201 @@
+"""ObservedSession: a cluster's pods as a session that front ends show; read-only."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import aclosing
+from datetime import datetime, timedelta
+from typing import Any
+
+from probetui.cluster.client import ApiClient
+from probetui.cluster.errors import ClusterError
+from probetui.cluster.observe.feed import Feed
+from probetui.cluster.observe.observation import ClusterObservation
+from probetui.drive.logs import LogTail, read_log
+from probetui.drive.session import Subscribers
+from probetui.drive.session_journal import SessionJournal
+from probetui.engine.inputs import Command
+from probetui.engine.snapshot import Snapshot
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.journal import JournalEntry
+from probetui.ports import Clock, LogLine
+
+NOTICE_PERIOD_SECONDS = 0.05
+_TICK = timedelta(seconds=1)
+
+
+class ObservedSession:
+    """A `Session` that only looks.
+
+    Args:
+        observation: what is known.
+        feed: fetches it.
+        client: reads logs.
+        clock: the wall clock.
+        name: the cluster, for people.
+    """
+
+    def __init__(
+        self,
+        observation: ClusterObservation,
+        feed: Feed,
+        client: ApiClient,
+        clock: Clock,
+        name: str,
+    ) -> None:
+        self._observation = observation
+        self._feed = feed
+        self._client = client
+        self._clock = clock
+        self._name = name
+        self._journal = SessionJournal()
+        self._subscribers = Subscribers()
+        self._notice: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_stopping = asyncio.Event()
+        self.on_bug: Callable[[Exception], None] | None = None
+        """Is called with what a subscriber raised; without it `run` raises that."""
+        self.on_new_pods: Callable[[], None] = lambda: None
+        """Is called before the journal tells of pods that were not there."""
+        self._bug: Exception | None = None
+
+    @property
+    def playback(self) -> None:
+        """None: real time cannot be moved."""
+
+    @property
+    def runtime_name(self) -> str:
+        """The cluster, and that it is only watched."""
+        return self._name
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The state at this moment."""
+        return self._observation.snapshot(self._clock.now())
+
+    @property
+    def journal(self) -> Sequence[JournalEntry]:
+        """Every entry of the session by its place."""
+        return self._journal
+
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back on the event loop after a change; returns what ends that."""
+        return self._subscribers.add(callback)
+
+    def send(self, command: Command) -> None:
+        """Refuse a command: a cluster's pods are only watched."""
+        name = type(command).__name__
+        self._observation.note(
+            f"{name}: a cluster's pods are only watched", self._clock.now()
+        )
+        self._changed()
+
+    def follow_logs(
+        self, container_id: ContainerID, callback: Callable[[], None]
+    ) -> LogTail:
+        """Read what a container prints until the tail is closed."""
+        tail = LogTail(container_id, callback)
+        reading = self._spawn(
+            read_log(_Logs(self._observation, self._client), tail, self._clock)
+        )
+        tail.read_by(reading.cancel)
+        return tail
+
+    # -- running
+
+    async def run(self) -> None:
+        """Watch until `stop`; raises `ClusterError` where that is not allowed."""
+        async with asyncio.TaskGroup() as tasks:
+            feeding = tasks.create_task(self._feed.run(self._changed))
+            checking = tasks.create_task(self._check())
+            await self._is_stopping.wait()
+            feeding.cancel()
+            checking.cancel()
+        if self._notice is not None:
+            self._notice.cancel()
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._bug is not None:
+            raise self._bug
+
+    def stop(self) -> None:
+        """Let `run` return soon."""
+        self._is_stopping.set()
+
+    async def _check(self) -> None:
+        while True:
+            now = self._clock.now()
+            self._observation.check(now)
+            self._changed()
+            await self._clock.sleep_until(now + _TICK)
+
+    def _changed(self) -> None:
+        if entries := self._observation.take_entries():
+            self.on_new_pods()
+            self._journal.extend(entries)
+        if self._notice is None and self._subscribers:
+            loop = asyncio.get_running_loop()
+            self._notice = loop.call_later(NOTICE_PERIOD_SECONDS, self._notify)
+
+    def _notify(self) -> None:
+        self._notice = None
+        try:
+            self._subscribers.notify()
+        except Exception as error:  # noqa: BLE001  # the loop would only log it
+            if self.on_bug is not None:
+                self.on_bug(error)
+            else:
+                self._bug = error
+                self.stop()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+class _Logs:
+    """The logs of a cluster's containers by their IDs, as `ports.LogSource`."""
+
+    def __init__(self, observation: ClusterObservation, client: ApiClient) -> None:
+        self._observation = observation
+        self._client = client
+
+    async def follow_logs(
+        self, container_id: ContainerID, *, tail: int, follow: bool
+    ) -> AsyncIterator[LogLine]:
+        """Yield the last lines, then what comes; of an earlier instance too."""
+        found = self._observation.find_container(container_id)
+        if found is None:
+            raise ContainerRuntimeError("the API server keeps no logs of it any more")
+        pod, name, is_previous = found
+        params = {
+            "container": name,
+            "tailLines": str(tail),
+            "timestamps": "true",
+            "follow": "true" if follow and not is_previous else "false",
+            "previous": "true" if is_previous else "false",
+        }
+        try:
+            async with aclosing(
+                self._client.log_lines(pod.namespace, pod.name, params)
+            ) as lines:
+                async for line in lines:
+                    yield _log_line(line)
+        except ClusterError as error:
+            raise ContainerRuntimeError(str(error)) from error
+
+
+def _log_line(line: bytes) -> LogLine:
+    """Return a line of a log, which begins with its time to the nanosecond."""
+    text = line.decode("utf-8", "surrogateescape")
+    stamp, separator, rest = text.partition(" ")
+    try:
+        at = datetime.fromisoformat(stamp) if separator else None
+    except ValueError:
+        at = None
+    return LogLine(None, text) if at is None else LogLine(at, rest)

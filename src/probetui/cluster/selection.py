@@ -1,0 +1,151 @@
+"""Which pods of a cluster are meant: by name, by TYPE/NAME, by labels, by namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from probetui.cluster.client import ApiClient, Object, Resource
+from probetui.errors import NothingToDoError, UsageError
+from probetui.k8s.pod import Pod
+from probetui.k8s.selector import LabelRequirement, parse_selector
+from probetui.safe_text import safe_line
+
+_DEPLOYMENTS = Resource("deployments", "apps")
+_KINDS: Mapping[str, Resource] = {
+    name: resource
+    for names, resource in (
+        ("deployment deployments deploy deployment.apps", _DEPLOYMENTS),
+        ("replicaset replicasets rs", Resource("replicasets", "apps")),
+        ("statefulset statefulsets sts", Resource("statefulsets", "apps")),
+        ("daemonset daemonsets ds", Resource("daemonsets", "apps")),
+        ("job jobs", Resource("jobs", "batch")),
+        ("service services svc", Resource("services")),
+        (
+            "replicationcontroller replicationcontrollers rc",
+            Resource("replicationcontrollers"),
+        ),
+    )
+    for name in names.split()
+}
+_PODS = {"pod", "pods", "po"}
+_NOT_IN = {"In": False, "NotIn": True}
+_EXISTENCE = {"Exists": False, "DoesNotExist": True}
+
+
+class PodSelection(Struct, frozen=True):
+    """Pods of one namespace, or of all (empty), that match any of the rules.
+
+    `label_selector` and `only_name` are what the server may select by itself; `matches`
+    says the rest.
+    """
+
+    namespace: str = ""
+    label_selector: str = ""
+    only_name: str = ""
+    names: frozenset[str] = frozenset()
+    selectors: tuple[tuple[LabelRequirement, ...], ...] = ()
+
+    def matches(self, pod: Pod) -> bool:
+        """Tell whether a pod is meant."""
+        if not self.names and not self.selectors:
+            return True
+        return pod.name in self.names or any(
+            all(requirement.matches(pod.labels) for requirement in selector)
+            for selector in self.selectors
+        )
+
+
+async def select(
+    client: ApiClient, words: Sequence[str], namespace: str, label_selector: str
+) -> PodSelection:
+    """Return which pods are meant; asks the server for the objects that are named.
+
+    Args:
+        client: the cluster.
+        words: POD, TYPE/NAME, or TYPE NAME each.
+        namespace: where; empty for all namespaces.
+        label_selector: of `-l`, empty for none.
+
+    Raises:
+        UsageError: a word is none, or cannot be combined.
+        ClusterError: the server refused, or has no such object.
+    """
+    if label_selector:
+        parse_selector(label_selector)
+    targets = [_target(word) for word in _joined(words)]
+    if targets and not namespace:
+        raise UsageError("-A: a pod is named by its namespace, too: -n NS")
+    if targets and label_selector:
+        raise UsageError("-l: names and labels exclude each other, as with kubectl")
+    names = frozenset(name for resource, name in targets if resource is None)
+    selectors = []
+    for resource, name in targets:
+        if resource is not None:
+            found = await client.get(resource, namespace, name)
+            selectors.append(_selector_of(found, f"{resource.plural}/{name}"))
+    return PodSelection(
+        namespace=namespace,
+        label_selector=label_selector,
+        only_name=next(iter(names)) if len(names) == 1 and not selectors else "",
+        names=names,
+        selectors=tuple(selectors),
+    )
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """Return `deploy web` as `deploy/web`; a lone `pods` means all."""
+    if words and words[0].lower() in _PODS | _KINDS.keys():
+        kind, *names = words
+        if not names and kind.lower() in _PODS:
+            return []
+        if not names:
+            raise UsageError(f"{kind}: which one? {kind}/NAME")
+        if not any("/" in name for name in names):
+            return [f"{kind}/{name}" for name in names]
+    return list(words)
+
+
+def _target(word: str) -> tuple[Resource | None, str]:
+    kind, slash, name = word.rpartition("/")
+    kind = kind.lower()
+    if slash and not (kind and name):
+        raise UsageError(f'"{word}" is no TYPE/NAME, as in deployment/web')
+    if not slash or kind in _PODS:
+        return None, name
+    resource = _KINDS.get(kind)
+    if resource is None:
+        known = "pod, deployment, replicaset, statefulset, daemonset, job, service"
+        raise UsageError(f'"{safe_line(kind)}" is not one of {known}')
+    return resource, name
+
+
+def _selector_of(found: Object, name: str) -> tuple[LabelRequirement, ...]:
+    """Return the selector of an object's pods."""
+    spec = found.get("spec")
+    selector = spec.get("selector") if isinstance(spec, dict) else None
+    if not isinstance(selector, dict) or not selector:
+        raise NothingToDoError(f"{name} has no selector of pods")
+    labels = selector.get("matchLabels")
+    if labels is None and "matchExpressions" not in selector:
+        labels = selector  # services and replication controllers
+    requirements = [
+        LabelRequirement(str(key), frozenset({str(value)}))
+        for key, value in (labels or {}).items()
+    ]
+    requirements += map(_expression, selector.get("matchExpressions") or ())
+    return tuple(requirements)
+
+
+def _expression(json: Any) -> LabelRequirement:
+    if not isinstance(json, dict):
+        raise UsageError("a selector that is none")
+    key, operator = str(json.get("key")), str(json.get("operator"))
+    if operator in _EXISTENCE:
+        return LabelRequirement(key, None, negated=_EXISTENCE[operator])
+    if operator not in _NOT_IN:
+        raise UsageError(f"a selector with the operator {safe_line(operator)}")
+    values = frozenset(map(str, json.get("values") or ()))
+    return LabelRequirement(key, values, negated=_NOT_IN[operator])
