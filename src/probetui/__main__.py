@@ -11,5 +11,11 @@ def main() -> None:
     load_late("cli.main:main")()
 
 
+def main_of_plugin() -> None:
+    """Run as `kubectl probetui`, and exit with the status."""
+    gc_tuning.disable()
+    load_late("cli.main:main_of_plugin")()
+
+
 if __name__ == "__main__":
     main()

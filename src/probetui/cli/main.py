@@ -46,6 +46,9 @@ COMMANDS = {
     "attach": CommandEntry(
         "sessions:attach", "Probe containers that already exist; change nothing."
     ),
+    "watch": CommandEntry(
+        "clusters:watch", "Watch the probes of a Kubernetes cluster's pods; read-only."
+    ),
     "check": CommandEntry(
         "inspection:check", "Validate manifests, and check probes for bad practice."
     ),
@@ -189,6 +192,17 @@ def main() -> None:
         group.main(prog_name="probetui", complete_var=_COMPLETE_VARIABLE)
     status = run(sys.argv[1:])
     sys.exit(_flush(status))
+
+
+def main_of_plugin() -> None:
+    """Run `kubectl probetui`: with an option or a pod alone it is `watch`."""
+    words = sys.argv[1:]
+    if not words or (words[0] not in COMMANDS and words[0] not in _HELP):
+        sys.argv[1:1] = ["watch"]
+    main()
+
+
+_HELP = {"-h", "--help", "--version"}
 
 
 def run(args: Sequence[str]) -> int:

@@ -72,16 +72,23 @@ class RuntimeOptions(Struct, frozen=True):
     """Which container runtime, and how pods are run on it."""
 
     runtime: str = "auto"
+    docker_context: str | None = None
     context: str | None = None
+    """The former name of `docker_context`, in older records and settings."""
     host: str | None = None
     runtime_endpoint: str | None = None
+
+    @property
+    def docker_context_name(self) -> str | None:
+        """The Docker context, by whichever name it was given."""
+        return self.docker_context or self.context
 
     @property
     def reach(self) -> CommandLineReach:
         """What the runtime's own programs have to be told to reach it."""
         return CommandLineReach.by(
             host=self.host,
-            context=self.context,
+            context=self.docker_context_name,
             runtime_endpoint=self.runtime_endpoint,
         )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import click
+from click.core import ParameterSource
 
 from probetui.cli import completions
 from probetui.cli.late_calls import load_late
@@ -27,11 +28,12 @@ from probetui.cli.parameters import (
     output_option,
     setting,
 )
+from probetui.cli.printing import print_notice
 
 RUNTIMES = ("auto", "docker", "cri", "process")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
-_PODS, _RUNTIME, _KUBELET = "Pods", "Runtime", "Kubelet"
+_PODS, _RUNTIME, _KUBELET, _CLUSTER = "Pods", "Runtime", "Kubelet", "Cluster"
 _ENDING, _OUTPUT, _SCREEN, _PROGRAM = "When to stop", "Output", "Screen", "Program"
 
 
@@ -203,9 +205,23 @@ table_options = _group(
     ),
 )
 
-docker_options = _group(
+
+def _note_former_name(
+    ctx: click.Context, parameter: click.Parameter, name: str | None
+) -> str | None:
+    """Say that `--context` of Docker has another name now, where it was typed."""
+    is_typed = (
+        ctx.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+    )
+    if is_typed and not ctx.resilient_parsing:
+        text = "--context means Docker's here; its name is --docker-context now"
+        print_notice("note", text)
+    return name
+
+
+_docker_options = _group(
     setting(
-        "--context",
+        "--docker-context",
         section=_RUNTIME,
         metavar="NAME",
         help="Docker context.  [default: DOCKER_HOST, DOCKER_CONTEXT, the current one]",
@@ -216,6 +232,37 @@ docker_options = _group(
         section=_RUNTIME,
         metavar="URL",
         help="Docker endpoint, as in unix:///var/run/docker.sock.",
+    ),
+)
+
+docker_options = _group(
+    _docker_options,
+    # Its name until it was that of a cluster's; settings of that name stay Docker's.
+    setting(
+        "--context",
+        section=_RUNTIME,
+        metavar="NAME",
+        hidden=True,
+        callback=_note_former_name,
+        help="The former name of --docker-context.",
+    ),
+)
+
+cluster_options = _group(
+    option(
+        "--kubeconfig",
+        section=_CLUSTER,
+        metavar="FILE",
+        type=click.Path(),
+        help="Kubeconfig file.  [default: those of KUBECONFIG, merged; "
+        "~/.kube/config; this pod's service account]",
+    ),
+    option(
+        "--context",
+        "kube_context",
+        section=_CLUSTER,
+        metavar="NAME",
+        help="Context of the kubeconfig.  [default: the current one]",
     ),
 )
 

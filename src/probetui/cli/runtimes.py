@@ -72,7 +72,7 @@ def candidate_engines(options: RuntimeOptions) -> tuple[str, ...]:
     """Return the engines to try, in order; an endpoint option decides."""
     if options.runtime != AUTO:
         return (options.runtime,)
-    if options.host or options.context:
+    if options.host or options.docker_context_name:
         return (DOCKER,)
     return (CRI,) if options.runtime_endpoint else (DOCKER, CRI)
 
@@ -149,7 +149,7 @@ async def _open_docker(
             docker_folder(), exec_errors="docker" if exec_errors == "docker" else "cri"
         ),
         host=options.host,
-        context=options.context,
+        context=options.docker_context_name,
     )
 
 

@@ -104,7 +104,7 @@ class TestWhere:
                 None,
                 "there",
                 {"DOCKER_HOST": "tcp://b:1"},
-                DockerEndpoint("unix:///there.sock", "option --context there"),
+                DockerEndpoint("unix:///there.sock", "option --docker-context there"),
                 id="option context",
             ),
             pytest.param(

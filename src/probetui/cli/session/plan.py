@@ -305,6 +305,39 @@ def make_replay_plan(
     )
 
 
+def make_watch_plan(pods: Sequence[Pod], params: Mapping[str, Any], intro: str) -> Plan:
+    """Return the plan of a session that watches pods of a cluster.
+
+    Args:
+        pods: those that are there at first.
+        params: the command's parameters, by name.
+        intro: printed before anything else.
+
+    Raises:
+        UsageError: an option cannot be used.
+        ImpossibleConditionError: what `--until` waits for can never happen.
+    """
+    options = pick_options(SessionOptions, params)
+    start_log(options.log_file, options.log_level)
+    if options.record is not None or options.output == "jsonl":
+        raise UsageError(
+            "--record, -o jsonl: a record is of what probetui runs; of a cluster only "
+            "what is seen is known"
+        )
+    return _complete_plan(
+        params,
+        options,
+        replace(pick_options(ScreenChoices, params), read_only=True),
+        pods,
+        reads_stdin=False,
+        loaded=(),
+        objects=(),
+        runtime=RuntimeOptions(),
+        notes=Notes(quiet=options.quiet),
+        intro=intro,
+    )
+
+
 def _complete_plan(
     params: Mapping[str, Any],
     options: SessionOptions,

@@ -81,7 +81,7 @@ def list_endpoints(
     if host:
         return (DockerEndpoint(host, "option --host", _tls(environ)),)
     if context:
-        return (_of_context(context, "option --context"),)
+        return (_of_context(context, "option --docker-context"),)
     if named := environ.get("DOCKER_HOST"):
         return (DockerEndpoint(named, "DOCKER_HOST", _tls(environ)),)
     if name := environ.get("DOCKER_CONTEXT"):
@@ -130,7 +130,7 @@ async def connect(
         clock: the session's.
         options: how pods are run.
         host: the endpoint of `--host`, as Docker writes it.
-        context: the Docker context of `--context`.
+        context: the Docker context of `--docker-context`.
         environ: the environment, for `DOCKER_HOST` and the like.
 
     Raises:

@@ -1,0 +1,163 @@
+"""`probetui watch`: a cluster's pods as a session, shown and ended as any other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from random import SystemRandom
+from typing import Any
+
+from msgspec import Struct
+
+from probetui.cli import gc_tuning
+from probetui.cli.late_calls import load_late
+from probetui.cli.option_values import pick_options
+from probetui.cli.session.ending import Interrupts
+from probetui.cli.session.outputs import SessionOutputs
+from probetui.cli.session.plan import Plan, make_watch_plan
+from probetui.cli.session.pod_registry import PodRegistry
+from probetui.cli.session.signal_watch import SignalWatch
+from probetui.cli.terminal import Form
+from probetui.cluster.client import ApiClient
+from probetui.cluster.kubeconfig import load_access
+from probetui.cluster.observe.feed import Feed
+from probetui.cluster.observe.kubelet_counters import (
+    CounterSource,
+    KubeletCounters,
+    ProxyCounters,
+)
+from probetui.cluster.observe.observation import ClusterObservation
+from probetui.cluster.observe.session import ObservedSession
+from probetui.cluster.selection import select
+from probetui.drive.clocks import SystemClock, awake_ns
+from probetui.headless.follow import Follower
+from probetui.headless.verdict import Verdict
+from probetui.kubelet.config import KubeletConfig
+from probetui.ports import Clock
+
+
+class ClusterOptions(Struct, frozen=True):
+    """Which cluster and which of its pods, by the names of the options."""
+
+    namespace: str | None = None
+    all_namespaces: bool = False
+    selector: str | None = None
+    kubeconfig: str | None = None
+    kube_context: str | None = None
+    via_node_proxy: bool = False
+    kubelet_insecure_tls: bool = False
+    no_counters: bool = False
+
+
+def watch_cluster(words: tuple[str, ...], params: Mapping[str, Any]) -> int:
+    """Watch pods of a cluster and return the exit status.
+
+    Args:
+        words: POD or TYPE/NAME each.
+        params: the command's other parameters, by name.
+    """
+    with SignalWatch() as signals:
+        return asyncio.run(_watch(words, params, signals))
+
+
+async def _watch(
+    words: tuple[str, ...], params: Mapping[str, Any], signals: SignalWatch
+) -> int:
+    options = pick_options(ClusterOptions, params)
+    access = load_access(options.kubeconfig, options.kube_context)
+    clock = SystemClock(awake_ns)
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(ApiClient(access, clock))
+        namespace = "" if options.all_namespaces else options.namespace
+        if namespace is None:
+            namespace = access.namespace
+        selection = await select(client, words, namespace, options.selector or "")
+        observation = ClusterObservation(clock.now(), selection.matches)
+        feed = Feed(
+            client,
+            observation,
+            selection,
+            clock,
+            await _counters(client, options, stack),
+            SystemRandom(),
+        )
+        await feed.begin()
+        name = f"{access.context} ({access.cluster.server}), only watched"
+        session = ObservedSession(observation, feed, client, clock, name)
+        pods = [it.pod for it in session.snapshot.pods]
+        where = f"namespace {namespace}" if namespace else "all namespaces"
+        plan = make_watch_plan(pods, params, f"{len(pods)} pods of {where}, {name}")
+        return await _Watching(plan, session, clock).run(signals)
+
+
+async def _counters(
+    client: ApiClient, options: ClusterOptions, stack: AsyncExitStack
+) -> CounterSource | None:
+    if options.no_counters:
+        return None
+    if options.via_node_proxy:
+        return ProxyCounters(client)
+    verifies = not options.kubelet_insecure_tls
+    return await stack.enter_async_context(KubeletCounters(client, verifies=verifies))
+
+
+class _Watching:
+    """One session, from its start to its end."""
+
+    def __init__(self, plan: Plan, session: ObservedSession, clock: Clock) -> None:
+        self._plan = plan
+        self._session = session
+        self._clock = clock
+        self._pod_registry = PodRegistry(plan.desired)
+        hides = not plan.options.show_secrets
+        self._mask = self._pod_registry.make_mask(hides=hides)
+        self._outputs = SessionOutputs(
+            plan, self._pod_registry, self._mask, clock.now()
+        )
+
+    async def run(self, signals: SignalWatch) -> int:
+        """Run the session and return the exit status."""
+        plan, session = self._plan, self._session
+        sinks = self._outputs.open(session.runtime_name, KubeletConfig())
+        session.on_new_pods = self._register_pods
+        follower = Follower(session, sinks, plan.watch, ends_with_pods=False)
+        session.on_bug = follower.fail
+        async with asyncio.TaskGroup() as tasks:
+            with self._outputs, follower, Interrupts(follower, signals):
+                running = tasks.create_task(self._supervise(follower))
+                verdict = await self._show(follower)
+                session.stop()
+                await running
+        if verdict.message:
+            plan.notes.error(verdict.message)
+        self._outputs.close(verdict, self._clock.now())
+        for error in follower.errors:
+            raise error
+        return verdict.exit_status
+
+    async def _supervise(self, follower: Follower) -> None:
+        try:
+            await self._session.run()
+        except Exception as error:  # noqa: BLE001  # it is raised in the end
+            while isinstance(error, ExceptionGroup):
+                error = error.exceptions[0]
+            follower.fail(error)
+
+    def _register_pods(self) -> None:
+        """Let outputs know of pods before their entries come."""
+        known = {pod.uid for pod in self._pod_registry.all_known}
+        pods = tuple(it.pod for it in self._session.snapshot.pods)
+        if any(pod.uid not in known for pod in pods):
+            self._pod_registry.apply(self._pod_registry.desired._replace(pods=pods))
+
+    async def _show(self, follower: Follower) -> Verdict:
+        plan = self._plan
+        if plan.form is Form.LINES:
+            plan.print_intro()
+            gc_tuning.freeze()
+            return await follower.verdict(plan.options.timeout)
+        # Late: the screen's library is slow to import.
+        show_screen = load_late("cli.session.screen:show_screen")
+        verdict: Verdict = await show_screen(plan, self._session, follower, self._mask)
+        return verdict
