@@ -73,7 +73,8 @@ _JSON_NAMES = re.compile(
 )
 _JSON_TEXT = re.compile(r"(?:[^\"\\]|\\[^\"]){1,65536}")
 _FLAG_NAMES = re.compile(
-    r"(?<![\w-])--?(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,80})[ \t]{1,4}(?P<quote>[\"']?)"
+    # Begun with what to search for, it takes a tenth of the time.
+    r"-(?<![\w-]-)-?(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,80})[ \t]{1,4}(?P<quote>[\"']?)"
 )
 _FLAG_TEXT = re.compile(
     r"(?<=[\"'])[^\"'\r\n]{1,65536}|(?<![\"'])(?![-$])[^\s\"'&;#<>|]{1,65536}"
@@ -81,11 +82,11 @@ _FLAG_TEXT = re.compile(
 """Not another flag, and not a variable of the shell."""
 
 _NAMED = (
-    (_ASSIGNS, _ASSIGNED),
-    (_JSON_NAMES, _JSON_TEXT),
-    (_FLAG_NAMES, _FLAG_TEXT),
+    ("=", _ASSIGNS, _ASSIGNED),
+    ('"', _JSON_NAMES, _JSON_TEXT),
+    ("-", _FLAG_NAMES, _FLAG_TEXT),
 )
-"""What gives a name, and the value that follows it."""
+"""What gives a name, the value that follows it, and what the first cannot lack."""
 
 _HEADER = re.compile(
     r"(?P<name>(?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]{0,30}(?:key|token|auth"
@@ -164,7 +165,7 @@ def find_credentials(text: str) -> Iterator[str]:
         user, colon, password = found[1].partition(":")
         secret = password if colon else user
         yield from dict.fromkeys((secret, unquote(secret)))
-    for names, values in _NAMED:
+    for _, names, values in _NAMED:
         for start, end in _values(text, names, values):
             yield from dict.fromkeys((text[start:end], unquote(text[start:end])))
     for expression in (_HEADER, _SCHEME):
@@ -213,7 +214,9 @@ def _masked_user_info(found: re.Match[str]) -> str:
 
 
 def _without_named(text: str) -> str:
-    for names, values in _NAMED:
+    for sign, names, values in _NAMED:
+        if sign not in text:
+            continue
         kept: list[str] = []
         at = 0
         for start, end in _values(text, names, values):
