@@ -81,16 +81,22 @@ class CPUBudget:
         self._used += time.thread_time() - self._began_at
         loop = asyncio.get_running_loop()
         waits_from = loop.time()
-        ready = loop.create_future()
-        descriptor = source.fileno()
-        loop.add_reader(descriptor, _resolve, ready)
-        try:
-            await ready
-        finally:
-            loop.remove_reader(descriptor)
+        await wait_readable(source)
         rested = (loop.time() - waits_from) / _REST_FACTOR
         self._used = max(self._used - rested, 0.0)
         self._began_at = time.thread_time()
+
+
+async def wait_readable(source: socket.socket) -> None:
+    """Suspend until a socket has something to read, or has ended."""
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    descriptor = source.fileno()
+    loop.add_reader(descriptor, _resolve, ready)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(descriptor)
 
 
 def _resolve(ready: asyncio.Future[None]) -> None:

@@ -342,6 +342,14 @@ def test_any_bytes_are_a_response_or_refused(pieces: list[bytes]) -> None:
     assert head.status <= 999
 
 
+def test_a_head_ends_at_its_empty_line_whatever_ends_its_lines() -> None:
+    body = b"a\r\n\r\nb"
+
+    _, read_body_, problem = read(b"HTTP/1.1 200 OK\nContent-Length: 6\n\n" + body)
+
+    assert (read_body_, problem) == (body, "")
+
+
 def test_how_a_body_ends_is_part_of_the_head() -> None:
     head, _, _ = read(CHUNKED + b"0\r\n\r\n")
 

@@ -19,7 +19,7 @@ import re
 import socket
 from typing import Protocol
 
-from probetui.cpu_budget import CPUBudget
+from probetui.cpu_budget import CPUBudget, wait_readable
 from probetui.errors import GoError, LocalResourceError, ProbetuiError
 from probetui.k8s.runtime import SocketAddress
 from probetui.kubelet.runtime.go_format import join_host_port
@@ -83,7 +83,7 @@ class TCPConnection:
         self._socket = sock
         self._peer = peer
         self._loop = asyncio.get_running_loop()
-        self._budget = CPUBudget()
+        self._budget: CPUBudget | None = None
 
     async def send(self, data: bytes) -> None:
         """Send all of it."""
@@ -94,18 +94,27 @@ class TCPConnection:
 
     async def receive(self) -> bytes:
         """Return what came, at most 16 KiB; no bytes at the end."""
-        await self._budget.give_way()
+        await self.give_way()
         while True:
             try:
-                return self._socket.recv(_RECEIVE_BYTES)
+                data = self._socket.recv(_RECEIVE_BYTES)
             except BlockingIOError:
-                await self._budget.wait_readable(self._socket)
+                if self._budget is None:
+                    await wait_readable(self._socket)
+                else:
+                    await self._budget.wait_readable(self._socket)
             except OSError as error:
                 raise self._broken("read", error) from error
+            else:
+                # To read the clock of a thread costs more than most else here.
+                if self._budget is None:
+                    self._budget = CPUBudget()
+                return data
 
     async def give_way(self) -> None:
         """Suspend, if what came was worked on for too long without."""
-        await self._budget.give_way()
+        if self._budget is not None:
+            await self._budget.give_way()
 
     def send_at_once(self, data: bytes) -> None:
         """Send what can be sent without waiting and forget the rest."""

@@ -19,6 +19,7 @@ import re
 import string
 from collections.abc import Generator, Iterator
 from enum import Enum
+from functools import lru_cache
 from typing import TypeVar
 
 from msgspec import Struct
@@ -28,6 +29,7 @@ from probetui.probers.truncation import quote_all_received, quote_received
 
 MAX_HEAD_BYTES = 10 << 20
 MAX_HEAD_LINES = 10_000
+SHORT_HEAD_BYTES = 1 << 10
 _MAX_CHUNK_LINE_BYTES = 4096
 _MAX_TRAILER_BYTES = 4096
 # What a chunk may have besides its data, and all of them together.
@@ -134,17 +136,32 @@ class ReceiveBuffer:
             return None
         return self.take(end + 1 - self._at)
 
+    def peek_short_head(self) -> bytes:
+        """Return the next head with its empty line, none if it is long or not whole."""
+        end = self._data.find(b"\r\n\r\n", self._at, self._at + SHORT_HEAD_BYTES)
+        return b"" if end < 0 else bytes(self._data[self._at : end + 4])
+
+    def skip_head(self, length: int, lines: int) -> None:
+        """Leave out a head that was peeked at; raises `GoError` as below."""
+        self._count_head(length, lines)
+        self.take(length)
+
     def take_head_line(self) -> bytes | None:
         """Return a line of a head; raises `GoError` when heads get too long."""
         line = self.take_line()
-        if len(self if line is None else line) > self._head_bytes_left:
-            raise _head_too_long(f"{MAX_HEAD_BYTES} bytes")
         if line is not None:
-            self._head_bytes_left -= len(line)
-            self._head_lines_left -= 1
-            if self._head_lines_left < 0:
-                raise _head_too_long(f"{MAX_HEAD_LINES} lines")
+            self._count_head(len(line), 1)
+        elif len(self) > self._head_bytes_left:
+            raise _head_too_long(f"{MAX_HEAD_BYTES} bytes")
         return line
+
+    def _count_head(self, length: int, lines: int) -> None:
+        self._head_bytes_left -= length
+        self._head_lines_left -= lines
+        if self._head_bytes_left < 0:
+            raise _head_too_long(f"{MAX_HEAD_BYTES} bytes")
+        if self._head_lines_left < 0:
+            raise _head_too_long(f"{MAX_HEAD_LINES} lines")
 
 
 def _head_too_long(limit: str) -> GoError:
@@ -191,6 +208,29 @@ def _read_line(buffer: ReceiveBuffer) -> Step[bytes]:
 
 
 def _read_one_head(buffer: ReceiveBuffer) -> Step[ResponseHead]:
+    if short := buffer.peek_short_head():
+        head, length, lines = _parse_short_head(short)
+        buffer.skip_head(length, lines)
+        return head
+    return (yield from _read_lines_of_head(buffer))
+
+
+@lru_cache(maxsize=512)  # servers say the same again and again
+def _parse_short_head(data: bytes) -> tuple[ResponseHead, int, int]:
+    """Return a head that is there as a whole, how many bytes and lines it has."""
+    buffer = ReceiveBuffer()
+    buffer.feed(data)
+    steps = _read_lines_of_head(buffer)
+    try:
+        next(steps)
+    except StopIteration as done:
+        # Lines may end without a carriage return, and the head then before `data`.
+        length = len(data) - len(buffer)
+        return done.value, length, data.count(b"\n", 0, length)
+    raise AssertionError("unreachable: the head is whole")
+
+
+def _read_lines_of_head(buffer: ReceiveBuffer) -> Step[ResponseHead]:
     line = yield from _read_line(buffer)
     version, status = _parse_status_line(line)
     headers = yield from _read_headers(buffer)
