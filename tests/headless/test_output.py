@@ -89,7 +89,7 @@ def test_what_is_kept_back_is_printed_at_the_end() -> None:
     assert (
         stream.getvalue()
         .decode()
-        .endswith("web/app liveness #1-#3 skipped not-running x3\n")
+        .endswith("web/app liveness #2-#3 skipped not-running x2\n")
     )
 
 

@@ -135,8 +135,8 @@ def _format_fact(entry: ContainerBoundEntry, pod: Pod | None) -> str:
 class PlainLines:
     """Turns entries into lines as they come, and folds ticks that repeat themselves.
 
-    A run of ticks skipped for one reason is printed when it begins and, if it was more
-    than one, again with its length when it ends. What a probe printed is repeated only
+    Of a run of ticks skipped for one reason the first is printed when it comes, all
+    others in one line when the run ends: each tick is printed once. What a probe printed is repeated only
     when it changes. When a container first starts it is said how it is probed, and when
     a worker ends what its ticks came to.
 
@@ -205,7 +205,7 @@ class PlainLines:
         skips = self._skips.get(tick.key)
         if tick.skip is not None and not self._is_verbose:
             if skips is not None and skips.reason is tick.skip:
-                skips.count += 1
+                skips.further += 1
                 return []
             self._skips[tick.key] = _Skips(tick.skip, tick.n)
         else:
@@ -243,15 +243,13 @@ class PlainLines:
         return self._finished(at, f"{where} {key.probe_type.lower()} {words}")
 
     def _closing_line(self, key: ProbeKey, skips: _Skips, now: datetime) -> str | None:
-        if skips.count == 1:
+        if not skips.further:
             return None
-        where = object_name(self._names, key.pod_uid, key.container_name)
-        last = skips.first + skips.count - 1
-        return self._finished(
-            now,
-            f"{where} {key.probe_type.lower()} #{skips.first}-#{last} "
-            f"skipped {skips.reason} x{skips.count}",
-        )
+        last = skips.first + skips.further
+        words = f"#{last} skipped {skips.reason}"
+        if skips.further > 1:
+            words = f"#{skips.first + 1}-{words} x{skips.further}"
+        return self._of_probe(key, now, words)
 
     def _lines(self, entry: JournalEntry) -> list[str]:
         text = format_entry(entry, self._names, self._pods)
@@ -320,11 +318,14 @@ class PlainLines:
 
 
 class _Skips(Struct):
-    """Ticks of one probe skipped in a row for one reason; `first` is its number."""
+    """Ticks of one probe skipped in a row for one reason.
+
+    `first` is the number of the first, `further` how many came after it.
+    """
 
     reason: Skip
     first: int
-    count: int = 1
+    further: int = 0
 
 
 def _tick(tick: TickEntry, pod: Pod | None) -> str:
