@@ -286,7 +286,7 @@ def test_the_help_has_three_examples(capsys: pytest.CaptureFixture[str]) -> None
         pytest.param(["completion", "csh"], 2, "bash, zsh, fish", id="shell"),
         pytest.param(["completion"], 2, "say which shell: bash, zsh", id="no shell"),
         pytest.param(
-            ["attach", "web"], 2, "probetui attach -f FILE CONTAINER=", id="attach"
+            ["attach", "web"], 2, "probetui attach FILE CONTAINER=", id="attach"
         ),
         pytest.param(["down"], 2, "say which pods: NAME, -l LABELS, -f", id="down"),
         pytest.param(["down", "-l", "a", "--all"], 2, "say which pods", id="-l --all"),
@@ -669,3 +669,37 @@ def test_the_version_of_the_kubelet_has_its_long_name_too(
     assert run(["info", "--kubelet-version", "1.20"]) == 0
 
     assert "kubelet rules      v1.20 " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("args", "status"),
+    [
+        pytest.param(["probe", "pod.yaml", "-t", "liveness"], 3, id="probe"),
+        pytest.param(["attach", "pod.yaml", "app=shop-1", "--plain"], 3, id="attach"),
+        pytest.param(["down", "pod.yaml", "--runtime", "process"], 0, id="down"),
+    ],
+)
+def test_a_file_needs_no_option_where_other_words_may_stand(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    write: Write,
+    args: list[str],
+    status: int,
+) -> None:
+    monkeypatch.chdir(Path(write(POD)).parent)
+
+    typed = run(args)
+    errors = capsys.readouterr().err
+    same = run([args[0], "-f", *args[1:]])
+
+    assert (typed, errors) == (same, capsys.readouterr().err)
+    assert typed == status
+
+
+def test_pods_to_remove_are_named_or_in_a_file_not_both(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, errors = refused(capsys, "down", "web", "pod.yaml")
+
+    assert status == 2
+    assert "say which pods" in errors

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from probetui.cli.late_calls import load_late
+from probetui.cli.usage_hints import MANIFEST_SUFFIXES
 from probetui.errors import ManifestError, NothingToDoError, ProbetuiError, UsageError
 from probetui.k8s.pod_source import API_SOURCE, FILE_SOURCE, HTTP_SOURCE
 from probetui.manifest.yaml.parser import MAX_BYTES, SourceFile
@@ -16,7 +17,6 @@ from probetui.record.credentials import mask_credentials
 from probetui.untrusted_files import read_regular
 
 STDIN = STDOUT = "-"
-_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 _ANY_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _HTTP_URL = re.compile(r"https?://", re.IGNORECASE)
 _ENOUGH = MAX_BYTES + 1
@@ -230,7 +230,7 @@ def _files_in(folder: Path, recursive: bool, named: _Named) -> list[Path]:  # no
         found = (file for file in folder.iterdir() if not file.name.startswith("."))
     else:
         every = folder.rglob("*") if recursive else folder.iterdir()
-        found = (file for file in every if file.suffix in _SUFFIXES)
+        found = (file for file in every if file.suffix in MANIFEST_SUFFIXES)
     return sorted(file for file in found if file.is_file())
 
 

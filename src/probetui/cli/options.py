@@ -29,6 +29,7 @@ from probetui.cli.parameters import (
     setting,
 )
 from probetui.cli.printing import print_notice
+from probetui.cli.usage_hints import MANIFEST_SUFFIXES
 
 RUNTIMES = ("auto", "docker", "cri", "process")
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -106,6 +107,34 @@ skip_tls_verify_option = setting(
     is_flag=True,
     help="Do not verify the certificates of the servers of URLs.",
 )
+
+
+def takes_files_among(words: str) -> Callable[[F], F]:
+    """Let a command take files without `-f` among other words: `pod.yaml web=shop-1`.
+
+    The name of a file there ends as manifests do.
+
+    Args:
+        words: the parameter with the words; the files are taken out of it.
+    """
+
+    def decorate(command: F) -> F:
+        @wraps(command)
+        def with_files(**params: Any) -> Any:
+            given = params[words]
+            files = tuple(word for word in given if word.endswith(MANIFEST_SUFFIXES))
+            return command(
+                **params
+                | {
+                    words: tuple(word for word in given if word not in files),
+                    "filenames": (*params["filenames"], *files),
+                }
+            )
+
+        return cast("F", with_files)
+
+    return decorate
+
 
 filename_options = _group(
     option(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
+
 _RUN = "probetui -f FILE"
 _LIST = "probetui ls"
 _REMOVE = "probetui down -f FILE"
@@ -45,6 +47,7 @@ _OPTIONS: Mapping[str, str] = {
     "--file": "-f FILE",
     "--wait": "--until ready",
     "--json": "-o json, or -o jsonl for a session",
+    "--allow-url": "-f reads URLs as it is",
     "--kubeconfig": "there is no cluster: pods run on this machine",
 }
 
@@ -61,4 +64,4 @@ def hint_for_option(name: str) -> str:
 
 def is_filename(word: str) -> bool:
     """Tell whether a word can only be meant as the name of a manifest."""
-    return word.endswith((".yaml", ".yml", ".json")) or "/" in word
+    return word.endswith(MANIFEST_SUFFIXES) or "/" in word

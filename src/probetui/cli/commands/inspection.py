@@ -22,6 +22,7 @@ from probetui.cli.options import (
     stub_missing_option,
     table_options,
     takes_files,
+    takes_files_among,
     validate_option,
     version_options,
 )
@@ -164,14 +165,14 @@ def versions(**params: Any) -> int:
     "probe",
     cls=SectionedCommand,
     epilog=examples(
-        "probetui probe -f pod.yaml -t readiness",
+        "probetui probe pod.yaml -t readiness",
         "probetui probe -f pod.yaml -c web -t liveness web=shop-web-1",
     ),
 )
 @click.argument(
     "words",
     nargs=-1,
-    metavar="[CONTAINER=NAME_OR_ID]",
+    metavar="[FILE | CONTAINER=NAME_OR_ID]...",
     shell_complete=completions.complete_container_targets,
 )
 @manifest_options
@@ -197,6 +198,7 @@ def versions(**params: Any) -> int:
 @findings_option
 @_text_or_data_option
 @program_options
+@takes_files_among("words")
 def probe(words: tuple[str, ...], **params: Any) -> int:
     """Run one probe once and print its result.
 

@@ -17,6 +17,7 @@ from probetui.cli.options import (
     runtime_options,
     selector_option,
     table_options,
+    takes_files_among,
     version_options,
 )
 from probetui.cli.parameters import (
@@ -87,7 +88,7 @@ def ls(**params: Any) -> int:
     cls=SectionedCommand,
     epilog=examples(
         "probetui down web",
-        "probetui down -f pod.yaml",
+        "probetui down pod.yaml",
         "probetui down -l app=web",
         "probetui down --all",
         "probetui down --all --all-users",
@@ -114,6 +115,7 @@ def ls(**params: Any) -> int:
 @output_option("text", "name")
 @runtime_options
 @program_options
+@takes_files_among("names")
 def down(*, takes_all: bool, **params: Any) -> int:
     """Stop and remove pods that your probetui left behind: NAME, -l, -f or --all.
 

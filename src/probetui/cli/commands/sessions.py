@@ -28,6 +28,7 @@ from probetui.cli.options import (
     screen_options,
     session_runtime_options,
     takes_files,
+    takes_files_among,
     watch_option,
 )
 from probetui.cli.parameters import SectionedCommand, examples, option
@@ -77,7 +78,7 @@ def run(**params: Any) -> int:
     "attach",
     cls=SectionedCommand,
     epilog=examples(
-        "probetui attach -f pod.yaml",
+        "probetui attach pod.yaml",
         "probetui attach -f pod.yaml web=shop-web-1",
         "probetui attach -f pod.yaml --runtime process web=4711",
     ),
@@ -85,7 +86,7 @@ def run(**params: Any) -> int:
 @click.argument(
     "words",
     nargs=-1,
-    metavar="[CONTAINER=NAME_OR_ID]...",
+    metavar="[FILE | CONTAINER=NAME_OR_ID]...",
     shell_complete=completions.complete_container_targets,
 )
 @manifest_options
@@ -106,6 +107,7 @@ def run(**params: Any) -> int:
 @freeze_option
 @screen_options
 @program_options
+@takes_files_among("words")
 def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
     """Run the kubelet's prober on containers that already exist.
 
@@ -119,7 +121,7 @@ def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
     if not (params["filenames"] or params["static"]):
         if words:
             raise click.UsageError(
-                "attach needs the manifest with the probes: probetui attach -f FILE "
+                "attach needs the manifest with the probes: probetui attach FILE "
                 "CONTAINER=NAME_OR_ID"
             )
         return print_short_help()

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from probetui.cli.files import STDIN, SourceReader, is_url
 from probetui.cli.folders import make_private_directory, state_folder
 from probetui.cli.pods import ManifestOptions, load_pods
+from probetui.cli.usage_hints import MANIFEST_SUFFIXES
 from probetui.debugger.timing import Timing
 from probetui.errors import ProbetuiError, UsageError
 from probetui.k8s.probe import ProbeKey
@@ -141,7 +142,7 @@ def _names(source: SourceFile) -> Iterator[str]:
         location = urlsplit(location).path
     name = "stdin" if source.name == STDIN else Path(location).name
     path = Path(_NO_FILE_NAME.sub("-", name))
-    suffix = path.suffix if path.suffix in {".yaml", ".yml", ".json"} else ".yaml"
+    suffix = path.suffix if path.suffix in MANIFEST_SUFFIXES else ".yaml"
     stem = _EDITED.sub("", path.name.removesuffix(suffix)) or "pod"
     yield f"{stem}.edited{suffix}"
     for number in range(2, _MOST_COPIES + 1):

@@ -136,9 +136,9 @@ class PlainLines:
     """Turns entries into lines as they come, and folds ticks that repeat themselves.
 
     Of a run of ticks skipped for one reason the first is printed when it comes, all
-    others in one line when the run ends: each tick is printed once. What a probe printed is repeated only
-    when it changes. When a container first starts it is said how it is probed, and when
-    a worker ends what its ticks came to.
+    others in one line when the run ends: each tick is printed once. What a probe
+    printed is repeated only when it changes. When a container first starts it is said
+    how it is probed, and when a worker ends what its ticks came to.
 
     Args:
         started_at: write times as seconds since then instead of wall time.
