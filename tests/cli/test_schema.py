@@ -33,7 +33,11 @@ spec:
 """
 
 ANY = {"boolean": True, "integer": 1, "string": "x"}
-OF_FORM = {"autosave-limit": "500M", "kubelet": "1.36"}
+OF_FORM = {
+    "autosave-limit": "500M",
+    "kubelet": "1.36",
+    "max-container-restart-period": "60s",
+}
 
 
 def printed(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:

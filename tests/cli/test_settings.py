@@ -148,6 +148,7 @@ WRITTEN = {
     "autosave-limit": ("1000", "1Gi"),
     "seed": ("7", "007"),
     "keymap": ("5", "keys.yaml"),
+    "max-container-restart-period": ("60", "90s", "1.5m"),
 }
 
 

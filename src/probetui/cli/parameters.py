@@ -156,6 +156,8 @@ class Duration(click.ParamType[timedelta]):
     """A length of time: `90s`, `5m`, `1h30m`, `500ms`, or a number of seconds."""
 
     name = "duration"
+    pattern = r"^([0-9]{1,8}|([0-9]{1,4}(\.[0-9]{1,3})?(h|m|s|ms))+)$"
+    """What is surely one; more is taken, up to ten years."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None

@@ -15,7 +15,13 @@ from probetui.cli.files import read_file
 from probetui.cli.folders import config_file
 from probetui.cli.late_calls import load_late
 from probetui.cli.options import ALL_SETTINGS
-from probetui.cli.parameters import ByteCount, KeymapSource, KubeletVersion, Option
+from probetui.cli.parameters import (
+    ByteCount,
+    Duration,
+    KeymapSource,
+    KubeletVersion,
+    Option,
+)
 from probetui.errors import ManifestError, UsageError
 from probetui.kubelet_rules import VERSIONS
 from probetui.manifest.yaml.nodes import (
@@ -168,6 +174,9 @@ def _schema_of(setting: Option) -> JsonSchema:
             schema |= {} if most is None else {"maximum": most}
         case KubeletVersion():
             schema["anyOf"] = _version_schemas()
+        case Duration():
+            schema |= {"type": ["string", "integer"], "pattern": Duration.pattern}
+            schema |= {"minimum": 0, "maximum": 10**8 - 1}
         case ByteCount():
             schema |= {"type": ["string", "integer"], "pattern": ByteCount.pattern}
             schema |= {"minimum": 0, "maximum": 10**15 - 1}
