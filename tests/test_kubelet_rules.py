@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from probetui.errors import UsageError
+from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import RestartPolicy, RestartRule
 from probetui.k8s.probe import ExecAction, GRPCAction, HTTPGetAction, ProbeType
 from probetui.k8s.runtime import (
@@ -18,6 +19,7 @@ from probetui.k8s.runtime import (
 )
 from probetui.k8s.status import Running
 from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.events.event_correlator import EventCorrelator
 from probetui.kubelet.journal import Exit
 from probetui.kubelet.kuberuntime.container_hash import stable_key
 from probetui.kubelet.kuberuntime.grace_period import (
@@ -31,6 +33,7 @@ from probetui.kubelet.prober.results_manager import ResultsManager
 from probetui.kubelet.prober.timeout_text import timed_out
 from probetui.kubelet.prober.worker import Worker
 from probetui.kubelet.prober.worker_loop import start_jitter
+from probetui.kubelet.status.status_patch import StatusContext, api_status
 from probetui.kubelet_rules import DEFAULT_VERSION, VERSIONS, parse_version, rules_of
 from probetui.manifest.load import load_manifests
 from probetui.manifest.problem import Severity
@@ -538,3 +541,71 @@ def test_a_mode_of_grpc_is_never_taken_in_silence() -> None:
 
     assert problem.path == "spec.containers[0].livenessProbe.grpc.mode"
     assert "plaintext" in problem.message
+
+
+RESTART_ALL = """
+kind: Pod
+apiVersion: v1
+metadata: {name: p}
+spec:
+  containers:
+  - name: app
+    image: busybox
+    restartPolicy: Never
+    restartPolicyRules:
+    - {action: RestartAllContainers, exitCodes: {operator: In, values: [42]}}
+    livenessProbe: {exec: {command: [a]}}
+"""
+RESTARTS_ALL = ("RestartAllContainersOnContainerExits=true",)
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "is_allowed"),
+    [
+        pytest.param("1.35", (), False, id="1.35"),
+        pytest.param("1.35", RESTARTS_ALL, True, id="1.35, gate"),
+        pytest.param("1.36", (), True, id="1.36"),
+    ],
+)
+def test_a_rule_may_restart_all_containers_where_its_gate_is_on(
+    version: str, gates: tuple[str, ...], *, is_allowed: bool
+) -> None:
+    source = SourceFile("pod.yaml", RESTART_ALL)
+
+    found = load_manifests([source], rules=rules_of(version, gates))
+
+    assert bool(found.loaded) is is_allowed
+
+
+@pytest.mark.parametrize(
+    ("version", "of_container", "of_pod"),
+    [("1.32", False, False), ("1.33", True, False), ("1.36", True, True)],
+)
+def test_a_status_at_an_api_server_has_the_resources_of_its_version(
+    version: str, *, of_container: bool, of_pod: bool
+) -> None:
+    status = api_status(
+        a_pod(),
+        a_status(a_container_status(state=Running(START))),
+        {},
+        StatusContext(("192.0.2.1",), rules_of(version)),
+        START,
+        could_have_running_containers=True,
+    )
+
+    (container,) = status["containerStatuses"]
+    assert ("resources" in container, "resources" in status) == (of_container, of_pod)
+
+
+@pytest.mark.parametrize(("version", "has_room"), [("1.35", False), ("1.36", True)])
+def test_normal_events_have_an_allowance_of_their_own_in_new_versions(
+    version: str, *, has_room: bool
+) -> None:
+    rules = rules_of(version)
+    correlator = EventCorrelator(allows_by_type=rules.allows_events_by_type)
+    warning = Event(EventType.WARNING, "Unhealthy", "no", "p", "", START)
+    normal = Event(EventType.NORMAL, "Killing", "yes", "p", "", START)
+    for _ in range(30):
+        correlator.correlate(warning)
+
+    assert (correlator.correlate(normal) is not None) is has_room

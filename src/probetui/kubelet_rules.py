@@ -32,8 +32,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
         inherits_started: a container that is restarted at once counts as started until
             the next tick of its startup worker, so that liveness and readiness probe
             it too early: the startup window. Since 1.35, also in 1.37.0 (k/k#141155,
-            recorded in 1.36.2). k/k#141342 mends it; its patches of 1.35 to 1.37 are
-            asked for (k/k#142041 to 142043), without a number yet. The gate
+            recorded in 1.36.2). k/k#141342 mends it; its patches of 1.35 to 1.37
+            (k/k#142041 to 142043) are open, so that no release has them. The gate
             ChangeContainerStatusOnKubeletRestart does away with it, too.
         keeps_ready_over_restart: a container that ran 10 s before the kubelet was
             started has no initial result, and is as ready as its pod is in the API
@@ -44,8 +44,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
         delays_every_worker: each worker waits a random part of its period first. Until
             1.20; then only while the kubelet is younger than the period (k/k#97126).
         probes_from_addition: the workers of a pod are made when the pod is added;
-            since 1.22 with its first sync, once its volumes are mounted
-            (HandlePodAdditions in v1.20.2, SyncPod in v1.32.10, kubelet.go).
+            since 1.25 with its first sync, once its volumes are mounted (k/k#110191,
+            also in patches of 1.22 to 1.24; HandlePodAdditions in v1.20.2, SyncPod in
+            v1.32.10, kubelet.go).
         triggers_readiness: a container that is started and not ready is probed for
             readiness at each status, which begins the period anew. Since 1.21
             (k/k#98376, k/k#119089).
@@ -54,7 +55,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
         stops_liveness_on_deletion: liveness and startup workers stop when the pod
             begins to terminate; before, they went on until it was gone, but for static
             pods (recorded in 1.20.2), so that a container that was shutting down failed
-            its liveness probe. Since 1.21 (k/k#52817, k/k#98571).
+            its liveness probe. Meant for 1.21, whose workers looked at a stale pod
+            (k/k#52817, k/k#98571, k/k#107473); in effect with the pod workers of 1.22
+            and 1.25 (k/k#110191).
         results_wake_pod: a changed readiness or startup result syncs the pod; before,
             only a liveness failure did, and a failed startup probe killed at the next
             resync. Since 1.21 (prober_manager.go; recorded in 1.20.2).
@@ -66,15 +69,16 @@ class KubeletRules(Struct, frozen=True, eq=False):
         sends_accept: HTTP probes send `Accept: */*`; before, they sent none and Go's
             `Accept-Encoding: gzip`. Since 1.20 (k/k#95641, k/k#96127).
         canonical_headers: HTTP probes send the names of their headers with capitals;
-            before, as written, so that `host` is a header of its own beside `Host`
-            (prober.go, v1.20.2, buildHeader; probe/http/request.go, v1.32.10).
+            before, as written, so that `host` is a header of its own beside `Host`.
+            Since 1.28, and patches of 1.24 to 1.27 (k/k#117182; prober.go, v1.20.2,
+            buildHeader; probe/http/request.go, v1.32.10, v1HeaderToHTTPHeader).
         has_dockershim: on Docker it runs commands by dockershim, of which one that
             cannot be started is a failure; by CRI it is an error. Until 1.23 (recorded
             in 1.20.2 with both).
         redirect_warning: what the warning about a redirect to another host begins
             with; before, it was the body alone (k/k#103967).
         measures_probes: the metric prober_probe_duration_seconds is there beside
-            prober_probe_total (prober_manager.go, v1.20.2, v1.32.10).
+            prober_probe_total. Since 1.25 (k/k#104484; prober_manager.go).
         grpc_probes: probes can call gRPC health services. Stable since 1.27 (KEP-2727).
         probe_grace_period: a probe's own terminationGracePeriodSeconds counts. Stable
             since 1.28 (KEP-2238).
@@ -122,8 +126,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
             (kuberuntime_container.go, recorded in 1.20.2).
         consistent_http_hooks: httpGet hooks send requests as probes do, with scheme,
             headers and user agent; before, without any of them, over plain HTTP, and
-            with a slash before the path. On since 1.25, gate ConsistentHTTPGetHandlers
-            (lifecycle/handlers.go; recorded in 1.20.2).
+            with a slash before the path. Stable since 1.25, gate
+            ConsistentHTTPGetHandlers (lifecycle/handlers.go; recorded in 1.20.2).
         static_pods_wait: a pod that takes the name of one that is ending waits until
             that is gone; before, it started beside it. Since 1.22 (pod_workers.go;
             recorded in 1.20.2 and 1.36.2).
@@ -526,6 +530,11 @@ def rules_of(version: str, feature_gates: tuple[str, ...] = ()) -> KubeletRules:
         switched: dict[str, Any] = dict.fromkeys(_GATED[name], is_on)
         rules = replace(rules, **switched)
     return replace(rules, feature_gates=feature_gates) if feature_gates else rules
+
+
+def gates_of_fields() -> dict[str, str]:
+    """Return the feature gate that switches each field that one switches."""
+    return {field: gate for gate, fields in _GATED.items() for field in fields}
 
 
 def settable_gates(version: str) -> list[str]:

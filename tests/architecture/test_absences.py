@@ -23,7 +23,7 @@ SECTIONS = dict(
 QUOTED = re.compile(r"`([^`]+)`")
 
 KUBELET_PACKAGES = [
-    "apis", "cadvisor", "certificate", "checkpointmanager", "client",
+    "allocation", "apis", "cadvisor", "certificate", "checkpointmanager", "client",
     "clustertrustbundle", "cm", "config", "configmap", "container", "envvars",
     "events", "eviction", "images", "kubeletconfig", "kuberuntime", "lifecycle",
     "logs", "metrics", "network", "nodeshutdown", "nodestatus", "oom", "pleg",
@@ -31,7 +31,7 @@ KUBELET_PACKAGES = [
     "runtimeclass", "secret", "server", "stats", "status", "sysctl", "token",
     "types", "userns", "util", "volumemanager", "watchdog", "winstats",
 ]  # fmt: skip
-"""The folders of pkg/kubelet of 1.36."""
+"""The folders of pkg/kubelet of 1.36, those that its kubelet.go imports among them."""
 
 
 def rows(section: str) -> list[list[str]]:
