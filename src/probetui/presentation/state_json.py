@@ -123,10 +123,12 @@ def _is_edited(probe: ProbeSnapshot, _context: _StateContext) -> bool:
 
 def _write_run(probe: ProbeSnapshot, _context: _StateContext) -> Any:
     last, run = probe.last_result, probe.result_run
+    doubt = {"atLeast": probe.run_doubt} if probe.run_doubt else {}
     return {
         "result": _RESULT_WORDS[last] if run else None,
         "count": run,
         "threshold": threshold(probe, last),
+        **doubt,
     }
 
 

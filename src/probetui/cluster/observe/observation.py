@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
+from probetui.cluster.observe.node_clock import NodeClock, moved_status
 from probetui.cluster.observe.observed_pod import (
     ObservedPod,
     SeenEvent,
@@ -24,6 +27,7 @@ from probetui.k8s.api.status import POD_STATUS
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
+from probetui.k8s.status import PodStatus
 from probetui.kubelet.journal import JournalEntry, NoteEntry
 from probetui.kubelet.runtime.turn import TurnBuilder
 from probetui.kubelet_rules import KubeletRules
@@ -42,6 +46,7 @@ class _ObservedNode:
         self.reader = SeriesReader()
         self.periods: dict[ProbeKey, int] = {}
         self.problem: str | None = None
+        self.clock = NodeClock()
 
 
 class ClusterObservation:
@@ -75,12 +80,17 @@ class ClusterObservation:
 
     def set_pods(self, objects: Iterable[Object], now: datetime) -> None:
         """Take a whole list; pods that are not in it are gone."""
-        uids = {uid for json in objects if (uid := self.set_pod(json, now))}
+        uids = {
+            uid for json in objects if (uid := self.set_pod(json, now, is_news=False))
+        }
         for uid in [uid for uid in self._pods if uid not in uids]:
             self.remove_pod(uid, now)
 
-    def set_pod(self, json: Object, now: datetime) -> str:
-        """Take a pod as it is now; return its UID, nothing where it is none of ours."""
+    def set_pod(self, json: Object, now: datetime, *, is_news: bool = True) -> str:
+        """Take a pod as it is now; return its UID, nothing where it is none of ours.
+
+        What a list tells is no news: it may be old.
+        """
         try:
             pod = POD.read(json)
             status = POD_STATUS.read(json.get("status") or {})
@@ -105,6 +115,9 @@ class ClusterObservation:
                 owner.periods[probe.key] = probe.probe.period_seconds
             if owner.problem is not None:
                 observed.lose_counters(owner.problem)
+        if is_news:
+            self._learn_clock(observed, status, now)
+        status = moved_status(status, self._offset_of(observed))
         observed.update(pod, status, now)
         for seen in self._waiting_events.pop(pod.uid, ()):
             observed.note_event(seen, now)
@@ -122,6 +135,29 @@ class ClusterObservation:
             for probe in observed.probes():
                 node.periods.pop(probe.key, None)
 
+    def _learn_clock(
+        self, observed: ObservedPod, status: PodStatus, now: datetime
+    ) -> None:
+        """Compare a node's clock with ours, by what has just begun or ended there."""
+        node = self._nodes.get(observed.node)
+        newest = observed.newest_instant(status)
+        if node is None or newest is None:
+            return
+        was = node.clock.offset
+        node.clock.learn(newest, now)
+        if node.clock.offset != was:
+            seconds = node.clock.offset.total_seconds()
+            self.note(
+                f"the clock of node {observed.node} is {abs(seconds):.0f}s "
+                f"{'behind' if seconds > 0 else 'ahead of'} this machine's: its times "
+                "are corrected",
+                now,
+            )
+
+    def _offset_of(self, observed: ObservedPod) -> timedelta:
+        node = self._nodes.get(observed.node)
+        return timedelta() if node is None else node.clock.offset
+
     # -- events
 
     def note_event(self, json: Object, now: datetime) -> None:
@@ -131,6 +167,10 @@ class ClusterObservation:
             return
         observed = self._pods.get(seen.event.pod_uid)
         if observed is not None:
+            offset = self._offset_of(observed)
+            if offset:
+                event = replace(seen.event, at=seen.event.at + offset)
+                seen = replace(seen, event=event)
             observed.note_event(seen, now)
         elif len(self._waiting_events) < _MOST_EVENTS_WAITING:
             waiting = self._waiting_events.setdefault(seen.event.pod_uid, [])
@@ -150,9 +190,8 @@ class ClusterObservation:
     def set_rules(self, node: str, rules: KubeletRules) -> None:
         """Set the rules of a node's kubelet."""
         self._rules[node] = rules
-        for observed in self._pods.values():
-            if observed.node == node:
-                observed.rules = rules
+        for observed in self._pods_of(node):
+            observed.rules = rules
 
     def note_counters(
         self, name: str, text: bytes, asked_at: datetime, answered_at: datetime
@@ -162,15 +201,17 @@ class ClusterObservation:
         if node.problem is not None:
             node.problem = None
             self.note(f"the counters of node {name} are read again", answered_at)
+            for observed in self._pods_of(name):
+                observed.find_counters()
         lacks = False
         counts = node.reader.read(text)
         for counted in node.counters.observe(
             counts, asked_at, answered_at, node.periods
         ):
             lacks = lacks or counted.may_lack
-            observed = self._pods.get(counted.key.pod_uid)
-            if observed is not None:
-                observed.note_counts(counted)
+            pod = self._pods.get(counted.key.pod_uid)
+            if pod is not None:
+                pod.note_counts(counted)
         if lacks:
             self.note(
                 f"the kubelet of node {name} has restarted: results of probes before "
@@ -193,9 +234,11 @@ class ClusterObservation:
         self.note(
             f"node {name}: probe results are known from events alone: {reason}", now
         )
-        for observed in self._pods.values():
-            if observed.node == name:
-                observed.lose_counters(reason)
+        for observed in self._pods_of(name):
+            observed.lose_counters(reason)
+
+    def _pods_of(self, node: str) -> list[ObservedPod]:
+        return [it for it in self._pods.values() if it.node == node]
 
     # -- the server
 

@@ -97,6 +97,12 @@ class _ObservedContainer:
         }
         self.exited_ids: set[str] = set()
 
+    @property
+    def own_ids(self) -> set[str]:
+        """The IDs of all instances that are known."""
+        current = set() if self.status is None else {self.status.container_id}
+        return self.exited_ids | current
+
 
 class ObservedPod:
     """Follows one pod; a pod with another UID is another one.
@@ -138,10 +144,7 @@ class ObservedPod:
     def name_of(self, container_id: str) -> str | None:
         """Return the name of the container that has or had an ID, or None."""
         for name, container in self._containers.items():
-            status = container.status
-            if container_id in container.exited_ids or (
-                status is not None and status.container_id == container_id
-            ):
+            if container_id in container.own_ids:
                 return name
         return None
 
@@ -149,6 +152,24 @@ class ObservedPod:
         """Tell whether a container has a newer instance than that of an ID."""
         status = self._containers[name].status
         return status is not None and status.container_id != container_id
+
+    def newest_instant(self, status: PodStatus) -> datetime | None:
+        """Return the newest start or end that a status tells first, by its clock.
+
+        None where it tells of none, or where the pod was not known before.
+        """
+        if self.status is None:
+            return None
+        known = {own_id for it in self._containers.values() for own_id in it.own_ids}
+        found = [
+            state.started_at
+            for name in self._containers
+            if (it := status.container(name)) is not None
+            and it.container_id not in known
+            and isinstance(state := it.state, Running)
+            and state.started_at is not None
+        ]
+        return max(found, default=None)
 
     # -- what is told
 
@@ -217,6 +238,11 @@ class ObservedPod:
         self._snapshot = None
         for probe in self.probes():
             probe.lose_counters(reason)
+
+    def find_counters(self) -> None:
+        """Note that the kubelet's counters can be read."""
+        for probe in self.probes():
+            probe.find_counters()
 
     def delete(self, now: datetime) -> None:
         """Note that the pod is gone."""

@@ -23,6 +23,7 @@ _NO_TIME = timedelta()
 _RESULTS = {Result.SUCCESS: ProbeResult.SUCCESS, Result.FAILURE: ProbeResult.FAILURE}
 
 FROM_EVENTS = "known from events alone, which tell of no success and are lossy"
+NOT_COUNTED = "the kubelet's counters have not told of it yet"
 FROM_THE_MIDDLE = "the run may have begun before it was watched"
 
 
@@ -53,7 +54,8 @@ class ObservedProbe:
         """Whether the counters were polled at least once in its last period."""
         self._turn = turn
         self._run = ResultRun(probe, key.probe_type)
-        self._run.forget(FROM_EVENTS)
+        self._run.forget(NOT_COUNTED)
+        self._events_alone = ""
         self._is_counted = False
         self._counts = ProbeCounts()
         self._errors = 0
@@ -93,7 +95,12 @@ class ObservedProbe:
     def lose_counters(self, reason: str) -> None:
         """Note that the counters cannot be read: only events tell of this probe."""
         self._is_counted = False
-        self._run.forget(f"{FROM_EVENTS} ({reason})")
+        self._events_alone = f"{FROM_EVENTS} ({reason})"
+        self._run.forget(self._events_alone)
+
+    def find_counters(self) -> None:
+        """Note that the counters can be read, though they may not have it yet."""
+        self._events_alone = ""
 
     def note_failure(self, seen: SeenFailure) -> None:
         """Take what an event tells of a failure.
@@ -101,12 +108,12 @@ class ObservedProbe:
         Without counters it is a tick. Two a period apart are in a row.
         """
         self._failures.append(seen)
-        if self._is_counted:
-            return
+        if not self._events_alone:
+            return  # the counters tell of it, or will
         before, self._seen_failure_at = self._seen_failure_at, seen.at
         period = self.probe.period_seconds * _SECOND
         if before is None or not _NO_TIME < seen.at - before <= period + _SECOND:
-            self._run.forget(FROM_EVENTS)
+            self._run.forget(self._events_alone)
         self._run.count(Result.FAILURE)
         self._counts = self._counts._replace(failures=self._counts.failures + 1)
         self._write(

@@ -13,6 +13,7 @@ from probetui.presentation.probe.state import (
     is_running_towards_change,
     is_startup_done,
     override_marks,
+    run_count,
     standing_mark,
     threshold,
 )
@@ -100,7 +101,8 @@ def _standing(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
         result, words = None, "run"
     elif is_running_towards_change(probe):
         result, most = probe.last_result, threshold(probe, probe.last_result)
-        words = f"{probe.result_run}/{most}{marks.errored if probe.error_run else ''}"
+        errored = marks.errored if probe.error_run else ""
+        words = f"{run_count(probe)}/{most}{errored}"
         if result is Result.FAILURE and most <= _MOST_SEGMENTS and spinner is None:
             done = segments(probe.result_run, most, Role.WARNING, marks, most)
             yield (*done, Span(f" {words}", Role.WARNING))

@@ -28,6 +28,7 @@ from probetui.presentation.probe.state import (
     format_handler,
     format_timing,
     is_running_towards_change,
+    run_count,
     run_gauge,
     threshold,
 )
@@ -74,6 +75,8 @@ def standing_lines(
         meter = segments(probe.result_run, most, role, view.marks, _BAR)
         run += (muted("   threshold "), *meter)
     yield run
+    if probe.run_doubt:
+        yield labelled("at least", muted(view.safe(probe.run_doubt)))
     yield labelled(
         "stored", stored_result_span(probe), muted(_stored_since(probe, view))
     )
@@ -161,13 +164,13 @@ def run_line(probe: ProbeSnapshot, view: View) -> Line:
         return (*shown, Span(" 0 (reset on hold)"))
     word = "failure" if probe.last_result is Result.FAILURE else "success"
     plural = word + ("s" if word == "failure" else "es")
-    count = probe.result_run
+    count, shown_count = probe.result_run, run_count(probe)
     if is_running_towards_change(probe):
         if count >= threshold(probe, probe.last_result):
             mark = result_mark(probe.last_result, view.marks)
-            return (mark, Span(f" {count} {plural} in a row, state unchanged"))
+            return (mark, Span(f" {shown_count} {plural} in a row, state unchanged"))
         return (*shown, Span(f" {plural}"))
-    return (*shown, Span(f" {count} {word if count == 1 else plural}, no change"))
+    return (*shown, Span(f" {shown_count} {word if count == 1 else plural}, no change"))
 
 
 def last_run_line(tick: TickEntry, view: View) -> Line:

@@ -36,6 +36,11 @@ def threshold(probe: ProbeSnapshot, result: Result) -> int:
     return probe.probe.success_threshold
 
 
+def run_count(probe: ProbeSnapshot) -> str:
+    """Return the result run as a number: `2`, or `>=2` where it may be longer."""
+    return f">={probe.result_run}" if probe.run_doubt else str(probe.result_run)
+
+
 def is_running_towards_change(probe: ProbeSnapshot) -> bool:
     """Tell whether the run goes on towards a result other than the stored one."""
     return probe.result_run > 0 and probe.last_result is not probe.stored_result
@@ -46,7 +51,7 @@ def run_gauge(probe: ProbeSnapshot, marks: MarkSet, places: int = MOST_PLACES) -
 
     It shows the run towards another result than the stored one; a run that agrees
     with it is the bare mark. Errors move no run: they are shown, `! err 3`, lest the
-    stored result looks like theirs.
+    stored result looks like theirs. A run that may be longer reads `>=2/3`.
     """
     if probe.last_run is None:
         return line(muted(marks.empty))
@@ -55,7 +60,7 @@ def run_gauge(probe: ProbeSnapshot, marks: MarkSet, places: int = MOST_PLACES) -
     run, most = probe.result_run, threshold(probe, probe.last_result)
     mark = result_mark(probe.last_result, marks)
     errored = marks.errored if probe.error_run else ""
-    count = Span(f" {run}/{most}{errored}", mark.role)
+    count = Span(f" {run_count(probe)}/{most}{errored}", mark.role)
     if most > places:
         return (mark, count)
     rest = muted(marks.empty * max(most - run, 0))

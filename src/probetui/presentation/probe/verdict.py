@@ -18,7 +18,7 @@ from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
 from probetui.presentation.container.status_lines import format_waiting
 from probetui.presentation.container.table import WAITING_IN_TROUBLE
 from probetui.presentation.probe.next_failure import next_failure_of
-from probetui.presentation.probe.state import is_startup_done, threshold
+from probetui.presentation.probe.state import is_startup_done, run_count, threshold
 from probetui.presentation.text.meters import countdown, segments
 from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
@@ -282,7 +282,7 @@ def _probing(
         is_startup = probe.key.probe_type is ProbeType.STARTUP
         word = "STARTING" if is_startup and not kills else "FAILING"
         sentence = _sentence_of_failures(probe, failure, view)
-    words = f"  {probe.result_run} of {limit}"
+    words = f"  {run_count(probe)} of {limit}"
     bar = segments(probe.result_run, limit, role, view.marks, width - len(words))
     return ProbeVerdict(word, tone, sentence, line(*bar, Span(words, role)))
 
@@ -352,6 +352,8 @@ def _sentence_of_failures(
 ) -> str:
     more = failure.threshold - failure.run + 1
     what = _outcome(probe, failure, view)
+    if probe.run_doubt:
+        what += " at the latest"
     if more <= 1 and probe.in_flight_since is not None:
         return f"{what} if the probe under way fails ({_spent(probe, view)})"
     probes = "the next probe fails" if more <= 1 else f"the next {more} probes fail"

@@ -1,0 +1,84 @@
+"""The clock of a node beside this machine's.
+
+Statuses and events bear the node's times, in whole seconds; what comes and when it was
+polled is by this machine's clock. What a container has just begun is told within a
+tenth of a second or so, whence the difference.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import datetime, timedelta
+
+from msgspec.structs import replace
+
+from probetui.k8s.status import (
+    ContainerState,
+    ContainerStatus,
+    PodStatus,
+    Running,
+    Terminated,
+)
+
+_LEAST = timedelta(seconds=2)
+"""A difference below this is that of whole seconds and of the way."""
+
+_CHANGE = timedelta(seconds=1)
+_SAMPLES = 10
+_HALF_A_SECOND = timedelta(milliseconds=500)
+_NONE = timedelta()
+
+
+class NodeClock:
+    """Learns by how much a node's times are to be moved; nothing below two seconds."""
+
+    def __init__(self) -> None:
+        self.offset = _NONE
+        self._samples: deque[timedelta] = deque(maxlen=_SAMPLES)
+
+    def learn(self, instant: datetime, told_at: datetime) -> None:
+        """Take an instant by the node's clock that has just come.
+
+        What comes late makes a sample larger, never smaller: the least one counts.
+        """
+        self._samples.append(told_at - instant)
+        found = min(self._samples) - _HALF_A_SECOND
+        found = found if abs(found) >= _LEAST else _NONE
+        if abs(found - self.offset) >= _CHANGE:
+            self.offset = found
+
+
+def moved_status(status: PodStatus, by: timedelta) -> PodStatus:
+    """Return a status with the instants of its containers moved."""
+    if not by:
+        return status
+
+    def moved(found: tuple[ContainerStatus, ...] | None) -> tuple[ContainerStatus, ...]:
+        return tuple(
+            replace(
+                it,
+                state=_moved_state(it.state, by),
+                last_state=_moved_state(it.last_state, by),
+            )
+            for it in found or ()
+        )
+
+    return replace(
+        status,
+        container_statuses=moved(status.container_statuses),
+        init_container_statuses=moved(status.init_container_statuses),
+    )
+
+
+def _moved_state(state: ContainerState | None, by: timedelta) -> ContainerState | None:
+    match state:
+        case Running(started_at=started_at) if started_at is not None:
+            return replace(state, started_at=started_at + by)
+        case Terminated(started_at=started_at, finished_at=finished_at):
+            return replace(
+                state,
+                started_at=None if started_at is None else started_at + by,
+                finished_at=None if finished_at is None else finished_at + by,
+            )
+        case _:
+            return state

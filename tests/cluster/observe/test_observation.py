@@ -1,0 +1,293 @@
+"""Pods of a recorded cluster, observed: what is told is what happened."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from probetui.cluster.observe.observation import ClusterObservation
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.journal import (
+    BackoffEntry,
+    ContainerEntry,
+    ExitCause,
+    JournalEntry,
+    LifecycleStep,
+    NoteEntry,
+    TickEntry,
+)
+from probetui.kubelet.outcome import Result
+from tests.cluster import recording
+from tests.cluster.player import Step, shifted, steps
+from tests.cluster.recording import END, at
+
+_STEPS = tuple(step for step in steps() if step.at <= END)
+
+
+def observe(
+    given_steps: Iterable[Step] = _STEPS,
+    *,
+    polls_every: int = 1,
+    phase: int = 0,
+    on_step: Callable[[ClusterObservation, Step], None] = lambda *_: None,
+    clock_ahead: timedelta = timedelta(),
+) -> tuple[ClusterObservation, list[JournalEntry]]:
+    """Observe the recording; the node's clock is ahead by so much."""
+    observation = ClusterObservation(at(-20))
+    polls = 0
+    entries: list[JournalEntry] = []
+    for step in given_steps:
+        now = at(step.at)
+        observation.check(now)
+        if step.kind == "metrics":
+            polls += 1
+            if polls % polls_every == phase % polls_every:
+                observation.note_counters("node1", step.value, now, now)
+        else:
+            _tell(observation, step, now, clock_ahead)
+        on_step(observation, step)
+        entries += observation.take_entries()
+    return observation, entries
+
+
+def _tell(
+    observation: ClusterObservation, step: Step, now: datetime, ahead: timedelta
+) -> None:
+    value: dict[str, Any] = step.value["object"]
+    value = shifted(value, ahead) if ahead else value
+    if step.kind == "events":
+        observation.note_event(value, now)
+    elif step.value["type"] == "DELETED":
+        observation.remove_pod(value["metadata"]["uid"], now)
+    else:
+        observation.set_pod(value, now)
+
+
+def _faults(entries: Iterable[JournalEntry]) -> list[str]:
+    return [it.text for it in entries if isinstance(it, NoteEntry) and it.is_fault]
+
+
+def _kills_by_log() -> int:
+    """Return how many kills for probes the kubelet's log has."""
+    return sum(
+        line["reason"] == "Killing" and "failed liveness" in line["message"]
+        for line in recording.lines("truth-events")
+        if line["t"] <= END
+    )
+
+
+@pytest.mark.parametrize("every", [1, 2], ids=["each 0.5s", "each second"])
+def test_every_kill_is_predicted_and_none_that_was_not(every: int) -> None:
+    _, entries = observe(polls_every=every)
+
+    kills = [
+        it
+        for it in entries
+        if isinstance(it, ContainerEntry) and it.what is LifecycleStep.STOPPING
+    ]
+    by_probes = [it for it in kills if it.by is ExitCause.LIVENESS]
+    predicted = [
+        it
+        for it in entries
+        if isinstance(it, NoteEntry) and "should have been killed" in it.text
+    ]
+    errors_kill = _kills_by_log() - len(predicted)
+    assert _faults(entries) == []
+    assert len(by_probes) <= _kills_by_log()
+    assert 0 <= errors_kill <= 3  # of the last seconds, not all is told yet
+    assert all(it.text.endswith("and was") for it in predicted)
+
+
+def test_instances_are_told_once_each_with_their_ends() -> None:
+    _, entries = observe()
+
+    lives = [it for it in entries if isinstance(it, ContainerEntry)]
+    starts = Counter(
+        it.container_id for it in lives if it.what is LifecycleStep.STARTED
+    )
+    ends = Counter(it.container_id for it in lives if it.what is LifecycleStep.EXITED)
+    assert set(starts.values()) == {1}
+    assert set(ends.values()) == {1}
+    logged = sum(
+        line["reason"] == "Started" and line["t"] <= END - 1
+        for line in recording.lines("truth-events")
+    )
+    assert len(starts) >= logged - 3  # some live for less than a status takes
+
+
+def test_back_off_is_that_of_the_status_from_the_end_of_the_instance() -> None:
+    _, entries = observe()
+
+    crashes = [it for it in entries if isinstance(it, BackoffEntry)]
+
+    assert {it.window.total_seconds() for it in crashes} >= {10, 20, 40, 80}
+    assert all(it.until == (it.since or at(0)) + it.window for it in crashes)
+
+
+def test_ticks_are_those_of_the_log() -> None:
+    _, entries = observe()
+
+    ticks = [it for it in entries if isinstance(it, TickEntry)]
+    for key, true in recording.true_ticks().items():
+        mine = [it.result for it in ticks if it.key == key and it.result is not None]
+        theirs = [it.result for it in true if it.result is not None]
+        is_ordered = all(
+            len(it.gates) == 1
+            for it in ticks
+            if it.key == key  # else order unknown
+        )
+        if is_ordered:
+            assert mine == theirs[: len(mine)]
+        assert len(theirs) - len(mine) <= 3
+
+
+def test_without_counters_failures_alone_are_known_and_the_run_is_a_bound() -> None:
+    def lose(observation: ClusterObservation, step: Step) -> None:
+        if step.kind == "pods":
+            observation.lose_counters("node1", "not allowed", at(step.at))
+
+    told = [step for step in _STEPS if step.kind != "metrics"]
+
+    observation, entries = observe(told, on_step=lose)
+
+    results = {it.result for it in entries if isinstance(it, TickEntry)}
+    assert results == {Result.FAILURE, None}
+    probes = [
+        probe
+        for pod in observation.snapshot(at(END)).pods
+        for container in pod.containers
+        for probe in container.probes
+    ]
+    assert all("not allowed" in probe.run_doubt for probe in probes)
+
+
+_SHORT = tuple(step for step in _STEPS if step.at < 90)
+
+
+@settings(max_examples=15, deadline=None)
+@given(phase=st.integers(0, 2), seed=st.integers(0, 10**6), lost=st.floats(0, 1))
+def test_whatever_is_lost_or_late_nothing_false_is_said(
+    phase: int, seed: int, lost: float
+) -> None:
+    chance = random.Random(seed)
+    told = [it for it in _SHORT if it.kind != "events" or chance.random() >= lost]
+
+    _, entries = observe(told, polls_every=2, phase=phase)
+
+    assert _faults(entries) == []
+
+
+def test_a_restarted_kubelet_is_told_and_the_runs_begin_anew() -> None:
+    reset = 40.0
+
+    def renamed(step: Step) -> Step:
+        """Count from zero after the restart."""
+        if step.kind != "metrics" or step.at < reset:
+            return step
+        before = dict(_series(_at_reset))
+        text = "".join(
+            f"{name} {value - before.get(name, 0)}\n"
+            for name, value in _series(step.value)
+            if value > before.get(name, 0)
+        )
+        return Step(step.at, "metrics", text.encode())
+
+    _at_reset = next(
+        it.value for it in reversed(_SHORT) if it.kind == "metrics" and it.at < reset
+    )
+
+    _, entries = observe([renamed(step) for step in _SHORT])
+
+    (restart,) = [text for text in _faults(entries) if "has restarted" in text]
+    assert "node1" in restart
+
+
+def _series(text: bytes) -> list[tuple[str, float]]:
+    return [
+        (name, float(value))
+        for line in text.decode().splitlines()
+        for name, _, value in [line.rpartition(" ")]
+    ]
+
+
+def test_a_name_with_a_new_uid_is_another_pod() -> None:
+    observation = ClusterObservation(at(0))
+    (first,) = [
+        it.value["object"]
+        for it in _STEPS
+        if it.kind == "pods"
+        and it.value["object"]["metadata"]["name"] == "exec-liveness"
+        and it.value["type"] == "ADDED"
+    ]
+    second = {**first, "metadata": {**first["metadata"], "uid": "another"}}
+
+    observation.set_pods([first], at(1))
+    observation.set_pods([second], at(2))
+
+    (pod,) = observation.snapshot(at(3)).pods
+    assert pod.pod.uid == "another"
+    assert not any(probe.ticks for it in pod.containers for probe in it.probes)
+
+
+@pytest.mark.parametrize("seconds", [-3600, -4, 4, 3600])
+def test_a_node_whose_clock_is_apart_is_understood_all_the_same(seconds: int) -> None:
+    _, entries = observe(_SHORT, clock_ahead=timedelta(seconds=seconds))
+    _, expected = observe(_SHORT)
+
+    assert _faults(entries) == []
+    causes = [it.by for it in entries if isinstance(it, ContainerEntry)]
+    assert causes == [it.by for it in expected if isinstance(it, ContainerEntry)]
+    starts = _starts(entries)
+    for container_id, instant in _starts(expected).items():
+        assert abs(starts[container_id] - instant) <= timedelta(seconds=2)
+
+
+def _starts(entries: Iterable[JournalEntry]) -> dict[str, datetime]:
+    """Return the starts of those that began when the clock was known."""
+    return {
+        it.container_id: it.at
+        for it in entries
+        if isinstance(it, ContainerEntry)
+        and it.what is LifecycleStep.STARTED
+        and it.restart_count > 0
+    }
+
+
+@pytest.mark.parametrize(
+    "json",
+    [
+        pytest.param({}, id="empty"),
+        pytest.param({"metadata": "x"}, id="metadata"),
+        pytest.param({"metadata": {"name": "\x1b[31m"}, "spec": 3}, id="spec"),
+        pytest.param(
+            {"metadata": {}, "spec": {}, "status": {"phase": "?"}}, id="phase"
+        ),
+    ],
+)
+def test_what_is_no_pod_is_a_note(json: dict[str, Any]) -> None:
+    observation = ClusterObservation(at(0))
+
+    observation.set_pods([json], at(1))
+    observation.note_event(json, at(1))
+
+    assert all(pod.pod.name == "" for pod in observation.snapshot(at(2)).pods)
+
+
+def test_a_probe_says_what_it_is_known_from() -> None:
+    _, entries = observe(_SHORT)
+
+    tick = next(
+        it
+        for it in reversed(entries)
+        if isinstance(it, TickEntry) and it.key.probe_type is ProbeType.LIVENESS
+    )
+
+    assert tick.gates[0].name == "source"
+    assert tick.gates[0].value.startswith(("counters, between", "event, "))
