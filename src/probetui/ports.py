@@ -439,7 +439,7 @@ class EventSource(Protocol):
         """
 
 
-class StartedExec(NamedTuple):
+class StartedExec(Struct, frozen=True):
     """A command that somebody started in a container, its words with blanks between."""
 
     container_id: ContainerID

@@ -16,7 +16,6 @@ import contextlib
 import errno
 import os
 import re
-import secrets
 import stat
 from collections.abc import Collection, Iterator
 from pathlib import Path, PurePath
@@ -387,7 +386,7 @@ class DirectoryRoot(Struct, frozen=True):
     def replace_file(self, relative: str | PurePath, content: bytes, mode: int) -> None:
         """Put a new file in place of what has this name; readers never see half."""
         with self._parent(relative) as (parent, name, path), _named(path):
-            fresh = f".{name[:200]}.{secrets.token_hex(6)}"
+            fresh = f".{name[:200]}.{os.urandom(6).hex()}"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             descriptor = os.open(fresh, flags | _NEVER_WAITS, mode, dir_fd=parent)
             try:

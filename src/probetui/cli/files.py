@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from probetui.cli.late_calls import load_late
 from probetui.cli.usage_hints import MANIFEST_SUFFIXES
 from probetui.errors import ManifestError, NothingToDoError, ProbetuiError, UsageError
@@ -34,7 +36,7 @@ class UrlPoll(NamedTuple):
     problems: Mapping[str, str]
 
 
-class _Named(NamedTuple):
+class _Named(Struct, frozen=True):
     """A word of the command line; a static one is read as a kubelet reads it."""
 
     name: str

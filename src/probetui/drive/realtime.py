@@ -337,8 +337,8 @@ class RealtimeSession:
         """Report commands that others run; a stream that breaks is opened again."""
         while True:
             try:
-                async for watch_exec in execs.watch_execs():
-                    self._put(ExecSeen(*watch_exec))
+                async for started in execs.watch_execs():
+                    self._put(ExecSeen(started.container_id, started.command))
             except ContainerRuntimeError as error:
                 log.info("commands of others are not reported: %s", error)
             await self._clock.sleep_until(self._clock.now() + WATCH_RETRY)

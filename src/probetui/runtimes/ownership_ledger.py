@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import errno
 import json
-import secrets
+import os
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -63,7 +63,7 @@ class OwnershipLedger:
             name: its name in the engine.
             engine: the engine's ID, empty if it has none.
         """
-        nonce = secrets.token_hex(_NONCE_BYTES)
+        nonce = os.urandom(_NONCE_BYTES).hex()
         self._write(_intent(nonce), name, engine)
         return nonce
 

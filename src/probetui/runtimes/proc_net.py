@@ -10,7 +10,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import Listeners, ListenerScope, SocketAddress
@@ -28,7 +29,7 @@ _WORD_DIGITS = 8
 """An IPv4 address is one word, an IPv6 address four."""
 
 
-class ListeningSocket(NamedTuple):
+class ListeningSocket(Struct, frozen=True):
     """A listening socket; its inode identifies the process that has it."""
 
     endpoint: SocketAddress

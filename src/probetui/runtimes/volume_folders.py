@@ -11,8 +11,8 @@ pkg/volume/util/atomic_writer.go, v1.32.10.
 from __future__ import annotations
 
 import json
+import os
 import re
-import secrets
 import stat
 from collections.abc import Iterable
 from datetime import datetime
@@ -188,7 +188,7 @@ def _write_files(
     Files of containers stay, and their links are not followed.
     """
     files = tuple(files)
-    fresh = f"..{at:%Y_%m_%d_%H_%M_%S}.{secrets.token_hex(4)}"
+    fresh = f"..{at:%Y_%m_%d_%H_%M_%S}.{os.urandom(4).hex()}"
     volume.make_directories(fresh, FOLDER_MODE)
     for file in files:
         folder = (Path(fresh) / file.path).parent

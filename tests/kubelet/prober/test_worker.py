@@ -337,7 +337,7 @@ class TestGates:
         bench.decide(a_container_status(), seconds=62)
 
         assert minute.age_seconds == 5
-        assert bench.worker.considered == minute._replace(new_container=False)
+        assert bench.worker.considered == replace(minute, new_container=False)
 
     def test_what_a_decision_looked_at_is_kept_for_the_screen(self) -> None:
         bench = Bench(initial_delay_seconds=5)

@@ -13,7 +13,6 @@ import fcntl
 import logging
 import os
 import re
-import secrets
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -111,7 +110,7 @@ class _PartWriter(CompressedRecordWriter):
         self._kept_bytes = kept_bytes
         self._part_bytes = part_bytes
         began = SystemClock().now().astimezone(UTC)
-        self._session = f"{began:%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
+        self._session = f"{began:%Y%m%d-%H%M%S}-{os.urandom(4).hex()}"
         self._number = 1
         self._written = 0
         self._header = b""
@@ -222,7 +221,7 @@ def _create(path: Path) -> int:
 def _link(path: Path, target: str) -> None:
     """Make a link, in place of one that is there."""
     root = DirectoryRoot(path.parent)
-    fresh = f".{path.name}.{secrets.token_hex(4)}"
+    fresh = f".{path.name}.{os.urandom(4).hex()}"
     try:
         root.symlink(fresh, target)
         root.rename(fresh, path.name)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
@@ -260,7 +260,9 @@ class _LiveSession:
         self._signals = signals
         self._started_at = clock.now()
         self._mask = pod_registry.make_mask(hides=not plan.options.show_secrets)
-        self._config = plan.kubelet_config(default_seed=secrets.randbelow(_SEEDS))
+        self._config = plan.kubelet_config(
+            default_seed=SystemRandom().randrange(_SEEDS)
+        )
         self._attached = attached
         self._node = node
         if attached is not None:

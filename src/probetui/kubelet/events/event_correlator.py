@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.k8s.event import Event, EventType
 from probetui.kubelet.runtime.lru_cache import LRUCache
@@ -68,7 +68,7 @@ class _Similar(Struct, frozen=True):
     last_at: datetime
 
 
-class _Seen(NamedTuple):
+class _Seen(Struct, frozen=True):
     """How often and since when an event was seen, recorded or not."""
 
     times: int
@@ -115,7 +115,7 @@ class EventCorrelator:
             key = similar
         seen = self._seen.get(key)
         seen = (
-            _Seen(1, event.at) if seen is None else seen._replace(times=seen.times + 1)
+            _Seen(1, event.at) if seen is None else replace(seen, times=seen.times + 1)
         )
         self._seen.set(key, seen)
         spam_key = event.pod_uid, event.type if self._allows_by_type else ""

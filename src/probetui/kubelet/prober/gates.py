@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.k8s.status import (
@@ -17,7 +18,7 @@ from probetui.k8s.status import (
 from probetui.kubelet.journal import Exit, Gate, Skip
 
 
-class TickFacts(NamedTuple):
+class TickFacts(Struct, frozen=True):
     """The facts behind one decision, as far as it got.
 
     `age_seconds` is the container's, at most the initial delay: older makes no

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections import deque
 from datetime import datetime, timedelta
 from random import Random
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.journal import Gate, TickEntry, Trigger
@@ -23,7 +24,7 @@ from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 HISTORY = 60
 
 
-class InFlight(NamedTuple):
+class InFlight(Struct, frozen=True):
     """A probe that has been asked for and not been answered yet.
 
     `hold_before` is from before the tick looked at its container. `delay` is what the

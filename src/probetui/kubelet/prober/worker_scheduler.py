@@ -317,7 +317,7 @@ class WorkerScheduler:
         if flight is not None:
             outcome, delay = self._hooks.delay_outcome(flight.asked, finished.outcome)
             if delay:
-                loop.in_flight = flight._replace(delay=delay)
+                loop.in_flight = replace(flight, delay=delay)
                 at = max(now, flight.started_at + outcome.duration)
                 self._pending.set(replace(finished, outcome=outcome), at)
                 return

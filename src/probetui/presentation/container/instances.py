@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.analysis.container_history import ContainerHistory, ContainerInstance
 from probetui.analysis.timeline import InstanceTicks, Timeline
@@ -212,7 +213,7 @@ def _strip(
     if strip.dropped:
         strip = folded(width - len(now) - len(f"+{strip.dropped} "))
     if is_newest and not strip.newer:
-        return strip._replace(spans=(*strip.spans, muted(NOW)))
+        return replace(strip, spans=(*strip.spans, muted(NOW)))
     return strip
 
 

@@ -8,7 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import chain
 from operator import itemgetter
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.presentation.container.health import SettledHealth
@@ -49,7 +50,7 @@ Rank = tuple[float | str | tuple[tuple[int, int | str], ...], ...]
 _DIGITS = re.compile(r"(\d+)")
 
 
-class _RankedPod(NamedTuple):
+class _RankedPod(Struct, frozen=True):
     """The containers of a pod, each with its rank and place."""
 
     pod: PodSnapshot

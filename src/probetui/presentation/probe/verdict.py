@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 from enum import StrEnum
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.analysis.next_failure import FailureEffect, NextFailure
 from probetui.durations import format_age, format_countdown
@@ -71,7 +73,7 @@ WORDS = (
 BADGE = max(map(len, WORDS)) + 2
 
 
-class ProbeVerdict(NamedTuple):
+class ProbeVerdict(Struct, frozen=True):
     """How a probe stands.
 
     `meter` is the run or the countdown, with its numbers; empty where nothing counts.
@@ -138,7 +140,7 @@ def own_verdict(
         failure = next_failure_of(pod.pod, container, probe, view)
         verdict = _probing(probe, failure, view, width)
     if view.is_paused and probe.worker_alive and not is_startup_done(probe):
-        return verdict._replace(word="PAUSED", tone=Tone.PAUSED)
+        return replace(verdict, word="PAUSED", tone=Tone.PAUSED)
     return verdict
 
 

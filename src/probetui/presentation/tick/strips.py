@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.analysis.timeline import TickMark, Timeline
 from probetui.presentation.text.spans import Line, Role, Span, line, muted, text_of
@@ -31,7 +33,7 @@ _WORDS = {
 """What is written for ticks that did not probe."""
 
 
-class StripPart(NamedTuple):
+class StripPart(Struct, frozen=True):
     """Ticks that share a place in a strip: which, what stands there, and where.
 
     `begins` and `ends` name the mark that stands at its edge where a neighbour with the
@@ -64,7 +66,7 @@ class StripPart(NamedTuple):
         return 0 if self.ends and self.ends == following.begins else 1
 
 
-class TickStrip(NamedTuple):
+class TickStrip(Struct, frozen=True):
     """A strip, and which ticks stand where in it.
 
     `dropped` older and `newer` newer ones did not fit.
@@ -202,7 +204,7 @@ def _placed(parts: Sequence[StripPart], dropped: int, newer: int) -> TickStrip:
         if placed and placed[-1].gap(part):
             spans.append(Span(" "))
             column += 1
-        placed.append(part._replace(column=column))
+        placed.append(replace(part, column=column))
         spans += part.spans
         column += part.width
     tail = (muted(_newer(newer)),) if newer else ()

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
@@ -186,7 +187,7 @@ class AttachedRuntime:
                     and watched.tracker.current == started.container_id
                 ):
                     now = watched.tracker.instances[0].container_id
-                    yield started._replace(container_id=now)
+                    yield replace(started, container_id=now)
 
     @property
     def tells_of_execs(self) -> bool:

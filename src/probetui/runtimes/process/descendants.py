@@ -15,10 +15,10 @@ import contextlib
 import os
 import re
 import resource
-import secrets
 import signal
 import sys
 from collections.abc import Collection, Iterable, Iterator
+from random import SystemRandom
 
 from msgspec import Struct
 
@@ -48,7 +48,7 @@ def new_number() -> int:
         or not (PROC / "self/limits").exists()
     ):
         return 0
-    return _FIRST_NUMBER + secrets.randbelow(_FIRST_NUMBER)
+    return _FIRST_NUMBER + SystemRandom().randrange(_FIRST_NUMBER)
 
 
 @contextlib.contextmanager

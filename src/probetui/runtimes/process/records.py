@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import re
-import secrets
 import signal
 from collections.abc import Callable
 from datetime import datetime
@@ -106,7 +105,7 @@ def new_folder(parent: Path) -> Path:
     Names are short because paths of unix sockets must be.
     """
     while True:
-        name = secrets.token_hex(_NAME_BYTES)
+        name = os.urandom(_NAME_BYTES).hex()
         try:
             DirectoryRoot(parent).make_directory(name, 0o700)
         except FileExistsError:
@@ -125,7 +124,7 @@ def new_sandbox_folder(
     """
     root = DirectoryRoot(parent)
     while True:
-        name = secrets.token_hex(_NAME_BYTES)
+        name = os.urandom(_NAME_BYTES).hex()
         if root.exists(name):
             continue
         temporary = f".new-{os.getpid()}-{name}"
