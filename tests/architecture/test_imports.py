@@ -145,6 +145,38 @@ def test_manifests_are_read_without_a_client() -> None:
     assert modules & {"asyncio", "http", "httpx", "httpx2", "socket", "ssl"} == set()
 
 
+NOT_ON_THE_FIRST_SCREEN = {
+    "hmac", "secrets",
+    "probetui.presentation.container.page", "probetui.presentation.events.detail",
+    "probetui.presentation.kubectl.text", "probetui.runtimes.cri",
+    "probetui.runtimes.docker", "probetui.runtimes.process.container",
+    "probetui.runtimes.process.sandbox", "probetui.tui.panes.cluster_event_pane",
+    "probetui.tui.panes.event_detail", "probetui.tui.panes.reading_area",
+    "probetui.tui.screens.answers", "probetui.tui.screens.container",
+    "probetui.tui.screens.dialogs", "probetui.tui.screens.events",
+    "probetui.tui.screens.help", "probetui.tui.screens.logs",
+    "probetui.tui.screens.menu", "probetui.tui.screens.pod_pages",
+    "probetui.tui.screens.step", "probetui.tui.services.exports",
+}  # fmt: skip
+MOST_MODULES_OF_OURS = 340
+
+
+def test_the_first_screen_imports_no_more_than_it_shows() -> None:
+    # Each module is a third of a millisecond of what `benchmarks/start.py` limits.
+    modules = run_fresh(
+        "from probetui.cli.late_calls import load_late\n"
+        "for target in ('commands.sessions:demo', 'session.start:run_lesson',\n"
+        "               'session.live:run_session', 'session.screen:show_screen'):\n"
+        "    load_late(f'cli.{target}')\n"
+        "import probetui.runtimes.process.runtime, probetui.tui.screens.main"
+    )
+
+    ours = {name for name in modules if name.startswith("probetui.")}
+    assert modules & NOT_ON_THE_FIRST_SCREEN == set()
+    assert {"probetui.tui.panes.event_pane", "probetui.engine.engine"} <= ours
+    assert len(ours) <= MOST_MODULES_OF_OURS
+
+
 @pytest.mark.slow
 def test_lines_of_processes_need_neither_the_screen_nor_docker(tmp_path: Path) -> None:
     modules = modules_after(

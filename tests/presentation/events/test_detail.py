@@ -14,9 +14,8 @@ from probetui.kubelet.journal import TickAction
 from probetui.presentation.events.detail import (
     event_detail,
     format_as_kubectl,
-    format_event_line,
 )
-from probetui.presentation.events.log import EventLine
+from probetui.presentation.events.log import EventLine, format_event_line
 from probetui.presentation.text.spans import Role, text_of
 from probetui.presentation.text.view import View
 from probetui.record.masking import Mask

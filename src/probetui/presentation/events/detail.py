@@ -9,7 +9,7 @@ from msgspec import Struct
 from probetui.analysis.event_aggregation import AggregatedEvent
 from probetui.k8s.event import EventType
 from probetui.kubelet.events.event_correlator import ClusterEvent
-from probetui.presentation.events.log import EventLine
+from probetui.presentation.events.log import EventLine, format_event_line
 from probetui.presentation.kubectl.text import format_event_age
 from probetui.presentation.text.cells import all_lines, one_line
 from probetui.presentation.text.spans import (
@@ -64,20 +64,6 @@ def format_as_kubectl(fold: AggregatedEvent | None, view: View) -> str:
     from probetui.presentation.kubectl.describe import describe_events  # noqa: PLC0415
 
     return "\n".join(text_of(event) for event in describe_events([fold.shown], view))
-
-
-def format_event_line(entry: EventLine, view: View) -> str:
-    """Return a line of the log as one text, to be copied."""
-    parts = (
-        view.times.stamp(entry.at),
-        entry.type,
-        entry.reason,
-        entry.object,
-        f"[{entry.note}]" if entry.note else "",
-        entry.message.strip(),
-    )
-    words = " ".join(part for part in parts if part)
-    return " ".join(all_lines(view.mask.text(words)))
 
 
 def _heading(entry: EventLine, view: View) -> Line:

@@ -55,7 +55,9 @@ from probetui.presentation.container.table import (
     object_name,
 )
 from probetui.presentation.probe.refusals import refusal_text
+from probetui.presentation.text.cells import all_lines
 from probetui.presentation.text.spans import Role
+from probetui.presentation.text.view import View
 from probetui.presentation.tick.report import report_tick
 
 _IN_A_STATUS = {
@@ -641,3 +643,17 @@ class EventLineBuffer:
     def oldest(self) -> int:
         """The sequence number of the oldest line that is there, 0 if none is."""
         return self._lines[0].sequence if self._lines else 0
+
+
+def format_event_line(entry: EventLine, view: View) -> str:
+    """Return a line of the log as one text, to be copied."""
+    parts = (
+        view.times.stamp(entry.at),
+        entry.type,
+        entry.reason,
+        entry.object,
+        f"[{entry.note}]" if entry.note else "",
+        entry.message.strip(),
+    )
+    words = " ".join(part for part in parts if part)
+    return " ".join(all_lines(view.mask.text(words)))

@@ -10,6 +10,7 @@ import platform
 from collections.abc import AsyncIterator, Iterator, Mapping
 from operator import attrgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -43,15 +44,9 @@ from probetui.runtimes.fault_notes import (
 )
 from probetui.runtimes.proc_net import listeners_of
 from probetui.runtimes.process import logs, records, translate
-from probetui.runtimes.process.container import ProcessContainer
 from probetui.runtimes.process.listing import list_processes
 from probetui.runtimes.process.logs import ProcessLogRotation
 from probetui.runtimes.process.records import ProcessSandboxRecord
-from probetui.runtimes.process.sandbox import (
-    FOLDER_MODE,
-    ProcessSandbox,
-    free_address,
-)
 from probetui.runtimes.process.unmanaged import (
     ProcessFaultInjector,
     UnmanagedProcesses,
@@ -61,6 +56,11 @@ from probetui.runtimes.process_identity import Process, identify
 from probetui.runtimes.translation import LOCALHOST, build_node, host_memory_bytes
 from probetui.runtimes.volume_folders import VolumeFolders
 from probetui.untrusted_files import DirectoryRoot, make_own_directory
+
+if TYPE_CHECKING:
+    # Until a pod is started there is none.
+    from probetui.runtimes.process.container import ProcessContainer
+    from probetui.runtimes.process.sandbox import ProcessSandbox
 
 logger = logging.getLogger(__name__)
 
@@ -145,6 +145,11 @@ class ProcessRuntime:
 
     async def run_pod_sandbox(self, operation: RunPodSandbox) -> str:
         """Create a sandbox: a folder and an address."""
+        from probetui.runtimes.process.sandbox import (  # noqa: PLC0415  # see above
+            FOLDER_MODE,
+            free_address,
+        )
+
         with _wrap_os_errors():
             self._load()
             taken = {
@@ -390,6 +395,10 @@ class ProcessRuntime:
             record = self._recovered(name)
         if record is None:
             return
+        from probetui.runtimes.process.sandbox import (  # noqa: PLC0415  # see above
+            ProcessSandbox,
+        )
+
         sandbox = ProcessSandbox(
             folder,
             record,

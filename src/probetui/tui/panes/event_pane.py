@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from msgspec.structs import replace
 from textual.binding import BindingType
 
-from probetui.analysis.container_history import SessionHistory
-from probetui.analysis.event_aggregation import AggregatedEvent, ClusterEvents
-from probetui.presentation.events.detail import (
-    event_detail,
-    format_as_kubectl,
+from probetui.presentation.events.log import (
+    EventLine,
+    EventLineBuffer,
     format_event_line,
 )
-from probetui.presentation.events.log import EventLine, EventLineBuffer
 from probetui.presentation.events.story import Story, StoryRow
 from probetui.presentation.text.filters import Filter, no_match_text
 from probetui.presentation.text.spans import (
-    EMPTY,
     Line,
     Role,
     Span,
@@ -39,8 +34,11 @@ from probetui.tui.styled_text import (
     headings,
     row,
     styled_line,
-    wrapped,
 )
+
+if TYPE_CHECKING:
+    # On the main screen no event is shown in full.
+    from probetui.tui.panes.event_detail import EventDetail
 
 _WIDE_ENOUGH = 110
 _NARROW = (
@@ -67,60 +65,6 @@ _BARE = (
 _TALL_ENOUGH_FOR_HEADINGS = 8
 _BEFORE_OBJECT = 2
 """Columns before the one that says what a row is about."""
-
-
-_LEAST_HEIGHT = 12
-_MOST_DETAIL_LINES = 10
-_MARGIN = 2
-_ROOM_FOR_HINT = 1
-
-
-class EventDetail:
-    """The chosen event in full: its tick, and what a cluster shows of it.
-
-    Args:
-        hint: what keys do with the chosen event.
-    """
-
-    def __init__(self, hint: Line = EMPTY) -> None:
-        self._hint = hint
-        self._cluster = ClusterEvents()
-        self._past = SessionHistory(())
-
-    def update(self, cluster: ClusterEvents, past: SessionHistory) -> None:
-        """Take what a cluster would show of the log, and the ticks behind it."""
-        self._cluster, self._past = cluster, past
-
-    def with_tick(self, shown: EventLine) -> EventLine:
-        """Return a line with the tick behind it, if there is one."""
-        if not shown.tick_sequence:
-            return shown
-        return replace(shown, tick=self._past.tick(shown.tick_sequence))
-
-    def fold(self, chosen: StoryRow) -> AggregatedEvent | None:
-        """Return what a cluster shows of the newest event in a row."""
-        folds = (self._cluster.of(shown.sequence) for shown in reversed(chosen.lines))
-        return next((fold for fold in folds if fold is not None), None)
-
-    def rows(
-        self, pane: EventPane, chosen: StoryRow, head: EventLine
-    ) -> Sequence[StyledLine]:
-        """Return always as many lines, so that none jumps."""
-        if pane.is_bare or pane.inner_height < _LEAST_HEIGHT:
-            return ()
-        height = min(pane.inner_height // 2 - 1, _MOST_DETAIL_LINES)
-        width = pane.inner_width - 2 * _MARGIN
-        earlier = [shown for shown in chosen.lines if shown is not chosen.head]
-        fold = self.fold(chosen)
-        lines = [
-            ((" " * _MARGIN, PLAIN), *part)
-            for detail in event_detail(head, fold, pane.view, earlier=earlier)
-            for part in wrapped(styled_line(detail), width, indent=2)
-        ]
-        shown = [(), *lines][:height]
-        blank = height - len(shown)
-        hint = [] if blank < _ROOM_FOR_HINT else [styled_line(self._hint)]
-        return [*shown, *([()] * (blank - len(hint))), *hint]
 
 
 class EventPane(Pane):
@@ -352,7 +296,7 @@ class EventPane(Pane):
         chosen = self.chosen_row
         if chosen is None or self._detail is None:
             return ""
-        text = format_as_kubectl(self._detail.fold(chosen), self.view)
+        text = self._detail.format_as_kubectl(chosen, self.view)
         return text or self.copy_text(self.viewport.cursor)
 
     def action_faults(self) -> None:

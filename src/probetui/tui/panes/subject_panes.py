@@ -1,4 +1,4 @@
-"""Panes about the selected container: card, ticks, why, page, decision trace."""
+"""Panes about the selected container: card, ticks, other probes, why."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ from probetui.presentation.container.card import (
 from probetui.presentation.container.detail import (
     Subject,
     container_title,
-    handler_summary,
     probe_summary,
     probe_tabs,
 )
 from probetui.presentation.container.instances import InstanceRow
-from probetui.presentation.container.page import full_lines, short_lines
 from probetui.presentation.container.ticks import (
     other_probes,
     other_title,
@@ -42,8 +40,6 @@ from probetui.presentation.text.spans import (
     strong,
 )
 from probetui.presentation.text.view import View
-from probetui.presentation.tick.trace import trace_lines
-from probetui.presentation.tick.trace import trace_title as tick_title
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings
 from probetui.tui.messages import ProbeRequested, StripEndRequested, StripTickRequested
@@ -329,49 +325,3 @@ class WhyPage(SubjectPage):
         if pane.inner_height > 1:
             return pane.broken([sentence], _AFTER_TIME)
         return [styled_line(sentence)]
-
-
-_MOST_SHORT_CONTAINER_LINES = 14
-
-
-class ContainerPage(SubjectPage):
-    """What matters most where there is little room, everything where there is more."""
-
-    def title(self, pane: SubjectPane) -> Line:
-        return probes_title(
-            pane,
-            lambda subject: line(muted(f" {handler_summary(subject, pane.view)}")),
-        )
-
-    def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
-        view, width, height = pane.view, pane.row_width, pane.inner_height
-        if height < _MOST_SHORT_CONTAINER_LINES:
-            shown = short_lines(subject, view, width, height)
-            return [styled_line(short_line) for short_line in shown]
-        return pane.broken(full_lines(subject, view, width), LABEL)
-
-    def clicked(
-        self, subject: Subject, pane: SubjectPane, event: Click
-    ) -> Message | None:
-        return clicked_probe(subject, pane, event)
-
-
-_INDENT = 15
-
-
-class DecisionTracePage(SubjectPage):
-    """The questions of the tick that is looked at, their answers, and what followed."""
-
-    def title(self, pane: SubjectPane) -> Line:
-        heading = line("5 ", strong("Decision trace"))
-        tick = None if pane.subject is None else pane.subject.tick
-        if tick is None:
-            return heading
-        return line(*heading, "  ", *tick_title(tick, pane.view))
-
-    def badge(self, subject: Subject) -> Line:
-        return EMPTY if subject.cursor is None else line(muted("older tick"))
-
-    def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
-        lines = trace_lines(subject, pane.view, pane.row_width, pane.inner_height)
-        return pane.broken(lines, _INDENT)

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
-from textual.events import Resize
+from textual.events import Click, Resize
+from textual.message import Message
 
+from probetui.presentation.container.detail import Subject, handler_summary
+from probetui.presentation.container.page import full_lines, short_lines
+from probetui.presentation.text.spans import EMPTY, LABEL, Line, line, muted, strong
+from probetui.presentation.tick.trace import trace_lines
+from probetui.presentation.tick.trace import trace_title as tick_title
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings
 from probetui.tui.panes.bars import Banner, HeaderBar
 from probetui.tui.panes.pane import Pane
 from probetui.tui.panes.subject_panes import (
-    ContainerPage,
-    DecisionTracePage,
+    SubjectPage,
     SubjectPane,
+    clicked_probe,
+    probes_title,
 )
 from probetui.tui.screens.action_screen import ActionScreen
 from probetui.tui.screens.answers import ProbeOutputScreen
 from probetui.tui.screens.sizes import BY_HEIGHT, BY_WIDTH, FRAMED, is_below
 from probetui.tui.state import UiState
+from probetui.tui.styled_text import StyledLine, styled_line
 from probetui.tui.view_model import ViewModel
 
 _PANES = {"detail": "life", "trace": "life-trace"}
@@ -33,6 +42,52 @@ class Filtering(Protocol):
 
     def action_filter(self, text: str = "") -> None:
         """Filter it, or ask for what."""
+
+
+_MOST_SHORT_CONTAINER_LINES = 14
+
+
+class ContainerPage(SubjectPage):
+    """What matters most where there is little room, everything where there is more."""
+
+    def title(self, pane: SubjectPane) -> Line:
+        return probes_title(
+            pane,
+            lambda subject: line(muted(f" {handler_summary(subject, pane.view)}")),
+        )
+
+    def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
+        view, width, height = pane.view, pane.row_width, pane.inner_height
+        if height < _MOST_SHORT_CONTAINER_LINES:
+            shown = short_lines(subject, view, width, height)
+            return [styled_line(short_line) for short_line in shown]
+        return pane.broken(full_lines(subject, view, width), LABEL)
+
+    def clicked(
+        self, subject: Subject, pane: SubjectPane, event: Click
+    ) -> Message | None:
+        return clicked_probe(subject, pane, event)
+
+
+_INDENT = 15
+
+
+class DecisionTracePage(SubjectPage):
+    """The questions of the tick that is looked at, their answers, and what followed."""
+
+    def title(self, pane: SubjectPane) -> Line:
+        heading = line("5 ", strong("Decision trace"))
+        tick = None if pane.subject is None else pane.subject.tick
+        if tick is None:
+            return heading
+        return line(*heading, "  ", *tick_title(tick, pane.view))
+
+    def badge(self, subject: Subject) -> Line:
+        return EMPTY if subject.cursor is None else line(muted("older tick"))
+
+    def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
+        lines = trace_lines(subject, pane.view, pane.row_width, pane.inner_height)
+        return pane.broken(lines, _INDENT)
 
 
 class ContainerScreen(ActionScreen, inherit_bindings=False):

@@ -16,7 +16,8 @@ from probetui.tui.actions.table import ACTIONS_BY_ID, bindings
 from probetui.tui.messages import CopyRequested, TickRequested, WhyRequested
 from probetui.tui.options import Keymap
 from probetui.tui.panes.cluster_event_pane import ClusterEventPane
-from probetui.tui.panes.event_pane import EventDetail, EventPane
+from probetui.tui.panes.event_detail import EventDetail
+from probetui.tui.panes.event_pane import EventPane
 from probetui.tui.panes.reading_area import ReadingArea
 from probetui.tui.screens.action_screen import ActionScreen
 from probetui.tui.screens.registry import SCREEN_FACTORIES
