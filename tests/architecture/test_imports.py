@@ -120,7 +120,8 @@ def late_targets() -> Iterator[str]:
 
 
 def test_everything_that_is_imported_late_is_there() -> None:
-    declared = {"sessions", "inspection", "management", "node", "program"}
+    commands = Path(probetui.__file__).parent / "cli/commands"
+    declared = {path.stem for path in commands.glob("*.py")}
     targets = [
         f"cli.commands.{target}" if target.partition(":")[0] in declared else target
         for target in set(late_targets())
@@ -158,7 +159,7 @@ NOT_ON_THE_FIRST_SCREEN = {
     "probetui.tui.screens.menu", "probetui.tui.screens.pod_pages",
     "probetui.tui.screens.step", "probetui.tui.services.exports",
 }  # fmt: skip
-MOST_MODULES_OF_OURS = 340
+MOST_MODULES_OF_OURS = 345
 
 
 def test_the_first_screen_imports_no_more_than_it_shows() -> None:
