@@ -28,6 +28,7 @@ from probetui.engine.inputs import Command, SetPods
 from probetui.engine.snapshot import PlaybackSnapshot, Snapshot
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import JournalEntry
+from probetui.kubelet_rules import DEFAULT_VERSION
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile
 from probetui.tui.app import ProbetuiApp
@@ -123,7 +124,7 @@ def simulate(manifest: SourceFile, script: SourceFile) -> StillSession:
     scenario = read_scenario(script, pods)
 
     def begin() -> Simulation:
-        engine = Engine(KubeletConfig(seed=0), scenario.start)
+        engine = Engine(KubeletConfig(version=DEFAULT_VERSION, seed=0), scenario.start)
         simulation = Simulation(engine, scenario.world(), scenario.start)
         simulation.schedule(SetPods(pods), scenario.start)
         return simulation

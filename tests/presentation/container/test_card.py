@@ -8,12 +8,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from probetui.engine.snapshot import BackoffSnapshot, ContainerSnapshot, PodSnapshot
+from probetui.engine.snapshot import (
+    BackoffSnapshot,
+    ContainerSnapshot,
+    PodSnapshot,
+    ProbeSnapshot,
+)
 from probetui.k8s.pod import Container, RestartPolicy
 from probetui.k8s.probe import ExecAction, ProbeType
 from probetui.k8s.status import Running, Waiting
 from probetui.kubelet.journal import ExitCause, Skip, StoppingSnapshot
 from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from probetui.presentation.container.card import (
     brief_card_lines,
     card_lines,
@@ -95,6 +101,18 @@ def test_the_card_begins_with_the_verdict_and_ends_with_the_handler() -> None:
         "restart  no back-off      last exit  137 probe",
         "exec cat /tmp/healthy  every 5s, limit 1s",
     ]
+
+
+def test_a_pod_that_is_deleted_is_not_believed_to_be_probed_later() -> None:
+    stopping = StoppingSnapshot(VIEW.now, 30, "deletion", ExitCause.DELETE)
+    container = demo().containers[0]
+    probe = ProbeSnapshot(container.probes[0].key, container.probes[0].probe)
+    container = replace(container, probes=(probe,), stopping=stopping)
+    pod = replace(demo(), containers=(container,))
+
+    assert "believed  nothing yet" in card(pod)[3]
+    pod = replace(pod, state=PodWorkerState.TERMINATING)
+    assert "believed  probing ended" in card(pod)[3]
 
 
 def test_at_80_by_24_it_has_ticks_output_and_reason_too() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from probetui.engine.snapshot import BackoffSnapshot, PodSnapshot
+from probetui.engine.snapshot import BackoffSnapshot, PodSnapshot, ProbeSnapshot
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.status import (
     ContainerState,
@@ -238,3 +238,16 @@ def test_a_namespace_is_named_only_where_names_are_not_enough() -> None:
 )
 def test_what_an_object_is_called(uid: str, container: str, name: str) -> None:
     assert object_name({"1": "web"}, uid, container) == name
+
+
+def test_probes_of_a_pod_that_is_deleted_have_ended() -> None:
+    probe = ProbeSnapshot(DEMO_KEY, LIVENESS)
+    pod = a_pod_snapshot(DEMO, a_container_snapshot(DEMO.containers[0], probe))
+
+    for state, words in (
+        (PodWorkerState.SYNC, "·"),
+        (PodWorkerState.TERMINATING, "ended"),
+    ):
+        shown = replace(pod, state=state)
+        cells = container_cells(shown, shown.containers[0], VIEW)
+        assert text_of(cells.probes[0]) == words

@@ -7,13 +7,14 @@ from textwrap import wrap
 
 from probetui.analysis.next_failure import BackoffForecast, FailureEffect
 from probetui.durations import format_age
+from probetui.engine.snapshot import ProbeSnapshot
 from probetui.presentation.container.detail import Subject
 from probetui.presentation.container.exits import format_exit_cell
 from probetui.presentation.container.status_lines import (
     image_line,
     user_lines,
 )
-from probetui.presentation.container.table import state
+from probetui.presentation.container.table import is_probing_over, state
 from probetui.presentation.container.ticks import (
     last_output_lines,
     tick_rows,
@@ -138,7 +139,7 @@ def brief_card_lines(subject: Subject, view: View, width: int) -> list[Line]:
     )
     return [
         *_verdict_rows(verdict, override_spans(probe), width),
-        line(muted("believed  "), believed_span(probe)),
+        line(muted("believed  "), _believed(subject, probe)),
         *_handler(subject, view, width),
         short_strip(
             subject.ticks,
@@ -223,11 +224,15 @@ def _rows_of_facts(facts: Sequence[tuple[str, Line]], width: int) -> list[Line]:
     return rows
 
 
+def _believed(subject: Subject, probe: ProbeSnapshot) -> Span:
+    return believed_span(probe, is_over=is_probing_over(subject.pod, subject.container))
+
+
 def _facts(subject: Subject, view: View) -> Iterator[tuple[str, Line]]:
     """Yield what there is to know besides the verdict; nothing that is `no` or over."""
     container, probe = subject.container, subject.probe
     assert probe is not None  # noqa: S101  # the caller's condition
-    yield "believed", line(believed_span(probe))
+    yield "believed", line(_believed(subject, probe))
     if probe.on_hold and container.backoff is not None and container.backoff.until:
         yield "on hold", line(Span("yes", Role.HOLD))
     if container.stopping is not None:

@@ -133,6 +133,13 @@ def container_of(entry: ContainerBoundEntry) -> tuple[str, str]:
             return entry.pod_uid, entry.container_name
 
 
+def is_probing_over(pod: PodSnapshot, container: ContainerSnapshot) -> bool:
+    """Tell whether a probe without a worker will get none any more."""
+    status = container.status
+    has_ended = status is not None and isinstance(status.state, Terminated)
+    return has_ended or pod.state is not PodWorkerState.SYNC
+
+
 def kind(container: ContainerSnapshot) -> str:
     """Return `sidecar`, `init`, or nothing for a regular container."""
     if container.container.is_sidecar:
@@ -184,7 +191,7 @@ def container_cells(
         probe_rooms: the same for its liveness, readiness and startup probe.
     """
     status = container.status
-    is_over = status is not None and isinstance(status.state, Terminated)
+    is_over = is_probing_over(pod, container)
     return ContainerCells(
         view.safe(container.container.name),
         kind(container),

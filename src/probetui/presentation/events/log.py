@@ -298,6 +298,7 @@ _CHANGED = {
 }
 _BEFORE_A_START = {"Pulling", "Pulled", "Created"}
 _LONG_PULL = timedelta(seconds=1)
+_HALF_A_SECOND = timedelta(seconds=0.5)
 _ORDERLY = {
     ExitCause.DELETE,
     ExitCause.DEFINITION,
@@ -486,8 +487,12 @@ def format_backoff(entry: BackoffEntry) -> str:
 
 
 def format_wait(entry: BackoffEntry) -> str:
-    """Return what the story says of a wait: when it is over, and the next window."""
+    """Return what the story says of a wait: when it is over, and the next window.
+
+    To the nearest second: back-off is looked at a moment after the exit.
+    """
     left = entry.until - entry.at if entry.until else timedelta()
+    left += _HALF_A_SECOND
     window = format_age(entry.window)
     following = f"next window {format_age(entry.next_window)}"
     return f"restart in {format_age(left)}: window {window} from the exit, {following}"

@@ -405,8 +405,11 @@ def _spent(probe: ProbeSnapshot, view: View) -> str:
     return f"{spent} of {probe.probe.timeout_seconds}s"
 
 
-def believed_span(probe: ProbeSnapshot) -> Span:
-    """Return the stored result as what the kubelet believes: `healthy`, `not ready`."""
+def believed_span(probe: ProbeSnapshot, *, is_over: bool) -> Span:
+    """Return the stored result as what the kubelet believes: `healthy`, `not ready`.
+
+    `is_over` says that a probe without a worker will get none any more.
+    """
     good, bad = {
         ProbeType.LIVENESS: ("healthy", "unhealthy"),
         ProbeType.READINESS: ("ready", "not ready"),
@@ -420,7 +423,8 @@ def believed_span(probe: ProbeSnapshot) -> Span:
         case Result.UNKNOWN:
             return Span("not started" if good == "started" else "unknown")
         case None:
-            return muted("nothing yet")
+            has_left = is_over and not probe.worker_alive
+            return muted("probing ended" if has_left else "nothing yet")
 
 
 def grace_text(grace: GracePeriod) -> str:
