@@ -39,6 +39,7 @@ from probetui.k8s.runtime import StoredImage
 from probetui.kubelet.events.event_recorder import EventRecorder
 from probetui.kubelet.journal import EventEntry, JournalEntry, PodGoneEntry, StatusEntry
 from probetui.kubelet.nodestatus.node_status import NodeFacts
+from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.validation.references import ObjectKey
 from probetui.ports import Clock
@@ -269,7 +270,11 @@ class NodeAgent:
         self._read_entries = len(journal)
         for entry in entries:
             self._on_entry(entry)
-        not_ready = session.snapshot.node.not_ready
+        snapshot = session.snapshot
+        for pod in snapshot.pods:
+            if pod.state in {PodWorkerState.TERMINATED, PodWorkerState.FINISHED}:
+                self._statuses.terminate(pod.pod.uid)
+        not_ready = snapshot.node.not_ready
         if not_ready != self._last_not_ready:
             self._last_not_ready = not_ready
             if not not_ready:

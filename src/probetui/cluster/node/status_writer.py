@@ -30,10 +30,15 @@ _NOT_FOUND, _INVALID = 404, 422
 
 
 class _Published(Struct):
-    """The newest status of a pod; `version` grows with each change of anything."""
+    """The newest status of a pod; `version` grows with each change of anything.
+
+    `may_run` says that containers of it may still run, `has_ended` that nothing of it
+    is left to be done.
+    """
 
     pod: Pod
     status: PodStatus
+    may_run: bool = True
     has_ended: bool = False
     version: int = 0
     written: int = -1
@@ -76,10 +81,19 @@ class StatusWriter:
         self._published[pod.uid] = _Published(pod, status, version=version)
         self._wake.set()
 
+    def terminate(self, pod_uid: str) -> None:
+        """Note that no container of a pod runs any more."""
+        known = self._published.get(pod_uid)
+        if known is not None and known.may_run:
+            known.may_run = False
+            known.version += 1
+            self._wake.set()
+
     def end(self, pod_uid: str) -> None:
         """Note that nothing of a pod runs any more: its last status is final."""
         known = self._published.get(pod_uid)
         if known is not None:
+            known.may_run = False
             known.has_ended = True
             known.version += 1
             self._wake.set()
@@ -178,7 +192,7 @@ class StatusWriter:
             before,
             self._context,
             self._contact.clock.now(),
-            could_have_running_containers=not published.has_ended,
+            could_have_running_containers=published.may_run,
         )
         return status_patch(held["metadata"]["uid"], before, new)
 

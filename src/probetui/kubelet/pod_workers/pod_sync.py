@@ -35,7 +35,12 @@ from probetui.kubelet.prober.prober_manager import ProbeManager
 from probetui.kubelet.runtime.routines import NOW, OneShotEvent, Routine, WaitFor
 from probetui.kubelet.runtime.turn import TurnBuilder
 from probetui.kubelet.runtime_health import NETWORK_NOT_READY, RuntimeHealth
-from probetui.kubelet.status.conditions import READY_TO_START, replace_condition
+from probetui.kubelet.status.conditions import (
+    READY_TO_START,
+    observed_by,
+    observed_generation,
+    replace_condition,
+)
 from probetui.kubelet.status.generate import (
     DEADLINE_EXCEEDED,
     DEADLINE_MESSAGE,
@@ -108,7 +113,8 @@ class PodSync:
         published = self._statuses.get(pod.uid)
         if published is not None:
             conditions = list(published.conditions)
-            replace_condition(conditions, READY_TO_START)
+            generation = observed_generation(pod, self._rules)
+            replace_condition(conditions, observed_by(READY_TO_START, generation))
             self._set_pod_status(
                 pod, replace(published, conditions=tuple(conditions)), now
             )

@@ -1,0 +1,290 @@
+"""A session as a node, against an API server of ours, on a fake clock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.resources import CONFIG_MAPS, PODS
+from probetui.k8s.probe import ProbeKey, ProbeType
+from tests.cluster.node.bench import NodeBench, running
+from tests.cluster.recorded import recorded
+from tests.fakes import FAILING, Answer
+
+LIVENESS = {
+    "livenessProbe": {"exec": {"command": ["true"]}, "periodSeconds": 5},
+}
+
+
+Shape = dict[str, Any]
+
+
+def _shape(patch: dict[str, Any]) -> Shape:
+    """Return what a patch changes, without what is another one on each run.
+
+    Times of conditions are among that: with whole seconds they may stay the same.
+    """
+    status = {key: value for key, value in patch["status"].items() if key[0] != "$"}
+    shape: Shape = dict.fromkeys(status)
+    shape["conditions"] = {
+        condition["type"]: {
+            key: value
+            for key, value in condition.items()
+            if key != "lastTransitionTime"
+        }
+        for condition in status.get("conditions", ())
+    }
+    shape["containers"] = [
+        {key: next(iter(one[key]), None) for key in ("state", "lastState")}
+        | {
+            key: one[key]
+            for key in ("ready", "started", "restartCount", "resources")
+            if key in one
+        }
+        for one in status.get("containerStatuses", ())
+    ]
+    shape["phase"] = status.get("phase")
+    return shape
+
+
+def _recorded_shapes(name: str) -> list[Shape]:
+    return [
+        _shape(line["patch"])
+        for line in recorded("status-patches")
+        if line["name"] == name
+    ]
+
+
+def _shapes(bench: NodeBench) -> list[Shape]:
+    return [
+        _shape(patch) for patch in bench.cluster.writes("PATCH", "/pods/web/status")
+    ]
+
+
+async def test_a_pod_is_started_restarted_and_deleted_in_the_patches_of_a_kubelet(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod(app={"name": "liveness", **LIVENESS})
+        await bench.settle()
+        uid = bench.cluster.pod()["metadata"]["uid"]
+        key = ProbeKey(uid, "liveness", ProbeType.LIVENESS)
+        bench.prober.script(key, *[FAILING] * 3, Answer())
+        await bench.pass_time(30)
+        bench.cluster.store.delete(PODS, "default", "web")
+        await bench.pass_time(10)
+
+    patches = bench.cluster.writes("PATCH", "/pods/web/status")
+    assert {patch["metadata"]["uid"] for patch in patches} == {uid}
+    *until_restart, deletion, end = _shapes(bench)
+    assert until_restart == _recorded_shapes("exec-liveness")[:4]
+    assert deletion in _recorded_shapes("oneshot-delete")
+    assert [_uncounted(end)] == [
+        shape
+        for shape in map(_uncounted, _recorded_shapes("exec-missing-binary"))
+        if shape["phase"] == "Failed"
+    ]
+
+
+def _uncounted(shape: Shape) -> Shape:
+    """Return a shape as of a container that has not been restarted."""
+    first = {"restartCount": 0, "lastState": None}
+    containers = [{**one, **first} for one in shape["containers"]]
+    return {**shape, "containers": containers}
+
+
+async def test_a_restart_is_counted_and_its_events_are_there(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod(app=LIVENESS)
+        await bench.settle()
+        uid = bench.cluster.pod()["metadata"]["uid"]
+        bench.prober.script(
+            ProbeKey(uid, "app", ProbeType.LIVENESS), *[FAILING] * 3, Answer()
+        )
+        await bench.pass_time(40)
+
+        status = bench.cluster.pod()["status"]["containerStatuses"][0]
+    assert status["restartCount"] == 1
+    assert "terminated" in status["lastState"]
+    events = dict(bench.cluster.events())
+    assert events["Unhealthy"] == 3
+    assert (events["Killing"], events["Started"]) == (1, 2)
+
+
+async def test_a_deletion_is_confirmed_after_the_grace_period(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod()
+        await bench.pass_time(3)
+        uid = bench.cluster.pod()["metadata"]["uid"]
+        bench.cluster.store.delete(PODS, "default", "web")
+        await bench.pass_time(10)
+
+    assert bench.cluster.pod() is None
+    (body,) = bench.cluster.writes("DELETE", "/pods/web")
+    assert body["gracePeriodSeconds"] == 0
+    assert body["preconditions"] == {"uid": uid}
+    last = bench.cluster.writes("PATCH", "/pods/web/status")[-1]["status"]
+    assert last["phase"] in {"Succeeded", "Failed"}
+    assert "terminated" in last["containerStatuses"][0]["state"]
+
+
+async def test_while_the_server_is_away_nothing_is_killed_and_all_is_told_later(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod(app=LIVENESS)
+        await bench.pass_time(3)
+        uid = bench.cluster.pod()["metadata"]["uid"]
+        bench.cluster.transport.go_away()
+        bench.prober.script(
+            ProbeKey(uid, "app", ProbeType.LIVENESS), *[FAILING] * 3, Answer()
+        )
+        await bench.pass_time(60)
+        running_meanwhile = bench.world.container("app").runs()
+        bench.cluster.transport.come_back()
+        await bench.pass_time(40)
+
+        status = bench.cluster.pod()["status"]["containerStatuses"][0]
+    assert running_meanwhile
+    assert status["restartCount"] == 1
+    assert dict(bench.cluster.events())["Killing"] == 1
+    assert [text for text in bench.told if "answers again" in text]
+    assert len([text for text in bench.told if "run on" in text]) == 1
+
+
+async def test_after_a_watch_has_expired_the_pods_are_listed_again(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(bench, monkeypatch):
+        await bench.pass_time(1)
+        bench.cluster.transport.go_away()
+        await bench.pass_time(2)
+        bench.cluster.create_pod("late")
+        bench.cluster.store.compact()
+        bench.cluster.transport.come_back()
+        await bench.pass_time(40)
+
+        assert bench.cluster.pod("late")["status"]["phase"] == "Running"
+
+
+async def test_a_conflict_on_every_second_patch_is_tried_again(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patches = 0
+
+    def refuse(method: str, path: str) -> ApiFailure | None:
+        nonlocal patches
+        patches += method == "PATCH" and path.endswith("/pods/web/status")
+        is_refused = method == "PATCH" and patches % 2 == 1
+        return ApiFailure(409, "Conflict", "changed") if is_refused else None
+
+    bench.cluster.fail(refuse)
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod()
+        await bench.pass_time(20)
+
+        assert bench.cluster.pod()["status"]["phase"] == "Running"
+    assert patches >= 2
+
+
+async def test_a_busy_server_is_asked_again_when_it_says(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_at = []
+
+    def refuse(method: str, path: str) -> ApiFailure | None:
+        if method != "PATCH" or not path.endswith("/pods/web/status"):
+            return None
+        asked_at.append(bench.clock.now())
+        if len(asked_at) > 1:
+            return None
+        return ApiFailure(429, "TooManyRequests", "slow down", retry_after=7)
+
+    bench.cluster.fail(refuse)
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod()
+        await bench.pass_time(15)
+
+        assert bench.cluster.pod()["status"]["phase"] == "Running"
+    assert (asked_at[1] - asked_at[0]).total_seconds() == 7
+
+
+async def test_credentials_that_expire_stop_nothing(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(bench, monkeypatch):
+        await bench.pass_time(1)
+        bench.cluster.fail(
+            lambda _method, _path: ApiFailure(401, "Unauthorized", "Unauthorized")
+        )
+        bench.cluster.create_pod()
+        await bench.pass_time(30)
+        bench.cluster.fail(lambda _method, _path: None)
+        await bench.pass_time(40)
+
+        assert bench.cluster.pod()["status"]["phase"] == "Running"
+    assert any("credentials" in text for text in bench.told)
+
+
+async def test_a_pod_that_has_ended_before_is_not_run_again(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.cluster.create_pod("done")
+    done = bench.cluster.pod("done")
+    ended = {"metadata": done["metadata"], "status": {"phase": "Succeeded"}}
+    bench.cluster.store.put(PODS, {**done, **ended})
+    async with running(bench, monkeypatch):
+        await bench.pass_time(5)
+
+    assert bench.session.snapshot.pods == ()
+    assert bench.cluster.writes("PATCH", "/pods/done/status") == []
+
+
+async def test_a_status_that_somebody_else_has_changed_is_changed_back(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod()
+        await bench.pass_time(5)
+        pod = bench.cluster.pod()
+        status = {**pod["status"], "phase": "Pending"}
+        bench.cluster.store.put(PODS, {**pod, "status": status})
+        await bench.pass_time(5)
+
+        assert bench.cluster.pod()["status"]["phase"] == "Running"
+
+
+async def test_a_pod_sees_the_config_maps_of_the_cluster(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.cluster.store.create(
+        CONFIG_MAPS, "default", {"metadata": {"name": "c"}, "data": {"KEY": "value"}}
+    )
+    env_from = [{"configMapRef": {"name": "c"}}]
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod(app={"envFrom": env_from})
+        await bench.pass_time(5)
+
+        assert bench.cluster.pod()["status"]["phase"] == "Running"
+
+
+async def test_a_drained_node_leaves_nothing_behind(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod()
+        await bench.pass_time(3)
+        async with bench.clock.jumping():
+            await bench.agent.drain()
+            bench.agent.detach()
+            await bench.agent.leave(keeps_node=False)
+
+    assert bench.cluster.pod() is None
+    assert bench.cluster.node() is None
+    assert bench.cluster.lease() is None
