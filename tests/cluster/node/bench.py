@@ -33,8 +33,8 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.nodestatus.node_status import NodeFacts
 from probetui.kubelet_rules import rules_of
 from tests.builders import START
-from tests.fakes import FakeClock, FakeEngine, FakeProber, FakeRuntime
 from tests.drive.test_realtime import NoHooks
+from tests.fakes import FakeClock, FakeEngine, FakeProber, FakeRuntime
 
 NODE = "demo"
 FACTS = NodeFacts(
@@ -103,7 +103,8 @@ class _Chunks(httpx.AsyncByteStream):
                 chunk: asyncio.Future[bytes] = asyncio.ensure_future(
                     _next(self._chunks)
                 )
-                await asyncio.wait({chunk, away}, return_when=asyncio.FIRST_COMPLETED)
+                both: set[asyncio.Future[Any]] = {chunk, away}
+                await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
                 if away.done():
                     chunk.cancel()
                     raise httpx.ReadError("connection reset")

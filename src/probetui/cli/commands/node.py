@@ -61,6 +61,13 @@ _NODE = "Node"
     help="Context of the kubeconfig.  [default: the current one]",
 )
 @option(
+    "--address",
+    section=_NODE,
+    metavar="IP",
+    help="Address at which the API server reaches this machine, for logs and exec.  "
+    "[default: that of the route to it]",
+)
+@option(
     "--adopt",
     section=_NODE,
     is_flag=True,

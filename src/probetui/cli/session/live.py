@@ -277,7 +277,7 @@ class _LiveSession:
         """Run the session and return the exit status."""
         session = await self._make_session()
         options = self._plan.options
-        sinks = self._outputs.open(session.runtime_name, self._config)
+        sinks = self._sinks(session)
         errors, verdict = CollectedErrors(), Verdict("bug", EXIT_BUG)
         async with asyncio.TaskGroup() as tasks, AsyncExitStack() as stack:
             if options.metrics is not None:
@@ -337,6 +337,10 @@ class _LiveSession:
         if self._plan.form is not Form.LINES:
             notes = self._plan.notes
             (notes.error if is_fault else notes.note)(text)
+
+    def _sinks(self, session: RealtimeSession) -> list[Sink]:
+        sinks = self._outputs.open(session.runtime_name, self._config)
+        return sinks if self._node is None else [*sinks, self._node.metrics]
 
     def _join_cluster(
         self,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
 
 from probetui.cli.option_values import NodeOptions
 from probetui.cli.runtimes import PROCESS, runtime_kind
@@ -15,11 +18,22 @@ from probetui.cluster.client import ApiClient
 from probetui.cluster.kubeconfig import load_access
 from probetui.cluster.node.agent import NodeAgent
 from probetui.cluster.node.api_pods import ReadPod
-from probetui.cluster.node.machine import node_facts
+from probetui.cluster.node.authorization import KubeletAuthorization
+from probetui.cluster.node.kubelet_api import (
+    KubeletApi,
+    KubeletSources,
+    serve_kubelet,
+)
+from probetui.cluster.node.machine import address_towards, node_facts
 from probetui.cluster.node.registration import NodeExistsError
+from probetui.cluster.serving.runtime_access import RuntimeAccess
+from probetui.drive.metrics import ProbeMetrics
 from probetui.drive.session import Session
+from probetui.engine.snapshot import PodSnapshot
 from probetui.errors import ContainerRuntimeError, UsageError
+from probetui.headless.follow import Sink
 from probetui.k8s.runtime import UNKNOWN_NODE
+from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.manifests import LoadedConfigObject
 from probetui.ports import Clock, NodeSource, Runtime
 
@@ -90,20 +104,47 @@ class NodePods:
             self._pod_registry.apply(desired)
 
 
+class _Shown:
+    """What the kubelet's API shows: nothing before there is a session."""
+
+    def __init__(self, rules: KubeletRules) -> None:
+        self.session: Session | None = None
+        self.metrics = ProbeMetrics(rules)
+        self._registry = CollectorRegistry()
+        self._registry.register(self.metrics)
+
+    def pods(self) -> Sequence[PodSnapshot]:
+        """Return the pods as they stand."""
+        return () if self.session is None else self.session.snapshot.pods
+
+    def text(self) -> bytes:
+        """Return the metrics as text."""
+        return generate_latest(self._registry)
+
+
 class NodeSession:
     """A session as a node, from its registration to its end."""
 
     def __init__(
-        self, name: str, agent: NodeAgent, pods: NodePods, *, keeps_node: bool
+        self,
+        name: str,
+        agent: NodeAgent,
+        pods: NodePods,
+        shown: _Shown,
+        *,
+        keeps_node: bool,
     ) -> None:
         self.name = name
         self.pods = pods
+        self.metrics: Sink = shown.metrics
         self._agent = agent
+        self._shown = shown
         self._keeps_node = keeps_node
         self._is_lost = False
 
     def attach(self, session: Session) -> None:
-        """Report what happens in a session."""
+        """Report what happens in a session, and show it."""
+        self._shown.session = session
         self._agent.attach(session)
 
     async def run(self) -> None:
@@ -157,15 +198,28 @@ async def open_node(
     access = load_access(options.kubeconfig, options.cluster_context)
     if runtime_kind(runtime) == PROCESS:
         notes.warning(_NO_SANDBOX)
-    async with ApiClient(access, clock) as api:
+    address = options.address or address_towards(access.cluster.server)
+    shown = _Shown(plan.rules)
+    async with AsyncExitStack() as stack:
+        api = await stack.enter_async_context(ApiClient(access, clock))
+        kubelet = KubeletApi(
+            KubeletAuthorization(api, name, clock),
+            clock,
+            KubeletSources(shown.pods, shown.text),
+            RuntimeAccess(runtime),
+        )
+        try:
+            port = await stack.enter_async_context(
+                serve_kubelet(
+                    kubelet.handle, [address, name], clock, access.cluster.ca_data
+                )
+            )
+        except OSError as error:
+            raise UsageError(f"--address {address}: {error.strerror}") from error
         node = await runtime.node() if isinstance(runtime, NodeSource) else UNKNOWN_NODE
+        version = await runtime.version()
         facts = node_facts(
-            name,
-            access.cluster.server,
-            node,
-            (runtime.name, await runtime.version()),
-            plan.rules,
-            0,
+            name, address, node, (runtime.name, version), plan.rules, port
         )
         pods = NodePods(plan, pod_registry, runtime)
         agent = NodeAgent(api, clock, facts, plan.rules, pods.apply_api, notes.warning)
@@ -173,5 +227,6 @@ async def open_node(
         pod_registry.subscribe(
             lambda current: agent.on_pods(current, pod_registry.desired.static)
         )
+        pod_registry.subscribe(shown.metrics.register_pods)
         notes.note(f"node {name} of {access.context or access.cluster.server}")
-        yield NodeSession(name, agent, pods, keeps_node=options.keep_node)
+        yield NodeSession(name, agent, pods, shown, keeps_node=options.keep_node)

@@ -23,7 +23,7 @@ _HTTPS = 443
 
 def node_facts(
     name: str,
-    server: str,
+    address: str,
     node: Node,
     runtime: tuple[str, str],
     rules: KubeletRules,
@@ -33,8 +33,7 @@ def node_facts(
 
     Args:
         name: the node's name.
-        server: the URL of the API server; the node has the address from which it is
-            reached.
+        address: the node's address.
         node: what the runtime knows of the machine.
         runtime: the runtime's word and its version for people.
         rules: those of the kubelet's version.
@@ -43,7 +42,7 @@ def node_facts(
     return NodeFacts(
         name,
         platform.node().lower() or name,
-        (_address_towards(server),),
+        (address,),
         {
             **{
                 resource: format_quantity(amount)
@@ -56,7 +55,7 @@ def node_facts(
     )
 
 
-def _address_towards(server: str) -> str:
+def address_towards(server: str) -> str:
     """Return the address of this machine from which a server is reached.
 
     Nothing is sent: a datagram socket only looks up the route.

@@ -7,11 +7,12 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from http import HTTPStatus
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, unquote
 
 import h11
 from msgspec import Struct
+from msgspec.structs import replace
 
 CHUNK_BYTES = 1 << 16
 LONGEST_HEAD_BYTES = 1 << 16
@@ -30,6 +31,7 @@ class HttpRequest(Struct, frozen=True):
 
     `path` is decoded and has no query; `target` is both as they came. Names of
     headers are in lower case; values of a header that comes twice are joined.
+    `certificate` is the client's, as `ssl` has it, if TLS has verified one.
     """
 
     method: str
@@ -38,6 +40,7 @@ class HttpRequest(Struct, frozen=True):
     query: tuple[tuple[str, str], ...]
     headers: Mapping[str, str]
     body: bytes = b""
+    certificate: Mapping[str, Any] | None = None
 
     def parameter(self, name: str, default: str = "") -> str:
         """Return the first value of a query parameter."""
@@ -216,7 +219,8 @@ class _ClientConnection:
                         "the request's body is too long",
                         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                     )
-        return _request(head, bytes(body))
+        certificate = self._writer.get_extra_info("peercert")
+        return replace(_request(head, bytes(body)), certificate=certificate or None)
 
     async def _next_event(self) -> h11.Event | type[h11.PAUSED]:
         while (event := self._h11.next_event()) is h11.NEED_DATA:

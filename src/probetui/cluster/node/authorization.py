@@ -1,0 +1,178 @@
+"""Who may ask the kubelet's API: the API server says it.
+
+A client is known by its certificate, signed by the cluster's authority, or by a token
+that the API server knows (TokenReview). What it may do is asked there, too
+(SubjectAccessReview), as rights to the node.
+
+Source: pkg/kubelet/server/auth.go, v1.36.2; cmd/kubelet/app/auth.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from msgspec import Struct
+
+from probetui.cluster.client import ApiClient, Object, Resource
+from probetui.cluster.errors import ClusterError
+from probetui.cluster.serving.http_server import HttpRequest
+from probetui.ports import Clock
+
+TOKEN_REVIEWS = Resource("tokenreviews", "authentication.k8s.io", is_namespaced=False)
+ACCESS_REVIEWS = Resource(
+    "subjectaccessreviews", "authorization.k8s.io", is_namespaced=False
+)
+TOKEN_SECONDS = 120
+ALLOWED_SECONDS, REFUSED_SECONDS = 300, 30
+"""How long an answer counts.
+
+Source: apis/config/v1beta1/defaults.go, v1.32.10, SetDefaults_KubeletConfiguration.
+"""
+
+_MOST_KEPT = 1000
+_VERBS = {
+    "GET": "get", "HEAD": "get", "POST": "create", "PUT": "update",
+    "PATCH": "patch", "DELETE": "delete",
+}  # fmt: skip
+_SUBRESOURCES = {"metrics": ("metrics",), "healthz": ("healthz",), "pods": ("pods",)}
+_FINE_GRAINED = frozenset({"healthz", "pods"})
+"""Asked for first; who may use the whole API may do these, too."""
+
+
+class RefusedError(Exception):
+    """A client is not known, or may not do it.
+
+    Args:
+        status: 401 or 403.
+        text: for people.
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Client(Struct, frozen=True):
+    """Who asks."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+
+class KubeletAuthorization:
+    """Decides on requests; asks the API server, and keeps its answers for a while."""
+
+    def __init__(self, api: ApiClient, node_name: str, clock: Clock) -> None:
+        self._api = api
+        self._node_name = node_name
+        self._clock = clock
+        self._clients: dict[str, tuple[datetime, Client | None]] = {}
+        self._allowed: dict[tuple[Client, str, str], tuple[datetime, bool]] = {}
+
+    async def check(self, request: HttpRequest) -> None:
+        """Let a request pass.
+
+        Raises:
+            RefusedError: it may not.
+        """
+        client = await self._client(request)
+        verb = _VERBS.get(request.method, "")
+        subresources = list(_rights(request.path))
+        for subresource in subresources:
+            if await self._is_allowed(client, verb, subresource):
+                return
+        raise RefusedError(
+            403,
+            f"Forbidden (user={client.name}, verb={verb}, resource=nodes, "
+            f"subresource(s)=[{' '.join(subresources)}])",
+        )
+
+    async def _client(self, request: HttpRequest) -> Client:
+        if (client := _certified(request.certificate)) is not None:
+            return client
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and token:
+            known = await self._by_token(token)
+            if known is not None:
+                return known
+        raise RefusedError(401, "Unauthorized")
+
+    async def _by_token(self, token: str) -> Client | None:
+        now = self._clock.now()
+        if (kept := self._clients.get(token)) is not None and kept[0] > now:
+            return kept[1]
+        review: Object = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenReview",
+            "spec": {"token": token},
+        }
+        status = await self._ask(TOKEN_REVIEWS, review)
+        client = None
+        if status.get("authenticated") is True:
+            user = status.get("user") or {}
+            client = Client(user.get("username", ""), tuple(user.get("groups") or ()))
+        _keep(self._clients, token, (now + timedelta(seconds=TOKEN_SECONDS), client))
+        return client
+
+    async def _is_allowed(self, client: Client, verb: str, subresource: str) -> bool:
+        now = self._clock.now()
+        key = client, verb, subresource
+        if (kept := self._allowed.get(key)) is not None and kept[0] > now:
+            return kept[1]
+        review: Object = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {
+                "user": client.name,
+                "groups": list(client.groups),
+                "resourceAttributes": {
+                    "verb": verb,
+                    "version": "v1",
+                    "resource": "nodes",
+                    "subresource": subresource,
+                    "name": self._node_name,
+                },
+            },
+        }
+        status = await self._ask(ACCESS_REVIEWS, review)
+        is_allowed = status.get("allowed") is True
+        seconds = ALLOWED_SECONDS if is_allowed else REFUSED_SECONDS
+        _keep(self._allowed, key, (now + timedelta(seconds=seconds), is_allowed))
+        return is_allowed
+
+    async def _ask(self, resource: Resource, review: Object) -> Mapping[str, Any]:
+        try:
+            answer = await self._api.create(resource, "", review)
+        except ClusterError as error:
+            raise RefusedError(401, f"the API server was not asked: {error}") from error
+        status = answer.get("status")
+        return status if isinstance(status, dict) else {}
+
+
+def _rights(path: str) -> Iterator[str]:
+    """Yield the subresources of nodes of which one allows a path."""
+    first = path.strip("/").partition("/")[0]
+    yield from _SUBRESOURCES.get(first, ())
+    if first in _FINE_GRAINED or first not in _SUBRESOURCES:
+        yield "proxy"
+
+
+def _certified(certificate: Mapping[str, Any] | None) -> Client | None:
+    """Return who a certificate is of, which TLS has verified; None without one."""
+    subject: dict[str, list[str]] = {}
+    for part in (certificate or {}).get("subject", ()):
+        for name, value in part:
+            subject.setdefault(name, []).append(value)
+    names = subject.get("commonName")
+    if not names:
+        return None
+    return Client(names[0], tuple(subject.get("organizationName", ())))
+
+
+def _keep(answers: dict[Any, Any], key: object, answer: object) -> None:
+    """Keep an answer, and not too many."""
+    if len(answers) >= _MOST_KEPT:
+        answers.clear()
+    answers[key] = answer

@@ -1,0 +1,124 @@
+"""Logs, commands and ports of containers that run here, for who asks over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from probetui.cluster.serving.container_log import ALL_LINES, LogOptions
+from probetui.cluster.serving.remote_command import (
+    RemoteCommand,
+    RemoteCommandError,
+    RemoteStreams,
+)
+from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID
+from probetui.k8s.status import Running, Terminated, Waiting
+from probetui.ports import DialAddress, LogLine, LogSource, Runtime
+
+
+class NoSuchInstanceError(Exception):
+    """There is no such container instance; the text is for people."""
+
+
+class RuntimeAccess:
+    """The containers of a session's pods, on its runtime."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def log(
+        self, pod: PodSnapshot, container: str, options: LogOptions
+    ) -> AsyncIterator[LogLine]:
+        """Return the lines of a container's log.
+
+        Raises:
+            NoSuchInstanceError: the container has not begun, or has ended never.
+        """
+        instance = _instance(pod, container, is_previous=options.previous)
+        if not isinstance(self._runtime, LogSource):
+            raise NoSuchInstanceError(f"{self._runtime.name} keeps no logs")
+        tail = ALL_LINES if options.tail_lines is None else options.tail_lines
+        return _until_gone(
+            self._runtime.follow_logs(instance, tail=tail, follow=options.follow)
+        )
+
+    async def run(
+        self,
+        pod: PodSnapshot,
+        container: str,
+        command: RemoteCommand,
+        streams: RemoteStreams,
+    ) -> int:
+        """Run a command, and return its exit code; it gets no input.
+
+        Raises:
+            RemoteCommandError: it cannot be run.
+        """
+        status = _container(pod, container).status
+        if status is None or not isinstance(status.state, Running):
+            raise RemoteCommandError(f'container "{container}" does not run')
+        try:
+            result = await self._runtime.exec_sync(
+                ContainerID(status.container_id), command.command, timeout_seconds=0
+            )
+        except ContainerRuntimeError as error:
+            raise RemoteCommandError(str(error)) from error
+        await streams.write(result.stdout)
+        await streams.write(result.stderr, is_stderr=not command.tty)
+        return result.exit_code
+
+    async def dial(
+        self, pod: PodSnapshot, port: int
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect to a port of a pod; raises OSError."""
+        host = pod.status.pod_ip or "127.0.0.1"
+        if isinstance(self._runtime, DialAddress):
+            host, port = self._runtime.dial_address(host, port)
+        return await asyncio.open_connection(host, port)
+
+
+async def _until_gone(lines: AsyncIterator[LogLine]) -> AsyncIterator[LogLine]:
+    """Yield lines; a container that is removed meanwhile ends them."""
+    try:
+        async for line in lines:
+            yield line
+    except ContainerRuntimeError:
+        return
+
+
+def _container(pod: PodSnapshot, name: str) -> ContainerSnapshot:
+    for one in pod.containers:
+        if one.container.name == name:
+            return one
+    raise NoSuchInstanceError(
+        f'container "{name}" is not valid for pod "{pod.pod.name}"'
+    )
+
+
+def _instance(pod: PodSnapshot, name: str, *, is_previous: bool) -> ContainerID:
+    """Return the instance whose log is meant.
+
+    Source: kubelet_pods.go, v1.32.10, validateContainerLogStatus.
+    """
+    status = _container(pod, name).status
+    found = NO_CONTAINER
+    waits_for = ""
+    if status is not None:
+        last = status.last_state
+        ended = last.container_id if isinstance(last, Terminated) else ""
+        if is_previous:
+            found = ContainerID(ended)
+        elif isinstance(status.state, Waiting):
+            found, waits_for = ContainerID(ended), status.state.reason
+        else:
+            found = ContainerID(status.container_id)
+    if found:
+        return found
+    of_pod = f'container "{name}" in pod "{pod.pod.name}"'
+    if is_previous:
+        raise NoSuchInstanceError(f"previous terminated {of_pod} not found")
+    raise NoSuchInstanceError(
+        f"{of_pod} is waiting to start: {waits_for or 'ContainerCreating'}"
+    )
