@@ -66,6 +66,10 @@ HORIZON = 900.0
 MOST_STEPS = 200_000
 
 
+_ALIKE: dict[tuple[object, ...], Run] = {}
+"""Commands that do the same whenever and wherever they are run: probes, mostly."""
+
+
 class _EndError(Exception):
     """The process ends."""
 
@@ -158,8 +162,15 @@ def run(
     Raises:
         NotUnderstoodError: nobody knows.
     """
-    process = _Process(mounts or Mounts(Files()), at, owner, dict(environment or {}))
-    return process.main(command, begins_after)
+    variables = dict(environment or {})
+    key = (tuple(command), tuple(variables.items()), begins_after)
+    if (known := _ALIKE.get(key)) is not None:
+        return known
+    process = _Process(mounts or Mounts(Files()), at, owner, variables)
+    done = process.main(command, begins_after)
+    if process.is_always_alike:
+        _ALIKE[key] = done
+    return done
 
 
 def is_missing(command: Sequence[str]) -> bool:
@@ -173,7 +184,8 @@ class _Process:
     def __init__(
         self, mounts: Mounts, at: float, owner: str, variables: dict[str, str]
     ) -> None:
-        self._mounts = mounts
+        self._all_mounts = mounts
+        self._has_looked = False
         self._at = at
         self._now = at
         self._owner = owner
@@ -186,6 +198,16 @@ class _Process:
         self._steps = count()
         self._stops_at_error = False
         self.done = Run(_process=self)
+
+    @property
+    def _mounts(self) -> Mounts:
+        self._has_looked = True
+        return self._all_mounts
+
+    @property
+    def is_always_alike(self) -> bool:
+        """Whether neither files nor the time had a part in what it did."""
+        return not (self._has_looked or self.done.trap or self.done.listens)
 
     def main(self, command: Sequence[str], begins_after: float) -> Run:
         done = self.done
@@ -317,7 +339,7 @@ class _Process:
                 raise _ForeverError
 
     def _state(self) -> tuple[object, ...]:
-        return self._mounts.count, tuple(self._variables.items()), len(self._out)
+        return self._all_mounts.count, tuple(self._variables.items()), len(self._out)
 
     # -- words
 
@@ -724,6 +746,7 @@ class _Process:
     def _date(self, words: list[str]) -> int:
         if words != ["+%s"]:
             raise NotUnderstoodError(words)
+        self._has_looked = True
         self._out.append(f"{1_700_000_000 + int(self._now)}\n")
         return 0
 
