@@ -273,7 +273,7 @@ class NodeAgent:
         snapshot = session.snapshot
         for pod in snapshot.pods:
             if pod.state in {PodWorkerState.TERMINATED, PodWorkerState.FINISHED}:
-                self._statuses.terminate(pod.pod.uid)
+                self._statuses.on_terminated(pod.pod.uid)
         not_ready = snapshot.node.not_ready
         if not_ready != self._last_not_ready:
             self._last_not_ready = not_ready
@@ -289,7 +289,7 @@ class NodeAgent:
                 if (pod := self._known.get(entry.pod_uid)) is not None:
                     self._statuses.publish(pod, entry.status)
             case PodGoneEntry():
-                self._statuses.end(entry.pod_uid)
+                self._statuses.on_ended(entry.pod_uid)
             case EventEntry():
                 if (pod := self._known.get(entry.event.pod_uid)) is not None:
                     write = self._recorder.record(entry.event, pod)

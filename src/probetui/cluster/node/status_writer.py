@@ -81,7 +81,7 @@ class StatusWriter:
         self._published[pod.uid] = _Published(pod, status, version=version)
         self._wake.set()
 
-    def terminate(self, pod_uid: str) -> None:
+    def on_terminated(self, pod_uid: str) -> None:
         """Note that no container of a pod runs any more."""
         known = self._published.get(pod_uid)
         if known is not None and known.may_run:
@@ -89,7 +89,7 @@ class StatusWriter:
             known.version += 1
             self._wake.set()
 
-    def end(self, pod_uid: str) -> None:
+    def on_ended(self, pod_uid: str) -> None:
         """Note that nothing of a pod runs any more: its last status is final."""
         known = self._published.get(pod_uid)
         if known is not None:
