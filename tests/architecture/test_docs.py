@@ -6,6 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from tools import cli_reference
+
+import probetui.errors
+from probetui.cli.main import COMMANDS
+from probetui.cli.parameters import OutputForm
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "probetui"
@@ -45,3 +50,42 @@ def test_the_architecture_names_every_room() -> None:
     }
 
     assert rooms <= paths_in(ROOT / "docs" / "ARCHITECTURE.md")
+
+
+def contract() -> str:
+    """Return the part of docs/CLI.md that is written by hand."""
+    text = cli_reference.DOCUMENT.read_text(encoding="utf-8")
+    return text.partition(cli_reference.MARKER)[0]
+
+
+def test_the_reference_of_commands_is_what_the_commands_say() -> None:
+    written = cli_reference.DOCUMENT.read_text(encoding="utf-8")
+
+    assert written == cli_reference.document(), "run: python -m tools.cli_reference"
+
+
+def test_the_contract_has_every_exit_status_of_an_error() -> None:
+    statuses = {
+        str(kind.exit_status)
+        for kind in vars(probetui.errors).values()
+        if isinstance(kind, type) and issubclass(kind, probetui.errors.ProbetuiError)
+    }
+
+    rows = re.findall(r"^\| ([0-9, ]+) \|", contract(), re.MULTILINE)
+
+    assert statuses <= {status for row in rows for status in row.split(", ")}
+
+
+def test_the_contract_has_every_output_format_with_its_commands() -> None:
+    listed: dict[str, set[str]] = {}
+    for row in contract().splitlines():
+        if row.startswith("| `") and row.count("|") == 4:
+            forms, _, commands = row.strip("|").split(" | ")
+            for form in re.findall(r"`(.*?)`", forms):
+                listed.setdefault(form, set()).update(re.findall(r"`(.*?)`", commands))
+
+    for name, entry in COMMANDS.items():
+        for parameter in entry.load().params:
+            if isinstance(parameter.type, OutputForm):
+                for form in set(parameter.type.choices) - {"table", "text"}:
+                    assert name in listed[form], (name, form)
