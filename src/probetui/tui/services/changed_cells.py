@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -24,6 +25,40 @@ class _Part(NamedTuple):
     region: Region
 
 
+_STYLE = re.compile(r"(\x1b\[0m)?(\x1b\[\d+;\d+H)?\x1b\[([\d;]+)m")
+_COLOR = r"8;(?:2;\d+;\d+;\d+|5;\d+)"
+_COLORS = re.compile(rf"(3{_COLOR});(4{_COLOR})")
+
+
+def merge_styles(sequence: str) -> str:
+    """Return what paints the same, without styles and colors that are set already.
+
+    The framework ends the style of each text and begins the next one anew, which is
+    four fifths of what it writes for a calm screen.
+    """
+    current = ""
+
+    def merged(found: re.Match[str]) -> str:
+        nonlocal current
+        reset, move, style = found[1], found[2] or "", found[3]
+        before, current = current, style
+        if reset is None:
+            return found[0]
+        if style == before:
+            return move
+        old, new = _COLORS.fullmatch(before), _COLORS.fullmatch(style)
+        if old is None or new is None:
+            return f"{move}\x1b[0;{style}m"
+        changed = (
+            now
+            for was, now in zip(old.groups(), new.groups(), strict=True)
+            if was != now
+        )
+        return f"{move}\x1b[{';'.join(changed)}m"
+
+    return _STYLE.sub(merged, sequence)
+
+
 class ChangedCells(CompositorUpdate):
     """Pieces of rows, each with the column and row where it begins."""
 
@@ -36,11 +71,13 @@ class ChangedCells(CompositorUpdate):
         Terminals disagree about the width of some characters: what comes after one is
         not to depend on it.
         """
-        return "".join(
-            [
-                f"\x1b[{y + 1};{x + 1}H{strip.render(console)}"
-                for x, y, strip in self.pieces
-            ]
+        return merge_styles(
+            "".join(
+                [
+                    f"\x1b[{y + 1};{x + 1}H{strip.render(console)}"
+                    for x, y, strip in self.pieces
+                ]
+            )
         )
 
 
