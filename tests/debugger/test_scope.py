@@ -25,7 +25,7 @@ POD = Scope(LIVE.pod_uid)
     ],
 )
 def test_a_scope_covers_what_is_in_it(scope: Scope, is_covered: bool) -> None:  # noqa: FBT001  # a column of the table
-    assert scope.covers(LIVE) is is_covered
+    assert scope.includes(Scope.of(LIVE)) is is_covered
 
 
 def test_a_wider_scope_is_not_in_a_narrower_one() -> None:

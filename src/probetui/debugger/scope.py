@@ -31,10 +31,6 @@ class Scope(Struct, frozen=True):
             and self.probe_type in {None, other.probe_type}
         )
 
-    def covers(self, key: ProbeKey) -> bool:
-        """Return whether a probe is in it."""
-        return self.includes(Scope.of(key))
-
 
 ALL_PROBES = Scope()
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from hypothesis import given
@@ -10,11 +11,18 @@ from probetui.kubelet.events.event_correlator import (
     CACHE_LIMIT,
     ClusterEvent,
     EventCorrelator,
-    correlate_events,
 )
 from tests.builders import at
 
 FIVE_MINUTES = 300
+
+
+def correlate_events(events: Iterable[Event]) -> tuple[ClusterEvent, ...]:
+    """Return what a cluster shows of events, the one seen last at the end."""
+    correlator = EventCorrelator()
+    for event in events:
+        correlator.correlate(event)
+    return correlator.recorded()
 
 
 def an_event(seconds: float = 0, message: str = "Back-off", **fields: Any) -> Event:

@@ -51,14 +51,6 @@ def test_the_window_doubles_with_every_start_up_to_the_cap() -> None:
     assert windows == [seconds(length) for length in (10, 20, 40, 80, 160, 300, 300)]
 
 
-def test_a_start_waits_until_the_window_has_passed_since_the_end() -> None:
-    backoff = a_backoff()
-    backoff.next(KEY, at(0), at(0))
-
-    assert backoff.is_in_backoff_since(KEY, at(5), at(14))
-    assert not backoff.is_in_backoff_since(KEY, at(5), at(15))
-
-
 def test_a_pull_waits_until_the_window_has_passed_since_the_last_failure() -> None:
     backoff = a_backoff()
     backoff.next(KEY, at(0), at(0))
@@ -70,7 +62,7 @@ def test_a_pull_waits_until_the_window_has_passed_since_the_last_failure() -> No
 
 
 def test_a_key_without_a_window_never_waits() -> None:
-    assert not a_backoff().is_in_backoff_since(KEY, at(5), at(0))
+    assert not a_backoff().is_in_backoff_since_update(KEY, at(5))
 
 
 def test_a_window_is_forgotten_ten_minutes_after_the_last_start() -> None:

@@ -359,7 +359,6 @@ class TestFinish:
 
         assert bench.returned == [OK]
         assert bench.status().phase is PodPhase.FAILED
-        assert bench.statuses.is_finished(bench.pod.uid)
 
     def test_what_nobody_saw_end_counts_as_lost(self) -> None:
         bench = Bench(a_pod(), an_instance())
@@ -418,7 +417,6 @@ class TestVolumes:
 
         assert waiting == []
         assert bench.returned == [ERROR]
-        assert not bench.statuses.is_finished(bench.pod.uid)
 
 
 class TestDeadline:

@@ -256,14 +256,6 @@ class TestTermination:
         assert status.phase is PodPhase.SUCCEEDED
         assert self.states(status.container_statuses) == [DONE]
 
-    def test_it_is_the_last_status(self) -> None:
-        manager = publishing(a_pod(), of_app())
-        before = manager.is_finished("uid-of-web")
-
-        manager.terminate_pod(a_pod(), at(9))
-
-        assert (before, manager.is_finished("uid-of-web")) == (False, True)
-
     def test_without_any_status_the_pod_has_failed(self) -> None:
         status = StatusManager().terminate_pod(a_pod(), at(9))
 
@@ -361,7 +353,6 @@ class TestForgetting:
         manager.remove_orphans({"uid-of-other"})
 
         assert manager.get("uid-of-web") is None
-        assert not manager.is_finished("uid-of-web")
         assert manager.get("uid-of-other") is not None
 
 

@@ -15,7 +15,7 @@ from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import LastExit, Skip
 from probetui.kubelet.outcome import Result
 from probetui.presentation.probe.next_failure import (
-    format_next_failure,
+    format_effect,
     format_restart,
     next_failure_of,
 )
@@ -144,7 +144,10 @@ def test_the_next_failure(
 ) -> None:
     found = next_failure_of(pod, container, container.probes[0], VIEW)
 
-    assert format_next_failure(found) == sentence
+    effect = format_effect(found)
+    if found.grace is not None:
+        effect += f", {found.grace.seconds}s grace, {format_restart(found)}"
+    assert effect == sentence
 
 
 def test_where_nothing_is_done_the_next_failure_only_says_so() -> None:
@@ -153,7 +156,7 @@ def test_where_nothing_is_done_the_next_failure_only_says_so() -> None:
 
     found = next_failure_of(DEMO, container, container.probes[0], view)
 
-    assert format_next_failure(found) == "would kill (watch only: no action)"
+    assert format_effect(found) == "would kill (watch only: no action)"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ Source: client-go tools/record/events_cache.go, v0.32.10, EventCorrelator.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -171,11 +170,3 @@ class EventCorrelator:
             saved -= SPAM_REFILL
         self._allowances.set(key, _Allowance(saved, now))
         return is_allowed
-
-
-def correlate_events(events: Iterable[Event]) -> tuple[ClusterEvent, ...]:
-    """Return what a cluster shows of events, the one seen last at the end."""
-    correlator = EventCorrelator()
-    for event in events:
-        correlator.correlate(event)
-    return correlator.recorded()

@@ -54,13 +54,6 @@ class Backoff:
             return self._initial
         return min(window * 2, self._maximum)
 
-    def is_in_backoff_since(
-        self, key: str, event_time: datetime, now: datetime
-    ) -> bool:
-        """Return whether less than the window has passed since `event_time`."""
-        window = self.window_at(key, event_time)
-        return bool(window) and now - event_time < window
-
     def is_in_backoff_since_update(self, key: str, event_time: datetime) -> bool:
         """Return whether `event_time` is within the window after the last `next`.
 

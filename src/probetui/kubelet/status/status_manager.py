@@ -63,7 +63,7 @@ class StatusManager:
         rules: those of the kubelet's version.
     """
 
-    __slots__ = ("_could_run", "_finished", "_in_api", "_rules", "_statuses")
+    __slots__ = ("_could_run", "_in_api", "_rules", "_statuses")
 
     def __init__(
         self,
@@ -74,7 +74,6 @@ class StatusManager:
         self._rules = rules
         self._statuses: dict[str, PodStatus] = {}
         self._in_api: dict[str, PodStatus] = {}
-        self._finished: set[str] = set()
 
     def get(self, pod_uid: str) -> PodStatus | None:
         """Return the published status of a pod, None before the first."""
@@ -106,10 +105,6 @@ class StatusManager:
         own = [one for one in held.conditions if one.type in OWNED_BY_KUBELET]
         others = [one for one in conditions if one.type not in OWNED_BY_KUBELET]
         self._in_api[pod_uid] = replace(held, conditions=(*others, *own))
-
-    def is_finished(self, pod_uid: str) -> bool:
-        """Return whether the last status of a pod has been published."""
-        return pod_uid in self._finished
 
     def set_pod_status(
         self,
@@ -201,9 +196,7 @@ class StatusManager:
             container_statuses=regular,
             init_container_statuses=inits,
         )
-        published = self._update(pod, ended, now, api_status, is_forced=True)
-        self._finished.add(pod.uid)
-        return published
+        return self._update(pod, ended, now, api_status, is_forced=True)
 
     def remove_orphans(self, known_uids: Collection[str]) -> None:
         """Forget pods that no longer exist."""
@@ -214,7 +207,6 @@ class StatusManager:
         """Forget a pod."""
         self._statuses.pop(pod_uid, None)
         self._in_api.pop(pod_uid, None)
-        self._finished.discard(pod_uid)
 
     def _update(
         self,

@@ -41,14 +41,6 @@ def format_effect(failure: NextFailure) -> str:
     return _TEXTS[failure.effect]
 
 
-def format_next_failure(failure: NextFailure) -> str:
-    """Return all of it in one line, but for the source of the grace period."""
-    effect = format_effect(failure)
-    if failure.grace is None:
-        return effect
-    return f"{effect}, {failure.grace.seconds}s grace, {format_restart(failure)}"
-
-
 def format_kill(failure: NextFailure, view: View) -> str:
     """Return instant and grace period of the kill with its source; empty if none."""
     if failure.grace is None:
