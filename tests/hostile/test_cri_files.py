@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from probetui.errors import IncompleteRemovalError
-from probetui.runtimes.cri.volumes import mount_tmpfs, unmount_tmpfs
+from probetui.runtimes.cri.files import mount_tmpfs, unmount_tmpfs
 from probetui.runtimes.kernel_mounts import mounts_at
 from tests.hostile.arena import Arena, bind, isolated
 

@@ -17,8 +17,8 @@ from probetui.k8s.environment import (
 from probetui.k8s.pod import Container, EnvVar
 from probetui.k8s.runtime import Node
 from probetui.k8s.volume import ConfigMap, ConfigObject, Secret
+from probetui.kubelet.kuberuntime.container_config import Environment, make_environment
 from probetui.kubelet.kuberuntime.downward_api import PodLocation
-from probetui.kubelet.kuberuntime.environment import Environment, make_environment
 from probetui.kubelet.object_store import ConfigRefusal, ObjectStore
 from tests.builders import a_container, a_pod, env
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from probetui.kubelet.journal import TickAction
-from probetui.presentation.tick.sentence import ordinal, tick_sentence
+from probetui.presentation.container.ticks import ordinal, tick_sentence
 from tests.tui.snapshots import DEMO_KEY, LIVENESS, NOW, history
 
 

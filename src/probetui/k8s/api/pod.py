@@ -1,25 +1,39 @@
 """`v1.Pod` in the API's JSON, without its status and as far as probetui supports it.
 
-Source: k8s.io/api core/v1/types.go, v0.32.10, Pod.
+Source: k8s.io/api core/v1/types.go, v0.32.10, Pod, VolumeSource, EnvVarSource.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from probetui.k8s.api.codec import (
     SECONDS,
+    ApiCodec,
     ApiType,
     Field,
+    Json,
     enum_codec,
     list_of,
+    union_codec,
     wrapped,
 )
 from probetui.k8s.api.probe import LIFECYCLE_HANDLER, PROBE
-from probetui.k8s.api.volume import ENV_FROM, ENV_VAR, VOLUME
+from probetui.k8s.environment import (
+    ConfigMapEnvSource,
+    ConfigMapKeyRef,
+    EnvFrom,
+    FieldRef,
+    ResourceFieldRef,
+    SecretEnvSource,
+    SecretKeyRef,
+)
 from probetui.k8s.pod import (
     Container,
     ContainerPort,
     DNSConfig,
     DNSOption,
+    EnvVar,
     HostAlias,
     Pod,
     PodSecurityContext,
@@ -30,6 +44,127 @@ from probetui.k8s.pod import (
     SecurityContext,
     VolumeMount,
 )
+from probetui.k8s.volume import (
+    FILE_MODE,
+    ConfigMapFiles,
+    DownwardAPIFile,
+    DownwardAPIFiles,
+    EmptyDir,
+    HostPath,
+    KeyToPath,
+    OtherVolume,
+    Projected,
+    SecretFiles,
+    ServiceAccountTokenFile,
+    Volume,
+    VolumeSource,
+)
+
+_FIELD_REF = ApiType(FieldRef, "fieldPath", apiVersion="v1")
+_RESOURCE_REF = ApiType(ResourceFieldRef, "containerName?", "resource", "divisor")
+ENV_VAR = ApiType(
+    EnvVar,
+    "name",
+    "value?",
+    Field("valueFrom", ApiCodec(lambda _: None, lambda _: True), "has_value_from"),
+    Field(
+        "valueFrom?",
+        union_codec(
+            fieldRef=_FIELD_REF,
+            resourceFieldRef=_RESOURCE_REF,
+            configMapKeyRef=ApiType(ConfigMapKeyRef, "name", "key", "optional?"),
+            secretKeyRef=ApiType(SecretKeyRef, "name", "key", "optional?"),
+        ),
+    ),
+)
+ENV_FROM = ApiType(
+    EnvFrom,
+    "prefix?",
+    Field(
+        "",
+        union_codec(
+            secretRef=ApiType(SecretEnvSource, "name", "optional?"),
+            configMapRef=ApiType(ConfigMapEnvSource, "name", "optional?"),
+        ),
+        "source",
+    ),
+)
+
+_EMPTY_DIR = ApiType(EmptyDir, "medium?", "sizeLimit")
+_HOST_PATH = ApiType(HostPath, "path", "type")
+_ITEMS = Field("items?", list_of(ApiType(KeyToPath, "key", "path", "mode").codec))
+_CONFIG_MAP = ApiType(ConfigMapFiles, "name", _ITEMS, "optional?")
+_SECRET = ApiType(SecretFiles, "name", _ITEMS, "optional?")
+_SECRET_VOLUME = ApiType(
+    SecretFiles, Field("secretName", attribute="name"), _ITEMS, "optional?"
+)
+_DOWNWARD_FILE = ApiType(
+    DownwardAPIFile,
+    "path",
+    Field("", union_codec(fieldRef=_FIELD_REF, resourceFieldRef=_RESOURCE_REF), "ref"),
+    "mode",
+)
+_DOWNWARD = ApiType(DownwardAPIFiles, Field("items", list_of(_DOWNWARD_FILE.codec)))
+_PROJECTIONS: dict[str, ApiType[Any]] = {
+    "configMap": _CONFIG_MAP,
+    "secret": _SECRET,
+    "downwardAPI": _DOWNWARD,
+}
+_TOKEN = ApiType(ServiceAccountTokenFile, "path", "audience?", "expirationSeconds")
+_PROJECTED: dict[str, ApiType[Any]] = {**_PROJECTIONS, "serviceAccountToken": _TOKEN}
+_PROJECTION = union_codec(**_PROJECTED)
+_FILES = union_codec(**{**_PROJECTIONS, "secret": _SECRET_VOLUME})
+_FOLDER = union_codec(
+    emptyDir=ApiType(EmptyDir, "medium?", "sizeLimit"),
+    hostPath=ApiType(HostPath, "path", "type"),
+)
+
+
+def _write_source(source: VolumeSource) -> Json:
+    match source:
+        case OtherVolume(kind):
+            return {kind: {}}
+        case Projected((only,), mode) if not isinstance(only, ServiceAccountTokenFile):
+            ((kind, files),) = _FILES.write(only).items()
+            return {kind: {**files, "defaultMode": mode}}
+        case Projected(sources, mode):
+            written = [_PROJECTION.write(files) for files in sources]
+            return {"projected": {"sources": written, "defaultMode": mode}}
+        case _:
+            folder: Json = _FOLDER.write(source)
+            return folder
+
+
+def _read_source(json: Json) -> VolumeSource:
+    folder: EmptyDir | HostPath | None = _FOLDER.read(json)
+    if folder is not None:
+        return folder
+    for kind in _PROJECTIONS:
+        if (written := json.get(kind)) is not None:
+            return Projected((_FILES.read(json),), _mode(written))
+    if (written := json.get("projected")) is not None:
+        sources = (
+            projection.read(source[kind])
+            for source in written.get("sources") or ()
+            for kind, projection in _PROJECTED.items()
+            if source.get(kind) is not None
+        )
+        return Projected(tuple(sources), _mode(written))
+    kinds = [key for key in json if key != "name"]
+    return OtherVolume(kinds[0]) if kinds else EmptyDir()
+
+
+def _mode(written: Json) -> int:
+    mode: int | None = written.get("defaultMode")
+    return FILE_MODE if mode is None else mode
+
+
+VOLUME = ApiType(
+    Volume, "name", Field("", ApiCodec(_write_source, _read_source), "source")
+)
+"""A source of one kind is written as that kind if it has volumes of its own; several
+are written as `projected`."""
+
 
 CONTAINER_PORT = ApiType(
     ContainerPort, "name?", "hostPort?", "containerPort", "protocol?", "hostIP?"
