@@ -1,6 +1,6 @@
 """Plays the recording of a real cluster into an API server of the tests.
 
-As a program it serves it in real time: `python -m tests.cluster.player PORT [SPEED]`.
+As a program it serves it in real time: `python -m tests.cluster.player PORT [SECOND]`.
 """
 
 from __future__ import annotations
@@ -98,29 +98,37 @@ class Player:
             self._store.put(resource, value)
 
 
-async def play(player: Player, clock: SystemClock, speed: float) -> None:
-    """Play all in real time, or faster."""
-    recorded = steps()
-    began = clock.now() - timedelta(seconds=recorded[0].at / speed)
-    for step in recorded:
-        await clock.sleep_until(began + timedelta(seconds=step.at / speed))
+async def play(player: Player, clock: SystemClock, since: float) -> None:
+    """Play what came after an instant of the recording, in real time."""
+    left = [step for step in steps() if step.at > since]
+    began = clock.now() - timedelta(seconds=since)
+    for step in left:
+        await clock.sleep_until(began + timedelta(seconds=step.at))
         player.play(step)
 
 
-async def _serve(port: int, speed: float) -> None:
+def play_until(store: Store, clock: SystemClock, instant: float) -> Player:
+    """Put what there was at an instant of the recording, as if that were now."""
+    player = Player(store, clock.now() - recording.at(instant))
+    player.node()
+    for step in steps():
+        if step.at <= instant:
+            player.play(step)
+    return player
+
+
+async def _serve(port: int, since: float) -> None:
     async def metrics(*_: Any) -> HttpResponse:
         return HttpResponse(200, body=player.metrics)
 
     clock = SystemClock()
     async with running_server(port=port, connect={"nodes/proxy": metrics}) as server:
-        first = timedelta(seconds=steps()[0].at)
-        player = Player(server.store, clock.now() - recording.at(0) - first)
-        player.node()
+        player = play_until(server.store, clock, since)
         sys.stdout.write(f"{server.url}\n")
         sys.stdout.flush()
-        await play(player, clock, speed)
+        await play(player, clock, since)
         await asyncio.sleep(3600)
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(int(sys.argv[1]), float((*sys.argv, "1")[2])))
+    asyncio.run(_serve(int(sys.argv[1]), float((*sys.argv, "0")[2])))

@@ -85,7 +85,7 @@ async def select(
     for resource, name in targets:
         if resource is not None:
             found = await client.get(resource, namespace, name)
-            selectors.append(_selector_of(found, f"{resource.plural}/{name}"))
+            selectors.append(selector_of(found, f"{resource.plural}/{name}"))
     return PodSelection(
         namespace=namespace,
         label_selector=label_selector,
@@ -122,8 +122,13 @@ def _target(word: str) -> tuple[Resource | None, str]:
     return resource, name
 
 
-def _selector_of(found: Object, name: str) -> tuple[LabelRequirement, ...]:
-    """Return the selector of an object's pods."""
+def selector_of(found: Object, name: str) -> tuple[LabelRequirement, ...]:
+    """Return the selector of an object's pods, as of a deployment or a service.
+
+    Raises:
+        NothingToDoError: it has none.
+        UsageError: it is none.
+    """
     spec = found.get("spec")
     selector = spec.get("selector") if isinstance(spec, dict) else None
     if not isinstance(selector, dict) or not selector:

@@ -315,6 +315,7 @@ def make_watch_plan(pods: Sequence[Pod], params: Mapping[str, Any], intro: str) 
 
     Raises:
         UsageError: an option cannot be used.
+        NothingToDoError: `--until` is to wait for pods that are not there.
         ImpossibleConditionError: what `--until` waits for can never happen.
     """
     options = pick_options(SessionOptions, params)
@@ -324,6 +325,8 @@ def make_watch_plan(pods: Sequence[Pod], params: Mapping[str, Any], intro: str) 
             "--record, -o jsonl: a record is of what probetui runs; of a cluster only "
             "what is seen is known"
         )
+    if options.until is not None and not pods:
+        raise NothingToDoError("--until: there are no such pods yet")
     return _complete_plan(
         params,
         options,

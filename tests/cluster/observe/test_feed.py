@@ -1,0 +1,352 @@
+"""The feed against an API server: watches that break, refusals, counters."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from probetui.cluster.api_server.api import ServerFault, no_fault
+from probetui.cluster.api_server.asked import Asked
+from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.resources import EVENTS, PODS, SERVICES
+from probetui.cluster.api_server.store import Store
+from probetui.cluster.client import ApiClient
+from probetui.cluster.errors import ClusterError, ForbiddenError
+from probetui.cluster.kubeconfig import load_access
+from probetui.cluster.observe.feed import Feed
+from probetui.cluster.observe.kubelet_counters import CounterSource, ProxyCounters
+from probetui.cluster.observe.observation import ClusterObservation
+from probetui.cluster.selection import PodSelection, select, selector_of
+from probetui.cluster.serving.http_server import HttpRequest, HttpResponse
+from probetui.drive.clocks import SystemClock
+from probetui.k8s.api.pod import POD
+from probetui.kubelet.journal import JournalEntry, NoteEntry
+from tests.cluster.player import Player
+from tests.cluster.servers import RunningServer, running_server, write_kubeconfig
+
+_PATIENCE_SECONDS = 20
+
+
+class Watcher:
+    """An observation with its feed, and who waits for something in it."""
+
+    def __init__(self, observation: ClusterObservation, feed: Feed) -> None:
+        self.observation = observation
+        self.entries: list[JournalEntry] = []
+        self._feed = feed
+        self._has_changed = asyncio.Event()
+
+    @property
+    def names(self) -> list[str]:
+        return [it.pod.name for it in self.observation.snapshot(_CLOCK.now()).pods]
+
+    @property
+    def notes(self) -> str:
+        return "\n".join(it.text for it in self.entries if isinstance(it, NoteEntry))
+
+    def changed(self) -> None:
+        self.entries += self.observation.take_entries()
+        self._has_changed.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            while not condition():
+                self._has_changed.clear()
+                await self._has_changed.wait()
+
+
+_CLOCK = SystemClock()
+
+
+@asynccontextmanager
+async def _watching(
+    url: str,
+    folder: Path,
+    *,
+    token: str = "",
+    selection: PodSelection | None = None,
+    source: Callable[[ApiClient], CounterSource] | None = None,
+) -> AsyncIterator[Watcher]:
+    config = write_kubeconfig(folder / "config", url, token=token)
+    access = load_access(str(config), environ={})
+    observation = ClusterObservation(_CLOCK.now())
+    async with ApiClient(access, _CLOCK) as client:
+        feed = Feed(
+            client,
+            observation,
+            selection or PodSelection(),
+            _CLOCK,
+            None if source is None else source(client),
+            Random(1),
+        )
+        await feed.begin()
+        watcher = Watcher(observation, feed)
+        running = asyncio.create_task(feed.run(watcher.changed))
+        try:
+            yield watcher
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+
+def _pod(name: str, **labels: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": f"uid-{name}",
+            "labels": labels,
+        },
+        "spec": {
+            "nodeName": "node1",
+            "restartPolicy": "Always",
+            "containers": [
+                {
+                    "name": "app",
+                    "image": "busybox",
+                    "imagePullPolicy": "IfNotPresent",
+                    "livenessProbe": {
+                        "exec": {"command": ["true"]},
+                        "periodSeconds": 1,
+                        "timeoutSeconds": 1,
+                        "successThreshold": 1,
+                        "failureThreshold": 3,
+                    },
+                }
+            ],
+        },
+        "status": {"phase": "Pending"},
+    }
+
+
+async def test_pods_that_come_and_go_are_seen(tmp_path: Path) -> None:
+    async with running_server() as server:
+        server.store.put(PODS, _pod("one"))
+        async with _watching(server.url, tmp_path) as watcher:
+            assert watcher.names == ["one"]
+            server.store.put(PODS, _pod("two"))
+            await watcher.until(lambda: watcher.names == ["one", "two"])
+            server.store.remove(PODS, "default", "one")
+            await watcher.until(lambda: watcher.names == ["two"])
+
+
+async def test_a_watch_that_is_cut_goes_on_where_it_was(tmp_path: Path) -> None:
+    async with running_server() as server:
+        watches = 0
+
+        def fault(asked: Asked, _request: HttpRequest) -> ServerFault | None:
+            nonlocal watches
+            if asked.resource is not PODS or asked.verb != "watch":
+                return None
+            watches += 1
+            return ServerFault(cut_after_bytes=300 + watches * 97)
+
+        server.api.fault = fault
+        async with _watching(server.url, tmp_path) as watcher:
+            for number in range(4):
+                server.store.put(PODS, _pod(f"pod{number}"))
+            await watcher.until(lambda: watches > 2)
+            server.api.fault = no_fault
+            await watcher.until(lambda: len(watcher.names) == 4)
+
+
+async def test_an_expired_version_is_listed_again(tmp_path: Path) -> None:
+    store = Store(_CLOCK.now)
+    store.put(PODS, _pod("old"))
+    async with running_server(store) as server:
+        port = server.address.port
+        watching = _watching(server.url, tmp_path)
+        watcher = await watching.__aenter__()
+    store.remove(PODS, "default", "old")
+    store.put(PODS, _pod("new"))
+    store.compact()
+    assert watcher.names == ["old"]
+    async with running_server(store, port=port):
+        await watcher.until(lambda: watcher.names == ["new"])
+        await watching.__aexit__(None, None, None)
+
+
+async def test_a_server_that_is_gone_is_told_until_it_is_back(tmp_path: Path) -> None:
+    store = Store(_CLOCK.now)
+    async with running_server(store) as server:
+        port = server.address.port
+        watching = _watching(server.url, tmp_path)
+        watcher = await watching.__aenter__()
+    await watcher.until(lambda: watcher.observation.lost_since is not None)
+    assert "127.0.0.1" in watcher.observation.lost_reason
+    store.put(PODS, _pod("late"))
+    async with running_server(store, port=port):
+        await watcher.until(lambda: watcher.names == ["late"])
+        await watcher.until(lambda: watcher.observation.lost_since is None)
+        await watching.__aexit__(None, None, None)
+
+
+async def test_a_missing_right_to_list_is_an_error_with_its_command(
+    tmp_path: Path,
+) -> None:
+    def authorize(_user: str, asked: Asked) -> str | None:
+        return "no" if asked.resource is PODS else None
+
+    async with running_server(tokens={"t": "me"}, authorize=authorize) as server:
+        with pytest.raises(ForbiddenError, match="kubectl auth can-i list pods -A"):
+            async with _watching(server.url, tmp_path, token="t"):
+                pass
+
+
+async def test_a_missing_right_to_events_is_a_note(tmp_path: Path) -> None:
+    def authorize(_user: str, asked: Asked) -> str | None:
+        return "no" if asked.resource is EVENTS else None
+
+    async with running_server(tokens={"t": "me"}, authorize=authorize) as server:
+        server.store.put(PODS, _pod("one"))
+        async with _watching(server.url, tmp_path, token="t") as watcher:
+            await watcher.until(lambda: "events are not shown" in watcher.notes)
+            assert "kubectl auth can-i list events -A" in watcher.notes
+
+
+async def test_credentials_that_are_not_accepted_are_an_error(tmp_path: Path) -> None:
+    async with running_server(tokens={"t": "me"}) as server:
+        with pytest.raises(ClusterError, match="does not accept the credentials"):
+            async with _watching(server.url, tmp_path, token="wrong"):
+                pass
+
+
+async def test_a_server_that_has_enough_is_left_alone_for_as_long_as_it_says(
+    tmp_path: Path,
+) -> None:
+    async with running_server() as server:
+        asked_at: list[datetime] = []
+
+        def fault(asked: Asked, _request: HttpRequest) -> ServerFault | None:
+            if asked.resource is not PODS or asked.verb != "watch":
+                return None
+            asked_at.append(_CLOCK.now())
+            if len(asked_at) > 1:
+                return None
+            return ServerFault(
+                failure=ApiFailure(429, "TooManyRequests", "wait", retry_after=2)
+            )
+
+        server.api.fault = fault
+        async with _watching(server.url, tmp_path) as watcher:
+            await watcher.until(lambda: watcher.observation.lost_since is not None)
+            server.store.put(PODS, _pod("one"))
+            await watcher.until(lambda: watcher.names == ["one"])
+        assert asked_at[1] - asked_at[0] >= timedelta(seconds=2)
+
+
+async def test_results_come_through_the_node_proxy(tmp_path: Path) -> None:
+    series = 'container="app",namespace="default",pod="one",pod_uid="uid-one"'
+    count = 4
+
+    async def metrics(*_: Any) -> HttpResponse:
+        nonlocal count
+        count += 1
+        text = (
+            f'prober_probe_total{{{series},probe_type="Liveness",result="successful"}}'
+            f" {count}\n"
+        )
+        return HttpResponse(200, body=text.encode())
+
+    async with running_server(connect={"nodes/proxy": metrics}) as server:
+        _put_node(server)
+        server.store.put(PODS, _pod("one"))
+        async with _watching(server.url, tmp_path, source=ProxyCounters) as watcher:
+            await watcher.until(lambda: _successes(watcher) >= 7)
+
+    (pod,) = watcher.observation.snapshot(_CLOCK.now()).pods
+    assert pod.containers[0].probes[0].run_doubt == ""
+
+
+async def test_where_the_proxy_is_forbidden_events_alone_are_left(
+    tmp_path: Path,
+) -> None:
+    def authorize(_user: str, asked: Asked) -> str | None:
+        return "no" if asked.subresource == "proxy" else None
+
+    async def metrics(*_: Any) -> HttpResponse:
+        raise AssertionError("it is forbidden")
+
+    async with running_server(
+        tokens={"t": "me"}, authorize=authorize, connect={"nodes/proxy": metrics}
+    ) as server:
+        _put_node(server)
+        server.store.put(PODS, _pod("one"))
+        async with _watching(
+            server.url, tmp_path, token="t", source=ProxyCounters
+        ) as watcher:
+            await watcher.until(lambda: "from events alone" in watcher.notes)
+
+    command = "kubectl auth can-i get nodes/node1 --subresource=proxy"
+    assert command in watcher.notes
+
+
+def _successes(watcher: Watcher) -> int:
+    (pod,) = watcher.observation.snapshot(_CLOCK.now()).pods
+    return pod.containers[0].probes[0].successes
+
+
+def _put_node(server: RunningServer) -> None:
+    Player(server.store, timedelta()).node()
+
+
+async def test_a_service_is_its_pods(tmp_path: Path) -> None:
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"app": "web"}},
+    }
+    async with running_server() as server:
+        server.store.put(SERVICES, service)
+        server.store.put(PODS, _pod("web-1", app="web"))
+        server.store.put(PODS, _pod("other", app="db"))
+        access = load_access(
+            str(write_kubeconfig(tmp_path / "config", server.url)), environ={}
+        )
+        async with ApiClient(access, _CLOCK) as client:
+            selection = await select(client, ["svc/web"], "default", "")
+        assert [
+            name
+            for name in ("web-1", "other")
+            if selection.matches(_read(_pod(name, app=name.partition("-")[0])))
+        ] == ["web-1"]
+
+
+def _read(pod: dict[str, Any]) -> Any:
+    return POD.read(pod)
+
+
+def test_a_deployment_is_what_its_selector_matches() -> None:
+    spec = {
+        "selector": {
+            "matchLabels": {"app": "web"},
+            "matchExpressions": [
+                {"key": "tier", "operator": "NotIn", "values": ["db"]},
+                {"key": "canary", "operator": "DoesNotExist"},
+            ],
+        }
+    }
+    selection = PodSelection("default", selectors=(selector_of({"spec": spec}, "web"),))
+
+    matching = [
+        labels
+        for labels in (
+            {"app": "web"},
+            {"app": "web", "tier": "db"},
+            {"app": "web", "canary": ""},
+            {"app": "db"},
+        )
+        if selection.matches(_read(_pod("x", **labels)))
+    ]
+
+    assert matching == [{"app": "web"}]
