@@ -6,9 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.engine.snapshot import BackoffSnapshot, PodSnapshot
 from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.status import Running, Terminated, Waiting
 from probetui.kubelet.journal import ExitCause, Skip, StoppingSnapshot
 from probetui.kubelet.outcome import Result
@@ -25,9 +27,11 @@ from probetui.presentation.container.sorting import (
     natural,
 )
 from tests.tui.snapshots import (
+    LIVENESS,
     NOW,
     a_container_snapshot,
     a_pod_snapshot,
+    a_probe_snapshot,
     a_snapshot,
     demo,
     shop,
@@ -104,6 +108,28 @@ def test_a_startup_probe_that_fails_is_a_container_that_starts() -> None:
     web = next(each for each in pod.containers if each.container.name == "web")
 
     assert container_health(pod, web) is Health.STARTING
+
+
+def starting(name: str, threshold: int, letters: str) -> PodSnapshot:
+    """Return a pod whose startup probe has done that, and may fail so often."""
+    probe = a_probe_snapshot(
+        ProbeKey(name, "app", ProbeType.STARTUP),
+        replace(LIVENESS, failure_threshold=threshold),
+        letters,
+        stored_result=Result.UNKNOWN,
+    )
+    container = a_container_snapshot(Container("app"), probe, ready=False)
+    return a_pod_snapshot(Pod(name, name), container)
+
+
+def test_of_two_that_start_the_nearer_to_its_kill_comes_first() -> None:
+    waiting, slow = starting("waiting", 3, ""), starting("slow", 30, "fff")
+    late, stuck = starting("late", 12, "fff"), starting("stuck", 5, "fff")
+    sorter = ContainerSorter()
+
+    places = sorter.places((waiting, slow, late, stuck), ContainerOrder.WORST, NOW)
+
+    assert places == ((3, 0), (2, 0), (0, 0), (1, 0))
 
 
 def test_worse_is_shown_at_once_and_better_after_a_while() -> None:

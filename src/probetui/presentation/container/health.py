@@ -67,6 +67,28 @@ def container_health(pod: PodSnapshot, container: ContainerSnapshot) -> Health:
     return Health.NOT_READY if _has_started(container) else Health.STARTING
 
 
+Urgency = tuple[Health, int]
+
+
+def urgency(health: Health, container: ContainerSnapshot) -> Urgency:
+    """Return what lists sort by: of two that start, the nearer to its kill is worse."""
+    if health is not Health.STARTING:
+        return health, 0
+    left = [
+        probe.probe.failure_threshold - probe.result_run
+        for probe in container.probes
+        if probe.worker_alive
+        and probe.key.probe_type is ProbeType.STARTUP
+        and probe.last_result is Result.FAILURE
+        and is_running_towards_change(probe)
+    ]
+    return health, min((*left, _FAR))
+
+
+_FAR = 10
+"""Failures from a kill that it is not near yet; so many and more are alike."""
+
+
 def _is_on_hold(probe: ProbeSnapshot) -> bool:
     return probe.on_hold and probe.stored_result is Result.FAILURE
 

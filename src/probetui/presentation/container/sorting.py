@@ -12,7 +12,7 @@ from operator import itemgetter
 from msgspec import Struct
 
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
-from probetui.presentation.container.health import SettledHealth
+from probetui.presentation.container.health import SettledHealth, urgency
 
 
 class ContainerOrder(StrEnum):
@@ -129,7 +129,7 @@ class ContainerSorter:
             case ContainerOrder.MANIFEST:
                 return ()
             case ContainerOrder.WORST:
-                return (self._health.of(pod, container, now),)
+                return urgency(self._health.of(pod, container, now), container)
             case ContainerOrder.NAME:
                 return natural(pod.pod.name), natural(container.container.name)
             case ContainerOrder.RESTARTS:

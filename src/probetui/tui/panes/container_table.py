@@ -16,7 +16,11 @@ from textual.timer import Timer
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
-from probetui.presentation.container.health import Health, container_health
+from probetui.presentation.container.health import (
+    Urgency,
+    container_health,
+    urgency,
+)
 from probetui.presentation.container.sorting import (
     ContainerOrder,
     ContainerPlaces,
@@ -426,11 +430,12 @@ class ContainerTable(Pane):
         if self._is_touched or is_elsewhere or self.order is not ContainerOrder.WORST:
             return row
         return min(
-            (0, row), key=lambda row: (self._health(row), row != self._index.get(key))
+            (0, row), key=lambda row: (self._urgency(row), row != self._index.get(key))
         )
 
-    def _health(self, row: int) -> Health:
-        return container_health(*self._snapshots(self._lines[row]))
+    def _urgency(self, row: int) -> Urgency:
+        pod, container = self._snapshots(self._lines[row])
+        return urgency(container_health(pod, container), container)
 
     def _is_sought(self, index: int) -> bool:
         pod, container = self._snapshots(self._lines[index])
