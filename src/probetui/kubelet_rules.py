@@ -164,6 +164,10 @@ class KubeletRules(Struct, frozen=True, eq=False):
             since 1.32, gate RelaxedEnvironmentVariableValidation (KEP-4369).
         relaxed_dns_searches: a DNS search path can have underscores, or be a dot. On
             since 1.33, gate RelaxedDNSSearchValidation (KEP-4427).
+        resizes_sidecars: sidecars can have resize policies. On since 1.33, gate
+            InPlacePodVerticalScaling (KEP-1287; validation.go, validateInitContainers).
+        resizes_inits: so can other init containers. On since 1.36, gate
+            InPlacePodVerticalScalingInitContainers (KEP-1287).
         reports_resources: the status of a container that was created has its
             resources. On since 1.33, gate InPlacePodVerticalScaling (KEP-1287).
         reports_pod_resources: so has the status of a pod. On since 1.36, gate
@@ -230,6 +234,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
     refuses_probe_host: bool
     relaxed_env_names: bool
     relaxed_dns_searches: bool
+    resizes_sidecars: bool
+    resizes_inits: bool
     reports_resources: bool
     reports_pod_resources: bool
     reports_generation: bool
@@ -310,6 +316,8 @@ RULES_1_15 = KubeletRules(
     refuses_probe_host=False,
     relaxed_env_names=False,
     relaxed_dns_searches=False,
+    resizes_sidecars=False,
+    resizes_inits=False,
     reports_resources=False,
     reports_pod_resources=False,
     reports_generation=False,
@@ -358,6 +366,7 @@ RULES_1_33 = replace(
     pod_generations=True,
     zero_sleep=True,
     relaxed_dns_searches=True,
+    resizes_sidecars=True,
     reports_resources=True,
     sidecar_workers_end_with_never=False,
     errored_text="{type} probe errored and resulted in {state} state: {error}",
@@ -390,6 +399,7 @@ RULES_1_36 = replace(
     restart_all_containers=True,
     syncs_after_reset=True,
     keeps_last_state=True,
+    resizes_inits=True,
     reports_pod_resources=True,
     allows_events_by_type=True,
 )

@@ -19,6 +19,7 @@ from probetui.manifest.validation import names
 from probetui.manifest.validation.environment import validate_environment
 from probetui.manifest.validation.field_error import (
     FieldError,
+    GoSyntax,
     duplicate,
     forbidden,
     invalid,
@@ -151,6 +152,17 @@ def validate_init_containers(
             yield from _lifecycle_and_probes(container, at, pod_context)
         else:
             yield from _plain_init(container, at)
+        if not _may_resize(container, pod_context.rules):
+            detail = "must not be set for init containers"
+            field = f"{at}.resizePolicy"
+            yield invalid(field, GoSyntax("[]core.ContainerResizePolicy{...}"), detail)
+
+
+def _may_resize(container: core_v1.Container, rules: KubeletRules) -> bool:
+    """Return whether the resize policies of an init container are allowed."""
+    if not container.resizePolicy or rules.resizes_inits:
+        return True
+    return rules.resizes_sidecars and container.restartPolicy == _SIDECAR
 
 
 def _restart_rules(

@@ -51,6 +51,7 @@ from probetui.manifest.validation.security import (
     validate_pod_security,
 )
 from probetui.manifest.validation.volume import validate_volumes
+from probetui.manifest.validation.windows import validate_host_processes
 
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _PREEMPTIONS = ("PreemptLowerPriority", "Never")
@@ -142,6 +143,7 @@ def _spec(
     yield from validate_spread(
         spec.topologySpreadConstraints or [], "spec.topologySpreadConstraints"
     )
+    yield from validate_host_processes(spec, "spec")
     yield from validate_host_users(spec, "spec")
     yield from _names_and_deadline(spec)
     yield from validate_tolerations(spec.tolerations or (), "spec.tolerations")

@@ -1,7 +1,5 @@
 """The API server's rules for security contexts, of pods and of containers.
 
-What is inside windowsOptions is not checked: no pod runs on Windows here.
-
 Source: pkg/apis/core/validation/validation.go, v1.32.10,
 validatePodSpecSecurityContext, ValidateSecurityContext, validateHostUsers, validateOS.
 """
@@ -28,6 +26,7 @@ from probetui.manifest.validation.seccomp import (
     validate_seccomp,
 )
 from probetui.manifest.validation.warnings import containers_with_paths
+from probetui.manifest.validation.windows import validate_windows_options
 
 _SYSCTL_PART = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL = rf"({_SYSCTL_PART}[\./])*{_SYSCTL_PART}"
@@ -72,6 +71,9 @@ def validate_pod_security(spec: core_v1.PodSpec, path: str) -> Iterator[FieldErr
         policy, at = context.fsGroupChangePolicy, f"{path}.fsGroupChangePolicy"
         yield from _one_of(policy, _OWNER_CHANGES, at)
     yield from validate_seccomp(context.seccompProfile, f"{path}.seccompProfile")
+    yield from validate_windows_options(
+        context.windowsOptions, f"{path}.windowsOptions"
+    )
     yield from validate_app_armor(context.appArmorProfile, f"{path}.appArmorProfile")
     if context.seLinuxChangePolicy is not None:
         policy, at = context.seLinuxChangePolicy, f"{path}.seLinuxChangePolicy"
@@ -101,6 +103,9 @@ def validate_container_security(
         for added in capabilities.add or ():
             if added == "CAP_SYS_ADMIN":
                 yield invalid(path, whole, f"{start} `capabilities.Add` {added}")
+    yield from validate_windows_options(
+        context.windowsOptions, f"{path}.windowsOptions"
+    )
     yield from validate_app_armor(context.appArmorProfile, f"{path}.appArmorProfile")
 
 

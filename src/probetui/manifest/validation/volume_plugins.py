@@ -6,6 +6,7 @@ functions that it calls.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from probetui.k8s.api.quantity import canonical_quantity, parse_quantity
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
     FieldError,
+    go_strings,
     invalid,
     not_supported,
     required,
@@ -45,12 +47,11 @@ _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "gitRepo": ("repository",),
     "glusterfs": ("endpoints", "path"),
     "image": ("reference",),
-    "iscsi": ("targetPortal", "iqn"),
+    "iscsi": ("targetPortal",),
     "nfs": ("server", "path"),
     "persistentVolumeClaim": ("claimName",),
     "photonPersistentDisk": ("pdID",),
     "portworxVolume": ("volumeID",),
-    "quobyte": ("registry", "volume"),
     "rbd": ("monitors", "image"),
     "scaleIO": ("gateway", "system", "volumeName"),
     "storageos": ("volumeName",),
@@ -65,14 +66,34 @@ _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _CACHING_MODES = ("None", "ReadOnly", "ReadWrite")
 _DISK_KINDS = ("Dedicated", "Managed", "Shared")
+_MANAGED = "Managed"
+_MANAGED_DISK = (
+    "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/"
+    "microsoft.compute/disks/{disk-id}"
+)
+_DISK_IN_BLOB = (
+    "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
+)
+_DISK_URIS = {
+    True: ("/subscriptions/", _MANAGED_DISK),
+    False: ("https://", _DISK_IN_BLOB),
+}
+"""How the URI of a disk begins and looks, by whether the disk is managed."""
+
+_INITIATORS = {
+    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)$", re.ASCII),
+    "eui": re.compile(r"^eui.[A-Za-z0-9]{16}$"),
+    "naa": re.compile(r"^naa.[A-Za-z0-9]{32}$"),
+}
+_MAX_LUN = 255
+_MAX_TENANT = 64
+_HOST_PORT = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*")
+"""What Go's `net.SplitHostPort` takes."""
+_PAIRS = "must be a host:port pair or multiple pairs separated by commas"
 
 
 def validate_plugin(name: str, source: Any, path: str) -> Iterator[FieldError]:
-    """Check the source `name` of the volume at a path.
-
-    What of iSCSI, Fibre Channel, Quobyte and Azure disks is more than a missing field
-    is checked as far as a machine could tell that it is wrong.
-    """
+    """Check the source `name` of the volume at a path."""
     at = f"{path}.{_PATHS.get(name, name)}"
     for field in _REQUIRED.get(name, ()):
         if not getattr(source, field):
@@ -108,6 +129,72 @@ def _azure_disk(
         value = getattr(source, field)
         if value is not None and value not in choices:
             yield not_supported(f"{path}.{field}", value, choices)
+    if source.kind is not None:
+        start, looks = _DISK_URIS[source.kind == _MANAGED]
+        if not source.diskURI.startswith(start):
+            yield not_supported(f"{path}.diskURI", source.diskURI, (looks,))
+
+
+def _iscsi(source: core_v1.ISCSIVolumeSource, path: str) -> Iterator[FieldError]:
+    if not source.iqn:
+        yield required(f"{path}.iqn")
+    else:
+        yield from _initiator(source.iqn, f"{path}.iqn")
+    yield from _lun(source.lun, f"{path}.lun")
+    has_chap = source.chapAuthDiscovery or source.chapAuthSession
+    if has_chap and source.secretRef is None:
+        yield required(f"{path}.secretRef")
+    if source.initiatorName is not None:
+        yield from _initiator(source.initiatorName, f"{path}.initiatorname")
+
+
+def _initiator(name: str, path: str) -> Iterator[FieldError]:
+    """Check the name of an iSCSI node."""
+    pattern = _INITIATORS.get(name[:3])
+    if pattern is None:
+        detail = "must be valid format starting with iqn, eui, or naa"
+        yield invalid(path, name, detail)
+    elif not pattern.search(name):
+        yield invalid(path, name, "must be valid format")
+
+
+def _lun(lun: int | None, path: str) -> Iterator[FieldError]:
+    if lun is not None and not 0 <= lun <= _MAX_LUN:
+        yield invalid(path, lun, f"must be between 0 and {_MAX_LUN}, inclusive")
+
+
+def _fibre_channel(source: core_v1.FCVolumeSource, path: str) -> Iterator[FieldError]:
+    names_, ids = source.targetWWNs or [], source.wwids or []
+    at = f"{path}.targetWWNs"
+    if not names_ and not ids:
+        detail = "must specify either targetWWNs or wwids, but not both"
+        yield required(at, detail)
+    if names_ and ids:
+        detail = "targetWWNs and wwids can not be specified simultaneously"
+        yield invalid(at, go_strings(names_), detail)
+    if names_ and source.lun is None:
+        yield required(f"{path}.lun", "lun is required if targetWWNs is specified")
+    elif names_:
+        yield from _lun(source.lun, f"{path}.lun")
+
+
+def _quobyte(source: core_v1.QuobyteVolumeSource, path: str) -> Iterator[FieldError]:
+    """Check a Quobyte volume.
+
+    Quirk, kept: the tenant is looked at only where there is a registry, and one that is
+    too long is said to be missing.
+    """
+    if not source.registry:
+        yield required(f"{path}.registry", _PAIRS)
+    elif len((source.tenant or "").encode("utf-8", "replace")) > _MAX_TENANT:
+        detail = "must be a UUID and may not exceed a length of 64 characters"
+        yield required(f"{path}.tenant", detail)
+    else:
+        for pair in source.registry.split(","):
+            if not _HOST_PORT.fullmatch(pair):
+                yield invalid(f"{path}.registry", source.registry, _PAIRS)
+    if not source.volume:
+        yield required(f"{path}.volume")
 
 
 def _image(source: core_v1.ImageVolumeSource, path: str) -> Iterator[FieldError]:
@@ -171,10 +258,13 @@ _RULES: Mapping[str, Callable[[Any, str], Iterator[FieldError]]] = {
     "azureDisk": _azure_disk,
     "csi": _csi,
     "ephemeral": _ephemeral,
+    "fc": _fibre_channel,
     "flocker": _flocker,
     "gcePersistentDisk": _partition,
     "gitRepo": _git,
     "image": _image,
+    "iscsi": _iscsi,
     "nfs": _nfs,
+    "quobyte": _quobyte,
 }
 """What is checked of a source beside its required fields."""

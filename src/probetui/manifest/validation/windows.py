@@ -1,0 +1,124 @@
+"""The API server's rules for what is inside windowsOptions.
+
+No pod runs on Windows here, but a manifest with a wrong value is refused all the same.
+
+Source: pkg/apis/core/validation/validation.go, v1.32.10,
+validateWindowsSecurityContextOptions, validateWindowsHostProcessPod.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lightkube.models import core_v1
+
+from probetui.manifest.validation import names
+from probetui.manifest.validation.field_error import FieldError, invalid
+from probetui.manifest.validation.warnings import containers_with_paths
+
+_MAX_SPEC_KIB = 64
+_MAX_DOMAIN = 256
+_MAX_USER = 104
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_NET_BIOS = re.compile(r"""[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}""")
+_DNS_LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_DNS_NAME = re.compile(rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*")
+_NOT_IN_USERS = re.compile(r"""["/\\:;|=,+*?<>@\[\]]""")
+_DOTS_AND_SPACES = re.compile(r"[. ]+")
+
+Options = core_v1.WindowsSecurityContextOptions
+
+
+def validate_windows_options(
+    options: Options | None, path: str
+) -> Iterator[FieldError]:
+    """Check the options of a pod or of a container."""
+    if options is None:
+        return
+    name, spec = options.gmsaCredentialSpecName, options.gmsaCredentialSpec
+    if name is not None:
+        found = names.check_subdomain(name)
+        yield from names.invalid_names(f"{path}.gmsaCredentialSpecName", name, found)
+    if spec is not None:
+        at = f"{path}.gmsaCredentialSpec"
+        if not spec:
+            yield invalid(at, spec, "gmsaCredentialSpec cannot be an empty string")
+        elif _bytes(spec) > _MAX_SPEC_KIB * 1024:
+            detail = f"gmsaCredentialSpec size must be under {_MAX_SPEC_KIB} KiB"
+            yield invalid(at, spec, detail)
+    if options.runAsUserName is not None:
+        at, name = f"{path}.runAsUserName", options.runAsUserName
+        for detail in _check_user_name(name):
+            yield invalid(at, name, f"runAsUserName{detail}")
+
+
+def validate_host_processes(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:
+    """Check that all containers are host processes, or none."""
+    of_pod = _is_host_process(spec.securityContext)
+    inherits = of_pod is True
+    kinds = []
+    for at, container in containers_with_paths(spec):
+        own = _is_host_process(container.securityContext)
+        if None not in {of_pod, own} and of_pod is not own:
+            detail = (
+                "pod hostProcess value must be identical if both are specified, was"
+            )
+            field = f"{at}.securityContext.windowsOptions.hostProcess"
+            yield invalid(field, own, f"{detail} {str(of_pod).lower()}")
+        kinds.append(inherits if own is None else own)
+    if not any(kinds):
+        return
+    if not all(kinds):
+        detail = (
+            "If pod contains any hostProcess containers then all containers must be "
+            "HostProcess containers"
+        )
+        yield invalid(path, "", detail)
+    if not spec.hostNetwork:
+        detail = "hostNetwork must be true if pod contains any hostProcess containers"
+        yield invalid(f"{path}.hostNetwork", value=False, detail=detail)
+
+
+def _is_host_process(
+    context: core_v1.PodSecurityContext | core_v1.SecurityContext | None,
+) -> bool | None:
+    options = context.windowsOptions if context is not None else None
+    return options.hostProcess if options is not None else None
+
+
+def _check_user_name(name: str) -> Iterator[str]:
+    """Yield what is wrong with a user, before whom a domain can stand."""
+    *domains, user = name.split("\\")
+    if not name:
+        yield " cannot be an empty string"
+    elif _CONTROL.search(name):
+        yield " cannot contain control characters"
+    elif len(domains) > 1:
+        yield " cannot contain more than one backslash"
+    else:
+        for domain in domains:
+            yield from _check_domain(domain)
+        yield from _check_user(user)
+
+
+def _check_domain(domain: str) -> Iterator[str]:
+    if _bytes(domain) >= _MAX_DOMAIN:
+        yield f"'s Domain length must be under {_MAX_DOMAIN} characters"
+    if not _NET_BIOS.fullmatch(domain) and not _DNS_NAME.fullmatch(domain):
+        yield "'s Domain doesn't match the NetBios nor the DNS format"
+
+
+def _check_user(user: str) -> Iterator[str]:
+    if not user:
+        yield "'s User cannot be empty"
+    elif _bytes(user) > _MAX_USER:
+        yield f"'s User length must not be longer than {_MAX_USER} characters"
+    if _DOTS_AND_SPACES.fullmatch(user):
+        yield "'s User cannot contain only periods or spaces"
+    if _NOT_IN_USERS.search(user):
+        yield """'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]"""
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
