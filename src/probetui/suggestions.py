@@ -1,4 +1,4 @@
-"""Suggestions for misspelt words: the known word that is nearest to the written one."""
+"""What to type instead, or next: the nearest known word, what removes pods."""
 
 from __future__ import annotations
 
@@ -29,6 +29,15 @@ def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.5) -> str:
     names = {name.lower(): name for name in known}
     close = get_close_matches(word.lower(), names, n=1, cutoff=cutoff)
     return names[close[0]] if close else ""
+
+
+def removal_command(names: str) -> str:
+    """Return the command that removes pods, for a sentence.
+
+    Args:
+        names: the pods, as sentences list them: `web, shop`.
+    """
+    return f"`probetui down {names.replace(',', '')}`"
 
 
 def nearest_hint(word: str, known: Iterable[str]) -> str:

@@ -276,7 +276,7 @@ def test_a_second_signal_leaves_the_containers_and_down_removes_them(
     assert during.returncode == 1
     assert f"is run by process {process.pid}" in during.stderr
     assert process.returncode == 130
-    assert "left running: grace; `probetui down` removes them" in told
+    assert "left running: grace; `probetui down grace` removes them" in told
     assert left == ["pod/grace"]
     assert down.stdout == "removed default/grace (process)\n"
     assert program.left_behind() == []
@@ -310,7 +310,7 @@ def test_what_was_kept_goes_on_and_is_taken_over_by_the_next_run(
     kept = program.run("ls", "--runtime", "process", "-o", "json")
     second = program.run(*args, stdin=pod())
 
-    assert "kept: job" in first.stderr
+    assert "kept: job; `probetui down job` removes them" in first.stderr
     assert first.stdout.count("job/app started restart=0") == 1
     containers = json.loads(kept.stdout)[0]["containers"]
     assert [container["state"] for container in containers] == ["running"]

@@ -140,7 +140,7 @@ class TestADaemonThatHangs:
         assert process.returncode == TERMINATED
         assert "waiting for docker to answer" in told
         assert "^C or SIGTERM leaves" in told
-        assert "docker does not answer; later: `probetui down`" in told
+        assert "docker does not answer; later: `probetui down " in told
 
     def test_a_second_signal_does_not_wait_at_all(self, tmp_path: Path) -> None:
         with pod_on_hanging_docker(tmp_path, grace_seconds=600) as process:
@@ -215,7 +215,7 @@ class TestALoopThatStandsStill:
             _, told = process.communicate(timeout=60)
         assert process.returncode == TERMINATED
         assert "leaves stubborn-" in told
-        assert "`probetui down`" in told
+        assert "later: `probetui down " in told
 
     def test_on_a_screen_the_keys_for_it_are_read_all_the_same(
         self, home: Path

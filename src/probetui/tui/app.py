@@ -24,6 +24,7 @@ from probetui.errors import UsageError
 from probetui.k8s.probe import ProbeType
 from probetui.presentation.text.spans import line, strong
 from probetui.record.masking import Mask
+from probetui.suggestions import removal_command
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.command_parser import TypedCommand
 from probetui.tui.actions.container_names import ContainerKey, objects
@@ -295,10 +296,11 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         if not names:
             self.exit()
             return
+        listed = ", ".join(names)
         question = line(
             "Quit? These pods keep running: ",
-            strong(", ".join(names)),
-            ". `probetui down` removes them.",
+            strong(listed),
+            f". {removal_command(listed)} removes them.",
         )
         self.ask([question], self.exit)
 

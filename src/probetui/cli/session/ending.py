@@ -34,6 +34,7 @@ from probetui.kubelet.effects import RunHook
 from probetui.kubelet_rules import KubeletRules
 from probetui.ports import DialAddress, Runtime
 from probetui.probers.lifecycle_hooks import LifecycleHookRunner
+from probetui.suggestions import removal_command
 
 SIGNALLED = 128
 """What the number of a signal is added to for the exit status."""
@@ -129,22 +130,24 @@ async def end_pods(
     await asyncio.wait(tasks)
     session.stop()
     if is_left:
-        notes.warning(f"left running: {names}; `probetui down` removes them")
+        notes.warning(f"left running: {names}; {removal_command(names)} removes them")
         return replace(verdict, exit_status=SIGNALLED + interrupts.left_by)
     if stopping.cancelled():
         notes.error(
             f"could not stop {names}: {runtime.name} does not answer; later: "
-            "`probetui down`"
+            f"{removal_command(names)}"
         )
         return replace(verdict, exit_status=verdict.exit_status or EXIT_RUNTIME_LOST)
     error = stopping.exception()
     if isinstance(error, ContainerRuntimeError):
-        notes.error(f"could not remove {names}: {error}; later: `probetui down`")
+        notes.error(
+            f"could not remove {names}: {error}; later: {removal_command(names)}"
+        )
         return replace(verdict, exit_status=verdict.exit_status or error.exit_status)
     if isinstance(error, TimeoutError):
         notes.error(
             f"could not remove {names} within {REMOVAL_SECONDS}s; later: "
-            "`probetui down`"
+            f"{removal_command(names)}"
         )
         return replace(verdict, exit_status=verdict.exit_status or EXIT_RUNTIME_LOST)
     if error is not None:

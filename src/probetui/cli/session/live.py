@@ -76,6 +76,7 @@ from probetui.runtimes.attached.addresses import (
     ContainerAddressHookRunner,
     ContainerAddressProber,
 )
+from probetui.suggestions import removal_command
 
 if TYPE_CHECKING:
     from probetui.cli.images.maintenance import ImageMaintenance
@@ -564,7 +565,7 @@ class _LiveSession:
             await self._node.drain(interrupts.leave)
         if plan.options.keep:
             names = ", ".join(pod.name for pod in self._pod_registry.pods)
-            plan.notes.note(f"kept: {names}; `probetui down` removes them")
+            plan.notes.note(f"kept: {names}; {removal_command(names)} removes them")
             return verdict
         return await end_pods(
             session,

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any, Self
 
 from probetui.safe_text import safe_line
+from probetui.suggestions import removal_command
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that end a session."""
@@ -218,7 +219,7 @@ class SignalWatch:
         names = self._left()
         if not names:
             return ""
-        return f", and leaves {names} running; later: `probetui down`"
+        return f", and leaves {names} running; later: {removal_command(names)}"
 
     def _call(self, callback: Callable[..., None], *arguments: object) -> None:
         # The loop may be closed already.
