@@ -67,6 +67,9 @@ COMMANDS = {
     "node": CommandEntry(
         "node:node", "Be a node of a cluster: run the pods that it assigns to us."
     ),
+    "serve": CommandEntry(
+        "serve:serve", "Run pods and show them to kubectl as a read-only API."
+    ),
     "sim": CommandEntry(
         "sessions:sim", "Simulate pods on virtual time, with a script."
     ),

@@ -107,6 +107,17 @@ class NodeOptions(Struct, frozen=True):
     keep_node: bool = False
 
 
+class ServeOptions(Struct, frozen=True):
+    """How a session is served as a Kubernetes API.
+
+    Port 0 is any that is free. `write_kubeconfig` is None for a file of ours.
+    """
+
+    port: int = 0
+    write_kubeconfig: Path | None = None
+    no_token: bool = False
+
+
 def recorded_runtime(options: Mapping[str, Any]) -> RuntimeOptions:
     """Return how a recorded session reached its runtime; what cannot be is left out."""
     possible = {

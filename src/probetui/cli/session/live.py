@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from probetui.cli import gc_tuning
 from probetui.cli.late_calls import load_late
+from probetui.cli.option_values import ServeOptions
 from probetui.cli.printing import Notes
 from probetui.cli.runtimes import (
     OwnPodsRuntime,
@@ -80,6 +81,7 @@ from probetui.suggestions import removal_command
 
 if TYPE_CHECKING:
     from probetui.cli.images.maintenance import ImageMaintenance
+    from probetui.cli.session.api_serving import ServedSession
     from probetui.cli.session.node import NodeSession
     from probetui.runtimes.attached.runtime import AttachedRuntime
 
@@ -270,6 +272,7 @@ class _LiveSession:
             self._config = replace(
                 self._config, restarts=attached.can_start, creates=False
             )
+        self._served: ServedSession | None = None
         self._images = self._image_maintenance()
         self._is_shown = asyncio.Event()
         self._outputs = SessionOutputs(plan, pod_registry, self._mask, self._started_at)
@@ -281,16 +284,15 @@ class _LiveSession:
         sinks = self._sinks(session)
         errors, verdict = CollectedErrors(), Verdict("bug", EXIT_BUG)
         async with asyncio.TaskGroup() as tasks, AsyncExitStack() as stack:
-            if options.metrics is not None:
-                sinks.append(await self._serve_metrics(options.metrics, stack))
-            await self._serve_state(session, stack)
+            sinks += await self._serve(session, stack)
             follower = Follower(
                 session,
                 sinks,
                 self._plan.watch,
                 ends_with_pods=self._plan.form is Form.LINES
                 and not options.watch
-                and self._node is None,
+                and self._node is None
+                and self._served is None,
             )
             session.on_bug = follower.fail
 
@@ -378,12 +380,27 @@ class _LiveSession:
                     yield watch.poll_urls(reader.poll, self._clock, reader.unread)
         if self._images is not None:
             yield self._images.run()
+        if self._served is not None:
+            yield self._served.run()
 
     def _remaining_pods(self) -> str:
         """Return the names of the pods that stay if the program ends now."""
         if self._attached is not None:
             return ""
         return ", ".join(pod.name for pod in self._pod_registry.all_known)
+
+    async def _serve(
+        self, session: RealtimeSession, stack: AsyncExitStack
+    ) -> list[Sink]:
+        """Serve the session until the stack ends; return what wants its journal."""
+        sinks: list[Sink] = []
+        if self._plan.options.metrics is not None:
+            sinks.append(await self._serve_metrics(self._plan.options.metrics, stack))
+        if self._plan.serve is not None:
+            self._served = await self._serve_api(self._plan.serve, session, stack)
+            sinks += self._served.sinks
+        await self._serve_state(session, stack)
+        return sinks
 
     async def _serve_metrics(self, address: str, stack: AsyncExitStack) -> Sink:
         """Serve metrics until the stack ends, and return what counts them."""
@@ -394,6 +411,27 @@ class _LiveSession:
         self._plan.notes.note(f"metrics at http://{host}:{port}/metrics")
         sink: Sink = metrics
         return sink
+
+    async def _serve_api(
+        self, options: ServeOptions, session: RealtimeSession, stack: AsyncExitStack
+    ) -> ServedSession:
+        """Serve the session as a Kubernetes API until the stack ends."""
+        # Late: few sessions are served.
+        serve = load_late("cli.session.api_serving:serve_session")
+        served: ServedSession = await stack.enter_async_context(
+            serve(
+                options,
+                session,
+                self._runtime,
+                self._config.node,
+                self._pod_registry,
+                self._plan.rules,
+                self._mask,
+                self._clock,
+            )
+        )
+        self._plan.notes.note(served.words)
+        return served
 
     async def _serve_state(
         self, session: RealtimeSession, stack: AsyncExitStack

@@ -19,6 +19,7 @@ from probetui.cli.option_values import (
     NodeOptions,
     RuntimeOptions,
     ScreenChoices,
+    ServeOptions,
     SessionOptions,
     check_restart_period,
     pick_options,
@@ -100,6 +101,7 @@ class Plan(Struct, frozen=True):
             None if the kind was known and they have been reported.
         host_access_warning: reports what the pods may do to this machine.
         node: the node of a cluster that the session is, None if it is none.
+        serve: how it is served as a Kubernetes API, None if it is not.
     """
 
     loaded: Sequence[LoadedPod]
@@ -125,6 +127,7 @@ class Plan(Struct, frozen=True):
     warn_for_runtime: Callable[[str], None] | None = None
     host_access_warning: HostAccessWarning | None = None
     node: NodeOptions | None = None
+    serve: ServeOptions | None = None
 
     @property
     def desired(self) -> DesiredState:

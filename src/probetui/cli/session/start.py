@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from probetui.cli.files import read_sources
 from probetui.cli.late_calls import load_late, run_late
 from probetui.cli.lessons import OpenLesson, load_lesson
-from probetui.cli.option_values import NodeOptions, pick_options, rules_by
+from probetui.cli.option_values import NodeOptions, ServeOptions, pick_options, rules_by
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.runtimes import AUTO, PROCESS, SIM
 from probetui.cli.session.attachment import AttachOptions
@@ -49,6 +49,16 @@ def run_node(params: Mapping[str, Any]) -> int:
         manifests = load_pods(source, reader, host=name)
     plan = make_plan(manifests, params, source=source, reader=reader)
     return _run(replace(plan, node=node))
+
+
+def serve_pods(params: Mapping[str, Any]) -> int:
+    """Run the pods of the manifests as a Kubernetes API; return the exit status."""
+    source = pick_options(ManifestOptions, params)
+    reader = source.reader(awaits_urls=True)
+    # The line with the kubeconfig is to stay in sight.
+    params = {**params, "form": params["form"] or "plain"}
+    plan = make_plan(load_pods(source, reader), params, source=source, reader=reader)
+    return _run(replace(plan, serve=pick_options(ServeOptions, params)))
 
 
 def attach_pods(

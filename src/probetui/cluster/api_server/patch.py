@@ -13,32 +13,11 @@ from copy import deepcopy
 from typing import Any
 
 from probetui.k8s.api.codec import Json
+from probetui.k8s.api.strategic_merge import MERGE_KEYS
 
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 JSON_MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
-
-_MERGE_KEYS: Mapping[str, str] = {
-    "addresses": "type",
-    "conditions": "type",
-    "containers": "name",
-    "env": "name",
-    "ephemeralContainers": "name",
-    "hostAliases": "ip",
-    "hostIPs": "ip",
-    "imagePullSecrets": "name",
-    "initContainers": "name",
-    "ownerReferences": "uid",
-    "podIPs": "ip",
-    "resourceClaimStatuses": "name",
-    "resourceClaims": "name",
-    "schedulingGates": "name",
-    "topologySpreadConstraints": "topologyKey",
-    "volumeDevices": "devicePath",
-    "volumeMounts": "mountPath",
-    "volumes": "name",
-}
-"""By the name of the list, in the kinds that are served; other lists are replaced."""
 
 _PORT_KEYS = ("containerPort", "port")
 _SETS = frozenset({"finalizers", "podCIDRs"})
@@ -178,7 +157,7 @@ def _merge_key(name: str, items: Iterable[Any]) -> str | None:
         return next(
             (key for key in _PORT_KEYS if any(key in item for item in items)), None
         )
-    return _MERGE_KEYS.get(name)
+    return MERGE_KEYS.get(name)
 
 
 def _new_value(value: Any) -> Any:

@@ -322,8 +322,7 @@ class Store:
     def _replace(self, key: Key, old: Json, new: Json) -> Json:
         """Store an object that is to take another's place; the last finalizer's end."""
         metadata = new["metadata"]
-        same = {**metadata, "resourceVersion": old["metadata"]["resourceVersion"]}
-        if {**new, "metadata": same} == old:
+        if _at_version(new, _version(old)) == old:
             return old
         written = self._write(key, new)
         is_deleted = (
@@ -419,9 +418,9 @@ class Store:
         if old is not None and old["metadata"].get("uid") != metadata.get("uid"):
             self._remove(key)
             old = None
-        if old is None:
-            return self._write(key, given)
-        return self._replace(key, old, {**given, "metadata": dict(metadata)})
+        if old is not None and _at_version(given, _version(old)) == old:
+            return old
+        return self._write(key, given)
 
     def remove(self, resource: ApiResource, namespace: str, name: str) -> None:
         """Remove an object at once; nothing if it is not there."""
@@ -593,6 +592,10 @@ def _check_preconditions(
             "The object might have been modified"
         )
         raise conflict(resource.plural, name, why, resource.group)
+
+
+def _version(found: Json) -> int:
+    return int(found["metadata"]["resourceVersion"])
 
 
 def _at_version(found: Json, version: int) -> Json:

@@ -14,14 +14,26 @@ from probetui.k8s.api.codec import Json
 MERGE_KEYS: Mapping[str, str] = {
     "addresses": "type",
     "conditions": "type",
+    "containers": "name",
+    "env": "name",
+    "ephemeralContainers": "name",
+    "hostAliases": "ip",
     "hostIPs": "ip",
+    "imagePullSecrets": "name",
+    "initContainers": "name",
     "ownerReferences": "uid",
     "podIPs": "ip",
+    "resourceClaimStatuses": "name",
+    "resourceClaims": "name",
+    "schedulingGates": "name",
+    "topologySpreadConstraints": "topologyKey",
+    "volumeDevices": "devicePath",
+    "volumeMounts": "mountPath",
+    "volumes": "name",
 }
 """The lists that are merged by a key of their members, by the field's name.
 
-Other lists are replaced as a whole. Of a status and metadata that is all there is; a
-pod's spec has more.
+Other lists are replaced as a whole, but for `ports`, whose key goes by the kind.
 
 Source: k8s.io/api core/v1/types.go, v0.32.10, patchStrategy and patchMergeKey.
 """

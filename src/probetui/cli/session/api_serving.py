@@ -1,0 +1,225 @@
+"""`probetui serve`: a session as a read-only Kubernetes API on this machine."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+import shlex
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+
+from probetui.cli.folders import make_private_directory, state_folder
+from probetui.cli.option_values import ServeOptions
+from probetui.cli.session.pod_registry import PodRegistry
+from probetui.cluster.api_server.api import ADMIN, ApiServer
+from probetui.cluster.api_server.pod_connections import log_connection
+from probetui.cluster.api_server.resources import (
+    ACCESS_REVIEWS,
+    EVENTS,
+    EVENTS_V1,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    RULES_REVIEWS,
+)
+from probetui.cluster.api_server.store import Store
+from probetui.cluster.local_api.session_connections import (
+    SessionLogs,
+    node_connection,
+)
+from probetui.cluster.local_api.session_objects import SessionObjects
+from probetui.cluster.node.machine import node_facts
+from probetui.cluster.serving.certificate import self_signed
+from probetui.cluster.serving.http_server import serve_http
+from probetui.drive.metrics import ProbeMetrics
+from probetui.drive.session import Session
+from probetui.errors import UsageError
+from probetui.headless.follow import Sink
+from probetui.k8s.runtime import Node
+from probetui.kubelet.nodestatus.node_status import LEASE_RENEW_PERIOD
+from probetui.kubelet_rules import KubeletRules
+from probetui.ports import Clock, LogSource, Runtime
+from probetui.record.masking import Mask
+from probetui.untrusted_files import DirectoryRoot, read_regular
+
+HOST = "127.0.0.1"
+SERVED = (
+    PODS, EVENTS, EVENTS_V1, NODES, NAMESPACES, LEASES, ACCESS_REVIEWS, RULES_REVIEWS,
+)  # fmt: skip
+READ_ONLY = (
+    "this is a session of probetui, which is read-only here: its pods come from "
+    "manifests, and its own screen or commands act on them"
+)
+_OWN_MODE = 0o600
+_TOKEN_BYTES = 32
+_NAME = "probetui"
+_LONGEST = 1 << 20
+_EXTENSIONS = [{"name": "probetui.dev/serve", "extension": {}}]
+"""What marks a kubeconfig as one of ours."""
+
+
+class ServedSession(Struct, frozen=True):
+    """A session that is served: where, and its kubeconfig.
+
+    The session's journal has to go to `sinks`; `run` renews the lease until cancelled.
+    """
+
+    url: str
+    kubeconfig: Path
+    sinks: list[Sink]
+    run: Callable[[], Coroutine[Any, Any, None]]
+
+    @property
+    def words(self) -> str:
+        """What to tell the user."""
+        path = shlex.quote(str(self.kubeconfig))
+        return (
+            f"read-only Kubernetes API at {self.url}; "
+            f"in another terminal: export KUBECONFIG={path}"
+        )
+
+
+@asynccontextmanager
+async def serve_session(
+    options: ServeOptions,
+    session: Session,
+    runtime: Runtime,
+    node: Node,
+    pods: PodRegistry,
+    rules: KubeletRules,
+    mask: Mask,
+    clock: Clock,
+) -> AsyncIterator[ServedSession]:
+    """Serve a session while the context lasts.
+
+    Raises:
+        UsageError: the port cannot be used, or the kubeconfig not be written.
+    """
+    facts = node_facts(
+        node.name,
+        f"https://{HOST}",
+        node,
+        (runtime.name, await runtime.version()),
+        rules,
+        0,
+    )
+    store = Store(clock.now, rules=rules)
+    objects = SessionObjects(store, session, facts, rules, mask)
+    metrics = ProbeMetrics(rules)
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    pods.subscribe(objects.register_pods)
+    pods.subscribe(metrics.register_pods)
+    objects.consume(())
+    objects.beat()
+    source = runtime if isinstance(runtime, LogSource) else None
+    token = "" if options.no_token else secrets.token_urlsafe(_TOKEN_BYTES)
+    api = ApiServer(
+        store,
+        version=f"{rules.version}.0",
+        served=SERVED,
+        tokens={token: ADMIN} if token else None,
+        connect={
+            **log_connection(SessionLogs(source, mask), clock.now),
+            **node_connection(
+                store, lambda: generate_latest(registry), CONTENT_TYPE_PLAIN_0_0_4
+            ),
+        },
+        read_only=READ_ONLY,
+    )
+    certificate = self_signed([HOST, "localhost"], clock.now())
+    async with AsyncExitStack() as stack:
+        server = serve_http(
+            api.handle, HOST, options.port, tls=certificate.tls_context()
+        )
+        try:
+            address = await stack.enter_async_context(server)
+        except OSError as error:
+            what = f"--port {options.port}: {error.strerror or error}"
+            raise UsageError(what) from error
+        api.allowed_hosts = frozenset(
+            {f"{HOST}:{address.port}", f"localhost:{address.port}"}
+        )
+        namespaces = {pod.namespace for pod in pods.pods}
+        text = kubeconfig(address.url, certificate.certificate, token, namespaces)
+        path = stack.enter_context(written(options.write_kubeconfig, text))
+        yield ServedSession(
+            address.url, path, [objects, metrics], partial(_beat, objects, clock)
+        )
+
+
+async def _beat(objects: SessionObjects, clock: Clock) -> None:
+    """Renew the lease until cancelled."""
+    at = clock.now()
+    while True:
+        at += LEASE_RENEW_PERIOD
+        await clock.sleep_until(at)
+        objects.beat()
+
+
+@contextmanager
+def written(wanted: Path | None, text: str) -> Iterator[Path]:
+    """Write a kubeconfig that only its user may read, and remove it at the end.
+
+    Raises:
+        UsageError: it cannot be written, or something else is there.
+    """
+    path = wanted or state_folder() / "serve" / f"{os.getpid()}.yaml"
+    try:
+        if wanted is None:
+            make_private_directory(path.parent)
+        elif wanted.exists() and not _is_ours(read_regular(wanted, _LONGEST)):
+            raise UsageError(f"{wanted}: is there already, and not of `probetui serve`")
+        root = DirectoryRoot(path.parent.absolute())
+        root.replace_file(path.name, text.encode(), _OWN_MODE)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+    try:
+        yield path
+    finally:
+        with suppress(OSError):
+            if read_regular(path, _LONGEST) == text.encode():
+                root.unlink(path.name, missing_ok=True)
+
+
+def _is_ours(content: bytes) -> bool:
+    """Tell whether a file is a kubeconfig that `probetui serve` has written."""
+    try:
+        config = json.loads(content)
+    except ValueError:
+        return False
+    return isinstance(config, dict) and config.get("extensions") == _EXTENSIONS
+
+
+def kubeconfig(
+    server: str, authority: bytes, token: str, namespaces: Iterable[str]
+) -> str:
+    """Return a kubeconfig for a server, which is JSON and so YAML."""
+    found = list(namespaces)
+    context = {"cluster": _NAME, "user": _NAME}
+    if len(found) == 1:
+        context["namespace"] = found[0]
+    cluster = {
+        "server": server,
+        "certificate-authority-data": base64.b64encode(authority).decode(),
+    }
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": _NAME, "cluster": cluster}],
+        "users": [{"name": _NAME, "user": {"token": token} if token else {}}],
+        "contexts": [{"name": _NAME, "context": context}],
+        "current-context": _NAME,
+        "extensions": _EXTENSIONS,
+    }
+    return json.dumps(config, indent=2) + "\n"

@@ -1,0 +1,1 @@
+"""A session without a cluster as the objects of an API server."""

@@ -1,0 +1,212 @@
+"""The pods, events and node of a session, as an API server would hold them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from msgspec.structs import replace
+
+from probetui.cluster.api_server.resources import (
+    EVENTS,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    ApiResource,
+)
+from probetui.cluster.api_server.store import Store
+from probetui.drive.session import Session
+from probetui.engine.snapshot import PodSnapshot
+from probetui.k8s.api.codec import Json, format_time
+from probetui.k8s.api.pod import POD
+from probetui.k8s.pod import Pod
+from probetui.k8s.pod_source import api_pod
+from probetui.kubelet.events.event_recorder import EventRecorder, EventWrite
+from probetui.kubelet.journal import EventEntry, JournalEntry
+from probetui.kubelet.nodestatus.node_status import (
+    LEASE_NAMESPACE,
+    NodeFacts,
+    new_lease,
+    new_node,
+    node_status,
+    renewed_lease,
+)
+from probetui.kubelet.status.status_patch import StatusContext, api_status
+from probetui.kubelet_rules import KubeletRules
+from probetui.record.masking import Mask
+
+EVENTS_KEPT = timedelta(hours=1)
+"""As long as an API server keeps them."""
+
+
+class SessionObjects:
+    """Keeps a store as a session is; a sink of its journal.
+
+    Args:
+        store: where the objects go.
+        session: the session.
+        facts: what is known of the node.
+        rules: those of the kubelet's version.
+        mask: what is not to be shown.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        session: Session,
+        facts: NodeFacts,
+        rules: KubeletRules,
+        mask: Mask,
+    ) -> None:
+        self._store = store
+        self._session = session
+        self._facts = facts
+        self._mask = mask
+        self._context = StatusContext(facts.addresses, rules)
+        self._recorder = EventRecorder(
+            facts.name, allows_by_type=rules.allows_events_by_type
+        )
+        self._pods: dict[str, Pod] = {}
+        self._shown: dict[str, PodSnapshot] = {}
+        self._not_ready: str | None = None
+
+    def register_pods(self, pods: Iterable[Pod]) -> None:
+        """Learn which pods events can be about."""
+        self._pods.update((pod.uid, pod) for pod in pods)
+
+    def consume(self, entries: Sequence[JournalEntry]) -> None:
+        """Take what was added to the journal, and what has become of the pods."""
+        self._show_pods()
+        for entry in entries:
+            if isinstance(entry, EventEntry):
+                self._add_event(entry)
+        not_ready = self._session.snapshot.node.not_ready
+        if not_ready != self._not_ready:
+            self._not_ready = not_ready
+            self._show_node()
+
+    def beat(self) -> None:
+        """Do what is to be done each `LEASE_RENEW_PERIOD`: the lease, old events."""
+        now, name = self._store.now(), self._facts.name
+        held = self._store.find(LEASES, LEASE_NAMESPACE, name)
+        if held is None:
+            node = self._store.get(NODES, "", name)
+            lease = new_lease(name, node["metadata"]["uid"], now)
+            self._put(LEASES, lease)
+        else:
+            self._put(LEASES, renewed_lease(held, now))
+        oldest = now - EVENTS_KEPT
+        for event in self._store.list(EVENTS).items:
+            if datetime.fromisoformat(event["lastTimestamp"]) < oldest:
+                metadata = event["metadata"]
+                self._store.remove(EVENTS, metadata["namespace"], metadata["name"])
+
+    def _show_pods(self) -> None:
+        pods = {pod.pod.uid: pod for pod in self._session.snapshot.pods}
+        for uid, shown in self._shown.items():
+            if uid not in pods:
+                self._store.remove(PODS, shown.pod.namespace, shown.pod.name)
+        for uid, pod in pods.items():
+            if pod is not self._shown.get(uid):
+                self._show_pod(pod)
+        self._shown = pods
+
+    def _show_pod(self, snapshot: PodSnapshot) -> None:
+        pod = snapshot.pod
+        if self._store.find(NAMESPACES, "", pod.namespace) is None:
+            self._put(NAMESPACES, _namespace(pod.namespace))
+        written = POD.write(self._mask.pod(api_pod(pod)))
+        status = api_status(
+            pod,
+            snapshot.api_status or snapshot.status,
+            {},
+            self._context,
+            self._store.now(),
+            could_have_running_containers=False,
+        )
+        metadata = {
+            key: value
+            for key, value in written["metadata"].items()
+            if value is not None
+        }
+        metadata.setdefault(
+            "creationTimestamp", format_time(self._session.snapshot.started_at)
+        )
+        spec = {"nodeName": self._facts.name, **written["spec"]}
+        masked = _masked(status, self._mask)
+        self._store.put(
+            PODS, {**written, "metadata": metadata, "spec": spec, "status": masked}
+        )
+
+    def _add_event(self, entry: EventEntry) -> None:
+        event = entry.event
+        pod = self._pods.get(event.pod_uid)
+        if pod is None:
+            return
+        masked = replace(event, message=self._mask.text(event.message))
+        write = self._recorder.record(masked, pod)
+        if write is not None:
+            self._write_event(write)
+
+    def _write_event(self, write: EventWrite) -> None:
+        self._put(EVENTS, write.body)
+
+    def _show_node(self) -> None:
+        held = self._store.find(NODES, "", self._facts.name) or {}
+        status = node_status(
+            self._facts,
+            held.get("status", {}),
+            self._not_ready or "",
+            self._session.snapshot.node.images,
+            self._store.now(),
+        )
+        self._put(NODES, new_node(self._facts, status))
+
+    def _put(self, resource: ApiResource, given: Json) -> None:
+        """Store an object under the identity that it has, or a new one."""
+        metadata = given["metadata"]
+        held = self._store.find(
+            resource, metadata.get("namespace", ""), metadata["name"]
+        )
+        identity = (
+            {
+                "uid": str(uuid.uuid4()),
+                "creationTimestamp": format_time(self._store.now()),
+            }
+            if held is None
+            else {key: held["metadata"][key] for key in ("uid", "creationTimestamp")}
+        )
+        self._store.put(resource, {**given, "metadata": {**metadata, **identity}})
+
+
+def _namespace(name: str) -> Json:
+    return {
+        "kind": "Namespace",
+        "apiVersion": "v1",
+        "metadata": {"name": name},
+        "status": {"phase": "Active"},
+    }
+
+
+def _masked(value: Json, mask: Mask) -> Json:
+    """Return a status whose messages hide what is not to be shown."""
+    if mask.is_empty:
+        return value
+    masked: Json = _mask_texts(value, mask)
+    return masked
+
+
+def _mask_texts(value: Any, mask: Mask) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: mask.text(member)
+            if key == "message" and isinstance(member, str)
+            else _mask_texts(member, mask)
+            for key, member in value.items()
+        }
+    if isinstance(value, list):
+        return [_mask_texts(member, mask) for member in value]
+    return value
