@@ -53,6 +53,10 @@ class HTTPAnswer(Struct, frozen=True):
     cut_bytes: int = 0
 
 
+NOT_TIMED = "duration not known"
+"""The detail of an attempt of which only the result was seen, from outside."""
+
+
 class Attempt(Struct, frozen=True):
     """One run of a handler.
 
@@ -72,6 +76,11 @@ class Attempt(Struct, frozen=True):
     http: HTTPAnswer | None = None
     refused_at: SocketAddress | None = None
     is_missing: bool = False
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether it is known how long it took."""
+        return self.detail != NOT_TIMED
 
 
 class ProbeOutcome(Struct, frozen=True):

@@ -21,12 +21,15 @@ from probetui.kubelet.journal import (
     JournalEntry,
     LifecycleStep,
     NoteEntry,
+    TickAction,
     TickEntry,
 )
 from probetui.kubelet.outcome import Result
+from probetui.presentation.tick.why import attempt_sentences, source_sentences
 from tests.cluster import recording
 from tests.cluster.player import Step, shifted, steps
 from tests.cluster.recording import END, at
+from tests.presentation.looking import VIEW
 
 _STEPS = tuple(step for step in steps() if step.at <= END)
 
@@ -291,3 +294,21 @@ def test_a_probe_says_what_it_is_known_from() -> None:
 
     assert tick.gates[0].name == "source"
     assert tick.gates[0].value.startswith(("counters, between", "event, "))
+
+
+def test_why_says_where_a_tick_is_known_from_and_what_cannot_be_known() -> None:
+    observation, entries = observe(_SHORT)
+    kill = next(
+        it
+        for it in entries
+        if isinstance(it, TickEntry) and it.action is TickAction.KILL
+    )
+
+    words = "\n".join(attempt_sentences(kill, VIEW))
+    whole = "\n".join(source_sentences(kill, VIEW))
+
+    assert words.startswith("The probe failed")
+    assert "after 0" not in words
+    assert "Known from the kubelet's counters, between " in whole
+    assert "cannot be known from outside" in whole
+    assert observation.snapshot(at(90)).restarts > 0

@@ -87,6 +87,12 @@ def test_gauge(probe: ProbeSnapshot, shown: str) -> None:
     assert text_of(run_gauge(probe, UNICODE)) == shown
 
 
+def test_a_run_that_may_be_longer_is_a_bound() -> None:
+    probe = replace(a_probe("sff"), run_doubt="it was joined in the middle")
+
+    assert text_of(run_gauge(probe, UNICODE)) == "✗✗· >=2/3"
+
+
 WAITING = BackoffSnapshot(20 * _SECOND, None, NOW + 71 * _SECOND, 40 * _SECOND)
 IN_FLIGHT: dict[str, Any] = {"in_flight_since": NOW - 0.4 * _SECOND}
 HELD: dict[str, Any] = {"on_hold": True, "upcoming_skip": Skip.ON_HOLD}

@@ -159,5 +159,7 @@ class _Watching:
             return await follower.verdict(plan.options.timeout)
         # Late: the screen's library is slow to import.
         show_screen = load_late("cli.session.screen:show_screen")
-        verdict: Verdict = await show_screen(plan, self._session, follower, self._mask)
+        verdict: Verdict = await show_screen(
+            plan, self._session, follower, self._mask, is_remote=True
+        )
         return verdict

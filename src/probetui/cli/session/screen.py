@@ -86,6 +86,8 @@ async def show_screen(
     pod_registry: PodRegistry | None = None,
     stop_pods: Callable[[], Awaitable[object]] | None = None,
     on_drawn: Callable[[], None] = lambda: None,
+    *,
+    is_remote: bool = False,
 ) -> Verdict:
     """Show a session until the user leaves or something else ends it.
 
@@ -98,6 +100,7 @@ async def show_screen(
         pod_registry: the pods that run, if they can be kept or changed by manifests.
         stop_pods: stops the pods of a lesson before the next one, on the screen.
         on_drawn: is called once the first screen is drawn.
+        is_remote: the containers run on other machines: there is no shell in them.
     """
     _choose_colors(plan.screen)
     looks = load_appearance(plan.screen)
@@ -107,7 +110,7 @@ async def show_screen(
         lesson=None if plan.page is None else _lesson(plan.page, turn),
         save=save,
         shell=None
-        if session.playback is not None
+        if session.playback is not None or is_remote
         else shell_commands(plan.runtime.reach),
         fault_refusal=session.fault_refusal
         if isinstance(session, FaultTarget)

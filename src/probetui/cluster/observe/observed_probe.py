@@ -13,7 +13,7 @@ from probetui.engine.snapshot import ProbeSnapshot
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.kubelet.journal import Gate, Skip, TickAction, TickEntry, Trigger
-from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.kubelet.outcome import NOT_TIMED, Attempt, ProbeResult, Result
 from probetui.kubelet.prober.worker import INITIAL_RESULT
 from probetui.kubelet.runtime.turn import TurnBuilder
 
@@ -215,9 +215,11 @@ class ObservedProbe:
         if reached is not None and reached is result:
             run = max(run, threshold)
             action = self._reach(reached)
-        attempt = Attempt(ProbeResult.UNKNOWN, error=output or "unknown")
+        attempt = Attempt(
+            ProbeResult.UNKNOWN, error=output or "unknown", detail=NOT_TIMED
+        )
         if result is not None:
-            attempt = Attempt(_RESULTS[result], output)
+            attempt = Attempt(_RESULTS[result], output, detail=NOT_TIMED)
         entry = TickEntry(
             sequence=self._turn.next_sequence(),
             at=at,

@@ -334,7 +334,8 @@ def _tick(tick: TickEntry, pod: Pod | None) -> str:
         return f"skipped {tick.skip}{_unusual(tick)}"
     if tick.exit is not None:
         return f"ended {tick.exit}"
-    duration = format_duration(tick.duration)
+    is_timed = not tick.attempts or tick.attempts[-1].is_timed
+    duration = format_duration(tick.duration) if is_timed else "-"
     unusual = f"{_lost(tick, pod)}{_unusual(tick)}"
     if tick.result is None:
         times = len(tick.attempts)

@@ -192,6 +192,9 @@ def last_output_line(probe: ProbeSnapshot, view: View) -> Line:
 
 def format_attempt(attempt: Attempt, view: View) -> str:
     """Return how an attempt ended: `exit 1 in 34ms`, `errored in 2ms`."""
+    if not attempt.is_timed:
+        ended = "errored" if attempt.error is not None else str(attempt.result)
+        return f"{ended}, {attempt.detail}"
     ended = "errored" if attempt.error is not None else view.safe(attempt.detail)
     return f"{ended or attempt.result} in {format_duration(attempt.duration)}"
 
@@ -274,7 +277,10 @@ def latency_line(probe: ProbeSnapshot) -> Line:
     limit = f"timeout {format_duration(probe.probe.timeout_seconds * _SECOND)}"
     durations = _durations(probe)
     if probe.last_run is not None and not durations:
-        durations = [probe.last_run.attempts[-1].duration]
+        last_attempt = probe.last_run.attempts[-1]
+        if not last_attempt.is_timed:
+            return labelled("latency", f"not known from outside   {limit}")
+        durations = [last_attempt.duration]
     latency = summarize_latency(durations)
     if latency is None:
         return labelled("latency", f"not probed yet   {limit}")
@@ -292,6 +298,8 @@ def cost_line(probe: ProbeSnapshot) -> Line:
     runs = [tick.attempts for tick in probe.history if tick.attempts]
     if not runs:
         return labelled("cost", "nothing yet")
+    if not runs[-1][-1].is_timed:
+        return labelled("cost", "not known from outside")
     total = sum((attempt.duration for run in runs for attempt in run), timedelta())
     mean, period = total / len(runs), probe.probe.period_seconds * _SECOND
     a_minute = _MINUTE / max(mean, period)
@@ -307,7 +315,11 @@ def _count_of(a_minute: float) -> str:
 
 
 def _durations(probe: ProbeSnapshot) -> list[timedelta]:
-    return [tick.attempts[-1].duration for tick in probe.history if tick.attempts]
+    return [
+        tick.attempts[-1].duration
+        for tick in probe.history
+        if tick.attempts and tick.attempts[-1].is_timed
+    ]
 
 
 def timing_lines(

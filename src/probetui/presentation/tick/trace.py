@@ -217,11 +217,13 @@ def format_attempt_line(attempt: Attempt, view: View) -> Line:
     """Return how an attempt ended: `exit 1 in 34ms -> failure`."""
     if attempt.error is not None:
         error = view.safe(attempt.error)
-        words = f"error in {format_duration(attempt.duration)}: {error}"
-        return line(Span(words, Role.WARNING))
+        took = f" in {format_duration(attempt.duration)}" if attempt.is_timed else ""
+        return line(Span(f"error{took}: {error}", Role.WARNING))
     ended = view.safe(attempt.detail)
-    how = f"{ended} in " if ended else "took "
     role = _ROLES.get(attempt.result, Role.ERROR)
+    if not attempt.is_timed:
+        return line(f"{ended} -> ", Span(attempt.result, role))
+    how = f"{ended} in " if ended else "took "
     return line(
         f"{how}{format_duration(attempt.duration)} -> ", Span(attempt.result, role)
     )

@@ -175,6 +175,7 @@ def _probed(tick: TickEntry, context: WhyContext) -> Iterator[str]:
         late = format_duration(tick.delay)
         yield f"A user delayed the answer to each attempt by {late}."
     yield from attempt_sentences(tick, context.view)
+    yield from source_sentences(tick, context.view)
     yield from _lost_ticks(tick, context.container)
     yield from run_sentences(tick)
     if (event := tick_event(tick, context.view.rules)) is not None:
@@ -218,6 +219,8 @@ def attempt_sentences(tick: TickEntry, view: View) -> Iterator[str]:
 def attempt_predicate(attempt: Attempt, view: View) -> str:
     """Return what follows `The probe`: `gave exit 1 after 34ms, output: not well`."""
     length = format_duration(attempt.duration)
+    if not attempt.is_timed:
+        return _seen_predicate(attempt, view)
     if attempt.error is not None:
         return f"could not run ({length}): {view.safe(attempt.error)}"
     detail, output = view.safe(attempt.detail), view.safe(attempt.output)
@@ -233,6 +236,28 @@ def attempt_predicate(attempt: Attempt, view: View) -> str:
         return f"got {detail} after {length}{more}"
     did = "failed" if attempt.result is ProbeResult.FAILURE else "succeeded"
     return f"{did} after {length}{more}"
+
+
+def _seen_predicate(attempt: Attempt, view: View) -> str:
+    """Return the same of an attempt that was seen from outside."""
+    if attempt.error is not None:
+        return f"could not run: {view.safe(attempt.error)}"
+    if attempt.result is not ProbeResult.FAILURE:
+        return "succeeded"
+    if attempt.output:
+        return f"failed: {view.safe(attempt.output)}"
+    return "failed; no event tells what it printed"
+
+
+def source_sentences(tick: TickEntry, view: View) -> Iterator[str]:
+    """Yield where a tick of a cluster is known from, and what cannot be known."""
+    found = {gate.name: view.safe(gate.value) for gate in tick.gates}
+    if "source" not in found or tick.attempts[-1].is_timed:
+        return
+    yield f"Known from the kubelet's {found['source']}."
+    if "order" in found:
+        yield f"The order of the results in that time is {found['order']}."
+    yield "How long it took, and its retries, cannot be known from outside."
 
 
 def _answered(attempt: Attempt, view: View) -> Iterator[str]:
