@@ -78,3 +78,12 @@ def test_every_option_of_run_has_a_help_text_and_a_section() -> None:
             continue  # of an argument the text of the command says what it is
         assert parameter.hidden or parameter.get_help_record(context)[1]  # type: ignore[index]  # None only if hidden
         assert getattr(parameter, "section", "")
+
+
+def test_a_help_has_no_ranges_of_numbers() -> None:
+    with click.Context(run_command) as ctx:
+        help_text = run_command.get_help(ctx)
+
+    assert "--seed N" in help_text
+    assert "x>=" not in help_text
+    assert "<=x" not in help_text

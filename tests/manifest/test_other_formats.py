@@ -62,6 +62,13 @@ spec:
             "kubectl kustomize . | probetui -f -",
             id="kustomization",
         ),
+        pytest.param(
+            "shop/kustomization.yml",
+            "resources: [web.yaml]\n",
+            "shop/kustomization.yml:1:1: is a Kustomization; to run what it renders: "
+            "kubectl kustomize shop | probetui -f -",
+            id="kustomization without a kind",
+        ),
     ],
 )
 def test_a_file_of_another_tool_names_what_renders_it(

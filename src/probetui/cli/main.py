@@ -61,9 +61,7 @@ COMMANDS = {
     "versions": CommandEntry(
         "inspection:versions", "Compare what versions of the kubelet do with pods."
     ),
-    "exec": CommandEntry(
-        "management:exec_", "Run a command in the environment of a plain process."
-    ),
+    "exec": CommandEntry("management:exec_", "Run a command in a container of a pod."),
     "node": CommandEntry(
         "node:node", "Be a node of a cluster: run the pods that it assigns to us."
     ),

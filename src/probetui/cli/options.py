@@ -168,6 +168,14 @@ namespace_option = option(
     help="Namespace of the pods.  [default: the manifest's]",
 )
 
+listed_namespace_option = option(
+    "-n",
+    "--namespace",
+    section=_PODS,
+    metavar="NS",
+    help="Only pods of this namespace.  [default: all]",
+)
+
 selector_option = option(
     "-l",
     "--selector",

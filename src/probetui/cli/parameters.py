@@ -51,6 +51,12 @@ class Option(click.Option):
         if is_setting:
             self.envvar = "PROBETUI_" + self.key.replace("-", "_").upper()
 
+    def get_help_extra(self, ctx: click.Context) -> click.types.OptionHelpExtra:
+        """Return what follows the help text: the default, and no range of numbers."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
+
 
 def option(
     *names: str, section: str, is_setting: bool = False, **attributes: Any

@@ -47,8 +47,9 @@ _OPTIONS: Mapping[str, str] = {
     "--file": "-f FILE",
     "--wait": "--until ready",
     "--json": "-o json, or -o jsonl for a session",
-    "--allow-url": "-f reads URLs as it is",
-    "--kubeconfig": "there is no cluster: pods run on this machine",
+    "--allow-url": "-f reads URLs without it",
+    "--kubeconfig": "pods of -f run on this machine; `probetui watch` "
+    "reads a cluster's",
 }
 
 

@@ -11,6 +11,7 @@ from probetui.manifest.yaml.nodes import MapNode, YamlNode
 from probetui.manifest.yaml.parser import SourceFile
 
 _CHART_FIELDS = ("apiVersion", "name", "version")
+_KUSTOMIZATIONS = {"kustomization", "kustomization.yaml", "kustomization.yml"}
 _RULE = "kind"
 
 
@@ -40,7 +41,7 @@ def find_other_format(node: YamlNode, source: SourceFile) -> Problem | None:
     if not isinstance(node, MapNode):
         return None
     folder = _folder(source)
-    if node.text("kind") == "Kustomization":
+    if _is_kustomization(node, source):
         return _rendered_by(
             node.position,
             "is a Kustomization",
@@ -70,6 +71,13 @@ def _rendered_by(
 ) -> Problem:
     message = f"{what}; to run what it renders: {command} | probetui -f -"
     return Problem(position, "", message, severity, rule)
+
+
+def _is_kustomization(node: MapNode, source: SourceFile) -> bool:
+    """Tell whether it is one; a file of that name needs no kind."""
+    name = source.name.rpartition("/")[2].lower()
+    is_named = name in _KUSTOMIZATIONS and node.get("kind") is None
+    return is_named or node.text("kind") == "Kustomization"
 
 
 def _folder(source: SourceFile) -> str:

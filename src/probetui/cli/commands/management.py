@@ -12,7 +12,7 @@ from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
     docker_options,
     filename_options,
-    namespace_option,
+    listed_namespace_option,
     program_options,
     runtime_options,
     selector_option,
@@ -43,13 +43,7 @@ _names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
     ),
 )
 @_names_argument
-@option(
-    "-n",
-    "--namespace",
-    section=_PODS,
-    metavar="NS",
-    help="Only pods of this namespace.  [default: all]",
-)
+@listed_namespace_option
 @selector_option
 @option(
     "-A",
@@ -96,7 +90,7 @@ def ls(**params: Any) -> int:
 )
 @_names_argument
 @filename_options
-@namespace_option
+@listed_namespace_option
 @selector_option
 @option("--all", "takes_all", section=_PODS, is_flag=True, help="All your pods.")
 @option(
@@ -157,7 +151,7 @@ class _ExecCommand(SectionedCommand):
     metavar="NAME",
     help="The container, if the pod has several.",
 )
-@namespace_option
+@listed_namespace_option
 @runtime_options
 @program_options
 def exec_(*, target: str, words: tuple[str, ...], **params: Any) -> int:
