@@ -127,6 +127,13 @@ def test_errors_in_a_row_are_one_row_of_their_own() -> None:
     assert "cannot be run" in told(rows)[2][1]
 
 
+def test_a_run_that_goes_on_after_an_error_says_that_it_began_before() -> None:
+    answers = in_turn(FAILS, ERRS, FAILS, FAILS, SUCCEEDS)
+    rows = played(a_failing_pod(), 30, probing=probing(liveness=answers))
+
+    assert words(rows)[1:4] == ["✗ 1/3", "! error", "✗ .. 2/3  3/3"]
+
+
 @pytest.mark.parametrize(
     ("room", "word"),
     [

@@ -106,7 +106,10 @@ class StoryRow:
         return line(word, "  ", text)
 
     def _counts(self, mark: str, room: int) -> str:
-        """Return `1/3  2/3  3/3 +4`: the run to its threshold, and those beyond it."""
+        """Return `1/3  2/3  3/3 +4`: the run to its threshold, and those beyond it.
+
+        `.. 3/3` is a run whose beginning is not in the log, or in another row.
+        """
         every = [shown.count for shown in self.lines if shown.count]
         counts = [count for count in every if not _is_beyond(count)]
         if not counts:
@@ -115,6 +118,8 @@ class StoryRow:
         more = f" +{beyond}" if beyond else ""
         first, last = counts[0], counts[-1]
         whole, ends = "  ".join(counts), f"{first} .. {last}"
+        if not first.startswith("1/"):
+            whole, ends = f".. {whole}", f".. {last}"
         fitting = (text for text in (whole, ends) if len(mark + text + more) <= room)
         return f"{mark}{next(fitting, last)}{more}"
 
