@@ -32,7 +32,7 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from tests.builders import START, a_container, a_pod, a_probe, at
 from tests.drive.stage import FAILS, Stage, always, probing
-from tests.tui.snapshots import DEMO_KEY, a_tick
+from tests.ticks import DEMO_KEY, a_tick
 
 FAILING = a_container(liveness_probe=a_probe(period_seconds=5))
 POD = a_pod(FAILING)

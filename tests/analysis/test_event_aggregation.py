@@ -8,7 +8,7 @@ from probetui.analysis.event_aggregation import ClusterEvents
 from probetui.k8s.event import Event, EventType
 from probetui.kubelet.events.event_correlator import COMBINED, SPAM_BURST
 from probetui.kubelet.journal import EventEntry
-from tests.tui.snapshots import NOW
+from tests.ticks import NOW
 
 
 def an_entry(

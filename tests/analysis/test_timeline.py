@@ -22,24 +22,22 @@ from probetui.kubelet.journal import (
     JournalEntry,
     NoteEntry,
     TickAction,
-    TickEntry,
     Trigger,
 )
-from tests.tui.snapshots import DEMO_KEY, FIRST, LIVENESS, NOW, SECOND, a_tick, history
+from tests.ticks import (
+    DEMO_KEY,
+    FIRST,
+    NOW,
+    SECOND,
+    a_tick,
+    demo_ticks,
+)
 
 READINESS_KEY = DEMO_KEY._replace(probe_type=ProbeType.READINESS)
 
 
-def ticks(letters: str) -> list[TickEntry]:
-    """Return ticks in a row, numbered as in a journal."""
-    return [
-        entry._replace(sequence=number)
-        for number, entry in enumerate(history(DEMO_KEY, LIVENESS, letters, NOW))
-    ]
-
-
 def test_a_timeline_has_the_ticks_of_its_probe_only() -> None:
-    mine, other = ticks("sff"), a_tick(READINESS_KEY, NOW)
+    mine, other = demo_ticks("sff"), a_tick(READINESS_KEY, NOW)
     note = NoteEntry(0, NOW, "between them")
     journal: list[JournalEntry] = [mine[0], note, other, mine[1], mine[2]]
     timelines = Timelines(journal)
@@ -61,7 +59,7 @@ def test_a_probe_that_never_ticked_has_an_empty_timeline() -> None:
 
 @pytest.mark.parametrize("letter", list("swfehdgn"))
 def test_the_marks_of_a_tick_are_kept_beside_the_journal(letter: str) -> None:
-    tick = ticks(letter)[0]
+    tick = demo_ticks(letter)[0]
 
     assert Timeline.of([tick]).mark_at(0) == classify_tick(tick)
 
@@ -90,7 +88,7 @@ def test_every_mark_has_room_in_a_byte() -> None:
 
 
 def test_of_a_tick_that_the_journal_forgot_only_the_mark_is_left() -> None:
-    entries = ticks("sfsfsfsfsfsf")
+    entries = demo_ticks("sfsfsfsfsfsf")
     journal = SessionJournal(
         JournalLimits(open_entries=2, block=2, packed_bytes=0, ticks=4)
     )
@@ -106,7 +104,7 @@ def test_of_a_tick_that_the_journal_forgot_only_the_mark_is_left() -> None:
 
 
 def test_a_tick_is_found_by_its_number_in_the_journal() -> None:
-    entries = ticks("ssssffff")
+    entries = demo_ticks("ssssffff")
     timeline = Timeline.of(entries)
 
     assert [timeline.index_of(entry) for entry in entries] == list(range(8))
@@ -114,21 +112,21 @@ def test_a_tick_is_found_by_its_number_in_the_journal() -> None:
 
 
 def test_a_tick_of_a_journal_from_the_engine_is_found_at_once() -> None:
-    entries = [tick._replace(sequence=tick.sequence + 1) for tick in ticks("ssff")]
+    entries = [tick._replace(sequence=tick.sequence + 1) for tick in demo_ticks("ssff")]
     timeline = Timeline.of(entries)
 
     assert [timeline.index_of(entry) for entry in entries] == list(range(4))
 
 
 def test_a_number_that_no_tick_has_finds_nothing() -> None:
-    timeline = Timeline.of(ticks("ss"))
+    timeline = Timeline.of(demo_ticks("ss"))
 
     assert timeline.tick(2) is None
     assert timeline.tick(-1) is None
 
 
 def test_ticks_belong_to_the_container_that_they_saw() -> None:
-    entries = ticks("sssff")
+    entries = demo_ticks("sssff")
     seen = [FIRST, FIRST, FIRST, SECOND, SECOND]
 
     timeline = Timeline.of(
@@ -150,7 +148,7 @@ def test_old_ticks_are_dropped_and_the_others_keep_their_numbers(
     monkeypatch.setattr(module, "MOST_TICKS", 20)
     entries = [
         tick._replace(container_id=ContainerID(f"fake://{number // 4}"))
-        for number, tick in enumerate(ticks("sf" * 12))
+        for number, tick in enumerate(demo_ticks("sf" * 12))
     ]
 
     timeline = Timeline.of(entries)
@@ -171,7 +169,7 @@ def test_ticks_that_the_journal_has_forgotten_are_dropped(
     )
     timelines = Timelines(journal)
 
-    for place, tick in enumerate(ticks("sf" * 20)):
+    for place, tick in enumerate(demo_ticks("sf" * 20)):
         journal.extend([tick])
         timelines.feed([tick], place)
 
@@ -185,7 +183,7 @@ def test_ticks_that_the_journal_has_forgotten_are_dropped(
 @pytest.mark.slow
 def test_a_hundred_thousand_ticks_can_be_scrolled_through() -> None:
     journal = SessionJournal()
-    batch = ticks("sf" * 500)
+    batch = demo_ticks("sf" * 500)
     timelines = Timelines(journal)
 
     for number in range(100):

@@ -25,7 +25,7 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from tests.builders import START, a_container_status, a_status
 from tests.record.strategies import values_of
-from tests.tui.snapshots import DEMO_KEY, a_tick
+from tests.ticks import DEMO_KEY, a_tick
 
 SMALL = JournalLimits(open_entries=4, block=3, packed_bytes=1 << 20, ticks=5)
 FORGETFUL = replace(SMALL, packed_bytes=0)

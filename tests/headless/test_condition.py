@@ -37,7 +37,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Result
 from tests.builders import a_container, a_pod, a_probe, at
-from tests.headless.ticks import tick
+from tests.ticks import skipped_tick
 
 WEB = a_pod(
     a_container("app", liveness_probe=a_probe()), a_container("log"), name="web"
@@ -67,7 +67,7 @@ def probed(
     *,
     second: int = 1,
 ) -> TickEntry:
-    return tick(second)._replace(
+    return skipped_tick(second)._replace(
         key=ProbeKey(pod.uid, container, probe_type),
         skip=None,
         result=stored,

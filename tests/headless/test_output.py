@@ -36,7 +36,7 @@ from probetui.kubelet.journal import (
 from probetui.presentation.plain.lines import PlainLines
 from tests.builders import a_pod, at
 from tests.headless.test_follow import Collector
-from tests.headless.ticks import tick
+from tests.ticks import skipped_tick
 
 WEB = a_pod(name="web")
 
@@ -81,7 +81,7 @@ def test_what_is_kept_back_is_printed_at_the_end() -> None:
     stream = io.BytesIO()
     printing = printer(stream)
 
-    printing.consume([tick(1), tick(2), tick(3)])
+    printing.consume([skipped_tick(1), skipped_tick(2), skipped_tick(3)])
     before = stream.getvalue().decode()
     printing.finish(at(4))
 
@@ -125,7 +125,7 @@ def test_notes_go_to_people_and_not_into_the_data() -> None:
 
 
 APP_ENTRIES: tuple[JournalEntry, ...] = (
-    tick(),
+    skipped_tick(),
     event("app"),
     started("app"),
     StateEntry(1, at(1), WEB.uid, "app", "", StateField.READY, "", "true"),
@@ -176,8 +176,8 @@ def test_what_people_did_and_were_told_is_always_wanted(entry: JournalEntry) -> 
 @pytest.mark.parametrize(
     "entry",
     [
-        pytest.param(tick(probe=ProbeType.READINESS), id="tick"),
-        pytest.param(event("app", tick(probe=ProbeType.READINESS)), id="event"),
+        pytest.param(skipped_tick(probe=ProbeType.READINESS), id="tick"),
+        pytest.param(event("app", skipped_tick(probe=ProbeType.READINESS)), id="event"),
         pytest.param(
             StateEntry(
                 1, at(1), WEB.uid, "app", "Readiness", StateField.RESULT, "", "Success"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 
 from probetui.presentation.text.view import TimeFormatter, View
-from tests.tui.snapshots import NOW, STARTED_AT
+from tests.ticks import NOW, STARTED_AT
 
 TIMES = TimeFormatter(NOW, STARTED_AT, zone=UTC)
 VIEW = View(TIMES)

@@ -19,7 +19,8 @@ from probetui.presentation.tick.report import report_tick
 from probetui.presentation.tick.trace import build_trace
 from probetui.presentation.tick.why import run_sentences
 from tests.presentation.looking import VIEW
-from tests.tui.snapshots import DEMO, DEMO_KEY, LIVENESS, NOW, demo, history
+from tests.ticks import DEMO_KEY, LIVENESS, NOW, history
+from tests.tui.snapshots import DEMO, demo
 
 TWO = (Injected.FAILURE, Injected.FAILURE)
 REACHED = history(DEMO_KEY, LIVENESS, "fff", NOW)[-1]._replace(action=TickAction.MUTED)

@@ -16,7 +16,8 @@ from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from probetui.presentation.node import node_lines
 from probetui.presentation.text.spans import Role, text_of
 from probetui.presentation.text.view import TimeFormatter, View
-from tests.tui.snapshots import DEMO, NOW, a_snapshot, demo
+from tests.ticks import NOW
+from tests.tui.snapshots import DEMO, a_snapshot, demo
 
 VIEW = View(TimeFormatter(NOW, NOW))
 WELL = NodeSnapshot(

@@ -25,7 +25,8 @@ from probetui.presentation.text.spans import text_of
 from probetui.presentation.tick.report import report_tick
 from probetui.presentation.tick.trace import build_trace
 from tests.presentation.looking import VIEW
-from tests.tui.snapshots import DEMO, DEMO_KEY, NOW, a_snapshot, a_tick
+from tests.ticks import DEMO_KEY, NOW, a_tick
+from tests.tui.snapshots import DEMO, a_snapshot
 
 TICK = a_tick(
     DEMO_KEY, NOW, "f", n=9, run=3, threshold=3, action=TickAction.WOULD_KILL,

@@ -10,7 +10,8 @@ import pytest
 from probetui.engine.snapshot import PodSnapshot
 from probetui.presentation.container.sorting import ContainerOrder, ContainerSorter
 from probetui.presentation.per_pod import PerPod, changed_pods
-from tests.tui.snapshots import NOW, demo, shop
+from tests.ticks import NOW
+from tests.tui.snapshots import demo, shop
 
 
 def test_only_pods_that_changed_are_asked_again() -> None:

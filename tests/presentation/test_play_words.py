@@ -39,17 +39,13 @@ from probetui.presentation.step_queue import (
 from probetui.presentation.text.spans import text_of
 from probetui.presentation.tick.report import report_tick
 from tests.presentation.looking import VIEW
+from tests.ticks import DEMO_KEY, FIRST, LIVENESS, NOW, a_tick
 from tests.tui.scenes import paused
 from tests.tui.snapshots import (
     DEMO,
-    DEMO_KEY,
-    FIRST,
-    LIVENESS,
-    NOW,
     a_container_snapshot,
     a_pod_snapshot,
     a_probe_snapshot,
-    a_tick,
 )
 
 NAMES = {DEMO.uid: "demo"}

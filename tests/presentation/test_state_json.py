@@ -32,16 +32,14 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.presentation.state_json import SessionState, state_schema, state_text
 from probetui.record.masking import MASKED, Mask
+from tests.ticks import DEMO_KEY, NOW, a_tick
 from tests.tui.scenes import SCENES
 from tests.tui.snapshots import (
     DEMO,
-    DEMO_KEY,
-    NOW,
     a_container_snapshot,
     a_pod_snapshot,
     a_probe_snapshot,
     a_snapshot,
-    a_tick,
     demo,
     shop,
 )

@@ -35,7 +35,6 @@ from probetui.kubelet.journal import (
     StatusEntry,
     TickAction,
     TickEntry,
-    Trigger,
     UserEntry,
 )
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult, Result
@@ -51,25 +50,22 @@ from probetui.record.format import AnyRecord, RecordContext
 from probetui.record.masking import Mask
 from tests.record.decoding import decode_entries
 from tests.record.strategies import LEAVES, instants, texts, values_of, whole_seconds
+from tests.ticks import a_tick
 
 START = datetime(2026, 11, 20, 8, 18, 0, 100_000, tzinfo=UTC)
 FAILED_AT = START + timedelta(minutes=3, seconds=5, microseconds=2_345)
 
 POD = Pod(uid="7f3e", name="demo", namespace="shop")
 CONTEXT = RecordContext(started_at=START, pods={POD.uid: POD})
-FAILED_TICK = TickEntry(
+FAILED_TICK = a_tick(
     sequence=41,
     at=FAILED_AT,
     key=ProbeKey(POD.uid, "liveness", ProbeType.LIVENESS),
     n=9,
-    trigger=Trigger.PERIODIC,
     started_at=FAILED_AT - timedelta(milliseconds=34),
     duration=timedelta(milliseconds=34),
     container_id=ContainerID("docker://d71cb34f"),
-    new_container=False,
     gates=(Gate("on hold", "no", passed=True),),
-    skip=None,
-    exit=None,
     attempts=(
         Attempt(
             ProbeResult.FAILURE,
@@ -79,12 +75,10 @@ FAILED_TICK = TickEntry(
         ),
     ),
     result=Result.FAILURE,
-    injected=False,
     run=3,
     threshold=3,
     stored_before=Result.SUCCESS,
     stored_after=Result.FAILURE,
-    hold_before=False,
     hold_after=True,
     action=TickAction.KILL,
 )

@@ -19,8 +19,6 @@ from probetui.kubelet.journal import (
     EventEntry,
     JournalEntry,
     TickAction,
-    TickEntry,
-    Trigger,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult, Result
 from probetui.record.codec import (
@@ -35,32 +33,28 @@ from probetui.record.codec import (
 from probetui.record.format import AnyRecord, RecordContext, record_schema
 from tests.builders import START
 from tests.record.strategies import LEAVES, values_of
+from tests.ticks import a_tick
 
 POD = Pod("uid", "web")
 CONTEXT = RecordContext(START, {POD.uid: POD})
 COUNTS = {**LEAVES, int: st.integers(0, 10**10)}
 FOLDINGS = st.none() | values_of(ClusterEvent, COUNTS)
-TICK = TickEntry(
+TICK = a_tick(
     sequence=1,
     at=START,
     key=ProbeKey(POD.uid, "app", ProbeType.LIVENESS),
     n=1,
-    trigger=Trigger.PERIODIC,
     started_at=START,
     duration=timedelta(),
     container_id=NO_CONTAINER,
     new_container=True,
     gates=(),
-    skip=None,
-    exit=None,
     attempts=(Attempt(ProbeResult.SUCCESS),),
     result=Result.SUCCESS,
-    injected=False,
     run=1,
     threshold=1,
     stored_before=None,
     stored_after=Result.SUCCESS,
-    hold_before=False,
     hold_after=False,
     action=TickAction.NONE,
 )

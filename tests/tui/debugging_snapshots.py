@@ -18,8 +18,9 @@ from probetui.engine.snapshot import (
     UpcomingKind,
 )
 from probetui.k8s.probe import ProbeKey
+from tests.ticks import DEMO_KEY, NOW
 from tests.tui.scenes import paused
-from tests.tui.snapshots import DEMO, DEMO_KEY, NOW
+from tests.tui.snapshots import DEMO
 
 
 def with_probe(snapshot: Snapshot, key: ProbeKey, **fields: Any) -> Snapshot:

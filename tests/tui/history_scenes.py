@@ -27,18 +27,8 @@ from probetui.kubelet.journal import (
     TickEntry,
 )
 from probetui.kubelet.outcome import Result
-from tests.tui.snapshots import (
-    DEMO,
-    DEMO_KEY,
-    FIRST,
-    LIVENESS,
-    SECOND,
-    a_snapshot,
-    asked,
-    clock,
-    demo,
-    history,
-)
+from tests.ticks import DEMO_KEY, FIRST, LIVENESS, SECOND, asked, history
+from tests.tui.snapshots import DEMO, a_snapshot, clock, demo
 
 _SECOND = timedelta(seconds=1)
 

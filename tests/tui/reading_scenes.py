@@ -17,9 +17,10 @@ from probetui.k8s.status import (
     Terminated,
 )
 from probetui.ports import LogLine
+from tests.ticks import FIRST, NOW, SECOND
 from tests.tui.fake_logs import FakeLogs
 from tests.tui.scenes import failing
-from tests.tui.snapshots import FIRST, NOW, SECOND, clock
+from tests.tui.snapshots import clock
 
 
 def restarted() -> Snapshot:

@@ -27,20 +27,8 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
-from tests.tui.snapshots import (
-    DEMO,
-    DEMO_KEY,
-    FIRST,
-    LIVENESS,
-    NO_FILE,
-    NOW,
-    SECOND,
-    a_snapshot,
-    clock,
-    demo,
-    history,
-    shop,
-)
+from tests.ticks import DEMO_KEY, FIRST, LIVENESS, NO_FILE, NOW, SECOND, history
+from tests.tui.snapshots import DEMO, a_snapshot, clock, demo, shop
 
 _SECOND = timedelta(seconds=1)
 _PATH = "spec.containers{liveness}"

@@ -7,7 +7,7 @@ tell the story of the documented exec-liveness example beside a small shop.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,14 +23,12 @@ from probetui.engine.snapshot import (
 from probetui.k8s.event import EventType
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.probe import (
-    ExecAction,
     HTTPGetAction,
     Probe,
     ProbeKey,
     ProbeType,
     TCPSocketAction,
 )
-from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import (
     ConditionStatus,
     ContainerState,
@@ -39,49 +37,28 @@ from probetui.k8s.status import (
     PodPhase,
     PodStatus,
     Running,
-    Terminated,
     Waiting,
 )
 from probetui.kubelet.journal import (
     EventEntry,
     ExitCause,
-    Gate,
     JournalEntry,
     LastExit,
     Skip,
     TickAction,
     TickEntry,
-    Trigger,
 )
-from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.kubelet.outcome import Result
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
-from probetui.kubelet.prober.gates import TickFacts, gates_of
-
-NOW = datetime(2026, 11, 20, 8, 21, 7, tzinfo=UTC)
-STARTED_AT = datetime(2026, 11, 20, 8, 18, 0, tzinfo=UTC)
-FIRST = ContainerID("docker://0000aaaabbbbccccdddd")
-SECOND = ContainerID("docker://d71cb34f0e1122334455")
-NO_FILE = "cat: can't open '/tmp/healthy': No such file or directory\n"
-_MS = timedelta(milliseconds=1)
-
-LIVENESS = Probe(ExecAction(("cat", "/tmp/healthy")), 5, 1, 5, 1, 3)
-_LETTERS = {
-    "h": Skip.ON_HOLD,
-    "d": Skip.INITIAL_DELAY,
-    "g": Skip.NOT_STARTED,
-    "G": Skip.ALREADY_STARTED,
-    "n": Skip.NOT_RUNNING,
-    "m": Skip.CONTAINER_MISSING,
-}
-_RESULTS = {"s": Result.SUCCESS, "w": Result.SUCCESS, "f": Result.FAILURE}
-_ATTEMPTS = {
-    "s": Attempt(ProbeResult.SUCCESS, "ok\n", None, _MS * 28, "exit 0"),
-    "w": Attempt(ProbeResult.WARNING, "elsewhere", None, _MS * 9, "302 Found"),
-    "f": Attempt(ProbeResult.FAILURE, NO_FILE, None, _MS * 34, "exit 1"),
-    "e": Attempt(
-        ProbeResult.UNKNOWN, "", 'exec: "cat": executable file not found', _MS * 2
-    ),
-}
+from tests.ticks import (
+    DEMO_KEY,
+    FIRST,
+    LIVENESS,
+    NOW,
+    SECOND,
+    STARTED_AT,
+    history,
+)
 
 
 def clock(text: str) -> datetime:
@@ -90,111 +67,6 @@ def clock(text: str) -> datetime:
     return NOW.replace(hour=0, minute=0, second=0) + timedelta(
         hours=int(hours), minutes=int(minutes), seconds=float(seconds)
     )
-
-
-def history(
-    key: ProbeKey, probe: Probe, letters: str, last_at: datetime
-) -> tuple[TickEntry, ...]:
-    """Return one tick for each letter, a period apart, the last one at `last_at`.
-
-    `s` success, `f` failure, `w` warning, `e` errored, `h d g G n m` skipped; `|`
-    before a letter is a new container, `K` after one a kill, `'` out of schedule.
-    """
-    ticks: list[TickEntry] = []
-    steps = [each for each in letters if each not in "|K'"]
-    period = timedelta(seconds=probe.period_seconds)
-    at = last_at - period * (len(steps) - 1)
-    run, last = 0, Result.SUCCESS
-    for index, letter in enumerate(letters):
-        if letter in "|K'":
-            continue
-        skip = _LETTERS.get(letter)
-        result = _RESULTS.get(letter)
-        if result is not None:
-            run, last = (run + 1, result) if result is last else (1, result)
-        after = letters[index + 1 : index + 2]
-        ticks.append(
-            a_tick(
-                key,
-                at,
-                letter,
-                n=len(ticks) + 1,
-                run=run,
-                threshold=(
-                    probe.success_threshold
-                    if result is Result.SUCCESS
-                    else probe.failure_threshold
-                ),
-                skip=skip,
-                gates=asked(SECOND, skip, probe.initial_delay_seconds),
-                result=result,
-                new_container=letters[index - 1 : index] == "|",
-                action=_action(letter, after),
-                trigger=Trigger.READINESS if after == "'" else Trigger.PERIODIC,
-            )
-        )
-        run = 0 if after == "K" else run
-        at += period
-    return tuple(ticks)
-
-
-def asked(
-    container: ContainerID, skip: Skip | None, delay_seconds: int
-) -> tuple[Gate, ...]:
-    """Return the questions that a tick asked, up to the one that stopped it."""
-    state: ContainerState = Running(STARTED_AT)
-    if skip is Skip.NOT_RUNNING:
-        state = Terminated(137)
-    status = ContainerStatus(
-        "any", container, state, started=skip is not Skip.NOT_STARTED
-    )
-    age = 3 if skip is Skip.INITIAL_DELAY else delay_seconds
-    considered = TickFacts(
-        None if skip is Skip.NO_STATUS else PodPhase.RUNNING,
-        None if skip is Skip.CONTAINER_MISSING else status,
-        container,
-        on_hold=skip is Skip.ON_HOLD,
-        initial_delay_seconds=delay_seconds,
-        age_seconds=age,
-    )
-    return gates_of(considered, skip)
-
-
-def _action(letter: str, after: str) -> TickAction:
-    if after == "K":
-        return TickAction.KILL
-    return TickAction.DISCARDED if letter == "e" else TickAction.NONE
-
-
-def a_tick(key: ProbeKey, at: datetime, letter: str = "s", **fields: Any) -> TickEntry:
-    """Return a tick; `letter` says what was attempted, if anything."""
-    attempt = _ATTEMPTS.get(letter)
-    attempts = () if attempt is None else (attempt,) * (3 if letter == "e" else 1)
-    defaults: dict[str, Any] = {
-        "sequence": 0,
-        "at": at,
-        "key": key,
-        "n": 1,
-        "trigger": Trigger.PERIODIC,
-        "started_at": at,
-        "duration": sum((each.duration for each in attempts), timedelta()),
-        "container_id": SECOND,
-        "new_container": False,
-        "gates": (Gate("initial delay", "3 of 5s", passed=False),),
-        "skip": None,
-        "exit": None,
-        "attempts": attempts,
-        "result": _RESULTS.get(letter),
-        "injected": False,
-        "run": 1,
-        "threshold": 1,
-        "stored_before": Result.SUCCESS,
-        "stored_after": Result.SUCCESS,
-        "hold_before": False,
-        "hold_after": False,
-        "action": TickAction.NONE,
-    }
-    return TickEntry(**{**defaults, **fields})
 
 
 def a_probe_snapshot(
@@ -326,11 +198,10 @@ def numbered_as(entry: JournalEntry, sequence: int) -> JournalEntry:
 # demo: the documented exec-liveness example
 
 DEMO = Pod(
-    "uid-demo",
+    DEMO_KEY.pod_uid,
     "demo",
     containers=(Container("liveness", "busybox:1.27.2", liveness_probe=LIVENESS),),
 )
-DEMO_KEY = ProbeKey(DEMO.uid, "liveness", ProbeType.LIVENESS)
 LAST_EXIT = LastExit(
     clock("08:20:25.1"),
     137,

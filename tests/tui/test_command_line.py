@@ -20,10 +20,11 @@ from probetui.tui.actions.container_names import ContainerKey
 from probetui.tui.actions.palette import ActionProvider
 from probetui.tui.actions.table import ACTIONS
 from probetui.tui.screens.command_line import CommandLine
+from tests.ticks import DEMO_KEY
 from tests.tui.app_harness import an_app, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
-from tests.tui.snapshots import DEMO, DEMO_KEY, SHOP
+from tests.tui.snapshots import DEMO, SHOP
 
 SIZE = (80, 24)
 NOW = ActionContext(failing())

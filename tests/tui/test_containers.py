@@ -13,6 +13,7 @@ from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.status import Waiting
 from probetui.tui.panes.container_table import ContainerTable
 from probetui.tui.styled_text import StyledLine
+from tests.ticks import DEMO_KEY, LIVENESS
 from tests.tui.app_harness import (
     an_app,
     line_with,
@@ -24,8 +25,6 @@ from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
 from tests.tui.snapshots import (
     DEMO,
-    DEMO_KEY,
-    LIVENESS,
     a_container_snapshot,
     a_pod_snapshot,
     a_probe_snapshot,

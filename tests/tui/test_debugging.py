@@ -32,11 +32,12 @@ from probetui.engine.snapshot import (
 from probetui.k8s.pod import Pod
 from probetui.kubelet.effects import Fault
 from probetui.tui.host_services import HostServices
+from tests.ticks import DEMO_KEY, NOW
 from tests.tui.app_harness import an_app, screen_text
 from tests.tui.debugging_snapshots import stopped, with_container, with_probe
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
-from tests.tui.snapshots import DEMO, DEMO_KEY, NOW
+from tests.tui.snapshots import DEMO
 
 SIZE = (100, 36)
 FAILURE = Injected.FAILURE

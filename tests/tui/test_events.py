@@ -10,6 +10,7 @@ from probetui.engine.snapshot import Snapshot
 from probetui.k8s.event import Event, EventType
 from probetui.kubelet.journal import EventEntry, NoteEntry
 from probetui.tui.panes.event_pane import EventPane
+from tests.ticks import DEMO_KEY, LIVENESS, NOW, history
 from tests.tui.app_harness import (
     an_app,
     line_with,
@@ -19,16 +20,7 @@ from tests.tui.app_harness import (
 )
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing, unhealthy
-from tests.tui.snapshots import (
-    DEMO,
-    DEMO_KEY,
-    LIVENESS,
-    NOW,
-    a_snapshot,
-    demo,
-    history,
-    shop,
-)
+from tests.tui.snapshots import DEMO, a_snapshot, demo, shop
 
 SIZE = (80, 24)
 

@@ -20,6 +20,7 @@ from probetui.kubelet.journal import (
 from probetui.presentation.events.log import EventLineBuffer
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.panes.event_pane import EventPane
+from tests.ticks import NOW
 from tests.tui.app_harness import (
     an_app,
     line_with,
@@ -30,7 +31,7 @@ from tests.tui.app_harness import (
 from tests.tui.fake_session import FakeSession
 from tests.tui.history_scenes import stopping
 from tests.tui.scenes import failing, on_hold, unhealthy
-from tests.tui.snapshots import DEMO, NOW, a_snapshot, demo, shop
+from tests.tui.snapshots import DEMO, a_snapshot, demo, shop
 
 SIZE = (80, 24)
 TALL = (80, 40)

@@ -22,18 +22,15 @@ from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.ports import LogLine
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import HostServices
+from tests.ticks import DEMO_KEY, LIVENESS, NOW, a_tick
 from tests.tui.app_harness import an_app, screen_lines, screen_text
 from tests.tui.fake_logs import FakeLogs
 from tests.tui.snapshots import (
     DEMO,
-    DEMO_KEY,
-    LIVENESS,
-    NOW,
     a_container_snapshot,
     a_pod_snapshot,
     a_probe_snapshot,
     a_snapshot,
-    a_tick,
 )
 
 WIDTH, HEIGHT = 80, 24

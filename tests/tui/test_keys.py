@@ -30,10 +30,11 @@ from probetui.tui.panes.container_table import ContainerTable
 from probetui.tui.panes.event_pane import EventPane
 from probetui.tui.screens.help import HelpScreen
 from probetui.tui.screens.main import MainScreen
+from tests.ticks import DEMO_KEY
 from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import SCENES, failing, paused, pulling
-from tests.tui.snapshots import DEMO, DEMO_KEY, SHOP, a_snapshot
+from tests.tui.snapshots import DEMO, SHOP, a_snapshot
 
 SIZE = (80, 24)
 

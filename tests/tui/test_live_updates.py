@@ -20,11 +20,11 @@ from probetui.tui.panes.line_widget import LineWidget
 from probetui.tui.panes.subject_panes import SubjectPane
 from probetui.tui.screens.sizes import TOO_SMALL
 from probetui.tui.view_model import is_counting
+from tests.ticks import NOW
 from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing, running, runtime_lost
 from tests.tui.snapshots import (
-    NOW,
     a_container_snapshot,
     a_pod_snapshot,
     a_snapshot,

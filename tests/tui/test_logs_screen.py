@@ -14,10 +14,11 @@ from probetui.record.masking import Mask
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import HostServices
 from probetui.tui.screens.logs import LogPane
+from tests.ticks import FIRST, NOW, SECOND
 from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.fake_logs import FakeLogs
 from tests.tui.fake_session import FakeSession
-from tests.tui.snapshots import DEMO, FIRST, NOW, SECOND, a_snapshot, demo
+from tests.tui.snapshots import DEMO, a_snapshot, demo
 
 SIZE = (80, 24)
 THIRD = ContainerID("docker://9999eeeeffff")

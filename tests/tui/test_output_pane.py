@@ -9,12 +9,13 @@ from probetui.drive.logs import LogState
 from probetui.ports import LogLine
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import HostServices
+from tests.ticks import SECOND
 from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.fake_logs import FakeLogs
 from tests.tui.fake_session import FakeSession
 from tests.tui.reading_scenes import logs, restarted
 from tests.tui.scenes import failing
-from tests.tui.snapshots import SECOND, a_snapshot
+from tests.tui.snapshots import a_snapshot
 
 WIDE = (200, 50)
 

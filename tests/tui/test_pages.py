@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from probetui.engine.snapshot import NodeSnapshot, PodSnapshot, SourceSnapshot
 from probetui.k8s.pod import Container, EnvVar
+from tests.ticks import NOW
 from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
-from tests.tui.snapshots import DEMO, NOW, a_pod_snapshot, a_snapshot, demo
+from tests.tui.snapshots import DEMO, a_pod_snapshot, a_snapshot, demo
 
 SIZE = (80, 24)
 TALL = (100, 60)

@@ -11,10 +11,11 @@ from textual.drivers.headless_driver import HeadlessDriver
 
 from probetui.engine.snapshot import Snapshot
 from probetui.tui.services import terminal
+from tests.ticks import NOW
 from tests.tui.app_harness import an_app, screen_lines
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing, running
-from tests.tui.snapshots import NOW, a_snapshot, demo
+from tests.tui.snapshots import a_snapshot, demo
 
 pytestmark = pytest.mark.real_time
 

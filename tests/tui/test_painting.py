@@ -19,10 +19,10 @@ from textual.widget import Widget
 from probetui.kubelet.journal import NoteEntry
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.panes.line_widget import LineWidget
+from tests.ticks import NOW
 from tests.tui.app_harness import an_app, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing, running
-from tests.tui.snapshots import NOW
 
 pytestmark = pytest.mark.real_time
 

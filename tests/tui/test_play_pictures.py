@@ -13,10 +13,10 @@ import pytest
 
 from probetui.debugger.commands import Injected
 from probetui.tui.app import ProbetuiApp
+from tests.ticks import DEMO_KEY
 from tests.tui.app_harness import an_app
 from tests.tui.debugging_snapshots import stopped, with_probe
 from tests.tui.scenes import failing
-from tests.tui.snapshots import DEMO_KEY
 
 Compare = Callable[[ProbetuiApp, tuple[int, int], Iterable[str]], bool]
 

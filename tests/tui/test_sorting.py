@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.kubelet.journal import ExitCause, StoppingSnapshot
+from tests.ticks import NOW
 from tests.tui.app_harness import an_app, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
-from tests.tui.snapshots import NOW, a_snapshot, demo, shop
+from tests.tui.snapshots import a_snapshot, demo, shop
 
 NAMES = {
     "demo/liveness": "liveness",

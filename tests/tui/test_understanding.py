@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from probetui.engine.snapshot import Snapshot
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.tui.app import ProbetuiApp
+from tests.ticks import NOW, SECOND
 from tests.tui.app_harness import an_app, line_with, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.history_scenes import STORIES, steady, stopping, ticks, waiting
 from tests.tui.scenes import SCENES
-from tests.tui.snapshots import NOW, SECOND, a_snapshot, clock, demo
+from tests.tui.snapshots import a_snapshot, clock, demo
 
 Compare = Callable[[ProbetuiApp, tuple[int, int], Iterable[str]], bool]
 SIZES = [

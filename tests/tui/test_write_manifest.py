@@ -12,10 +12,11 @@ from probetui.engine.snapshot import Snapshot
 from probetui.errors import ManifestError, UsageError
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import HostServices, ManifestCopy, Timings
+from tests.ticks import DEMO_KEY, LIVENESS
 from tests.tui.app_harness import an_app, screen_text
 from tests.tui.debugging_snapshots import with_probe
 from tests.tui.scenes import failing
-from tests.tui.snapshots import DEMO, DEMO_KEY, LIVENESS
+from tests.tui.snapshots import DEMO
 
 SIZE = (80, 24)
 EDITED = with_probe(

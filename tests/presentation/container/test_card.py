@@ -34,11 +34,10 @@ from probetui.presentation.text.view import View
 from probetui.presentation.tick.marks import ASCII
 from probetui.record.masking import Mask
 from tests.presentation.looking import VIEW
+from tests.ticks import NO_FILE, NOW
 from tests.tui.scenes import back_off, on_hold
 from tests.tui.snapshots import (
     DEMO,
-    NO_FILE,
-    NOW,
     a_container_snapshot,
     a_pod_snapshot,
     clock,

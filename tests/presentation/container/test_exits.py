@@ -15,7 +15,7 @@ from probetui.presentation.container.exits import (
     signal_name,
     stop_reason_text,
 )
-from tests.tui.snapshots import FIRST, NOW
+from tests.ticks import FIRST, NOW
 
 
 def an_exit(

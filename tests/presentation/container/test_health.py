@@ -26,9 +26,8 @@ from probetui.presentation.container.sorting import (
     ContainerSorter,
     natural,
 )
+from tests.ticks import LIVENESS, NOW
 from tests.tui.snapshots import (
-    LIVENESS,
-    NOW,
     a_container_snapshot,
     a_pod_snapshot,
     a_probe_snapshot,

@@ -19,7 +19,7 @@ from probetui.presentation.container.logs import (
     current_log,
     previous_log,
 )
-from tests.tui.snapshots import FIRST, SECOND
+from tests.ticks import FIRST, SECOND
 
 ENDED = Terminated(1, container_id=FIRST)
 

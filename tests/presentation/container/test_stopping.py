@@ -17,7 +17,8 @@ from probetui.presentation.plain.lines import format_entry
 from probetui.presentation.text.spans import text_of
 from probetui.presentation.text.view import TimeFormatter, View
 from probetui.presentation.tick.trace import build_trace
-from tests.tui.snapshots import DEMO, DEMO_KEY, FIRST, LIVENESS, NOW, history
+from tests.ticks import DEMO_KEY, FIRST, LIVENESS, NOW, history
+from tests.tui.snapshots import DEMO
 
 NAMES = {DEMO.uid: "demo"}
 CONTAINER = DEMO.containers[0]

@@ -27,11 +27,9 @@ from probetui.presentation.container.table import (
 )
 from probetui.presentation.text.spans import text_of
 from tests.presentation.looking import VIEW
+from tests.ticks import DEMO_KEY, LIVENESS, NOW
 from tests.tui.snapshots import (
     DEMO,
-    DEMO_KEY,
-    LIVENESS,
-    NOW,
     a_container_snapshot,
     a_pod_snapshot,
     a_probe_snapshot,

@@ -59,7 +59,8 @@ from probetui.record.format import RecordContext
 from tests.builders import START, a_container, a_pod, a_probe, at
 from tests.drive.stage import FAILS, Stage, always, probing
 from tests.record.decoding import decode_entries
-from tests.tui.snapshots import DEMO, DEMO_KEY, LIVENESS, NOW, history
+from tests.ticks import DEMO_KEY, LIVENESS, NOW, history
+from tests.tui.snapshots import DEMO
 
 VIEW = View(TimeFormatter(START, START, zone=UTC))
 PROBE = a_probe(ExecAction(("cat", "/tmp/healthy")), period_seconds=5)

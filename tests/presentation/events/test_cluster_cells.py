@@ -11,7 +11,7 @@ from probetui.presentation.text.spans import Role
 from probetui.presentation.text.view import View
 from probetui.record.masking import Mask
 from tests.presentation.looking import TIMES, VIEW
-from tests.tui.snapshots import NOW
+from tests.ticks import NOW
 
 _SECOND = timedelta(seconds=1)
 

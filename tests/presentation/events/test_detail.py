@@ -20,7 +20,8 @@ from probetui.presentation.text.spans import Role, text_of
 from probetui.presentation.text.view import View
 from probetui.record.masking import Mask
 from tests.presentation.looking import TIMES, VIEW
-from tests.tui.snapshots import DEMO, DEMO_KEY, NO_FILE, NOW, a_tick, clock
+from tests.ticks import DEMO_KEY, NO_FILE, NOW, a_tick
+from tests.tui.snapshots import DEMO, clock
 
 _SECOND = timedelta(seconds=1)
 MESSAGE = f"Liveness probe failed: {NO_FILE}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from probetui.presentation.events.log import MIN_LINES, EventLine, EventLineBuffer
-from tests.tui.snapshots import NOW
+from tests.ticks import NOW
 
 
 def lines(start: int, stop: int) -> list[EventLine]:

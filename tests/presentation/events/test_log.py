@@ -32,14 +32,10 @@ from probetui.kubelet.journal import (
 from probetui.presentation.events.log import EventLog, format_backoff
 from probetui.presentation.text.spans import Role
 from probetui.presentation.tick.report import report_tick
-from tests.tui.snapshots import DEMO_KEY, FIRST, LIVENESS, NOW, history
+from tests.ticks import DEMO_KEY, FIRST, NOW, demo_tick
 
 NAMES = {"uid-demo": "demo"}
 _SECOND = timedelta(seconds=1)
-
-
-def a_tick(letters: str, **fields: Any) -> TickEntry:
-    return history(DEMO_KEY, LIVENESS, letters, NOW)[-1]._replace(**fields)
 
 
 def an_event(
@@ -76,13 +72,13 @@ def a_wait(**fields: Any) -> BackoffEntry:
 @pytest.mark.parametrize(
     ("tick", "words"),
     [
-        pytest.param(a_tick("f"), "1/3 ignored", id="first of three"),
-        pytest.param(a_tick("ff"), "2/3 ignored", id="second of three"),
-        pytest.param(a_tick("fffK"), "3/3 acted", id="third of three"),
-        pytest.param(a_tick("ffff"), "4/3 no change", id="beyond"),
-        pytest.param(a_tick("e"), "not counted", id="errored"),
+        pytest.param(demo_tick("f"), "1/3 ignored", id="first of three"),
+        pytest.param(demo_tick("ff"), "2/3 ignored", id="second of three"),
+        pytest.param(demo_tick("fffK"), "3/3 acted", id="third of three"),
+        pytest.param(demo_tick("ffff"), "4/3 no change", id="beyond"),
+        pytest.param(demo_tick("e"), "not counted", id="errored"),
         pytest.param(
-            a_tick("w", action=TickAction.READY),
+            demo_tick("w", action=TickAction.READY),
             "1/1 acted",
             id="a warning that counts",
         ),
@@ -94,7 +90,7 @@ def test_every_result_says_what_became_of_it(tick: TickEntry, words: str) -> Non
 
 def test_an_event_is_the_clusters_own_and_the_verdict_is_apart() -> None:
     message = "Liveness probe failed: [red]\x1b[31m"
-    entry = an_event("Unhealthy", EventType.WARNING, message, a_tick("ff"))
+    entry = an_event("Unhealthy", EventType.WARNING, message, demo_tick("ff"))
 
     shown = EventLog().feed(entry, NAMES)
 
@@ -233,7 +229,7 @@ def test_a_line_of_state_is_one_that_a_cluster_never_shows(
 @pytest.mark.parametrize(
     "entry",
     [
-        pytest.param(a_tick("s"), id="a tick"),
+        pytest.param(demo_tick("s"), id="a tick"),
         pytest.param(StatusEntry(1, NOW, "uid-demo", PodStatus()), id="a status"),
         pytest.param(a_step(LifecycleStep.CREATED), id="a creation"),
         pytest.param(

@@ -40,7 +40,8 @@ from probetui.record.masking import MASKED, Mask
 from tests.k8s.api.test_round_trip import EVERYTHING
 from tests.manifest.yaml_pods import load
 from tests.presentation.looking import TIMES, VIEW
-from tests.tui.snapshots import DEMO, NOW, a_pod_snapshot, clock
+from tests.ticks import NOW
+from tests.tui.snapshots import DEMO, a_pod_snapshot, clock
 
 _SECOND = timedelta(seconds=1)
 UNHEALTHY = ClusterEvent(

@@ -13,7 +13,7 @@ from probetui.presentation.kubectl.text import (
     format_human_duration,
     format_rfc1123,
 )
-from tests.tui.snapshots import NOW
+from tests.ticks import NOW
 
 
 @pytest.mark.parametrize(

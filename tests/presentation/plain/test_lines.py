@@ -37,17 +37,8 @@ from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.presentation.plain.detail import PlainDetail
 from probetui.presentation.plain.lines import PlainLines, format_entry
 from probetui.record.masking import Mask
-from tests.tui.snapshots import (
-    DEMO,
-    DEMO_KEY,
-    FIRST,
-    LIVENESS,
-    NOW,
-    STARTED_AT,
-    a_tick,
-    clock,
-    history,
-)
+from tests.ticks import DEMO_KEY, FIRST, LIVENESS, NOW, STARTED_AT, a_tick, history
+from tests.tui.snapshots import DEMO, clock
 
 NAMES = {DEMO.uid: "demo"}
 _SECOND = timedelta(seconds=1)

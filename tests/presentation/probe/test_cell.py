@@ -16,7 +16,8 @@ from probetui.presentation.probe.cell import CELLS, probe_cell
 from probetui.presentation.text.spans import Role, text_of
 from probetui.presentation.tick.marks import ASCII
 from tests.presentation.looking import VIEW
-from tests.tui.snapshots import DEMO_KEY, LIVENESS, NOW, a_probe_snapshot
+from tests.ticks import DEMO_KEY, LIVENESS, NOW
+from tests.tui.snapshots import a_probe_snapshot
 
 STARTUP_KEY = DEMO_KEY._replace(probe_type=ProbeType.STARTUP)
 _SECOND = timedelta(seconds=1)

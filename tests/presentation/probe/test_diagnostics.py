@@ -26,7 +26,8 @@ from probetui.presentation.kubectl.describe import describe_pod
 from probetui.presentation.text.spans import text_of
 from tests.presentation.container.test_detail import the_subject
 from tests.presentation.looking import VIEW
-from tests.tui.snapshots import DEMO_KEY, NOW, demo
+from tests.ticks import DEMO_KEY, NOW
+from tests.tui.snapshots import demo
 
 THERE = SocketAddress("10.1.2.3", 8080)
 LOOPBACK = Listeners((SocketAddress("127.0.0.1", 8080),), ListenerScope.CONTAINER)

@@ -14,7 +14,8 @@ from probetui.presentation.container.table import container_cells
 from probetui.presentation.probe.verdict import verdict_of
 from probetui.presentation.text.spans import text_of
 from tests.presentation.looking import VIEW
-from tests.tui.snapshots import NOW, demo
+from tests.ticks import NOW
+from tests.tui.snapshots import demo
 
 _SECOND = timedelta(seconds=1)
 

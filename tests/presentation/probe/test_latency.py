@@ -11,7 +11,8 @@ from probetui.analysis.timing import notice_delay
 from probetui.k8s.probe import Probe, ProbeType
 from probetui.presentation.probe.detail import cost_line, latency_line, timing_lines
 from probetui.presentation.text.spans import text_of
-from tests.tui.snapshots import DEMO, DEMO_KEY, LIVENESS, a_probe_snapshot, demo
+from tests.ticks import DEMO_KEY, LIVENESS
+from tests.tui.snapshots import DEMO, a_probe_snapshot, demo
 
 
 def seconds(probe: Probe) -> tuple[int, int]:

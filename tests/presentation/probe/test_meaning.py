@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from probetui.presentation.probe.explain import meaning_lines
 from probetui.presentation.text.spans import text_of
-from tests.tui.snapshots import DEMO, LIVENESS, SHOP
+from tests.ticks import LIVENESS
+from tests.tui.snapshots import DEMO, SHOP
 
 
 def test_only_kinds_that_a_pod_has_are_explained_and_each_once() -> None:

@@ -20,12 +20,10 @@ from probetui.presentation.probe.next_failure import (
     next_failure_of,
 )
 from tests.presentation.looking import VIEW
+from tests.ticks import DEMO_KEY, LIVENESS, NOW
 from tests.tui.snapshots import (
     DEMO,
-    DEMO_KEY,
     LAST_EXIT,
-    LIVENESS,
-    NOW,
     a_container_snapshot,
     a_probe_snapshot,
     clock,

@@ -18,7 +18,8 @@ from probetui.presentation.text.view import View
 from probetui.presentation.tick.why import attempt_sentences
 from probetui.record.masking import Mask
 from tests.presentation.looking import VIEW
-from tests.tui.snapshots import DEMO_KEY, LIVENESS, NOW, demo, history
+from tests.ticks import demo_tick
+from tests.tui.snapshots import demo
 
 ANSWER = HTTPAnswer(
     500,
@@ -36,7 +37,7 @@ FAILED = Attempt(
 
 
 def a_tick(*attempts: Attempt) -> TickEntry:
-    return history(DEMO_KEY, LIVENESS, "f", NOW)[0]._replace(attempts=attempts)
+    return demo_tick("f", attempts=attempts)
 
 
 def said(tick: TickEntry | None, view: View = VIEW) -> list[str]:

@@ -12,14 +12,8 @@ from probetui.presentation.text.spans import text_of
 from probetui.presentation.text.view import View
 from probetui.record.masking import Mask
 from tests.presentation.looking import TIMES, VIEW
-from tests.tui.snapshots import (
-    DEMO_KEY,
-    LIVENESS,
-    NOW,
-    a_probe_snapshot,
-    a_tick,
-    clock,
-)
+from tests.ticks import DEMO_KEY, LIVENESS, NOW, a_tick
+from tests.tui.snapshots import a_probe_snapshot, clock
 
 
 def test_every_run_of_a_probe_is_there_the_newest_first() -> None:

@@ -31,12 +31,8 @@ from probetui.presentation.probe.state import (
 from probetui.presentation.text.spans import text_of
 from probetui.presentation.tick.marks import UNICODE
 from tests.presentation.looking import VIEW
-from tests.tui.snapshots import (
-    DEMO_KEY,
-    LIVENESS,
-    NOW,
-    a_probe_snapshot,
-)
+from tests.ticks import DEMO_KEY, LIVENESS, NOW
+from tests.tui.snapshots import a_probe_snapshot
 
 STARTUP_KEY = DEMO_KEY._replace(probe_type=ProbeType.STARTUP)
 _SECOND = timedelta(seconds=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probetui.kubelet.journal import Exit, TickEntry
+from probetui.kubelet.journal import Exit
 from probetui.presentation.text.spans import Role
 from probetui.presentation.tick.marks import (
     ASCII,
@@ -13,11 +13,7 @@ from probetui.presentation.tick.marks import (
     mark_legend,
     mark_span,
 )
-from tests.tui.snapshots import DEMO_KEY, LIVENESS, NOW, history
-
-
-def ticks(letters: str) -> tuple[TickEntry, ...]:
-    return history(DEMO_KEY, LIVENESS, letters, NOW)
+from tests.ticks import demo_ticks
 
 
 @pytest.mark.parametrize(
@@ -36,7 +32,7 @@ def ticks(letters: str) -> tuple[TickEntry, ...]:
     ],
 )
 def test_the_mark_of_a_tick(letter: str, unicode: str, ascii_: str, role: Role) -> None:
-    (tick,) = ticks(letter)
+    (tick,) = demo_ticks(letter)
 
     assert (mark_span(tick, UNICODE).text, mark_span(tick, ASCII).text) == (
         unicode,
@@ -46,7 +42,7 @@ def test_the_mark_of_a_tick(letter: str, unicode: str, ascii_: str, role: Role) 
 
 
 def test_the_last_tick_of_a_worker_has_a_mark_of_its_own() -> None:
-    tick = ticks("s")[0]._replace(exit=Exit.POD_DELETED, result=None, attempts=())
+    tick = demo_ticks("s")[0]._replace(exit=Exit.POD_DELETED, result=None, attempts=())
 
     assert mark_span(tick, UNICODE).text == "e"
 

@@ -11,78 +11,76 @@ import pytest
 
 from probetui.kubelet.journal import Exit, Skip, TickAction, TickEntry
 from probetui.presentation.tick.report import report_tick
-from tests.tui.snapshots import DEMO_KEY, LIVENESS, NOW, history
-from tests.tui.snapshots import a_tick as make_tick
-
-
-def a_tick(letters: str, **fields: Any) -> TickEntry:
-    return history(DEMO_KEY, LIVENESS, letters, NOW)[-1]._replace(**fields)
+from tests.ticks import DEMO_KEY, NOW, demo_tick
+from tests.ticks import a_tick as make_tick
 
 
 @pytest.mark.parametrize(
     ("tick", "sentence"),
     [
         pytest.param(
-            a_tick("sff"),
+            demo_tick("sff"),
             "probed: run 1->2, below threshold 3, no action",
             id="below the threshold",
         ),
         pytest.param(
-            a_tick("sf"),
+            demo_tick("sf"),
             "probed: run starts at 1, below threshold 3, no action",
             id="first of a run",
         ),
         pytest.param(
-            a_tick("sfffK"),
+            demo_tick("sfffK"),
             "probed: run 2->3, threshold 3 reached: container killed, probe on hold",
             id="kill",
         ),
         pytest.param(
-            a_tick("ss"),
+            demo_tick("ss"),
             "probed: run 1->2, stored result is Success already",
             id="as stored",
         ),
         pytest.param(
-            a_tick("s", action=TickAction.READY),
+            demo_tick("s", action=TickAction.READY),
             "probed: run starts at 1, threshold 1 reached: container ready",
             id="ready",
         ),
         pytest.param(
-            a_tick("fff", action=TickAction.NOT_READY),
+            demo_tick("fff", action=TickAction.NOT_READY),
             "probed: run 2->3, threshold 3 reached: container not ready",
             id="not ready",
         ),
         pytest.param(
-            a_tick("s", action=TickAction.STARTED),
+            demo_tick("s", action=TickAction.STARTED),
             "probed: run starts at 1, threshold 1 reached: container started",
             id="started",
         ),
         pytest.param(
-            a_tick("e"),
+            demo_tick("e"),
             "error after 3 attempts, not counted",
             id="errored",
         ),
         pytest.param(
-            a_tick("d"), "skipped: initial delay, 3 of 5s", id="initial delay"
+            demo_tick("d"), "skipped: initial delay, 3 of 5s", id="initial delay"
         ),
         pytest.param(
-            a_tick("d", gates=()), "skipped: initial delay, not over", id="no gates"
+            demo_tick("d", gates=()), "skipped: initial delay, not over", id="no gates"
         ),
         pytest.param(
-            a_tick("h"),
+            demo_tick("h"),
             "skipped: on hold until the container has restarted",
             id="on hold",
         ),
         pytest.param(
-            a_tick("g"), "skipped: waiting for the startup probe to succeed", id="gated"
+            demo_tick("g"),
+            "skipped: waiting for the startup probe to succeed",
+            id="gated",
         ),
         pytest.param(
-            a_tick("n"),
+            demo_tick("n"),
             "skipped: container not running, stored result set to Failure",
             id="not running",
         ),
         pytest.param(
-            a_tick("s", exit=Exit.POD_DELETED),
+            demo_tick("s", exit=Exit.POD_DELETED),
             "last tick: the pod is being deleted",
             id="last tick",
         ),
@@ -94,12 +92,12 @@ def test_the_summary(tick: TickEntry, sentence: str) -> None:
 
 @pytest.mark.parametrize("skip", [pytest.param(each, id=each) for each in Skip])
 def test_every_skip_has_a_reason(skip: Skip) -> None:
-    assert report_tick(a_tick("s", skip=skip)).summary.startswith("skipped: ")
+    assert report_tick(demo_tick("s", skip=skip)).summary.startswith("skipped: ")
 
 
 @pytest.mark.parametrize("reason", [pytest.param(each, id=each) for each in Exit])
 def test_every_exit_has_a_reason(reason: Exit) -> None:
-    assert report_tick(a_tick("s", exit=reason)).summary.startswith("last tick: ")
+    assert report_tick(demo_tick("s", exit=reason)).summary.startswith("last tick: ")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from probetui.kubelet.journal import TickAction
 from probetui.presentation.container.ticks import ordinal, tick_sentence
-from tests.tui.snapshots import DEMO_KEY, LIVENESS, NOW, history
+from tests.ticks import DEMO_KEY, LIVENESS, NOW, history
 
 
 @pytest.mark.parametrize(

@@ -22,18 +22,10 @@ from probetui.presentation.tick.strips import fold_ticks, short_strip
 from tests.builders import a_container, a_pod, a_probe
 from tests.drive.stage import FAILS, Stage, always, probing
 from tests.presentation.looking import VIEW
-from tests.tui.snapshots import DEMO_KEY, LIVENESS, NOW, history
+from tests.ticks import LIVENESS, NOW, demo_ticks
 
 _SECOND = timedelta(seconds=1)
 IN_ASCII = replace(VIEW, marks=ASCII)
-
-
-def ticks(letters: str) -> list[TickEntry]:
-    """Return ticks in a row, numbered as in a journal."""
-    return [
-        entry._replace(sequence=number)
-        for number, entry in enumerate(history(DEMO_KEY, LIVENESS, letters, NOW))
-    ]
 
 
 def folded(entries: list[TickEntry], view: View = VIEW, **options: Any) -> str:
@@ -63,12 +55,12 @@ def folded(entries: list[TickEntry], view: View = VIEW, **options: Any) -> str:
 def test_marks_that_say_the_same_are_folded(
     letters: str, shown: str, in_ascii: str
 ) -> None:
-    assert folded(ticks(letters)) == shown
-    assert folded(ticks(letters), IN_ASCII) == in_ascii
+    assert folded(demo_ticks(letters)) == shown
+    assert folded(demo_ticks(letters), IN_ASCII) == in_ascii
 
 
 def test_out_of_schedule_is_underlined_where_it_can_be() -> None:
-    timeline = Timeline.of(ticks("ss'f"))
+    timeline = Timeline.of(demo_ticks("ss'f"))
     spans = fold_ticks(timeline, timeline.indexes, VIEW, 60).spans
 
     assert [span.is_underlined for span in spans if span.text.strip()] == [
@@ -88,11 +80,11 @@ def test_out_of_schedule_is_underlined_where_it_can_be() -> None:
 def test_a_result_that_a_person_had_a_hand_in_is_starred(
     fields: dict[str, Any],
 ) -> None:
-    assert folded([ticks("f")[0]._replace(**fields)]) == "✗*"
+    assert folded([demo_ticks("f")[0]._replace(**fields)]) == "✗*"
 
 
 def test_flips_of_readiness_are_marked() -> None:
-    entries = ticks("sfffs")
+    entries = demo_ticks("sfffs")
     entries[0] = entries[0]._replace(action=TickAction.READY)
     entries[3] = entries[3]._replace(action=TickAction.NOT_READY)
     entries[4] = entries[4]._replace(action=TickAction.READY)
@@ -107,7 +99,7 @@ def slow(count: int, seconds: float) -> list[TickEntry]:
         entry._replace(
             started_at=NOW + number * seconds * _SECOND, duration=seconds * _SECOND
         )
-        for number, entry in enumerate(ticks("s" * count))
+        for number, entry in enumerate(demo_ticks("s" * count))
     ]
 
 
@@ -150,7 +142,7 @@ def test_lost_ticks_are_forgotten_with_the_ticks_before_them() -> None:
     ],
 )
 def test_the_newest_ticks_are_shown(width: int, shown: str) -> None:
-    timeline = Timeline.of(ticks("fsfs"))
+    timeline = Timeline.of(demo_ticks("fsfs"))
 
     strip = fold_ticks(timeline, timeline.indexes, VIEW, width)
 
@@ -159,7 +151,7 @@ def test_the_newest_ticks_are_shown(width: int, shown: str) -> None:
 
 
 def test_a_hundred_thousand_ticks_are_one_part() -> None:
-    (tick,) = ticks("s")
+    (tick,) = demo_ticks("s")
     timeline = Timeline.of([tick] * 100_000)
 
     assert text_of(fold_ticks(timeline, timeline.indexes, VIEW, 20).spans) == "✓100000"
@@ -175,15 +167,15 @@ def test_a_hundred_thousand_ticks_are_one_part() -> None:
     ],
 )
 def test_the_tick_at_the_cursor_is_in_brackets(cursor: int, shown: str) -> None:
-    assert folded(ticks("|ssssssfffKhhhhhh"), cursor=cursor) == shown
+    assert folded(demo_ticks("|ssssssfffKhhhhhh"), cursor=cursor) == shown
 
 
 def test_what_is_newer_than_the_strip_is_counted() -> None:
-    assert folded(ticks("sf" * 30), width=30, cursor=0) == "[✓] +59 newer"
+    assert folded(demo_ticks("sf" * 30), width=30, cursor=0) == "[✓] +59 newer"
 
 
 def test_a_column_is_the_tick_that_stands_there_or_the_newest_of_a_fold() -> None:
-    timeline = Timeline.of(ticks("|ssssssfffKhh"))
+    timeline = Timeline.of(demo_ticks("|ssssssfffKhh"))
     strip = fold_ticks(timeline, timeline.indexes, VIEW, 60)
 
     assert text_of(strip.spans) == "✓6 ✗✗✗ K hold2"
@@ -199,7 +191,7 @@ def test_a_column_is_the_tick_that_stands_there_or_the_newest_of_a_fold() -> Non
 def test_the_cursor_is_always_in_sight(letters: str, cursor: int, width: int) -> None:
     cursor = min(cursor, len(letters) - 1)
 
-    shown = folded(ticks(letters), width=width, cursor=cursor)
+    shown = folded(demo_ticks(letters), width=width, cursor=cursor)
 
     assert shown.count("[") == shown.count("]") == 1
     assert len(shown) <= width
@@ -207,7 +199,7 @@ def test_the_cursor_is_always_in_sight(letters: str, cursor: int, width: int) ->
 
 @given(st.text("sfdhwen", max_size=90), st.integers(0, 90))
 def test_every_tick_is_counted_once(letters: str, width: int) -> None:
-    timeline = Timeline.of(ticks(letters))
+    timeline = Timeline.of(demo_ticks(letters))
 
     strip = fold_ticks(timeline, timeline.indexes, VIEW, width)
 
@@ -217,7 +209,7 @@ def test_every_tick_is_counted_once(letters: str, width: int) -> None:
 
 
 def test_a_short_strip_has_all_instances_and_follows() -> None:
-    strip = short_strip(Timeline.of(ticks("|ssssfK|ssf")), None, VIEW, 40)
+    strip = short_strip(Timeline.of(demo_ticks("|ssssfK|ssf")), None, VIEW, 40)
 
     assert text_of(strip) == "✓4 ✗ K | ✓✓ ✗ <now"
 
@@ -231,7 +223,7 @@ def test_every_mark_has_a_byte_of_its_own() -> None:
         Timeline.of([tick]).mark_at(0)
         for letter in "sfwedghn"
         for action in (TickAction.NONE, TickAction.READY)
-        for tick in [ticks(letter)[0]._replace(action=action)]
+        for tick in [demo_ticks(letter)[0]._replace(action=action)]
         if action is TickAction.NONE or letter in "sfw"
     }
 
@@ -271,7 +263,7 @@ class TestInstances:
 
     def test_they_are_there_while_there_is_none_and_when_one_is_looked_at(self) -> None:
         timeline = Timeline.of(
-            [tick._replace(container_id=NO_CONTAINER) for tick in ticks("nn")]
+            [tick._replace(container_id=NO_CONTAINER) for tick in demo_ticks("nn")]
         )
 
         (row,) = instance_rows(timeline, NO_HISTORY, VIEW, 70, 5, cursor=0)
@@ -293,7 +285,7 @@ class TestInstances:
     def test_a_long_strip_loses_its_oldest_marks_and_says_how_many(
         self, width: int
     ) -> None:
-        timeline = Timeline.of(ticks("sf" * 50))
+        timeline = Timeline.of(demo_ticks("sf" * 50))
 
         (row,) = instance_rows(timeline, NO_HISTORY, VIEW, width, 5)
 

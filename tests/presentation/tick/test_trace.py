@@ -22,17 +22,14 @@ from probetui.presentation.tick.trace import (
     trace_title,
 )
 from tests.presentation.looking import VIEW
-from tests.tui.snapshots import DEMO, DEMO_KEY, LIVENESS, NO_FILE, NOW, history
+from tests.ticks import DEMO_KEY, LIVENESS, NO_FILE, NOW, demo_tick
+from tests.tui.snapshots import DEMO
 
 READINESS = DEMO_KEY._replace(probe_type=ProbeType.READINESS)
 GATES = (
     Gate("pod status known", "yes", passed=True),
     Gate("on hold", "yes", passed=False),
 )
-
-
-def a_tick(letters: str, **fields: Any) -> TickEntry:
-    return history(DEMO_KEY, LIVENESS, letters, NOW)[-1]._replace(**fields)
 
 
 def facts(tick: TickEntry, **options: Any) -> dict[str, str]:
@@ -48,7 +45,7 @@ def trace_of(tick: TickEntry, **options: Any) -> TickTrace:
 def test_a_failure_below_the_threshold() -> None:
     next_at = NOW + timedelta(seconds=5)
 
-    assert facts(a_tick("sff"), next_at=next_at) == {
+    assert facts(demo_tick("sff"), next_at=next_at) == {
         "attempt 1/3": "exit 1 in 34ms -> failure  (only errors are retried)",
         "result run": "failure 1 -> 2   threshold 3   not reached",
         "stored result": "stays Success",
@@ -60,7 +57,7 @@ def test_a_failure_below_the_threshold() -> None:
 
 
 def test_what_changes_nothing_is_no_news() -> None:
-    shown = trace_of(a_tick("sff"))
+    shown = trace_of(demo_tick("sff"))
 
     assert [fact.label for fact in shown.facts if not fact.is_news] == [
         "stored result",
@@ -69,7 +66,7 @@ def test_what_changes_nothing_is_no_news() -> None:
 
 
 def test_the_start_of_the_container_and_its_age_stand_behind_the_answers() -> None:
-    tick = a_tick("s")
+    tick = demo_tick("s")
     started_at = tick.started_at - timedelta(seconds=39.9)
     asked = {gate.label: text_of(gate.words) for gate in trace_of(tick).gates}
     known = trace_of(tick, started_at=started_at).gates
@@ -86,13 +83,13 @@ def test_a_container_with_a_startup_probe_has_started_by_it() -> None:
     container = replace(DEMO.containers[0], startup_probe=LIVENESS)
     pod = replace(DEMO, containers=(container,))
 
-    gates = trace_of(a_tick("s"), pod=pod).gates
+    gates = trace_of(demo_tick("s"), pod=pod).gates
 
     assert text_of(gates[-1].words) == "started"
 
 
 def test_a_kill_says_what_grace_it_gives_and_from_where() -> None:
-    tick = a_tick("sfffK", stored_after=Result.FAILURE, hold_after=True)
+    tick = demo_tick("sfffK", stored_after=Result.FAILURE, hold_after=True)
 
     told = facts(tick)
 
@@ -108,28 +105,29 @@ def test_a_grace_of_the_probe_itself_is_told_as_such() -> None:
     container = replace(DEMO.containers[0], liveness_probe=spec)
     pod = replace(DEMO, containers=(container,))
 
-    effect = facts(a_tick("fffK"), pod=pod)["effect"]
+    effect = facts(demo_tick("fffK"), pod=pod)["effect"]
 
     assert "after 7s grace (liveness probe)" in effect
 
 
 def test_without_the_pod_a_kill_has_no_grace() -> None:
     assert (
-        facts(a_tick("fffK"), pod=None)["effect"] == "container killed, probe on hold"
+        facts(demo_tick("fffK"), pod=None)["effect"]
+        == "container killed, probe on hold"
     )
 
 
 def test_an_errored_tick_lists_all_attempts_and_changes_nothing() -> None:
-    told = facts(a_tick("e"))
+    told = facts(demo_tick("e"))
 
     error = 'error in 2ms: exec: "cat": executable file not found'
     assert [told[f"attempt {number}/3"] for number in (1, 2, 3)] == [error] * 3
     assert told["result run"] == "unchanged (an error is not counted)"
-    assert told["effect"] == report_tick(a_tick("e")).effect.text
+    assert told["effect"] == report_tick(demo_tick("e")).effect.text
 
 
 def test_a_skipped_tick_says_where_it_stopped() -> None:
-    tick = a_tick("h", gates=GATES)
+    tick = demo_tick("h", gates=GATES)
 
     shown = trace_of(tick)
 
@@ -143,17 +141,17 @@ def test_a_skipped_tick_says_where_it_stopped() -> None:
 
 
 def test_a_tick_that_probed_stopped_nowhere() -> None:
-    assert blocking_gate(a_tick("s", gates=GATES)) is None
+    assert blocking_gate(demo_tick("s", gates=GATES)) is None
 
 
 def test_the_last_tick_of_a_worker_has_none_after_it() -> None:
-    tick = a_tick("s", exit=Exit.POD_DELETED, result=None, attempts=())
+    tick = demo_tick("s", exit=Exit.POD_DELETED, result=None, attempts=())
 
     assert facts(tick)["next tick"] == "none: the worker exited"
 
 
 def test_a_first_sight_of_a_container_gives_the_initial_value() -> None:
-    tick = a_tick("d", new_container=True)
+    tick = demo_tick("d", new_container=True)
 
     assert facts(tick)["stored result"] == (
         "Success (initial value for a new container)"
@@ -161,13 +159,13 @@ def test_a_first_sight_of_a_container_gives_the_initial_value() -> None:
 
 
 def test_an_injected_result_is_told_as_such() -> None:
-    told = facts(a_tick("f", injected=True))
+    told = facts(demo_tick("f", injected=True))
 
     assert told["attempt 1/3"].endswith("(injected, the probe did not run)")
 
 
 def test_a_tick_that_a_pause_held_back_tells_that_the_clock_went_on() -> None:
-    told = facts(a_tick("s", held=timedelta(seconds=19.2)))
+    told = facts(demo_tick("s", held=timedelta(seconds=19.2)))
 
     assert (
         told["held back"]
@@ -176,7 +174,7 @@ def test_a_tick_that_a_pause_held_back_tells_that_the_clock_went_on() -> None:
 
 
 def test_a_late_answer_is_told_as_such() -> None:
-    told = facts(a_tick("s", delay=timedelta(milliseconds=300)))
+    told = facts(demo_tick("s", delay=timedelta(milliseconds=300)))
 
     assert told["attempt 1/3"].endswith("(answer delayed by 300ms)")
 
@@ -195,11 +193,11 @@ def test_a_late_answer_is_told_as_such() -> None:
     ],
 )
 def test_the_effect_of_a_tick(action: TickAction, effect: str) -> None:
-    assert facts(a_tick("s", action=action))["effect"] == effect
+    assert facts(demo_tick("s", action=action))["effect"] == effect
 
 
 def test_a_tick_can_release_a_hold() -> None:
-    tick = a_tick("d", hold_before=True, new_container=True)
+    tick = demo_tick("d", hold_before=True, new_container=True)
 
     assert facts(tick)["effect"] == "hold released by a new container ID"
 
@@ -207,29 +205,29 @@ def test_a_tick_can_release_a_hold() -> None:
 @pytest.mark.parametrize(
     ("tick", "words"),
     [
-        pytest.param(a_tick("h"), "no event, no log line", id="skipped"),
-        pytest.param(a_tick("e"), "an Unhealthy event, as for a failure", id="!"),
-        pytest.param(a_tick("w"), "a ProbeWarning event; the result", id="warning"),
-        pytest.param(a_tick("s"), "no event (a success makes none)", id="success"),
+        pytest.param(demo_tick("h"), "no event, no log line", id="skipped"),
+        pytest.param(demo_tick("e"), "an Unhealthy event, as for a failure", id="!"),
+        pytest.param(demo_tick("w"), "a ProbeWarning event; the result", id="warning"),
+        pytest.param(demo_tick("s"), "no event (a success makes none)", id="success"),
         pytest.param(
-            a_tick("s", action=TickAction.READY),
+            demo_tick("s", action=TickAction.READY),
             "the container as ready; n",
             id="ready",
         ),
         pytest.param(
-            a_tick("s", action=TickAction.STARTED),
+            demo_tick("s", action=TickAction.STARTED),
             "the container as started",
             id="started",
         ),
         pytest.param(
-            a_tick("fffK"), "this event, then Killing; not how many", id="kill"
+            demo_tick("fffK"), "this event, then Killing; not how many", id="kill"
         ),
         pytest.param(
-            a_tick("f", action=TickAction.NOT_READY),
+            demo_tick("f", action=TickAction.NOT_READY),
             "this event, and the container as not ready",
             id="not ready",
         ),
-        pytest.param(a_tick("f", threshold=1), "this event", id="one is enough"),
+        pytest.param(demo_tick("f", threshold=1), "this event", id="one is enough"),
     ],
 )
 def test_what_a_cluster_shows(tick: TickEntry, words: str) -> None:
@@ -237,16 +235,16 @@ def test_what_a_cluster_shows(tick: TickEntry, words: str) -> None:
 
 
 def test_the_event_is_that_of_the_kubelet() -> None:
-    assert tick_event(a_tick("f")) == (
+    assert tick_event(demo_tick("f")) == (
         "Unhealthy",
         f"Liveness probe failed: {NO_FILE}",
     )
-    assert tick_event(a_tick("s")) is None
-    assert tick_event(a_tick("h")) is None
+    assert tick_event(demo_tick("s")) is None
+    assert tick_event(demo_tick("h")) is None
 
 
 def test_an_attempt_without_a_detail_says_how_long_it_took() -> None:
-    tick = a_tick("f")
+    tick = demo_tick("f")
     (attempt,) = tick.attempts
 
     told = facts(tick._replace(attempts=(replace(attempt, detail=""),)))
@@ -255,7 +253,7 @@ def test_an_attempt_without_a_detail_says_how_long_it_took() -> None:
 
 
 def test_the_title_says_which_tick_it_is() -> None:
-    words = text_of(trace_title(a_tick("ss", trigger=Trigger.READINESS), VIEW))
+    words = text_of(trace_title(demo_tick("ss", trigger=Trigger.READINESS), VIEW))
 
     assert words == f"tick #2 08:21:07.0 {UNICODE.success} readiness"
 
@@ -272,14 +270,14 @@ def test_the_title_says_which_tick_it_is() -> None:
 def test_ticks_are_lost_while_a_probe_runs(
     took: int, next_after: int | None, lost: int
 ) -> None:
-    tick = a_tick("f", duration=timedelta(seconds=took))
+    tick = demo_tick("f", duration=timedelta(seconds=took))
     next_at = None if next_after is None else NOW + timedelta(seconds=next_after)
 
     assert ticks_lost(tick, next_at, 5) == lost
 
 
 def test_lost_ticks_are_told() -> None:
-    told = facts(a_tick("f"), next_at=NOW, ticks_lost=2)
+    told = facts(demo_tick("f"), next_at=NOW, ticks_lost=2)
 
     assert told["next tick"].endswith(
         "2 dropped before it: the probe took longer than its period"
@@ -288,17 +286,17 @@ def test_lost_ticks_are_told() -> None:
 
 class TestNextDue:
     def test_it_is_a_period_later(self) -> None:
-        assert next_due(a_tick("s"), None, 5) == NOW + timedelta(seconds=5)
+        assert next_due(demo_tick("s"), None, 5) == NOW + timedelta(seconds=5)
 
     def test_what_did_come_is_known_better(self) -> None:
-        following = a_tick("s", started_at=NOW + timedelta(seconds=2))
+        following = demo_tick("s", started_at=NOW + timedelta(seconds=2))
 
-        assert next_due(a_tick("s"), following, 5) == following.started_at
+        assert next_due(demo_tick("s"), following, 5) == following.started_at
 
     def test_nothing_follows_a_last_tick(self) -> None:
-        assert next_due(a_tick("s", exit=Exit.STOPPED), None, 5) is None
+        assert next_due(demo_tick("s", exit=Exit.STOPPED), None, 5) is None
 
 
 @pytest.mark.parametrize("skip", [pytest.param(each, id=each) for each in Skip])
 def test_every_skip_has_a_trace(skip: Skip) -> None:
-    assert facts(a_tick("s", skip=skip, result=None, attempts=()))
+    assert facts(demo_tick("s", skip=skip, result=None, attempts=()))

@@ -12,8 +12,9 @@ from probetui.presentation.container.detail import Subject
 from probetui.presentation.text.spans import text_of
 from probetui.presentation.tick.trace import trace_lines
 from tests.presentation.looking import VIEW
+from tests.ticks import SECOND
 from tests.tui.history_scenes import steady, stopping, ticks
-from tests.tui.snapshots import SECOND, a_snapshot, clock, demo
+from tests.tui.snapshots import a_snapshot, clock, demo
 
 
 def lines(snapshot: Any, width: int, height: int = 30, **fields: Any) -> list[str]:

@@ -1,0 +1,184 @@
+"""Ticks of a journal that is written by hand: one, or a letter each."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from probetui.k8s.probe import ExecAction, Probe, ProbeKey, ProbeType
+from probetui.k8s.runtime import ContainerID
+from probetui.k8s.status import (
+    ContainerState,
+    ContainerStatus,
+    PodPhase,
+    Running,
+    Terminated,
+)
+from probetui.kubelet.journal import Gate, Skip, TickAction, TickEntry, Trigger
+from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.kubelet.prober.gates import TickFacts, gates_of
+from tests.builders import a_key, at
+
+NOW = datetime(2026, 11, 20, 8, 21, 7, tzinfo=UTC)
+STARTED_AT = datetime(2026, 11, 20, 8, 18, 0, tzinfo=UTC)
+FIRST = ContainerID("docker://0000aaaabbbbccccdddd")
+SECOND = ContainerID("docker://d71cb34f0e1122334455")
+NO_FILE = "cat: can't open '/tmp/healthy': No such file or directory\n"
+_MS = timedelta(milliseconds=1)
+
+DEMO_KEY = ProbeKey("uid-demo", "liveness", ProbeType.LIVENESS)
+LIVENESS = Probe(ExecAction(("cat", "/tmp/healthy")), 5, 1, 5, 1, 3)
+_LETTERS = {
+    "h": Skip.ON_HOLD,
+    "d": Skip.INITIAL_DELAY,
+    "g": Skip.NOT_STARTED,
+    "G": Skip.ALREADY_STARTED,
+    "n": Skip.NOT_RUNNING,
+    "m": Skip.CONTAINER_MISSING,
+}
+_RESULTS = {"s": Result.SUCCESS, "w": Result.SUCCESS, "f": Result.FAILURE}
+_ATTEMPTS = {
+    "s": Attempt(ProbeResult.SUCCESS, "ok\n", None, _MS * 28, "exit 0"),
+    "w": Attempt(ProbeResult.WARNING, "elsewhere", None, _MS * 9, "302 Found"),
+    "f": Attempt(ProbeResult.FAILURE, NO_FILE, None, _MS * 34, "exit 1"),
+    "e": Attempt(
+        ProbeResult.UNKNOWN, "", 'exec: "cat": executable file not found', _MS * 2
+    ),
+}
+
+
+def history(
+    key: ProbeKey, probe: Probe, letters: str, last_at: datetime
+) -> tuple[TickEntry, ...]:
+    """Return one tick for each letter, a period apart, the last one at `last_at`.
+
+    `s` success, `f` failure, `w` warning, `e` errored, `h d g G n m` skipped; `|`
+    before a letter is a new container, `K` after one a kill, `'` out of schedule.
+    """
+    ticks: list[TickEntry] = []
+    steps = [each for each in letters if each not in "|K'"]
+    period = timedelta(seconds=probe.period_seconds)
+    at = last_at - period * (len(steps) - 1)
+    run, last = 0, Result.SUCCESS
+    for index, letter in enumerate(letters):
+        if letter in "|K'":
+            continue
+        skip = _LETTERS.get(letter)
+        result = _RESULTS.get(letter)
+        if result is not None:
+            run, last = (run + 1, result) if result is last else (1, result)
+        after = letters[index + 1 : index + 2]
+        ticks.append(
+            a_tick(
+                key,
+                at,
+                letter,
+                n=len(ticks) + 1,
+                run=run,
+                threshold=(
+                    probe.success_threshold
+                    if result is Result.SUCCESS
+                    else probe.failure_threshold
+                ),
+                skip=skip,
+                gates=asked(SECOND, skip, probe.initial_delay_seconds),
+                result=result,
+                new_container=letters[index - 1 : index] == "|",
+                action=_action(letter, after),
+                trigger=Trigger.READINESS if after == "'" else Trigger.PERIODIC,
+            )
+        )
+        run = 0 if after == "K" else run
+        at += period
+    return tuple(ticks)
+
+
+def asked(
+    container: ContainerID, skip: Skip | None, delay_seconds: int
+) -> tuple[Gate, ...]:
+    """Return the questions that a tick asked, up to the one that stopped it."""
+    state: ContainerState = Running(STARTED_AT)
+    if skip is Skip.NOT_RUNNING:
+        state = Terminated(137)
+    status = ContainerStatus(
+        "any", container, state, started=skip is not Skip.NOT_STARTED
+    )
+    age = 3 if skip is Skip.INITIAL_DELAY else delay_seconds
+    considered = TickFacts(
+        None if skip is Skip.NO_STATUS else PodPhase.RUNNING,
+        None if skip is Skip.CONTAINER_MISSING else status,
+        container,
+        on_hold=skip is Skip.ON_HOLD,
+        initial_delay_seconds=delay_seconds,
+        age_seconds=age,
+    )
+    return gates_of(considered, skip)
+
+
+def _action(letter: str, after: str) -> TickAction:
+    if after == "K":
+        return TickAction.KILL
+    return TickAction.DISCARDED if letter == "e" else TickAction.NONE
+
+
+def a_tick(key: ProbeKey, at: datetime, letter: str = "s", **fields: Any) -> TickEntry:
+    """Return a tick; `letter` says what was attempted, if anything."""
+    attempt = _ATTEMPTS.get(letter)
+    attempts = () if attempt is None else (attempt,) * (3 if letter == "e" else 1)
+    defaults: dict[str, Any] = {
+        "sequence": 0,
+        "at": at,
+        "key": key,
+        "n": 1,
+        "trigger": Trigger.PERIODIC,
+        "started_at": at,
+        "duration": sum((each.duration for each in attempts), timedelta()),
+        "container_id": SECOND,
+        "new_container": False,
+        "gates": (Gate("initial delay", "3 of 5s", passed=False),),
+        "skip": None,
+        "exit": None,
+        "attempts": attempts,
+        "result": _RESULTS.get(letter),
+        "injected": False,
+        "run": 1,
+        "threshold": 1,
+        "stored_before": Result.SUCCESS,
+        "stored_after": Result.SUCCESS,
+        "hold_before": False,
+        "hold_after": False,
+        "action": TickAction.NONE,
+    }
+    return TickEntry(**{**defaults, **fields})
+
+
+def demo_tick(letters: str, **fields: Any) -> TickEntry:
+    """Return the last tick of the demo's history, with fields of its own."""
+    return history(DEMO_KEY, LIVENESS, letters, NOW)[-1]._replace(**fields)
+
+
+def demo_ticks(letters: str) -> list[TickEntry]:
+    """Return the demo's history, numbered as in a journal."""
+    return [
+        entry._replace(sequence=number)
+        for number, entry in enumerate(history(DEMO_KEY, LIVENESS, letters, NOW))
+    ]
+
+
+def skipped_tick(
+    n: int = 1, probe: ProbeType = ProbeType.LIVENESS, container: str = "app"
+) -> TickEntry:
+    """Return the tick of a probe whose container does not run, at its own second."""
+    return a_tick(
+        a_key(probe, container=container),
+        at(n),
+        "n",
+        sequence=n,
+        n=n,
+        gates=(),
+        skip=Skip.NOT_RUNNING,
+        run=0,
+        threshold=3,
+        stored_before=None,
+        stored_after=None,
+    )
