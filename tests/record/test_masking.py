@@ -148,6 +148,7 @@ def test_a_secret_is_taken_literally() -> None:
 
 def test_a_short_value_is_not_searched_for() -> None:
     assert Mask(["1", ""]).text("HTTP 1.1") == "HTTP 1.1"
+    assert Mask(["1", ""], hides=False).is_empty
 
 
 def test_all_that_secrets_hold_is_secret_line_by_line() -> None:

@@ -85,6 +85,11 @@ class Mask:
         """How many values are known; it never falls."""
         return len(self._secrets)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to mask."""
+        return not self._forms and not self._hides
+
     def text(self, text: str) -> str:
         """Return the text without secrets."""
         # Most texts have none, and to look for all at once takes far longer.
