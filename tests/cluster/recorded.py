@@ -3,7 +3,9 @@
 `status-patches.jsonl.gz`: each patch of a pod's status with what the server held
 before and after it. `events-made.jsonl.gz`: each event the kubelet made;
 `event-writes.jsonl.gz`: what it wrote of them. `node-writes.jsonl.gz`: its node and
-lease.
+lease. `get-pods-w.jsonl.gz` and `get-events.jsonl.gz`: objects with the cells that
+kubectl printed of them, and when; `refusals.jsonl.gz`: a pod, then requests about it
+that were refused, with the answers.
 """
 
 from __future__ import annotations
