@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from probetui.cli.main import main_of_plugin
 from probetui.cluster.serving.http_server import HttpResponse
 from probetui.drive.clocks import SystemClock
 from tests.cluster.player import play, play_until
@@ -78,3 +80,31 @@ async def test_a_context_of_docker_is_still_taken_and_says_its_new_name() -> Non
     _, _, errors = await _run("run", "--context", "x", "absent.yaml")
 
     assert "its name is --docker-context now" in errors
+
+
+async def test_facts_are_printed_as_json_lines(tmp_path: Path) -> None:
+    async with running_server() as server:
+        play_until(server.store, SystemClock(), 20)
+        config = write_kubeconfig(tmp_path / "config", server.url)
+        status, output, errors = await _run(
+            *("watch", "ticks", "-n", "default", "--kubeconfig", str(config)),
+            *("--no-counters", "-o", "jsonl", "--timeout", "2s"),
+        )
+
+    kinds = {json.loads(line)["type"] for line in output.splitlines()}
+    assert status == 4, errors
+    assert {"session", "container", "event"} <= kinds
+    assert "known from events alone" in output
+
+
+def test_a_plugin_of_kubectl_without_a_command_watches(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["web", "--kubeconfig", "/absent"]
+    monkeypatch.setattr(sys, "argv", ["kubectl-probetui", *words])
+
+    with pytest.raises(SystemExit) as caught:
+        main_of_plugin()
+
+    assert caught.value.code == 2
+    assert "/absent: No such file" in capsys.readouterr().err

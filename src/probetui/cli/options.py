@@ -557,7 +557,7 @@ def container_filter_option(help_text: str) -> Callable[[F], F]:
     )
 
 
-output_options = _group(
+printing_options = _group(
     setting(
         "-o",
         "--output",
@@ -576,14 +576,6 @@ output_options = _group(
         multiple=True,
         type=OneOf(("liveness", "readiness", "startup")),
         help="Print only what probes of these types do and lead to. Repeatable.",
-    ),
-    option(
-        "--record",
-        section=_OUTPUT,
-        metavar="FILE",
-        type=click.Path(allow_dash=True),
-        help="Record the session as JSON Lines, compressed if the name ends in .gz; - "
-        "is standard output.",
     ),
     setting(
         "--since-start",
@@ -621,19 +613,19 @@ output_options = _group(
     ),
 )
 
-screen_options = _group(
-    setting(
-        "--paused",
-        section=_SCREEN,
-        is_flag=True,
-        help="Start with all probes paused.",
+output_options = _group(
+    printing_options,
+    option(
+        "--record",
+        section=_OUTPUT,
+        metavar="FILE",
+        type=click.Path(allow_dash=True),
+        help="Record the session as JSON Lines, compressed if the name ends in .gz; - "
+        "is standard output.",
     ),
-    setting(
-        "--read-only",
-        section=_SCREEN,
-        is_flag=True,
-        help="Disable all keys that change something.",
-    ),
+)
+
+appearance_options = _group(
     setting(
         "--theme",
         section=_SCREEN,
@@ -674,6 +666,22 @@ screen_options = _group(
         is_flag=True,
         help="Do not capture the mouse.",
     ),
+)
+
+screen_options = _group(
+    setting(
+        "--paused",
+        section=_SCREEN,
+        is_flag=True,
+        help="Start with all probes paused.",
+    ),
+    setting(
+        "--read-only",
+        section=_SCREEN,
+        is_flag=True,
+        help="Disable all keys that change something.",
+    ),
+    appearance_options,
     setting(
         "--pause-opens-step/--no-pause-opens-step",
         section=_SCREEN,

@@ -8,11 +8,11 @@ import click
 
 from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
+    appearance_options,
     cluster_options,
     ending_options,
-    output_options,
+    printing_options,
     program_options,
-    screen_options,
 )
 from probetui.cli.parameters import SectionedCommand, examples, option
 
@@ -57,7 +57,7 @@ _CLUSTER = "Cluster"
     section=_CLUSTER,
     is_flag=True,
     help="Read the kubelets' counters through the API server. That needs the right to "
-    "get nodes/proxy, with which one may do anything on the nodes.",
+    "get nodes/proxy, which is as good as root on the nodes.",
 )
 @option(
     "--kubelet-insecure-tls",
@@ -72,8 +72,8 @@ _CLUSTER = "Cluster"
     help="Do not read the kubelets' counters: probe results from events alone.",
 )
 @ending_options
-@output_options
-@screen_options
+@printing_options
+@appearance_options
 @program_options
 def watch(words: tuple[str, ...], **params: Any) -> int:
     """Watch the probes of a cluster's pods; change nothing.

@@ -87,6 +87,8 @@ async def _watch(
         session = ObservedSession(observation, feed, client, clock, name)
         pods = [it.pod for it in session.snapshot.pods]
         where = f"namespace {namespace}" if namespace else "all namespaces"
+        # A record is of what probetui runs: of a cluster only what is seen is known.
+        params = {**params, "record": None, "paused": False}
         plan = make_watch_plan(pods, params, f"{len(pods)} pods of {where}, {name}")
         return await _Watching(plan, session, clock).run(signals)
 

@@ -323,11 +323,6 @@ def make_watch_plan(pods: Sequence[Pod], params: Mapping[str, Any], intro: str) 
     """
     options = pick_options(SessionOptions, params)
     start_log(options.log_file, options.log_level)
-    if options.record is not None or options.output == "jsonl":
-        raise UsageError(
-            "--record, -o jsonl: a record is of what probetui runs; of a cluster only "
-            "what is seen is known"
-        )
     if options.until is not None and not pods:
         raise NothingToDoError("--until: there are no such pods yet")
     return _complete_plan(
