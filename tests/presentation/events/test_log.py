@@ -29,7 +29,12 @@ from probetui.kubelet.journal import (
     TickEntry,
     UserEntry,
 )
-from probetui.presentation.events.log import EventLog, format_backoff
+from probetui.presentation.events.log import (
+    EventLog,
+    format_backoff,
+    format_no_wait,
+    format_wait,
+)
 from probetui.presentation.text.spans import Role
 from probetui.presentation.tick.report import report_tick
 from tests.ticks import DEMO_KEY, FIRST, NOW, demo_tick
@@ -320,3 +325,35 @@ def test_a_finding_is_a_line_of_its_own_with_its_place(rule: str, role: Role) ->
     assert (line.type, line.reason, line.role) == ("finding", rule, role)
     assert line.message == "pod.yaml:9:7: spec.x: is so"
     assert not line.is_cluster_event
+
+
+def a_wait(after_exit: float, window: int, next_window: int) -> BackoffEntry:
+    """Return what back-off says so many seconds after the exit that it counts from."""
+    exited = NOW
+    is_waited_for = window > after_exit
+    return BackoffEntry(
+        1,
+        exited + timedelta(seconds=after_exit),
+        "uid",
+        "app",
+        waits=is_waited_for,
+        window=timedelta(seconds=window),
+        since=exited,
+        until=exited + timedelta(seconds=window) if is_waited_for else None,
+        next_window=timedelta(seconds=next_window),
+        is_reset=False,
+    )
+
+
+def test_a_wait_is_told_to_the_nearest_second() -> None:
+    assert format_wait(a_wait(0.1, 10, 20)).startswith("restart in 10s: window 10s")
+    assert format_wait(a_wait(0.9, 10, 20)).startswith("restart in 9s: window 10s")
+
+
+def test_the_exit_that_a_restart_follows_at_once_is_no_earlier_one() -> None:
+    assert format_no_wait(a_wait(0.1, 0, 10)) == (
+        "no wait: no window yet, next window 10s"
+    )
+    assert format_no_wait(a_wait(30, 0, 10)) == (
+        "no wait: previous exit was 30s ago, no window yet, next window 10s"
+    )

@@ -333,3 +333,14 @@ class TestInstances:
         assert ended
         assert all("no tick saw it" in row for row in ended)
         assert "no tick yet" in running
+
+    def test_a_container_without_a_probe_does_not_wait_for_ticks(self) -> None:
+        stage = Stage(self.POD, probing=probing(liveness=always(FAILS)))
+        stage.run_until(40)
+        past = SessionHistory(stage.journal)
+        past.feed(stage.journal, 0)
+        told = past.container(self.POD.uid, "app")
+
+        rows = instance_rows(Timeline(()), told, VIEW, 70, 5, period_seconds=None)
+
+        assert all("no probe" in text_of(row.spans) for row in rows)

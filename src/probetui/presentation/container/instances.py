@@ -90,11 +90,12 @@ def instance_rows(
     most: int,
     *,
     cursor: int | None = None,
-    period_seconds: int = 1,
+    period_seconds: int | None = 1,
 ) -> list[InstanceRow]:
     """Return a row for each of the last `most` instances, the newest one last.
 
-    With a cursor, the last of them is the instance whose tick it is at.
+    With a cursor, the last of them is the instance whose tick it is at. The period is
+    the probe's; None where there is no probe.
     """
     rows: _Rows = _rows(timeline.generations(), history)
     if cursor is not None:
@@ -106,8 +107,8 @@ def instance_rows(
     label = _label_width(width)
     room = max(width - label - len(_GAP) - _LEAST_WORDS, _LEAST_STRIP)
     strips = [
-        _no_tick(instance)
-        if generation is None
+        _no_tick(instance, period_seconds)
+        if generation is None or period_seconds is None
         else _strip(timeline, generation, view, room, cursor, period_seconds)
         for instance, generation in shown
     ]
@@ -183,8 +184,12 @@ def _is_an_instance(row: tuple[ContainerInstance | None, InstanceTicks | None]) 
     )
 
 
-def _no_tick(instance: ContainerInstance | None) -> TickStrip:
+def _no_tick(
+    instance: ContainerInstance | None, period_seconds: int | None
+) -> TickStrip:
     """Return what stands in place of ticks; one that runs may still have some."""
+    if period_seconds is None:
+        return TickStrip(line(muted("no probe")))
     is_over = instance is None or instance.exited is not None
     return TickStrip(line(muted("no tick saw it" if is_over else "no tick yet")))
 

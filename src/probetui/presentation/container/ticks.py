@@ -82,7 +82,7 @@ def tick_rows(
     subject: Subject, view: View, width: int, height: int
 ) -> list[InstanceRow]:
     """Return the ticks of the last instances, one row for each."""
-    period = 1 if subject.probe is None else subject.probe.probe.period_seconds
+    period = None if subject.probe is None else subject.probe.probe.period_seconds
     rows = instance_rows(
         subject.ticks,
         subject.history,

@@ -504,6 +504,8 @@ def format_no_wait(entry: BackoffEntry) -> str:
     following = f", next window {format_age(after)}" if after else ""
     if entry.since is None:
         return f"no wait: first restart{following}"
+    if not entry.window and entry.at - entry.since < _HALF_A_SECOND:
+        return f"no wait: no window yet{following}"
     passed = f"previous exit was {format_age(entry.at - entry.since)} ago"
     if entry.is_reset:
         return f"no wait: {passed}, window reset{following}"
