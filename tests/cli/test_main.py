@@ -284,6 +284,7 @@ def test_the_help_has_three_examples(capsys: pytest.CaptureFixture[str]) -> None
         pytest.param(["run", "extra"], 2, "extra: No such file", id="argument"),
         pytest.param(["demo", "livenes"], 2, "(nearest: liveness)", id="lesson"),
         pytest.param(["completion", "csh"], 2, "bash, zsh, fish", id="shell"),
+        pytest.param(["schema", "x"], 2, 'error: "x" is not one of record', id="name"),
         pytest.param(["completion"], 2, "say which shell: bash, zsh", id="no shell"),
         pytest.param(
             ["attach", "web"], 2, "probetui attach FILE CONTAINER=", id="attach"

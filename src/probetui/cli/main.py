@@ -259,7 +259,7 @@ def _usage_line(error: click.ClickException) -> str:
     hint = load_late("cli.usage_hints:hint_for_option")
     match error:
         case click.BadParameter(param=click.Parameter() as parameter):
-            return f"{_given_as(parameter, error.ctx)}: {error.message.rstrip('.')}"
+            return _given_as(parameter, error.ctx) + error.message.rstrip(".")
         case click.NoSuchOption() if here := hint(error.option_name):
             return f'"{error.option_name}" is not an option of probetui: {here}'
         case click.NoSuchOption(possibilities=list() as near) if near:
@@ -271,11 +271,16 @@ def _usage_line(error: click.ClickException) -> str:
 
 
 def _given_as(parameter: click.Parameter, ctx: click.Context | None) -> str:
-    """Return the name of an option, or of the variable that it was given by."""
+    """Return the option or the variable that it was given by, and a colon.
+
+    An argument has no name that people type.
+    """
+    if isinstance(parameter, click.Argument):
+        return ""
     source = ctx and ctx.get_parameter_source(str(parameter.name))
     if source is ParameterSource.ENVIRONMENT and isinstance(parameter.envvar, str):
-        return parameter.envvar
-    return max(parameter.opts, key=len)
+        return f"{parameter.envvar}: "
+    return f"{max(parameter.opts, key=len)}: "
 
 
 def _command_behind_options(
