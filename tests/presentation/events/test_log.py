@@ -327,7 +327,7 @@ def test_a_finding_is_a_line_of_its_own_with_its_place(rule: str, role: Role) ->
     assert not line.is_cluster_event
 
 
-def a_wait(after_exit: float, window: int, next_window: int) -> BackoffEntry:
+def a_decision(after_exit: float, window: int, next_window: int) -> BackoffEntry:
     """Return what back-off says so many seconds after the exit that it counts from."""
     exited = NOW
     is_waited_for = window > after_exit
@@ -346,14 +346,14 @@ def a_wait(after_exit: float, window: int, next_window: int) -> BackoffEntry:
 
 
 def test_a_wait_is_told_to_the_nearest_second() -> None:
-    assert format_wait(a_wait(0.1, 10, 20)).startswith("restart in 10s: window 10s")
-    assert format_wait(a_wait(0.9, 10, 20)).startswith("restart in 9s: window 10s")
+    assert format_wait(a_decision(0.1, 10, 20)).startswith("restart in 10s: window 10s")
+    assert format_wait(a_decision(0.9, 10, 20)).startswith("restart in 9s: window 10s")
 
 
 def test_the_exit_that_a_restart_follows_at_once_is_no_earlier_one() -> None:
-    assert format_no_wait(a_wait(0.1, 0, 10)) == (
+    assert format_no_wait(a_decision(0.1, 0, 10)) == (
         "no wait: no window yet, next window 10s"
     )
-    assert format_no_wait(a_wait(30, 0, 10)) == (
+    assert format_no_wait(a_decision(30, 0, 10)) == (
         "no wait: previous exit was 30s ago, no window yet, next window 10s"
     )
