@@ -5,13 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from probetui.cluster.api_server.api import ServerFault
 from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.patch import PATCH_TYPES
+from probetui.cluster.api_server.pod_connections import exec_connection
+from probetui.cluster.api_server.resources import PODS as PODS_RESOURCE
+from probetui.cluster.api_server.store import Store
+from probetui.cluster.api_server.tables import table
+from probetui.drive.clocks import SystemClock
 from tests.cluster.servers import RunningServer, running_server
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -331,3 +340,107 @@ async def test_a_server_that_was_gone_has_its_objects() -> None:
         httpx.AsyncClient(base_url=second.url) as client,
     ):
         assert (await client.get(f"{PODS}/a")).status_code == 200
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(
+                ["metadata", "spec", "status", "labels", "containers", "name", "phase"]
+            ),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@given(patch=JSON_VALUES, kind=st.sampled_from(sorted(PATCH_TYPES)))
+def test_no_patch_is_an_internal_error(patch: Any, kind: str) -> None:
+    store = Store(SystemClock().now)
+    store.create(PODS_RESOURCE, "default", pod("a"))
+    for subresource in ("", "status"):
+        with suppress(ApiFailure):
+            store.patch(PODS_RESOURCE, "default", "a", kind, patch, subresource)
+    items = store.list(PODS_RESOURCE).items
+    assert table(PODS_RESOURCE, items, store.now(), metadata={})["rows"]
+
+
+NOISE = [
+    pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", id="tls"),
+    pytest.param(b"GET / HTTP/9.9\r\n\r\n", id="version"),
+    pytest.param(b"GET /" + b"a" * 100_000, id="long-head"),
+    pytest.param(b"POST /api/v1/pods HTTP/1.1\r\nHost: x\r\n", id="cut-off"),
+    pytest.param(
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n", id="huge"
+    ),
+    pytest.param(
+        b"GET /api/v1/pods?watch=1&timeoutSeconds=y HTTP/1.1\r\nHost: x\r\n\r\n",
+        id="numbers",
+    ),
+    pytest.param(
+        b"GET /api/v1/pods?limit=\xc2\xb2 HTTP/1.1\r\nHost: x\r\n\r\n", id="2"
+    ),
+    pytest.param(b"\0" * 1000, id="nul"),
+]
+
+
+@pytest.mark.parametrize("data", NOISE)
+async def test_noise_is_refused_and_nothing_breaks(data: bytes) -> None:
+    async with running_server() as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.address.port)
+        writer.write(data)
+        writer.write_eof()
+        answer = await reader.read(100)
+        writer.close()
+        assert answer[:13] in {
+            b"",
+            b"HTTP/1.1 400 ",
+            b"HTTP/1.1 413 ",
+            b"HTTP/1.1 431 ",
+        }
+
+
+@pytest.mark.parametrize(
+    "upgrade",
+    [
+        pytest.param(
+            "Upgrade: websocket\r\nSec-WebSocket-Key: eA==\r\n"
+            "Sec-WebSocket-Protocol: v5.channel.k8s.io\r\n",
+            id="websocket",
+        ),
+        pytest.param("Upgrade: SPDY/3.1\r\n", id="spdy"),
+    ],
+)
+@pytest.mark.parametrize(
+    "noise",
+    [
+        pytest.param(b"\xff" * 1000, id="ones"),
+        pytest.param(b"\x80\x03\x00\x01\x00\x00\x00\x02ab", id="short-frame"),
+        pytest.param(b"\x80\x03\x00\x01\x00\x00\x00\x14" + b"a" * 20, id="no-zlib"),
+        pytest.param(b"\x82\x81abcd\x00", id="a-frame"),
+    ],
+)
+async def test_noise_on_a_stream_ends_it_and_breaks_nothing(
+    upgrade: str, noise: bytes
+) -> None:
+    class Waits:
+        async def run(self, *_: object) -> int:
+            await asyncio.Event().wait()
+            return 0
+
+    async with running_server(connect=exec_connection(Waits())) as server:
+        server.store.create(PODS_RESOURCE, "default", pod("a"))
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.address.port)
+        path = f"{PODS}/a/exec?command=x&stdout=1"
+        head = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n{upgrade}\r\n"
+        writer.write(head.encode())
+        assert (await reader.readline()).startswith(b"HTTP/1.1 101")
+        writer.write(noise)
+        writer.write_eof()
+        async with asyncio.timeout(10):
+            await reader.read()
+        writer.close()

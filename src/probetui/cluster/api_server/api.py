@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
+from lightkube.models import meta_v1
 from msgspec import Struct
 
 from probetui.cluster.api_server.asked import (
@@ -259,7 +260,7 @@ class ApiServer:
             resource,
             asked.namespace,
             selection,
-            limit=int(request.parameter("limit", "0") or 0),
+            limit=_number(request, "limit"),
             continue_token=request.parameter("continue"),
             at_version=version if is_exact else None,
         )
@@ -311,7 +312,7 @@ class ApiServer:
         has_bookmarks = read_flag(request, "allowWatchBookmarks")
         version = _version(request.parameter("resourceVersion"))
         starts_fresh = sends_initial or not version
-        timeout = float(request.parameter("timeoutSeconds", "0") or 0)
+        timeout = _number(request, "timeoutSeconds")
         options = WatchOptions(
             timeout or DEFAULT_TIMEOUT_SECONDS,
             has_bookmarks,
@@ -356,7 +357,8 @@ class ApiServer:
     ) -> HttpAnswer:
         found = self.store.get(resource, asked.namespace, asked.name)
         if asked.subresource == "eviction":
-            options = _delete_options_of(_decode(request).get("deleteOptions") or {})
+            eviction = _checked_type(request, _decode(request))
+            options = _delete_options_of(eviction.get("deleteOptions") or {})
             self.store.delete(resource, asked.namespace, asked.name, options)
             success = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
             return json_answer({**success, "status": "Success", "code": 201}, 201)
@@ -457,20 +459,27 @@ def _delete_options(request: HttpRequest) -> DeleteOptions:
     given = _decode(request) if request.body.strip() else {}
     if not isinstance(given, dict):
         raise bad_request("the body of the request is no DeleteOptions")
-    if grace := request.parameter("gracePeriodSeconds"):
-        given = {**given, "gracePeriodSeconds": int(grace)}
+    if request.parameter("gracePeriodSeconds"):
+        grace = _number(request, "gracePeriodSeconds")
+        given = {**given, "gracePeriodSeconds": grace}
     if request.parameter("dryRun"):
         given = {**given, "dryRun": ["All"]}
     return _delete_options_of(given)
 
 
-def _delete_options_of(given: Json) -> DeleteOptions:
-    preconditions = given.get("preconditions") or {}
+def _delete_options_of(given: Any) -> DeleteOptions:
+    try:
+        options = msgspec.convert(given, meta_v1.DeleteOptions)
+    except msgspec.ValidationError as error:
+        raise bad_request(
+            f"the body of the request is no DeleteOptions: {error}"
+        ) from None
+    preconditions = options.preconditions or meta_v1.Preconditions()
     return DeleteOptions(
-        given.get("gracePeriodSeconds"),
-        preconditions.get("uid"),
-        preconditions.get("resourceVersion"),
-        bool(given.get("dryRun")),
+        options.gracePeriodSeconds,
+        preconditions.uid,
+        preconditions.resourceVersion,
+        bool(options.dryRun),
     )
 
 
@@ -497,10 +506,18 @@ def _selection(request: HttpRequest, asked: Asked, resource: ApiResource) -> Sel
     return parse_selection(resource, request.parameter("labelSelector"), fields)
 
 
+def _number(request: HttpRequest, name: str) -> int:
+    """Return a parameter that is a number of 0 or more, 0 if it is not there."""
+    text = request.parameter(name) or "0"
+    if not (text.isascii() and text.isdecimal()):
+        raise bad_request(f'{name}: Invalid value: "{text}": must be a whole number')
+    return int(text)
+
+
 def _version(text: str) -> int | None:
     if not text:
         return None
-    if not text.isdecimal():
+    if not (text.isascii() and text.isdecimal()):
         raise bad_request(f'resourceVersion: Invalid value: "{text}"')
     return int(text)
 

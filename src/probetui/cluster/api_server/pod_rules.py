@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 from lightkube.models import core_v1
 
-from probetui.cluster.api_server.failure import ApiFailure, bad_request, invalid
+from probetui.cluster.api_server.failure import ApiFailure, invalid
 from probetui.k8s.api.codec import Json
 from probetui.k8s.api.pod import POD
 from probetui.kubelet.status.generate import qos_class
@@ -48,12 +48,7 @@ def new_pod(given: Json, rules: KubeletRules) -> Json:
 
 
 def _with_defaults(given: Json, rules: KubeletRules) -> Json:
-    try:
-        pod = msgspec.convert({key: given[key] for key in given}, core_v1.Pod)
-    except msgspec.ValidationError as error:
-        raise bad_request(
-            f'Pod in version "v1" cannot be handled as a Pod: {error}'
-        ) from None
+    pod = msgspec.convert(given, core_v1.Pod)
     set_defaults(pod)
     errors = list(validate_pod(pod, rules=rules))
     if errors:
@@ -100,7 +95,7 @@ def check_pod_update(old: Json, new: Json) -> None:
     Raises:
         ApiFailure: it changes in something else.
     """
-    if _immutable(old["spec"]) != _immutable(new["spec"]):
+    if _immutable(old["spec"]) != _immutable(new.get("spec") or {}):
         cause = ("FieldValueForbidden", _FORBIDDEN_UPDATE, "spec")
         raise invalid("Pod", old["metadata"]["name"], [cause])
 
@@ -115,7 +110,7 @@ def _immutable(spec: Json) -> Json:
 
 def with_condition_fields(pod: Json) -> Json:
     """Return a pod whose conditions have the field that Go always writes."""
-    conditions = pod["status"].get("conditions")
+    conditions = (pod.get("status") or {}).get("conditions")
     if not conditions:
         return pod
     filled = [{"lastProbeTime": None, **condition} for condition in conditions]

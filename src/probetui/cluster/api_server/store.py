@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 import msgspec
+from lightkube.models import core_v1, meta_v1
 from msgspec import Struct
 
 from probetui.cluster.api_server.failure import (
@@ -233,7 +234,7 @@ class Store:
         Raises:
             ApiFailure: it is there already, or is not valid.
         """
-        metadata = dict(given.get("metadata") or {})
+        metadata = dict(_mapping(given, "metadata"))
         if resource.is_namespaced:
             self._check_namespace(namespace, metadata)
             metadata["namespace"] = namespace
@@ -258,6 +259,7 @@ class Store:
         metadata["uid"] = self._new_uid()
         metadata["creationTimestamp"] = format_time(self.now())
         new = {**given, "metadata": metadata}
+        _check_types(resource, new)
         if resource is PODS:
             new = new_pod(new, self._rules)
         if resource.plural == "namespaces":
@@ -289,7 +291,7 @@ class Store:
             ApiFailure: it is not there, has changed since, or may not change so.
         """
         old = self.get(resource, namespace, name)
-        metadata: Json = dict(given.get("metadata") or {})
+        metadata: Json = dict(_mapping(given, "metadata"))
         if metadata.get("name", name) != name:
             raise bad_request(
                 f"the name of the object ({metadata['name']}) does not match "
@@ -312,6 +314,7 @@ class Store:
             new = {**old, "metadata": metadata, "status": given.get("status", {})}
         elif resource.has("status"):
             new["status"] = old.get("status", {})
+        _check_types(resource, new)
         if resource is PODS:
             check_pod_update(old, new)
             new = with_condition_fields(new)
@@ -355,8 +358,6 @@ class Store:
             new = apply_patch(content_type, old, patch)
         except PatchError as error:
             raise bad_request(str(error)) from None
-        if not isinstance(new.get("metadata"), dict):
-            raise bad_request("the patch leaves no object")
         return self.update(resource, namespace, name, new, subresource)
 
     def delete(
@@ -596,6 +597,28 @@ def _check_preconditions(
 
 def _version(found: Json) -> int:
     return int(found["metadata"]["resourceVersion"])
+
+
+def _check_types(resource: ApiResource, given: Json) -> None:
+    """Check what is common to all kinds; of a pod its spec, too."""
+    kind = resource.kind
+    try:
+        msgspec.convert(given["metadata"], meta_v1.ObjectMeta)
+        if resource is PODS:
+            msgspec.convert(given.get("spec"), core_v1.PodSpec)
+    except msgspec.ValidationError as error:
+        raise bad_request(
+            f'{kind} in version "{resource.version}" cannot be handled as a {kind}: '
+            f"{error}"
+        ) from None
+    _mapping(given, "status")
+
+
+def _mapping(found: Json, key: str) -> Json:
+    value = found.get(key) or {}
+    if not isinstance(value, dict):
+        raise bad_request(f"{key} is not an object")
+    return value
 
 
 def _at_version(found: Json, version: int) -> Json:

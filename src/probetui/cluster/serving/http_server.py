@@ -141,6 +141,8 @@ async def serve_http(
             await _ClientConnection(reader, writer, handler, failures).serve()
         except (TimeoutError, OSError, h11.ProtocolError, asyncio.CancelledError):
             pass  # The client is gone, or the server ends.
+        except Exception as error:  # noqa: BLE001  # raised at the end
+            failures.append(error)
         finally:
             connections.discard(task)
             writer.transport.abort()

@@ -97,8 +97,11 @@ class SpdyConnection:
             flags = second >> 24
             if not first & _CONTROL:
                 yield StreamData(first, body, bool(flags & FIN))
-            else:
+                continue
+            try:
                 yield from self._control(first & 0xFFFF, flags, body)
+            except struct.error as error:
+                raise SpdyError(f"a frame that is cut off: {error}") from None
 
     def reply(self, stream_id: int) -> None:
         """Accept a stream."""

@@ -64,7 +64,7 @@ class WebSocket:
         await self._writer.drain()
 
     def _feed(self, data: bytes) -> None:
-        if not data:
+        if not data or self._is_over:
             return
         self._connection.receive_data(data)
         for event in self._connection.events():
