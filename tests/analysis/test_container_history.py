@@ -40,7 +40,7 @@ POD = a_pod(FAILING)
 
 def past_of(stage: Stage) -> ContainerHistory:
     past = SessionHistory(stage.journal)
-    past.feed(stage.journal, 0)
+    past.add_entries(stage.journal, 0)
     return past.container(POD.uid, "app")
 
 
@@ -122,7 +122,7 @@ def test_a_refused_tick_knows_where_the_container_listened(
     looks: tuple[ListenersEntry, ...], expected: int | None
 ) -> None:
     lives = ContainerHistories()
-    lives.feed(looks)
+    lives.add_entries(looks)
 
     found = lives.container(DEMO_KEY.pod_uid, DEMO_KEY.container_name).listeners(
         a_refused_tick(10)
@@ -164,7 +164,7 @@ def test_without_an_end_there_is_none_to_ask_about() -> None:
 def test_the_address_of_a_pod_is_remembered_when_it_is_gone() -> None:
     stage = killed()
     past = SessionHistory(stage.journal)
-    past.feed(stage.journal, 0)
+    past.add_entries(stage.journal, 0)
 
     assert past.pod_ip(POD.uid)
     assert past.pod_ip("another") == ""
@@ -176,7 +176,7 @@ def test_the_address_of_a_pod_is_remembered_when_it_is_gone() -> None:
 
 def test_an_instance_that_was_there_before_has_no_beginning() -> None:
     lives = ContainerHistories()
-    lives.feed(
+    lives.add_entries(
         [
             ContainerEntry(
                 1,
@@ -200,7 +200,7 @@ def test_an_instance_that_was_there_before_has_no_beginning() -> None:
 
 def test_the_oldest_lives_are_dropped() -> None:
     lives = ContainerHistories()
-    lives.feed(
+    lives.add_entries(
         ContainerEntry(
             number,
             at(number),
@@ -223,7 +223,7 @@ def test_a_kill_of_an_instance_from_before_begins_its_life() -> None:
     tick = a_tick(DEMO_KEY, START, "f", action=TickAction.KILL)
     lives = ContainerHistories()
 
-    lives.feed([tick, tick._replace(container_id=NO_CONTAINER)])
+    lives.add_entries([tick, tick._replace(container_id=NO_CONTAINER)])
 
     (life,) = lives.container(DEMO_KEY.pod_uid, DEMO_KEY.container_name).instances
     assert life.kill is tick
@@ -251,7 +251,7 @@ class TestObstacles:
 
     def waiting(self, *entries: JournalEntry) -> Waiting | None:
         histories = ContainerHistories()
-        histories.feed(entries)
+        histories.add_entries(entries)
         return histories.container(self.UID, "app").waiting
 
     def test_the_event_of_the_pod_is_why_its_container_waits(self) -> None:

@@ -23,7 +23,7 @@ def an_entry(
 def test_equal_events_of_several_lives_become_one_with_a_count() -> None:
     view = ClusterEvents()
     for number in range(9):
-        view.feed(an_entry(number, seconds=number * 20), restart_count=number // 3)
+        view.add_event(an_entry(number, seconds=number * 20), restart_count=number // 3)
 
     fold = view.of(4)
 
@@ -36,8 +36,8 @@ def test_equal_events_of_several_lives_become_one_with_a_count() -> None:
 
 def test_events_with_other_messages_stay_apart() -> None:
     view = ClusterEvents()
-    view.feed(an_entry(1, "one"), restart_count=0)
-    view.feed(an_entry(2, "two"), restart_count=0)
+    view.add_event(an_entry(1, "one"), restart_count=0)
+    view.add_event(an_entry(2, "two"), restart_count=0)
 
     assert [event.message for event in view.events()] == ["one", "two"]
 
@@ -45,7 +45,7 @@ def test_events_with_other_messages_stay_apart() -> None:
 def test_many_similar_events_are_combined() -> None:
     view = ClusterEvents()
     for number in range(12):
-        view.feed(an_entry(number, f"message {number}"), restart_count=0)
+        view.add_event(an_entry(number, f"message {number}"), restart_count=0)
 
     fold = view.of(10)
 
@@ -58,7 +58,7 @@ def test_many_similar_events_are_combined() -> None:
 def test_what_exceeds_the_allowance_is_dropped_and_counted() -> None:
     view = ClusterEvents()
     for number in range(SPAM_BURST + 3):
-        view.feed(an_entry(number), restart_count=0)
+        view.add_event(an_entry(number), restart_count=0)
 
     last, first = view.of(SPAM_BURST + 2), view.of(0)
 
@@ -75,8 +75,8 @@ def test_what_exceeds_the_allowance_is_dropped_and_counted() -> None:
 def test_an_event_that_is_dropped_and_never_written_shows_as_nothing() -> None:
     view = ClusterEvents()
     for number in range(SPAM_BURST):
-        view.feed(an_entry(number), restart_count=0)
-    view.feed(an_entry(100, "something else"), restart_count=0)
+        view.add_event(an_entry(number), restart_count=0)
+    view.add_event(an_entry(100, "something else"), restart_count=0)
 
     fold = view.of(100)
 
@@ -86,8 +86,8 @@ def test_an_event_that_is_dropped_and_never_written_shows_as_nothing() -> None:
 
 def test_the_events_of_one_pod_can_be_asked_for() -> None:
     view = ClusterEvents()
-    view.feed(an_entry(1, pod="one"), restart_count=0)
-    view.feed(an_entry(2, pod="two"), restart_count=0)
+    view.add_event(an_entry(1, pod="one"), restart_count=0)
+    view.add_event(an_entry(2, pod="two"), restart_count=0)
 
     assert [event.pod_uid for event in view.events("two")] == ["two"]
 
@@ -99,7 +99,7 @@ def test_what_is_no_event_has_no_place_in_a_cluster() -> None:
 def test_no_occurrence_of_a_thousand_is_lost_from_the_counts() -> None:
     view = ClusterEvents()
     for number in range(1000):
-        view.feed(an_entry(number, seconds=number), restart_count=0)
+        view.add_event(an_entry(number, seconds=number), restart_count=0)
 
     shown = view.events()
 
@@ -111,7 +111,7 @@ def test_no_occurrence_of_a_thousand_is_lost_from_the_counts() -> None:
 def test_counts_stay_when_single_events_are_let_go() -> None:
     view = ClusterEvents()
     for number in range(SPAM_BURST + 5):
-        view.feed(an_entry(number, f"message {number}"), restart_count=0)
+        view.add_event(an_entry(number, f"message {number}"), restart_count=0)
     dropped, shown = view.dropped, view.events()
 
     view.evict(before=SPAM_BURST + 4)
@@ -124,7 +124,7 @@ def test_counts_stay_when_single_events_are_let_go() -> None:
 def test_what_single_events_became_is_forgotten_with_them() -> None:
     view = ClusterEvents()
     for number in range(5_000):
-        view.feed(an_entry(number, f"message {number}"), restart_count=0)
+        view.add_event(an_entry(number, f"message {number}"), restart_count=0)
         view.evict(before=number - 10)
 
     assert view.of(4_999) is not None

@@ -42,8 +42,8 @@ def test_a_timeline_has_the_ticks_of_its_probe_only() -> None:
     journal: list[JournalEntry] = [mine[0], note, other, mine[1], mine[2]]
     timelines = Timelines(journal)
 
-    timelines.feed(journal[:3], 0)
-    timelines.feed(journal[3:], 3)
+    timelines.add_entries(journal[:3], 0)
+    timelines.add_entries(journal[3:], 3)
 
     timeline = timelines.of(DEMO_KEY)
     assert [timeline.tick(index) for index in timeline.indexes] == mine
@@ -171,7 +171,7 @@ def test_ticks_that_the_journal_has_forgotten_are_dropped(
 
     for place, tick in enumerate(demo_ticks("sf" * 20)):
         journal.extend([tick])
-        timelines.feed([tick], place)
+        timelines.add_entries([tick], place)
 
     timeline = timelines.of(DEMO_KEY)
     assert timeline.indexes.stop == 40
@@ -192,7 +192,7 @@ def test_a_hundred_thousand_ticks_can_be_scrolled_through() -> None:
         ]
         place = len(journal)
         journal.extend(fresh)
-        timelines.feed(fresh, place)
+        timelines.add_entries(fresh, place)
 
     timeline = timelines.of(DEMO_KEY)
     assert timeline.indexes == range(100_000)

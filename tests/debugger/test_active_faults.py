@@ -41,8 +41,8 @@ def since(state: ActiveFaults, container_id: ContainerID) -> list[datetime | Non
 def test_what_is_frozen_is_so_since_the_first_time() -> None:
     state = disrupted("sandbox")
 
-    state.note(Fault.FREEZE, POD_UID, FIRST, at(1))
-    state.note(Fault.FREEZE, POD_UID, FIRST, at(2))
+    state.record_fault(Fault.FREEZE, POD_UID, FIRST, at(1))
+    state.record_fault(Fault.FREEZE, POD_UID, FIRST, at(2))
 
     assert since(state, FIRST) == [at(1), None]
     assert since(state, SECOND) == [None, None], "the next instance is not"
@@ -51,8 +51,8 @@ def test_what_is_frozen_is_so_since_the_first_time() -> None:
 def test_what_is_cut_off_is_every_container_of_the_sandbox() -> None:
     state = disrupted("sandbox")
 
-    state.note(Fault.CUT_NETWORK, POD_UID, FIRST, at(1))
-    state.note(Fault.CUT_NETWORK, POD_UID, SECOND, at(2))
+    state.record_fault(Fault.CUT_NETWORK, POD_UID, FIRST, at(1))
+    state.record_fault(Fault.CUT_NETWORK, POD_UID, SECOND, at(2))
 
     assert since(state, FIRST) == since(state, SECOND) == [None, at(1)]
 
@@ -60,7 +60,7 @@ def test_what_is_cut_off_is_every_container_of_the_sandbox() -> None:
 def test_a_new_sandbox_has_its_network() -> None:
     cache = cache_with("old")
     state = ActiveFaults(cache, shares_network=True)
-    state.note(Fault.CUT_NETWORK, POD_UID, FIRST, at(1))
+    state.record_fault(Fault.CUT_NETWORK, POD_UID, FIRST, at(1))
 
     new = RuntimePodStatus(
         POD_UID,
@@ -77,7 +77,7 @@ def test_a_new_sandbox_has_its_network() -> None:
 def test_where_each_has_its_own_network_the_others_keep_theirs() -> None:
     state = disrupted("stands for none", shares_network=False)
 
-    state.note(Fault.CUT_NETWORK, POD_UID, FIRST, at(1))
+    state.record_fault(Fault.CUT_NETWORK, POD_UID, FIRST, at(1))
 
     assert since(state, FIRST) == [None, at(1)]
     assert since(state, SECOND) == [None, None]
@@ -92,9 +92,9 @@ def test_where_each_has_its_own_network_the_others_keep_theirs() -> None:
 )
 def test_what_is_undone_is_forgotten(done: Fault, undone: Fault) -> None:
     state = disrupted("sandbox")
-    state.note(done, POD_UID, FIRST, at(1))
+    state.record_fault(done, POD_UID, FIRST, at(1))
 
-    state.note(undone, POD_UID, FIRST, at(2))
+    state.record_fault(undone, POD_UID, FIRST, at(2))
 
     assert since(state, FIRST) == [None, None]
 
@@ -103,6 +103,6 @@ def test_what_is_undone_is_forgotten(done: Fault, undone: Fault) -> None:
 def test_a_signal_leaves_nothing_to_tell(signal: Fault) -> None:
     state = disrupted("sandbox")
 
-    state.note(signal, POD_UID, FIRST, at(1))
+    state.record_fault(signal, POD_UID, FIRST, at(1))
 
     assert since(state, FIRST) == [None, None]

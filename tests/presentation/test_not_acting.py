@@ -69,7 +69,7 @@ def test_a_line_says_with_how_much_grace() -> None:
     lines = PlainLines(started_at=None, is_verbose=False)
     lines.register_pods([DEMO])
 
-    (line,) = lines.feed(TICK._replace(attempts=()))
+    (line,) = lines.format_entry(TICK._replace(attempts=()))
 
     assert line.endswith("run 3/3 would-kill grace=30s")
 
@@ -96,11 +96,14 @@ def test_what_is_not_done_is_a_line(entry: ContainerEntry, line: str) -> None:
     lines = PlainLines(started_at=None, is_verbose=False)
 
     assert format_entry(entry, NAMES) == line
-    assert len(list(lines.feed(entry))) == 1
+    assert len(list(lines.format_entry(entry))) == 1
 
 
 def test_what_a_tick_has_told_is_told_once() -> None:
-    assert list(PlainLines(started_at=None, is_verbose=False).feed(WOULD_STOP)) == []
+    assert (
+        list(PlainLines(started_at=None, is_verbose=False).format_entry(WOULD_STOP))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,7 +132,7 @@ def test_what_a_tick_has_told_is_told_once() -> None:
 def test_what_is_not_done_is_among_the_events(
     entry: ContainerEntry, reason: str, message: str
 ) -> None:
-    line = EventLog().feed(entry, NAMES)
+    line = EventLog().add_entry(entry, NAMES)
 
     assert line is not None
     assert (line.reason, line.message) == (reason, message)
@@ -140,7 +143,7 @@ def test_a_hold_that_no_tick_has_lifted_is_told_apart() -> None:
         1, NOW, DEMO.uid, "liveness", "Liveness", StateField.HOLD, "on", "off"
     )
 
-    line = EventLog().feed(change, NAMES)
+    line = EventLog().add_entry(change, NAMES)
 
     assert line is not None
     assert line.message == "liveness hold released: the container was not killed"

@@ -189,7 +189,7 @@ FACTS: dict[str, list[Told]] = {
 def of_the_detail(stage: Stage, pod: Pod) -> dict[str, str]:
     """Return what the detail pane says, by its labels."""
     past = SessionHistory(stage.journal)
-    past.feed(stage.journal, 0)
+    past.add_entries(stage.journal, 0)
     shown = stage.snapshot.pods[0]
     container = shown.containers[0]
     probe = container.probes[0]
@@ -218,7 +218,7 @@ def in_plain(stage: Stage, pod: Pod) -> str:
     """Return everything that is said in plain lines."""
     lines = PlainLines(is_verbose=True, acts=stage.snapshot.acts)
     lines.register_pods([pod])
-    told = [line for entry in stage.journal for line in lines.feed(entry)]
+    told = [line for entry in stage.journal for line in lines.format_entry(entry)]
     return "\n".join([*told, *lines.flush(at(stage.now))])
 
 

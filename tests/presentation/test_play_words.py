@@ -95,7 +95,7 @@ class TestLines:
         lines = PlainLines()
         lines.register_pods([DEMO])
 
-        (told,) = lines.feed(entry)
+        (told,) = lines.format_entry(entry)
 
         assert told.partition(" ")[2] == text
 
@@ -130,8 +130,8 @@ class TestEventLog:
     def test_a_try_and_a_bookmark_are_shown(self) -> None:
         log = EventLog()
 
-        tried = log.feed(FAILED, NAMES)
-        noted = log.feed(NoteEntry(1, NOW, "it begins", is_bookmark=True), NAMES)
+        tried = log.add_entry(FAILED, NAMES)
+        noted = log.add_entry(NoteEntry(1, NOW, "it begins", is_bookmark=True), NAMES)
 
         assert tried is not None
         assert (tried.type, tried.reason, tried.note) == (

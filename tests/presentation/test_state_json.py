@@ -197,7 +197,7 @@ def shown_by(tick: TickEntry, *entries: JournalEntry, mask: Mask | None = None) 
     probe = a_probe_snapshot(DEMO_KEY, Probe(None), last_run=tick)
     pod = a_pod_snapshot(DEMO, a_container_snapshot(DEMO.containers[0], probe))
     past = SessionHistory(())
-    past.feed((tick, *entries), 0)
+    past.add_entries((tick, *entries), 0)
     text = state_text(a_snapshot(pod), "docker", mask or Mask(), past)
     msgspec.convert(json.loads(text), SessionState)
     return json.loads(text)["pods"][0]["containers"][0]["probes"][0]

@@ -17,7 +17,9 @@ from tests.tui.scenes import SCENES
 def looking_at(snapshot: Snapshot, place: int = 0) -> UiState:
     """Return a stage on which a container of the last pod is chosen."""
     options = ScreenOptions(zone=UTC)
-    ui_state = UiState(SessionObserver(FakeSession(snapshot), options).look(), options)
+    ui_state = UiState(
+        SessionObserver(FakeSession(snapshot), options).build_view_model(), options
+    )
     choose(ui_state, place)
     return ui_state
 

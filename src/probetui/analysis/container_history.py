@@ -185,7 +185,7 @@ class ContainerHistories:
         self._statuses: dict[str, PodStatus] = {}
         self._obstacles: dict[str, Waiting] = {}
 
-    def feed(self, entries: Iterable[JournalEntry]) -> None:
+    def add_entries(self, entries: Iterable[JournalEntry]) -> None:
         """Read what the journal says of containers."""
         for entry in entries:
             match entry:
@@ -302,10 +302,10 @@ class SessionHistory:
         self._timelines = Timelines(journal)
         self._containers = ContainerHistories()
 
-    def feed(self, entries: Sequence[JournalEntry], place: int) -> None:
+    def add_entries(self, entries: Sequence[JournalEntry], place: int) -> None:
         """Read new entries; the first one is at that place of the journal."""
-        self._timelines.feed(entries, place)
-        self._containers.feed(entries)
+        self._timelines.add_entries(entries, place)
+        self._containers.add_entries(entries)
 
     def timeline(self, key: ProbeKey) -> Timeline:
         """Return the ticks of a probe."""

@@ -71,7 +71,7 @@ class ClusterEvents:
         self._catch_up()
         return self._count_dropped
 
-    def feed(self, entry: EventEntry, restart_count: int) -> None:
+    def add_event(self, entry: EventEntry, restart_count: int) -> None:
         """Add one event, with the restart count of its container."""
         self._pending.append((entry, restart_count))
         if len(self._pending) > _MOST_PENDING:

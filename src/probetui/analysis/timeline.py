@@ -264,7 +264,7 @@ class Timelines:
         self._by_key: dict[ProbeKey, Timeline] = {}
         self._first = 0
 
-    def feed(self, entries: Iterable[JournalEntry], place: int) -> None:
+    def add_entries(self, entries: Iterable[JournalEntry], place: int) -> None:
         """Take in entries; the first one is at that place of the journal."""
         for here, entry in enumerate(entries, start=place):
             if isinstance(entry, TickEntry):

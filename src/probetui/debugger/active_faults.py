@@ -27,7 +27,7 @@ class ActiveFaults:
         self._frozen: dict[ContainerID, datetime] = {}
         self._cut_off: dict[str, datetime] = {}
 
-    def note(
+    def record_fault(
         self,
         fault: Fault,
         pod_uid: str,

@@ -127,7 +127,7 @@ class ContainerCommands:
         def done(error: str | None, at: datetime) -> None:
             self._note_failure(words)(error, at)
             if error is None:
-                self._faults.note(fault, pod.uid, instance.container_id, at)
+                self._faults.record_fault(fault, pod.uid, instance.container_id, at)
             self._kubelet.changed_pods.add(pod.uid)
 
         operation = InjectFault(instance.container_id, instance.name, fault)

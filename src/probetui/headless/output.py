@@ -52,7 +52,9 @@ class LinePrinter:
 
     def consume(self, entries: Sequence[JournalEntry]) -> None:
         """Print the lines of some entries."""
-        self._print([line for entry in entries for line in self._lines.feed(entry)])
+        self._print(
+            [line for entry in entries for line in self._lines.format_entry(entry)]
+        )
 
     def finish(self, now: datetime) -> None:
         """Print the lines that were held back."""

@@ -144,7 +144,9 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
             self.animation_level = "none"
         self._options = options
         self._observer = SessionObserver(session, options, mask)
-        self.ui_state = UiState(self._observer.look(), options, host or HostServices())
+        self.ui_state = UiState(
+            self._observer.build_view_model(), options, host or HostServices()
+        )
         self._main = MainScreen(self.ui_state)
         self._unsubscribe: Callable[[], None] = _nothing
         self.has_mouse = options.mouse
@@ -155,7 +157,7 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
 
     async def on_event(self, event: Event) -> None:
         if isinstance(event, Key | Paste) and not event.is_forwarded:
-            await self._key_order.take(event)
+            await self._key_order.deliver_in_turn(event)
         else:
             await super().on_event(event)
 
@@ -181,7 +183,7 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         return True
 
     def drop_keys(self) -> None:
-        self._key_order.drop()
+        self._key_order.drop_keys()
 
     def get_default_screen(self) -> Screen[Any]:
         return self._main
@@ -318,7 +320,7 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
     @on(SnapshotPublished)
     def _show(self) -> None:
         self._backpressure.check()
-        view_model = self.ui_state.view_model = self._observer.look()
+        view_model = self.ui_state.view_model = self._observer.build_view_model()
         for screen in self.screen_stack:
             if isinstance(screen, StatefulScreen):
                 screen.show(view_model)

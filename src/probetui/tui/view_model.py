@@ -67,7 +67,7 @@ class SessionObserver:
         self._mask = mask or Mask(hides=not options.show_secrets)
         self.time_format = TimeFormat.WALL
 
-    def look(self) -> ViewModel:
+    def build_view_model(self) -> ViewModel:
         """Return what there is to see now."""
         snapshot = self._session.snapshot
         self._know(snapshot)
@@ -129,8 +129,8 @@ class SessionObserver:
     def _read_on(self) -> tuple[EventLine, ...]:
         journal = self._session.journal
         fresh, self._read = journal[self._read :], len(journal)
-        self._past.feed(fresh, self._read - len(fresh))
-        found = (self._log.feed(entry, self._names, self._pods) for entry in fresh)
+        self._past.add_entries(fresh, self._read - len(fresh))
+        found = (self._log.add_entry(entry, self._names, self._pods) for entry in fresh)
         lines = tuple(self._without_tick(line) for line in found if line is not None)
         self._lines.extend(lines)
         self._log.cluster.evict(self._lines.oldest)

@@ -29,7 +29,7 @@ def the_subject(snapshot: Snapshot, place: int = 0, **fields: Any) -> Subject:
     pod = snapshot.pods[0]
     container = pod.containers[place]
     past = SessionHistory(snapshot.entries)
-    past.feed(snapshot.entries, 0)
+    past.add_entries(snapshot.entries, 0)
     probe = container.probes[0] if container.probes else None
     lives = past.container(pod.pod.uid, container.container.name)
     timeline = None if probe is None else past.timeline(probe.key)

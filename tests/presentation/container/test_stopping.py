@@ -60,7 +60,7 @@ def a_stop(
 def test_an_event_says_what_comes_first(
     entry: ContainerEntry, pod: Pod, words: str
 ) -> None:
-    line = EventLog().feed(entry, NAMES, {pod.uid: pod})
+    line = EventLog().add_entry(entry, NAMES, {pod.uid: pod})
 
     assert line is not None
     assert line.message.startswith(f"{words}, ")

@@ -79,7 +79,7 @@ FAILING = probing(liveness=always(FAILS))
 
 def past_of(journal: Sequence[JournalEntry]) -> SessionHistory:
     past = SessionHistory(journal)
-    past.feed(journal, 0)
+    past.add_entries(journal, 0)
     return past
 
 

@@ -97,7 +97,7 @@ def test_an_event_is_the_clusters_own_and_the_verdict_is_apart() -> None:
     message = "Liveness probe failed: [red]\x1b[31m"
     entry = an_event("Unhealthy", EventType.WARNING, message, demo_tick("ff"))
 
-    shown = EventLog().feed(entry, NAMES)
+    shown = EventLog().add_entry(entry, NAMES)
 
     assert shown is not None
     assert (shown.type, shown.reason, shown.object, shown.message, shown.note) == (
@@ -113,9 +113,9 @@ def test_an_event_is_the_clusters_own_and_the_verdict_is_apart() -> None:
 
 def test_a_start_says_which_restart_it_is() -> None:
     log = EventLog()
-    log.feed(a_step(LifecycleStep.CREATED), NAMES)
+    log.add_entry(a_step(LifecycleStep.CREATED), NAMES)
 
-    shown = log.feed(an_event("Started"), NAMES)
+    shown = log.add_entry(an_event("Started"), NAMES)
 
     assert shown is not None
     assert shown.note == "restart 2"
@@ -123,9 +123,9 @@ def test_a_start_says_which_restart_it_is() -> None:
 
 def test_the_first_start_is_no_restart() -> None:
     log = EventLog()
-    log.feed(replace(a_step(LifecycleStep.CREATED), restart_count=0), NAMES)
+    log.add_entry(replace(a_step(LifecycleStep.CREATED), restart_count=0), NAMES)
 
-    shown = log.feed(an_event("Started"), NAMES)
+    shown = log.add_entry(an_event("Started"), NAMES)
 
     assert shown is not None
     assert shown.note == ""
@@ -223,7 +223,7 @@ def test_the_first_start_is_no_restart() -> None:
 def test_a_line_of_state_is_one_that_a_cluster_never_shows(
     entry: JournalEntry, reason: str, message: str
 ) -> None:
-    shown = EventLog().feed(entry, NAMES)
+    shown = EventLog().add_entry(entry, NAMES)
 
     assert shown is not None
     assert (shown.type, shown.reason, shown.message) == ("state", reason, message)
@@ -243,14 +243,14 @@ def test_a_line_of_state_is_one_that_a_cluster_never_shows(
     ],
 )
 def test_what_is_told_otherwise_has_no_line(entry: JournalEntry) -> None:
-    assert EventLog().feed(entry, NAMES) is None
+    assert EventLog().add_entry(entry, NAMES) is None
 
 
 def test_what_people_do_and_are_told_has_lines_too() -> None:
     log = EventLog()
 
-    asked = log.feed(UserEntry(1, NOW, "probe now", "liveness Liveness"), NAMES)
-    told = log.feed(NoteEntry(2, NOW, "docker is gone", is_fault=True), NAMES)
+    asked = log.add_entry(UserEntry(1, NOW, "probe now", "liveness Liveness"), NAMES)
+    told = log.add_entry(NoteEntry(2, NOW, "docker is gone", is_fault=True), NAMES)
 
     assert asked is not None
     assert told is not None
@@ -263,7 +263,7 @@ def test_one_wait_is_told_of_once_however_often_it_is_asked_about() -> None:
     log = EventLog()
 
     told = [
-        log.feed(entry, NAMES)
+        log.add_entry(entry, NAMES)
         for entry in (a_wait(), a_wait(), a_wait(until=NOW + 60 * _SECOND))
     ]
 
@@ -303,7 +303,7 @@ def test_warnings_and_normal_events_are_counted() -> None:
     log = EventLog()
 
     for entry in (an_event("Pulled"), an_event("Failed", EventType.WARNING)):
-        log.feed(entry, NAMES)
+        log.add_entry(entry, NAMES)
 
     assert (log.warnings, log.normals) == (1, 1)
 
@@ -319,7 +319,7 @@ def test_warnings_and_normal_events_are_counted() -> None:
 def test_a_finding_is_a_line_of_its_own_with_its_place(rule: str, role: Role) -> None:
     entry = FindingEntry(1, NOW, DEMO_KEY, rule, "spec.x", "is so", "pod.yaml:9:7")
 
-    line = EventLog().feed(entry, NAMES)
+    line = EventLog().add_entry(entry, NAMES)
 
     assert line is not None
     assert (line.type, line.reason, line.role) == ("finding", rule, role)

@@ -51,7 +51,9 @@ def a_failing_pod(**probe: Any) -> Pod:
 
 def rows_of(pod: Pod, journal: Iterable[JournalEntry]) -> list[StoryRow]:
     log, story = EventLog(), Story()
-    lines = [log.feed(entry, {pod.uid: pod.name}, {pod.uid: pod}) for entry in journal]
+    lines = [
+        log.add_entry(entry, {pod.uid: pod.name}, {pod.uid: pod}) for entry in journal
+    ]
     story.extend(line for line in lines if line is not None and not line.is_state)
     return story.rows
 
@@ -266,7 +268,7 @@ def test_raw_every_line_is_a_row_in_the_words_of_the_cluster() -> None:
     stage = Stage(pod, lives={"app": IGNORES_SIGTERM}, probing=FAILING)
     stage.run_until(20)
     log, story = EventLog(), Story()
-    lines = [log.feed(entry, {pod.uid: pod.name}) for entry in stage.journal]
+    lines = [log.add_entry(entry, {pod.uid: pod.name}) for entry in stage.journal]
 
     story.extend(
         (line for line in lines if line and line.is_cluster_event), is_raw=True

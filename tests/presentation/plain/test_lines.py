@@ -52,7 +52,7 @@ def the_lines(**options: Any) -> PlainLines:
 
 
 def told(lines: PlainLines, *entries: JournalEntry) -> list[str]:
-    return [text for entry in entries for text in lines.feed(entry)]
+    return [text for entry in entries for text in lines.format_entry(entry)]
 
 
 def failed(at: str, n: int, run: int, ms: int, **fields: Any) -> TickEntry:
@@ -271,7 +271,7 @@ def test_of_a_container_without_probes_it_says_so() -> None:
     container = replace(DEMO.containers[0], liveness_probe=None)
     lines.register_pods([replace(DEMO, containers=(container,))])
 
-    assert lines.feed(first)[-1].endswith("demo/liveness probes none")
+    assert lines.format_entry(first)[-1].endswith("demo/liveness probes none")
 
 
 def test_the_last_tick_of_a_worker_sums_up() -> None:
@@ -475,7 +475,7 @@ def test_a_kill_by_a_probe_with_its_own_grace_says_so() -> None:
         [Pod(DEMO.uid, "demo", containers=(Container("liveness", liveness_probe=own),))]
     )
 
-    (line,) = lines.feed(
+    (line,) = lines.format_entry(
         failed("08:21:05", 1, 3, 1, action=TickAction.KILL, attempts=())
     )
 

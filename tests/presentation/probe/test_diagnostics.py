@@ -38,7 +38,7 @@ FINDING = FindingEntry(
 
 def past_of(*entries: JournalEntry) -> SessionHistory:
     past = SessionHistory(entries)
-    past.feed(entries, 0)
+    past.add_entries(entries, 0)
     return past
 
 

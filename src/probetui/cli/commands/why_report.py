@@ -109,7 +109,7 @@ def _load_session(recording: Recording) -> _RecordedSession:
     rules = _rules(recording)
     pods = _pods(recording, rules)
     past = SessionHistory(recording.entries)
-    past.feed(recording.entries, 0)
+    past.add_entries(recording.entries, 0)
     started_at = datetime.fromisoformat(recording.session.ts)
     now = recording.entries[-1].at if recording.entries else started_at
     mask = Mask(find_pod_secrets(pods.values()))

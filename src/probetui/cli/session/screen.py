@@ -159,7 +159,7 @@ async def show_screen(
             await screen
     if plan.page is not None and change.done() and not change.cancelled():
         plan.page.turned = change.result()
-        plan.page.terminal.take()
+        plan.page.terminal.cover_terminal()
         follower.end(Verdict(ANOTHER_LESSON, EXIT_OK))
     if shown.bug is not None:
         raise shown.bug

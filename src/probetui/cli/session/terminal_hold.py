@@ -30,7 +30,7 @@ class TerminalHold:
             self.release()
             _write(_UNCOVER)
 
-    def take(self) -> None:
+    def cover_terminal(self) -> None:
         """Cover the terminal, as a screen has just given it back."""
         if sys.__stdin__ is None or not sys.__stdin__.isatty():
             return

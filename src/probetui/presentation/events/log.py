@@ -142,7 +142,7 @@ class EventLog:
         self.warnings = 0
         self.normals = 0
 
-    def feed(
+    def add_entry(
         self,
         entry: JournalEntry,
         names: Mapping[str, str],
@@ -210,7 +210,7 @@ class EventLog:
     def _event(self, entry: EventEntry, names: Mapping[str, str]) -> EventLine:
         event = entry.event
         threads = self._of((event.pod_uid, event.container_name))
-        self.cluster.feed(entry, threads.restarts)
+        self.cluster.add_event(entry, threads.restarts)
         is_warning = event.type is EventType.WARNING
         self.warnings += is_warning
         self.normals += not is_warning

@@ -171,7 +171,7 @@ class PlainLines:
         self._pods.update((pod.uid, pod) for pod in pods)
         self._names = pod_names(self._pods.values())
 
-    def feed(self, entry: JournalEntry) -> list[str]:
+    def format_entry(self, entry: JournalEntry) -> list[str]:
         """Return the lines of an entry, often none."""
         self._detail.remember(entry)
         if isinstance(entry, TickEntry):

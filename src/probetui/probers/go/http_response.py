@@ -112,7 +112,7 @@ class ReceiveBuffer:
     def __len__(self) -> int:
         return len(self._data) - self._at
 
-    def take(self, limit: int) -> bytes:
+    def take_bytes(self, limit: int) -> bytes:
         """Return up to `limit` bytes of what is there."""
         start = self._at
         self._at = min(start + limit, len(self._data))
@@ -134,7 +134,7 @@ class ReceiveBuffer:
             # A line of many pieces is searched once, not once for each piece.
             self._searched = len(self._data)
             return None
-        return self.take(end + 1 - self._at)
+        return self.take_bytes(end + 1 - self._at)
 
     def peek_short_head(self) -> bytes:
         """Return the next head with its empty line, none if it is long or not whole."""
@@ -144,7 +144,7 @@ class ReceiveBuffer:
     def skip_head(self, length: int, lines: int) -> None:
         """Leave out a head that was peeked at; raises `GoError` as below."""
         self._count_head(length, lines)
-        self.take(length)
+        self.take_bytes(length)
 
     def take_head_line(self) -> bytes | None:
         """Return a line of a head; raises `GoError` when heads get too long."""
@@ -201,7 +201,7 @@ def _read_line(buffer: ReceiveBuffer) -> Step[bytes]:
         if buffer.at_end:
             if not buffer:
                 raise _ended(buffer)
-            line = buffer.take(len(buffer))
+            line = buffer.take_bytes(len(buffer))
             break
         yield
     return line.removesuffix(b"\n").removesuffix(b"\r")
@@ -360,7 +360,7 @@ def read_body(buffer: ReceiveBuffer, body: int | BodyEnd) -> Iterator[bytes | No
 def _read_length(buffer: ReceiveBuffer, length: int) -> Iterator[bytes | None]:
     while length:
         if buffer:
-            piece = buffer.take(length)
+            piece = buffer.take_bytes(length)
             length -= len(piece)
             yield piece
         elif buffer.at_end:
@@ -371,7 +371,7 @@ def _read_length(buffer: ReceiveBuffer, length: int) -> Iterator[bytes | None]:
 
 def _read_until_close(buffer: ReceiveBuffer) -> Iterator[bytes | None]:
     while buffer or not buffer.at_end:
-        yield buffer.take(len(buffer)) if buffer else None
+        yield buffer.take_bytes(len(buffer)) if buffer else None
     if buffer.error:
         raise buffer.error
 
@@ -392,7 +392,7 @@ def _read_chunks(buffer: ReceiveBuffer) -> Iterator[bytes | None]:
             if buffer.at_end:
                 raise _ended(buffer)
             yield None
-        if buffer.take(len(b"\r\n")) != b"\r\n":
+        if buffer.take_bytes(len(b"\r\n")) != b"\r\n":
             raise GoError("malformed chunked encoding")
     yield from _skip_trailer(buffer)
 

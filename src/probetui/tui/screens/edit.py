@@ -78,10 +78,10 @@ class EditScreen(MenuScreen):
             return
         probe = subject.probe
         if name == _RESET.name:
-            self.give(EditProbe(probe.key, None))
+            self.send_commands(EditProbe(probe.key, None))
             self.dismiss()
         elif not timing.problems(probe.key.probe_type):
-            self.give(EditProbe(probe.key, timing))
+            self.send_commands(EditProbe(probe.key, timing))
             self.dismiss()
 
     def action_write(self) -> None:

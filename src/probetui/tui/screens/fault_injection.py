@@ -109,12 +109,14 @@ class FaultInjectionScreen(MenuScreen):
         if name in set(BreakpointKind):
             points = container.break_points ^ {BreakpointKind(name)}
             scope = Scope(uid, container.container.name)
-            self.give(SetBreakpoints(points, scope))
+            self.send_commands(SetBreakpoints(points, scope))
             return
         if name != _DELAY:
-            self.give(InjectContainerFault(uid, container.container.name, Fault(name)))
+            self.send_commands(
+                InjectContainerFault(uid, container.container.name, Fault(name))
+            )
         elif subject.probe is not None:
-            self.give(DelayProbes(Scope.of(subject.probe.key), self._delay))
+            self.send_commands(DelayProbes(Scope.of(subject.probe.key), self._delay))
         self.dismiss()
 
     def action_change(self, step: int) -> None:

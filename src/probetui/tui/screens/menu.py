@@ -207,7 +207,7 @@ class MenuScreen(
     def picked(self, name: str) -> None:
         """Do what a row is for."""
 
-    def give(self, *commands: Command) -> None:
+    def send_commands(self, *commands: Command) -> None:
         """Hand commands to the engine."""
         for command in commands:
             self.app.post_message(CommandRequested(command))

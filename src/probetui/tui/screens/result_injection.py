@@ -201,7 +201,7 @@ class ResultInjectionScreen(MenuScreen):
 
     def picked(self, name: str) -> None:
         if (command := self._injecting.command(name)) is not None:
-            self.give(command)
+            self.send_commands(command)
         self.dismiss()
 
     def action_change(self, step: int) -> None:

@@ -42,7 +42,7 @@ class KeyOrder:
         """Whether keys wait for an earlier one."""
         return bool(self._held)
 
-    async def take(self, event: Event) -> None:
+    async def deliver_in_turn(self, event: Event) -> None:
         """Deliver a key, now or when it is its turn."""
         if self._is_dropping:
             return
@@ -53,7 +53,7 @@ class KeyOrder:
             self._look_again()
         self._held.append(event)
 
-    def drop(self) -> None:
+    def drop_keys(self) -> None:
         """Forget the keys typed up to now: they were meant for another program."""
         self._held.clear()
         self._is_dropping = True
