@@ -1,0 +1,184 @@
+"""The installed `probetui node` and an API server, looked at with the real kubectl."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import ssl
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from probetui.cluster.api_server.kubelet_proxy import KubeletProxy
+from probetui.cluster.api_server.resources import LEASES, NODES, PODS
+from probetui.cluster.api_server.store import Store
+from probetui.cluster.serving.certificate import self_signed
+from probetui.drive.clocks import SystemClock
+from tests.cluster.kubectl import Kubectl
+from tests.cluster.servers import RunningServer, running_server, write_kubeconfig
+
+pytestmark = [pytest.mark.kubectl, pytest.mark.e2e, pytest.mark.slow]
+
+NODE = "kubectl-tests"
+SAMPLE = Path(__file__).parents[3] / "sample_pods" / "exec-liveness.yaml"
+TOKENS = {"admin": "kubernetes-admin", "api-server": "kube-apiserver"}
+PATIENCE_SECONDS = 60
+
+
+@asynccontextmanager
+async def cluster(tmp_path: Path) -> AsyncIterator[tuple[RunningServer, Path]]:
+    """Serve a cluster that passes on to its nodes, and give it with a kubeconfig."""
+    clock = SystemClock()
+    store = Store(clock.now)
+    certificate = self_signed(["127.0.0.1"], clock.now())
+    authority = tmp_path / "ca.pem"
+    authority.write_bytes(certificate.certificate)
+    proxy = KubeletProxy(store, {"authorization": "Bearer api-server"})
+    async with running_server(
+        store,
+        tls=certificate.tls_context(),
+        tokens=TOKENS,
+        connect=proxy.connections(),
+    ) as server:
+        kubeconfig = write_kubeconfig(
+            tmp_path / "config", server.url, token="admin", authority=str(authority)
+        )
+        yield server, kubeconfig
+
+
+@asynccontextmanager
+async def node(
+    kubeconfig: Path, *options: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run `probetui node` on plain processes, and end it as by ^C."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "probetui", "node", "--name", NODE, "--runtime", "process"),
+        *("--plain", "--no-autosave", "--kubeconfig", str(kubeconfig), *options),
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGINT)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await process.communicate()
+
+
+def _trusting() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+async def registered(server: RunningServer) -> None:
+    """Wait until the node is registered."""
+    changed = asyncio.Event()
+    end = server.store.listen(changed.set)
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while server.store.find(NODES, "", NODE) is None:
+                changed.clear()
+                await changed.wait()
+    finally:
+        end()
+
+
+def sample(**changes: object) -> str:
+    """Return the sample pod for our node, quick enough for a test."""
+    pod = yaml.safe_load(SAMPLE.read_text())
+    pod["spec"]["nodeName"] = NODE
+    pod["spec"]["terminationGracePeriodSeconds"] = 1
+    probe = pod["spec"]["containers"][0]["livenessProbe"]
+    probe |= {"initialDelaySeconds": 1, "periodSeconds": 1, **changes}
+    command = pod["spec"]["containers"][0]["command"]
+    command[-1] = "echo begun; " + command[-1].replace("sleep 20", "sleep 3")
+    return json.dumps(pod)
+
+
+async def test_kubectl_sees_a_pod_restart_and_its_logs_and_deletes_it(
+    tmp_path: Path,
+) -> None:
+    async with cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
+        kubectl = Kubectl(kubeconfig)
+
+        await registered(server)
+        await kubectl.output("apply", "-f", "-", stdin=sample())
+        await kubectl.output(
+            "wait", "pod/exec-liveness", "--for=condition=Ready", "--timeout=30s"
+        )
+        log = await kubectl.output("logs", "exec-liveness")
+        said = await kubectl.output("exec", "exec-liveness", "--", "echo", "hello")
+        failed = await kubectl("exec", "exec-liveness", "--", "sh", "-c", "exit 3")
+        await kubectl.output(
+            *("wait", "pod/exec-liveness", "--timeout=60s"),
+            "--for=jsonpath={.status.containerStatuses[0].restartCount}=1",
+        )
+        before = await kubectl.output("logs", "--previous", "exec-liveness")
+        description = await kubectl.output("describe", "pod", "exec-liveness")
+        metrics = await kubectl.output(
+            "get", "--raw", f"/api/v1/nodes/{NODE}/proxy/metrics/probes"
+        )
+        nodes = await kubectl.output("get", "nodes")
+        await kubectl.output("delete", "pod", "exec-liveness", "--timeout=30s")
+
+    assert log == "begun\n"
+    assert before == "begun\n"
+    assert said == "hello\n"
+    assert failed.exit_code == 3
+    assert "Restart Count:  1" in description
+    for reason in ("Unhealthy", "Killing", "Pulled", "Created", "Started"):
+        assert reason in description
+    assert 'prober_probe_total{container="app"' in metrics
+    assert "Ready" in nodes
+    assert server.store.find(PODS, "default", "exec-liveness") is None
+    assert server.store.find(NODES, "", NODE) is None
+    assert server.store.find(LEASES, "kube-node-lease", NODE) is None
+
+
+async def test_at_its_end_a_node_is_drained_and_removed(tmp_path: Path) -> None:
+    async with cluster(tmp_path) as (server, kubeconfig):
+        kubectl = Kubectl(kubeconfig)
+        async with node(kubeconfig) as process:
+            await registered(server)
+            await kubectl.output("apply", "-f", "-", stdin=sample())
+            await kubectl.output(
+                "wait", "pod/exec-liveness", "--for=condition=Ready", "--timeout=30s"
+            )
+
+    assert process.returncode == 130
+    assert server.store.find(PODS, "default", "exec-liveness") is None
+    assert server.store.find(NODES, "", NODE) is None
+
+
+async def test_a_second_node_of_the_name_is_refused(tmp_path: Path) -> None:
+    async with cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
+        await registered(server)
+        async with node(kubeconfig, "--adopt") as second:
+            _, told = await second.communicate()
+
+    assert second.returncode == 3
+    assert b"is alive: its lease was renewed" in told
+
+
+async def test_who_may_not_use_the_node_is_refused_by_its_api(tmp_path: Path) -> None:
+    async with cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
+        await registered(server)
+        status = server.store.get(NODES, "", NODE)["status"]
+        port = status["daemonEndpoints"]["kubeletEndpoint"]["Port"]
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", port, ssl=_trusting()
+        )
+        writer.write(b"GET /pods HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n")
+        answer = await reader.read()
+        writer.close()
+
+    assert answer.startswith(b"HTTP/1.1 401")
