@@ -178,6 +178,19 @@ async def test_a_static_pod_that_is_gone_takes_its_mirror_with_it(
     assert bench.cluster.pod(f"static-{NODE}") is None
 
 
+async def test_a_node_that_leaves_takes_its_mirror_pods_with_it(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(bench, monkeypatch):
+        bench.run_static(_static())
+        await bench.pass_time(5)
+        bench.agent.detach()
+        await bench.agent.leave(keeps_node=False)
+        await bench.pass_time(5)
+    assert bench.cluster.pod(f"static-{NODE}") is None
+    assert bench.cluster.node() is None
+
+
 async def test_a_node_that_is_kept_can_be_taken_over_at_once(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

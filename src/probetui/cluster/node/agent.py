@@ -108,6 +108,7 @@ class NodeAgent:
         self._objects_at = clock.now() - OBJECTS_PERIOD
         self._session: Session | None = None
         self._read_entries = 0
+        self._is_leaving = False
         self._last_not_ready = STARTING
         self._end_subscription: Callable[[], None] = _do_nothing
         self._tasks: list[asyncio.Task[None]] = []
@@ -209,6 +210,8 @@ class NodeAgent:
         self._statuses.compare()
         for pod in refused:
             await self._confirm_deletion(pod)
+        if self._is_leaving:
+            return
         await reconcile_mirrors(
             self._api,
             self._static,
@@ -350,6 +353,7 @@ class NodeAgent:
         Raises:
             ClusterError: the API server does not answer, or refuses.
         """
+        self._is_leaving = True
         try:
             async with asyncio.timeout(LAST_WRITES_SECONDS):
                 await self._events.finish()
