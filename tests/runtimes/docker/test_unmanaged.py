@@ -41,8 +41,8 @@ def start(bench: DockerBench) -> Iterator[Start]:
 
     def start(**options: Any) -> Any:
         wanted = {"command": ["sleep", "300"], "labels": {"app": "web"}} | options
-        name = f"foreign-{uuid.uuid4().hex[:8]}"
-        made.append(bench.sdk.containers.run(IMAGE, detach=True, name=name, **wanted))
+        name, image = f"foreign-{uuid.uuid4().hex[:8]}", wanted.pop("image", IMAGE)
+        made.append(bench.sdk.containers.run(image, detach=True, name=name, **wanted))
         return made[-1]
 
     yield start
@@ -94,6 +94,27 @@ async def test_a_container_is_listed_with_what_it_can_be_found_by(
     assert (found.is_running, found.image) == (True, IMAGE)
     assert found.labels["app"] == "web"
     assert found.created_at is not None
+
+
+@pytest.mark.parametrize(
+    ("labels", "image"),
+    [
+        pytest.param({"dev.probetui.image": IMAGE}, IMAGE, id="one of probetui's"),
+        pytest.param({}, "", id="one whose image is known by its ID alone"),
+    ],
+)
+async def test_an_image_has_the_name_that_was_asked_for(
+    unmanaged: UnmanagedDockerContainers,
+    bench: DockerBench,
+    start: Start,
+    labels: dict[str, str],
+    image: str,
+) -> None:
+    container = start(image=bench.sdk.images.get(IMAGE).id, labels=labels)
+
+    found = await listed(unmanaged, container)
+
+    assert found.image == image
 
 
 async def test_its_status_has_the_address_its_ports_are_at(

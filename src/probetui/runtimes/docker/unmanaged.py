@@ -38,7 +38,9 @@ from probetui.runtimes.docker.translate import (
     to_container_id,
     to_docker_id,
 )
-from probetui.runtimes.translation import LOCALHOST
+from probetui.runtimes.translation import IMAGE, LOCALHOST
+
+_ID_PREFIX = "sha256:"
 
 GOOD_FOR_SECONDS = 10
 """When to inspect a container again, should an event have been missed."""
@@ -226,6 +228,13 @@ class UnmanagedDockerContainers:
             tuple(name.removeprefix("/") for name in listed["Names"] or ()),
             listed["State"] in ALIVE,
             listed["Labels"] or {},
-            str(listed.get("Image") or ""),
+            _image(listed),
             created_at,
         )
+
+
+def _image(listed: Mapping[str, Any]) -> str:
+    """Return the image name that was requested, empty if only its ID is known."""
+    named = (listed["Labels"] or {}).get(IMAGE)
+    image = str(named or listed.get("Image") or "")
+    return "" if image.startswith(_ID_PREFIX) else image
