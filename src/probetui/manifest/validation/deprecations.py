@@ -102,6 +102,11 @@ def volume_deprecations(volumes: list[core_v1.Volume]) -> Iterator[ApiWarning]:
         for name, text in _VOLUMES.items():
             if getattr(volume, name) is not None:
                 yield f"spec.volumes[{index}].{_VOLUME_PATHS.get(name, name)}", text
+        template = volume.ephemeral and volume.ephemeral.volumeClaimTemplate
+        if template and template.spec.resources:
+            at = f"spec.volumes[{index}].ephemeral.volumeClaimTemplate.spec"
+            requests = template.spec.resources.requests or {}
+            yield from _fraction(requests, "storage", f"{at}.resources.requests")
     tokens = {
         source.serviceAccountToken.path
         for volume in volumes

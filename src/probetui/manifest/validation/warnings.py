@@ -210,6 +210,8 @@ def _port_clashes(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
     for path, container in containers_with_paths(spec):
         for index, port in enumerate(container.ports or ()):
             at = f"{path}.ports[{index}]"
+            if port.hostIP and not port.hostPort:
+                yield at, f"hostIP set without hostPort: {_go_port(port)}"
             others = seen.setdefault((port.containerPort, port.protocol or ""), [])
             for other_path, other in others:
                 clash = _describe_clash(port, other)
@@ -217,6 +219,18 @@ def _port_clashes(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
                     yield at, f"{clash} port definition with {other_path}"
             if len(others) < _MAX_COMPARED:
                 others.append((at, port))
+
+
+def _go_port(port: core_v1.ContainerPort) -> str:
+    """Return a port as Go prints a struct."""
+    fields = {
+        "Name": port.name or "",
+        "HostPort": port.hostPort or 0,
+        "ContainerPort": port.containerPort,
+        "Protocol": port.protocol,
+        "HostIP": port.hostIP,
+    }
+    return f"{{{' '.join(f'{name}:{value}' for name, value in fields.items())}}}"
 
 
 def _describe_clash(port: core_v1.ContainerPort, other: core_v1.ContainerPort) -> str:
