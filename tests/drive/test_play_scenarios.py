@@ -1184,7 +1184,7 @@ class TestBreakPoints:
 
         reason = stage.snapshot.stopped_by
         assert reason is not None
-        assert reason.text == "change of readiness: web/app is ready"
+        assert reason.text == "readiness changed: web/app is ready"
         assert stage.changes(StateField.READY)[-1][1:] == ("false", "true")
 
     def test_nothing_at_the_same_instant_goes_on_after_it(self) -> None:

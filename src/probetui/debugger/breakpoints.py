@@ -121,7 +121,7 @@ class Breakpoints:
         scope = Scope(entry.pod_uid, entry.container_name)
         if entry.what is StateField.READY:
             is_ready = "ready" if entry.after == "true" else "not ready"
-            text = f"change of readiness: {self._name(scope)} is {is_ready}"
+            text = f"readiness changed: {self._name(scope)} is {is_ready}"
             if BreakpointKind.READINESS in self.points.of(scope):
                 self._stop(entry.at, BreakpointKind.READINESS, _readiness(scope), text)
         else:

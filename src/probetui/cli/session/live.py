@@ -335,11 +335,14 @@ class _LiveSession:
         return verdict.exit_status
 
     def _report(self, session: RealtimeSession, text: str, *, is_fault: bool) -> None:
-        """Write a note into the journal, and show it where the journal's are not."""
+        """Write a note into the journal, and show it where the journal's are not.
+
+        The screen has it whole in the event log; what goes by itself is one line.
+        """
         session.send(AddNote(text, is_fault=is_fault))
         if self._plan.form is not Form.LINES:
             notes = self._plan.notes
-            (notes.error if is_fault else notes.note)(text)
+            (notes.error if is_fault else notes.note)(text.partition("\n")[0])
 
     def _sinks(self, session: RealtimeSession) -> list[Sink]:
         sinks = self._outputs.open(session.runtime_name, self._config)
