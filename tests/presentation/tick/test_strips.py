@@ -338,7 +338,7 @@ class TestInstances:
         stage = Stage(self.POD, probing=probing(liveness=always(FAILS)))
         stage.run_until(40)
         past = SessionHistory(stage.journal)
-        past.feed(stage.journal, 0)
+        past.add_entries(stage.journal, 0)
         told = past.container(self.POD.uid, "app")
 
         rows = instance_rows(Timeline(()), told, VIEW, 70, 5, period_seconds=None)
