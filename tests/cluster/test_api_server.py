@@ -83,6 +83,9 @@ async def test_a_created_pod_has_defaults_and_is_pending(
         pytest.param(pod("a"), 409, "AlreadyExists", id="the-same-name"),
         pytest.param(pod("A"), 422, "Invalid", id="no-dns-label"),
         pytest.param({"kind": "Node"}, 400, "BadRequest", id="another-kind"),
+        pytest.param(pod("b", containers=[{}]), 400, "BadRequest", id="no-name"),
+        pytest.param({"metadata": {"name": "b"}}, 400, "BadRequest", id="no-spec"),
+        pytest.param({"metadata": []}, 400, "BadRequest", id="no-metadata"),
     ],
 )
 async def test_what_cannot_be_created_is_refused(
@@ -396,12 +399,7 @@ async def test_noise_is_refused_and_nothing_breaks(data: bytes) -> None:
         writer.write_eof()
         answer = await reader.read(100)
         writer.close()
-        assert answer[:13] in {
-            b"",
-            b"HTTP/1.1 400 ",
-            b"HTTP/1.1 413 ",
-            b"HTTP/1.1 431 ",
-        }
+        assert not answer or answer.startswith(b"HTTP/1.1 4")
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ HISTORY = 4096
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _CONTINUE_VERSION = "meta.k8s.io/v1"
 _SUFFIX_BYTES = 3
+_MISSING = "missing required field"
 _SERVER_FIELDS = (
     "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
     "generation", "namespace", "name",
@@ -600,25 +601,37 @@ def _version(found: Json) -> int:
 
 
 def _check_types(resource: ApiResource, given: Json) -> None:
-    """Check what is common to all kinds; of a pod its spec, too."""
+    """Check what is common to all kinds; of a pod its spec and status, too.
+
+    What a status lacks is no error: Go has a zero for it.
+    """
+    _convert(resource, given["metadata"], meta_v1.ObjectMeta)
+    status = _mapping(given, "status")
+    if resource is PODS:
+        _convert(resource, given.get("spec"), core_v1.PodSpec)
+        _convert(resource, status, core_v1.PodStatus, may_lack=True)
+
+
+def _convert(
+    resource: ApiResource, given: Any, model: type[Struct], *, may_lack: bool = False
+) -> None:
     kind = resource.kind
     try:
-        msgspec.convert(given["metadata"], meta_v1.ObjectMeta)
-        if resource is PODS:
-            msgspec.convert(given.get("spec"), core_v1.PodSpec)
+        msgspec.convert(given, model)
     except msgspec.ValidationError as error:
+        if may_lack and _MISSING in str(error):
+            return
         raise bad_request(
             f'{kind} in version "{resource.version}" cannot be handled as a {kind}: '
             f"{error}"
         ) from None
-    _mapping(given, "status")
 
 
 def _mapping(found: Json, key: str) -> Json:
-    value = found.get(key) or {}
-    if not isinstance(value, dict):
+    value = found.get(key)
+    if value is not None and not isinstance(value, dict):
         raise bad_request(f"{key} is not an object")
-    return value
+    return value or {}
 
 
 def _at_version(found: Json, version: int) -> Json:
