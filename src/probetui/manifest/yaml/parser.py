@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import yaml
 from msgspec import Struct
+from yaml.reader import Reader
 
 from probetui.k8s.pod_source import API_SOURCE
 from probetui.manifest.problem import Position, Problem, escape_unprintable
@@ -30,9 +30,7 @@ MAX_BYTES = 10 * 1024 * 1024
 MAX_DOCUMENTS = 1000
 
 YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_NOT_YAML = re.compile(
-    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-)
+_NOT_YAML = Reader.NON_PRINTABLE
 _UTF16 = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _EXCERPT = 120
 _BREAKS = "\n\r\x85\u2028\u2029"
