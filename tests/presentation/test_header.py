@@ -211,6 +211,14 @@ def test_there_is_no_banner_while_the_runtime_answers() -> None:
     assert runtime_lost_banner(a_snapshot(demo()), NAME, VIEW) == ()
 
 
+def test_where_pods_are_only_watched_a_lost_server_makes_no_probe_error() -> None:
+    lost = replace(a_snapshot(demo()), runtime_lost_since=NOW, is_observed=True)
+
+    assert "; nothing newer is known, retrying" in text_of(
+        runtime_lost_banner(lost, NAME, VIEW)
+    )
+
+
 def slow_pods(*letters: str) -> Snapshot:
     """Return pods of one container; `t` times out in its last run, `s` does not."""
     pods = []

@@ -266,6 +266,7 @@ class Snapshot(Struct, frozen=True):
     `upcoming` is what comes next, in order, at most 50; it is filled while paused, like
     `queue`, which has the ticks alone. `stopped_by` says why probes are paused where no
     person did it. Without `acts` kills and restarts are only told.
+    `is_observed` says that a kubelet elsewhere runs the pods, which are only watched.
     `rules` are those of the kubelet's version. `node` is what the kubelet knows apart
     from the pods.
     """
@@ -290,3 +291,4 @@ class Snapshot(Struct, frozen=True):
     acts: bool = True
     rules: KubeletRules = PORTED_RULES
     node: NodeSnapshot = NodeSnapshot()
+    is_observed: bool = False

@@ -247,11 +247,12 @@ def runtime_lost_banner(snapshot: Snapshot, runtime_name: str, view: View) -> Li
         return EMPTY
     name = view.safe(runtime_name).partition(" ")[0]
     error = view.safe(snapshot.runtime_error)
+    state = "nothing newer is known" if snapshot.is_observed else "probes error"
     return line(
         Span(
             f" {name} has not answered for {format_age(view.now - since)}", Role.ERROR
         ),
-        f"; probes error, retrying: {error}",
+        f"; {state}, retrying: {error}",
     )
 
 

@@ -17,16 +17,20 @@ from probetui.cluster.api_server.asked import Asked
 from probetui.cluster.api_server.failure import ApiFailure
 from probetui.cluster.api_server.resources import EVENTS, PODS, SERVICES
 from probetui.cluster.api_server.store import Store
+from probetui.cluster.client import PODS as CLIENT_PODS
 from probetui.cluster.client import ApiClient
 from probetui.cluster.errors import ClusterError, ForbiddenError
 from probetui.cluster.kubeconfig import load_access
 from probetui.cluster.observe.feed import Feed
 from probetui.cluster.observe.kubelet_counters import CounterSource, ProxyCounters
 from probetui.cluster.observe.observation import ClusterObservation
+from probetui.cluster.observe.session import ClusterLogs
 from probetui.cluster.selection import PodSelection, select, selector_of
 from probetui.cluster.serving.http_server import HttpRequest, HttpResponse
 from probetui.drive.clocks import SystemClock
+from probetui.errors import ContainerRuntimeError
 from probetui.k8s.api.pod import POD
+from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.journal import JournalEntry, NoteEntry
 from tests.cluster.player import Player
 from tests.cluster.servers import RunningServer, running_server, write_kubeconfig
@@ -350,3 +354,49 @@ def test_a_deployment_is_what_its_selector_matches() -> None:
     ]
 
     assert matching == [{"app": "web"}]
+
+
+async def test_a_log_is_that_of_the_instance_that_is_meant(tmp_path: Path) -> None:
+    asked: list[dict[str, str]] = []
+
+    async def log(request: HttpRequest, *_: Any) -> HttpResponse:
+        asked.append(dict(request.query))
+        text = b"2026-11-24T08:00:00.123456789Z \xff one\nno time\n"
+        return HttpResponse(200, body=text, content_type="text/plain")
+
+    pod = _pod("one")
+    running = {"running": {"startedAt": "2026-11-24T08:00:00Z"}}
+    ended = {"terminated": {"exitCode": 1, "containerID": "containerd://before"}}
+    pod["status"]["containerStatuses"] = [
+        {
+            "name": "app",
+            "containerID": "containerd://now",
+            "state": running,
+            "lastState": ended,
+            "restartCount": 1,
+        }
+    ]
+    async with running_server(connect={"pods/log": log}) as server:
+        server.store.put(PODS, pod)
+        config = write_kubeconfig(tmp_path / "config", server.url)
+        access = load_access(str(config), environ={})
+        async with ApiClient(access, _CLOCK) as client:
+            observation = ClusterObservation(_CLOCK.now())
+            found = await client.list(CLIENT_PODS)
+            observation.set_pods(found.items, _CLOCK.now())
+            logs = ClusterLogs(observation, client)
+            lines = []
+            for own_id in ("containerd://now", "containerd://before"):
+                lines += [
+                    line
+                    async for line in logs.follow_logs(
+                        ContainerID(own_id), tail=10, follow=True
+                    )
+                ]
+            with pytest.raises(ContainerRuntimeError, match="keeps no logs of it"):
+                await anext(logs.follow_logs(ContainerID("x://y"), tail=1, follow=True))
+
+    assert [line.text for line in lines[:2]] == ["\udcff one", "no time"]
+    assert [line.at is None for line in lines[:2]] == [False, True]
+    assert [it["previous"] for it in asked] == ["false", "true"]
+    assert [it["follow"] for it in asked] == ["true", "false"]

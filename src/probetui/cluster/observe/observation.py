@@ -308,7 +308,7 @@ class ClusterObservation:
             faults=self._faults,
             runtime_lost_since=self.lost_since,
             runtime_error=self.lost_reason,
-            acts=True,
+            is_observed=True,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from typing import Any
@@ -98,7 +98,7 @@ class ObservedSession:
         """Read what a container prints until the tail is closed."""
         tail = LogTail(container_id, callback)
         reading = self._spawn(
-            read_log(_Logs(self._observation, self._client), tail, self._clock)
+            read_log(ClusterLogs(self._observation, self._client), tail, self._clock)
         )
         tail.read_by(reading.cancel)
         return tail
@@ -158,7 +158,7 @@ class ObservedSession:
         return task
 
 
-class _Logs:
+class ClusterLogs:
     """The logs of a cluster's containers by their IDs, as `ports.LogSource`."""
 
     def __init__(self, observation: ClusterObservation, client: ApiClient) -> None:
@@ -167,7 +167,7 @@ class _Logs:
 
     async def follow_logs(
         self, container_id: ContainerID, *, tail: int, follow: bool
-    ) -> AsyncIterator[LogLine]:
+    ) -> AsyncGenerator[LogLine]:
         """Yield the last lines, then what comes; of an earlier instance too."""
         found = self._observation.find_container(container_id)
         if found is None:
