@@ -81,11 +81,12 @@ async def test_kubectl_follows_logs_and_reads_those_of_before(served: Kubectl) -
 
 
 async def test_the_node_is_ready_and_alive(served: Kubectl) -> None:
-    nodes = await served.output("get", "nodes", "--no-headers")
+    nodes = await served.output("get", "nodes", "--no-headers", "-o", "wide")
     name = nodes.split()[0]
     described = await served.output("describe", "node", name)
     counters = f"/api/v1/nodes/{name}/proxy/metrics/probes"
     assert nodes.split()[1] == "Ready"
+    assert nodes.split()[5] == "127.0.0.1"
     assert "RenewTime:" in described
     assert "served" in described
     assert "prober_probe_total" in await served.output("get", "--raw", counters)
@@ -97,6 +98,8 @@ async def test_the_node_is_ready_and_alive(served: Kubectl) -> None:
         pytest.param(("delete", "pod", "served"), id="delete"),
         pytest.param(("label", "pod", "served", "a=b"), id="label"),
         pytest.param(("create", "namespace", "x"), id="create"),
+        pytest.param(("exec", "served", "--", "true"), id="exec"),
+        pytest.param(("port-forward", "served", ":80"), id="port-forward"),
     ],
 )
 async def test_what_would_change_something_is_refused_with_the_reason(

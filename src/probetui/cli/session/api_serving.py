@@ -107,7 +107,7 @@ async def serve_session(
     """
     facts = node_facts(
         node.name,
-        f"https://{HOST}",
+        HOST,
         node,
         (runtime.name, await runtime.version()),
         rules,

@@ -71,6 +71,7 @@ from probetui.k8s.api.codec import Json
 ADMIN = "kubernetes-admin"
 _BEARER = "Bearer "
 _TOO_LARGE_SECONDS = 3
+_READABLE = frozenset({"log", "proxy", "status"})
 
 Connect: TypeAlias = Callable[[HttpRequest, Asked, Json], Awaitable[HttpAnswer]]
 """Answers a request for what is behind an object, which it is given."""
@@ -396,13 +397,17 @@ def _represent(
 
 
 def _readable(resource: ApiResource) -> ApiResource:
-    """Return a resource of which nothing can be written."""
+    """Return a resource of which nothing can be written.
+
+    What only writes stays known, so that it is refused with the reason.
+    """
     if not resource.is_stored:
         return resource
     below = [
-        msgspec.structs.replace(found, verbs=("get",))
+        msgspec.structs.replace(
+            found, verbs=("get",) if found.name in _READABLE else ()
+        )
         for found in resource.subresources
-        if found.name in {"log", "status", "proxy"}
     ]
     return msgspec.structs.replace(resource, verbs=READING, subresources=tuple(below))
 

@@ -151,6 +151,7 @@ def _resource_list(resources: Iterable[ApiResource], group_version: str) -> Json
                 "verbs": list(below.verbs),
             }
             for below in resource.subresources
+            if below.verbs
         )
     if not rows:
         return None
@@ -222,6 +223,7 @@ def _discovered(resource: ApiResource) -> Json:
             "verbs": list(found.verbs),
         }
         for found in resource.subresources
+        if found.verbs
     ]
     return {
         "resource": resource.plural,
