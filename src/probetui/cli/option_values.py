@@ -101,7 +101,7 @@ class NodeOptions(Struct, frozen=True):
 
     node_name: str | None = None
     kubeconfig: str | None = None
-    cluster_context: str | None = None
+    kube_context: str | None = None
     address: str | None = None
     adopt: bool = False
     keep_node: bool = False

@@ -308,29 +308,30 @@ _RUNTIME_HELP = (
     "machine, without images or isolation"
 )
 
-_endpoint_options = _group(
-    docker_options,
-    setting(
-        "-r",
-        "--runtime-endpoint",
-        section=_RUNTIME,
-        metavar="URL",
-        help="CRI socket, as in unix:///run/containerd/containerd.sock.  [default: "
-        "CONTAINER_RUNTIME_ENDPOINT, crictl's configuration, the known sockets]",
-    ),
+_cri_option = setting(
+    "-r",
+    "--runtime-endpoint",
+    section=_RUNTIME,
+    metavar="URL",
+    help="CRI socket, as in unix:///run/containerd/containerd.sock.  [default: "
+    "CONTAINER_RUNTIME_ENDPOINT, crictl's configuration, the known sockets]",
 )
 
-runtime_options = _group(
-    setting(
-        "--runtime",
-        section=_RUNTIME,
-        type=OneOf(RUNTIMES),
-        default="auto",
-        show_default=True,
-        help=f"{_RUNTIME_HELP}.",
-    ),
-    _endpoint_options,
+_endpoint_options = _group(docker_options, _cri_option)
+
+_runtime_option = setting(
+    "--runtime",
+    section=_RUNTIME,
+    type=OneOf(RUNTIMES),
+    default="auto",
+    show_default=True,
+    help=f"{_RUNTIME_HELP}.",
 )
+
+runtime_options = _group(_runtime_option, _endpoint_options)
+
+node_runtime_options = _group(_runtime_option, _docker_options, _cri_option)
+"""Without Docker's former `--context`, which is the cluster's there."""
 
 session_runtime_options = _group(
     setting(

@@ -10,16 +10,17 @@ from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
     act_option,
     autosave_options,
+    cluster_options,
     ending_options,
     freeze_option,
     image_gc_option,
     kubelet_options,
     metrics_option,
+    node_runtime_options,
     output_options,
     program_options,
     pull_option,
     runtime_events_option,
-    runtime_options,
     screen_options,
     skip_tls_verify_option,
     static_option,
@@ -47,20 +48,6 @@ _NODE = "Node"
     help="Name of the node.  [default: probetui- and the name of this machine]",
 )
 @option(
-    "--kubeconfig",
-    section=_NODE,
-    metavar="FILE",
-    type=click.Path(),
-    help="Kubeconfig file.  [default: KUBECONFIG, ~/.kube/config, in-cluster]",
-)
-@option(
-    "--cluster-context",
-    "cluster_context",
-    section=_NODE,
-    metavar="NAME",
-    help="Context of the kubeconfig.  [default: the current one]",
-)
-@option(
     "--address",
     section=_NODE,
     metavar="IP",
@@ -79,9 +66,10 @@ _NODE = "Node"
     is_flag=True,
     help="Keep the node, its pods and their containers at the end; --adopt resumes.",
 )
+@cluster_options
 @static_option
 @skip_tls_verify_option
-@runtime_options
+@node_runtime_options
 @pull_option
 @image_gc_option
 @act_option(default=True)

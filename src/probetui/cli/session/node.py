@@ -195,7 +195,7 @@ async def open_node(
         NodeExistsError: a node of that name is there.
     """
     name, notes = options.node_name or "", plan.notes
-    access = load_access(options.kubeconfig, options.cluster_context)
+    access = load_access(options.kubeconfig, options.kube_context)
     if runtime_kind(runtime) == PROCESS:
         notes.warning(_NO_SANDBOX)
     address = options.address or address_towards(access.cluster.server)
