@@ -25,7 +25,7 @@ def test_a_kubeconfig_is_for_its_user_alone_and_goes_at_the_end(tmp_path: Path) 
 def test_a_kubeconfig_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     theirs = tmp_path / "config"
     theirs.write_text("apiVersion: v1\nkind: Config\n")
-    with pytest.raises(UsageError, match="is there already"), written(theirs, TEXT):
+    with pytest.raises(UsageError, match="was not written by"), written(theirs, TEXT):
         pass
     assert theirs.read_text() == "apiVersion: v1\nkind: Config\n"
 

@@ -145,8 +145,9 @@ async def serve_session(
         try:
             address = await stack.enter_async_context(server)
         except OSError as error:
-            what = f"--port {options.port}: {error.strerror or error}"
-            raise UsageError(what) from error
+            # asyncio's own text has the address a second time.
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise UsageError(f"--port {options.port}: {reason}") from error
         api.allowed_hosts = frozenset(
             {f"{HOST}:{address.port}", f"localhost:{address.port}"}
         )
@@ -179,7 +180,10 @@ def written(wanted: Path | None, text: str) -> Iterator[Path]:
         if wanted is None:
             make_private_directory(path.parent)
         elif wanted.exists() and not _is_ours(read_regular(wanted, _LONGEST)):
-            raise UsageError(f"{wanted}: is there already, and not of `probetui serve`")
+            raise UsageError(
+                f"--write-kubeconfig {wanted}: the file exists and was not written by "
+                "`probetui serve`; name another one"
+            )
         root = DirectoryRoot(path.parent.absolute())
         root.replace_file(path.name, text.encode(), _OWN_MODE)
     except OSError as error:
