@@ -53,12 +53,12 @@ async def cluster(tmp_path: Path) -> AsyncIterator[tuple[RunningServer, Path]]:
 
 @asynccontextmanager
 async def node(
-    kubeconfig: Path, *options: str
+    kubeconfig: Path, *options: str, runtime: str = "process"
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run `probetui node` on plain processes, and end it as by ^C."""
+    """Run `probetui node`, and end it as by ^C."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "probetui", "node", "--name", NODE, "--runtime", "process"),
+        *("-m", "probetui", "node", "--name", NODE, "--runtime", runtime),
         *("--plain", "--no-autosave", "--kubeconfig", str(kubeconfig), *options),
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
@@ -104,10 +104,16 @@ def sample(**changes: object) -> str:
     return json.dumps(pod)
 
 
+@pytest.mark.parametrize(
+    "runtime", ["process", pytest.param("docker", marks=pytest.mark.docker)]
+)
 async def test_kubectl_sees_a_pod_restart_and_its_logs_and_deletes_it(
-    tmp_path: Path,
+    runtime: str, tmp_path: Path
 ) -> None:
-    async with cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
+    async with (
+        cluster(tmp_path) as (server, kubeconfig),
+        node(kubeconfig, runtime=runtime),
+    ):
         kubectl = Kubectl(kubeconfig)
 
         await registered(server)

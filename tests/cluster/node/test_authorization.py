@@ -1,0 +1,115 @@
+"""Who may ask the kubelet's API: the API server is asked, and not too often."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from probetui.cluster.client import ApiClient
+from probetui.cluster.kubeconfig import ApiServerInfo, ClusterAccess, UserCredentials
+from probetui.cluster.node.authorization import KubeletAuthorization, RefusedError
+from probetui.cluster.serving.http_server import HttpRequest
+from tests.fakes import FakeClock
+
+Review = dict[str, Any]
+CERTIFICATE = {
+    "subject": (
+        (("organizationName", "system:masters"),),
+        (("commonName", "kube-apiserver-kubelet-client"),),
+    )
+}
+
+
+class ReviewServer:
+    """An API server that answers reviews; `asked` are those it got."""
+
+    def __init__(self, is_allowed: Callable[[Review], bool]) -> None:
+        self.asked: list[Review] = []
+        self._is_allowed = is_allowed
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        review = json.loads(request.content)
+        self.asked.append(review)
+        spec = review["spec"]
+        if review["kind"] == "TokenReview":
+            is_known = spec["token"] == "good"
+            user = {"username": "jane", "groups": ["dev"]}
+            status: Review = {"authenticated": is_known, "user": user}
+        else:
+            status = {"allowed": self._is_allowed(spec)}
+        return httpx.Response(201, json={**review, "status": status})
+
+
+def _request(path: str = "/pods", **fields: Any) -> HttpRequest:
+    token = fields.pop("token", "")
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    return HttpRequest("GET", path, path, (), headers, **fields)
+
+
+async def _check(
+    server: ReviewServer, *requests: HttpRequest, clock: FakeClock | None = None
+) -> None:
+    clock = clock or FakeClock()
+    access = ClusterAccess(
+        "test", "default", ApiServerInfo("https://api.test"), UserCredentials()
+    )
+    transport = httpx.MockTransport(server.answer)
+    async with ApiClient(access, clock, transport=transport) as api:
+        authorization = KubeletAuthorization(api, "demo", clock)
+        for request in requests:
+            await authorization.check(request)
+            await clock.advance(timedelta(seconds=1))
+
+
+async def test_a_certificate_says_who_asks_and_in_which_groups() -> None:
+    server = ReviewServer(lambda _spec: True)
+    await _check(server, _request(certificate=CERTIFICATE))
+    (review,) = server.asked
+    assert review["spec"]["user"] == "kube-apiserver-kubelet-client"
+    assert review["spec"]["groups"] == ["system:masters"]
+
+
+async def test_a_token_is_reviewed_once_for_several_requests() -> None:
+    server = ReviewServer(lambda _spec: True)
+    await _check(server, _request(token="good"), _request(token="good"))
+    assert [review["kind"] for review in server.asked] == [
+        "TokenReview",
+        "SubjectAccessReview",
+    ]
+
+
+@pytest.mark.parametrize("fields", [{}, {"token": "bad"}])
+async def test_who_is_not_known_is_refused(fields: dict[str, Any]) -> None:
+    server = ReviewServer(lambda _spec: True)
+    with pytest.raises(RefusedError, match="Unauthorized") as refused:
+        await _check(server, _request(**fields))
+    assert refused.value.status == 401
+
+
+@pytest.mark.parametrize(
+    ("path", "subresources"),
+    [
+        ("/metrics/probes", ["metrics"]),
+        ("/exec/default/web/app", ["proxy"]),
+        ("/containerLogs/default/web/app", ["proxy"]),
+        ("/pods", ["pods", "proxy"]),
+        ("/healthz", ["healthz", "proxy"]),
+    ],
+)
+async def test_a_path_needs_a_right_to_a_subresource_of_the_node(
+    path: str, subresources: list[str]
+) -> None:
+    server = ReviewServer(lambda _spec: False)
+    with pytest.raises(RefusedError, match="Forbidden") as refused:
+        await _check(server, _request(path, certificate=CERTIFICATE))
+    assert refused.value.status == 403
+    rights = [review["spec"]["resourceAttributes"] for review in server.asked]
+    assert [right["subresource"] for right in rights] == subresources
+    assert {(right["resource"], right["name"]) for right in rights} == {
+        ("nodes", "demo")
+    }
