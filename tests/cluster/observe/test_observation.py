@@ -312,3 +312,32 @@ def test_why_says_where_a_tick_is_known_from_and_what_cannot_be_known() -> None:
     assert "Known from the kubelet's counters, between " in whole
     assert "cannot be known from outside" in whole
     assert observation.snapshot(at(90)).restarts > 0
+
+
+def test_an_image_that_is_changed_is_shown() -> None:
+    observation, _ = observe()
+
+    (image,) = {
+        container.container.image
+        for pod in observation.snapshot(at(END)).pods
+        if pod.pod.name == "image-patch"
+        for container in pod.containers
+    }
+
+    assert image.endswith("-b")
+
+
+def test_events_of_pods_that_are_not_meant_do_not_pile_up() -> None:
+    observation = ClusterObservation(at(0))
+    for number in range(3_000):
+        about = {"kind": "Pod", "uid": f"u{number}", "name": "x"}
+        event = {
+            "involvedObject": about,
+            "reason": "Started",
+            "message": "Container started",
+            "lastTimestamp": "2026-11-23T01:03:40Z",
+        }
+        observation.note_event(event, at(1))
+
+    assert len(observation._waiting_events) == 1_000
+    assert "u2999" in observation._waiting_events

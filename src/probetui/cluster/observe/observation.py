@@ -35,7 +35,9 @@ from probetui.kubelet_rules import KubeletRules
 Object = dict[str, Any]
 
 ENTRIES_SHOWN = 500
-_MOST_EVENTS_WAITING = 1_000
+_MOST_PODS_WAITING = 1_000
+_MOST_EVENTS_OF_A_POD = 100
+"""That came before the pod itself, as the two watches are apart."""
 
 
 class _ObservedNode:
@@ -172,10 +174,12 @@ class ClusterObservation:
                 event = replace(seen.event, at=seen.event.at + offset)
                 seen = replace(seen, event=event)
             observed.note_event(seen, now)
-        elif len(self._waiting_events) < _MOST_EVENTS_WAITING:
-            waiting = self._waiting_events.setdefault(seen.event.pod_uid, [])
-            if len(waiting) < ENTRIES_SHOWN:
-                waiting.append(seen)
+            return
+        waiting = self._waiting_events.setdefault(seen.event.pod_uid, [])
+        if len(waiting) < _MOST_EVENTS_OF_A_POD:
+            waiting.append(seen)
+        if len(self._waiting_events) > _MOST_PODS_WAITING:  # of pods that are not meant
+            del self._waiting_events[next(iter(self._waiting_events))]
 
     # -- nodes
 

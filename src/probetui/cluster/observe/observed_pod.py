@@ -63,6 +63,9 @@ _KILLED_FOR = re.compile(r"failed (liveness|startup) probe")
 _WINDOW = re.compile(r"back-off (?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)(?:\.\d+)?s)? ")
 _FIELD = re.compile(r"spec\.(?:init|ephemeral)?[cC]ontainers\{(.+)\}")
 _OOM = "OOMKilled"
+_MOST_EVENTS = 1_000
+"""Events of one pod whose counts are remembered; a server keeps them for an hour."""
+
 _PROBE_REASONS = {
     ExitCause.LIVENESS: KillReason.LIVENESS_PROBE,
     ExitCause.STARTUP: KillReason.STARTUP_PROBE,
@@ -185,6 +188,9 @@ class ObservedPod:
             self._turn.write(
                 StatusEntry(self._turn.next_sequence(), now, pod.uid, status)
             )
+        for spec in pod.all_containers():
+            if (known := self._containers.get(spec.name)) is not None:
+                known.container = spec  # its image may be changed
         for container in self._containers.values():
             found = status.container(container.container.name)
             if found is not None and found != container.status:
@@ -199,6 +205,8 @@ class ObservedPod:
         if seen.count <= known:
             return
         self._counts_of[name] = seen.count
+        if len(self._counts_of) > _MOST_EVENTS:
+            del self._counts_of[next(iter(self._counts_of))]
         self._snapshot = None
         self._turn.write(EventEntry(self._turn.next_sequence(), event.at, event))
         missing = seen.count - known - 1
