@@ -100,7 +100,7 @@ def _assert_run(run: ResultRun, true_run: _TrueRun) -> None:
     bound = run.bound
     if bound.is_exact:
         assert (bound.last, bound.run) == (true_run.last, true_run.run)
-    elif bound.last is true_run.last:
+    elif bound.last is true_run.last and true_run.reached is None:
         assert bound.run <= true_run.run
     if run.reached is not None:
         assert run.reached is true_run.reached
@@ -289,3 +289,23 @@ def test_labels_are_read_in_any_order_with_escapes() -> None:
     assert SeriesReader().read(text) == {
         ProbeKey("u", "c", ProbeType.STARTUP): ProbeCounts(0, 3)
     }
+
+
+def test_failures_of_which_the_beginning_is_unknown_are_a_bound() -> None:
+    run = ResultRun(Probe(None, failure_threshold=3), ProbeType.LIVENESS)
+    run.forget("joined later")
+
+    run.count(Result.FAILURE, 2)
+
+    assert run.bound == (Result.FAILURE, 2, False, "joined later")
+    assert run.reached is None
+
+
+def test_a_success_makes_an_unknown_run_exact_again() -> None:
+    run = ResultRun(Probe(None, failure_threshold=3), ProbeType.LIVENESS)
+    run.forget("joined later")
+
+    for result in (Result.FAILURE, Result.SUCCESS, Result.FAILURE):
+        run.count(result)
+
+    assert run.bound == (Result.FAILURE, 1, True, "")

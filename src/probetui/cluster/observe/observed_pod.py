@@ -279,7 +279,17 @@ class ObservedPod:
                 else:
                     probe.note_failure(seen)
         elif event.reason == "Killing":
-            self._begin_stopping(container, _killing_cause(event.message), event, now)
+            self._begin_stopping(
+                container, self._killing_cause(event.message), event, now
+            )
+
+    def _killing_cause(self, message: str) -> ExitCause:
+        if found := _KILLED_FOR.search(message):
+            return ExitCause.LIVENESS if found[1] == "liveness" else ExitCause.STARTUP
+        if "definition changed" in message:
+            return ExitCause.DEFINITION
+        is_deleted = self.pod.deletion_requested_at is not None
+        return ExitCause.DELETE if is_deleted else ExitCause.POD
 
     def _begin_stopping(
         self,
@@ -573,14 +583,6 @@ def _upcoming(
     if not is_startup and not status.started:
         return Skip.NOT_STARTED, delay_until
     return None, delay_until
-
-
-def _killing_cause(message: str) -> ExitCause:
-    if found := _KILLED_FOR.search(message):
-        return ExitCause.LIVENESS if found[1] == "liveness" else ExitCause.STARTUP
-    if "definition changed" in message:
-        return ExitCause.DEFINITION
-    return ExitCause.DELETE
 
 
 def _window(message: str) -> timedelta | None:

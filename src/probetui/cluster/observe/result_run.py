@@ -72,13 +72,19 @@ class ResultRun:
 
     @property
     def bound(self) -> RunBound:
-        """The run now."""
+        """The run now.
+
+        Where it may have reached a threshold and begun anew, it is bound as if it had
+        not: that would be seen, by a kill.
+        """
         last = {state.last for state in self._states}
         runs = {state.run for state in self._states}
         if len(last) == len(runs) == 1 and not any(it.is_open for it in self._states):
             return RunBound(last.pop(), runs.pop(), is_exact=True)
         if len(last) == 1:
-            return RunBound(last.pop(), min(runs), is_exact=False, reason=self._reason)
+            going_on = {it.run for it in self._states if it.run}
+            least = min(going_on, default=0)
+            return RunBound(last.pop(), least, is_exact=False, reason=self._reason)
         return RunBound(Result.SUCCESS, 0, is_exact=False, reason=self._reason)
 
     @property
