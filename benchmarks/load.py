@@ -18,18 +18,21 @@ import resource
 import socket
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
+from itertools import cycle
 from multiprocessing.connection import Connection
 
 from limits import Limit, Yardstick, tell
 
+from probetui.analysis.timing import ticks_lost
 from probetui.cli import gc_tuning
 from probetui.drive.clocks import SystemClock
 from probetui.drive.realtime import LATENESS_SHOWN, RealtimeSession
 from probetui.drive.scenario.world import World
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import AddPod, Fact
+from probetui.engine.snapshot import Snapshot
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import (
@@ -49,6 +52,10 @@ from probetui.ports import ExecResult
 from probetui.probers.prober import ProbeDispatcher
 
 LOOPBACK = "127.0.0.1"
+HOSTS = [LOOPBACK, *(f"127.0.0.{number}" for number in range(2, 21))]
+"""With one alone ports run out: each connection keeps one for a minute."""
+
+BACKLOG = 4096
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 PERIOD = timedelta(seconds=1)
 SETTLE_SECONDS = 5
@@ -70,12 +77,16 @@ class Answering(asyncio.Protocol):
 
 
 async def serve(pipe: Connection) -> None:
-    """Serve on a port of the kernel's choice, for ever."""
-    listener = socket.create_server((LOOPBACK, 0), backlog=4096)
+    """Serve on a port of the kernel's choice, at all `HOSTS`, for ever."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(Answering, sock=listener)
-    pipe.send(listener.getsockname()[1])
-    await server.serve_forever()
+    port = 0
+    async with asyncio.TaskGroup() as tasks:
+        for host in HOSTS:
+            listener = socket.create_server((host, port), backlog=BACKLOG)
+            port = listener.getsockname()[1]
+            server = await loop.create_server(Answering, sock=listener, backlog=BACKLOG)
+            tasks.create_task(server.serve_forever())
+        pipe.send(port)
 
 
 def run_server(pipe: Connection) -> None:
@@ -136,39 +147,71 @@ def pods(count: int, port: int) -> list[Pod]:
     def probe(handler: ProbeHandler) -> Probe:
         return Probe(handler, period_seconds=1, timeout_seconds=5)
 
-    http = probe(HTTPGetAction(port, host=LOOPBACK))
-    tcp = probe(TCPSocketAction(port, host=LOOPBACK))
+    hosts = cycle(HOSTS)
     return [
         Pod(
             f"uid-{number}",
             f"pod-{number}",
             containers=(
-                Container("http", "any", liveness_probe=http),
-                Container("tcp", "any", liveness_probe=tcp),
+                Container(
+                    "http", "any", liveness_probe=probe(HTTPGetAction(port, host=host))
+                ),
+                Container(
+                    "tcp", "any", liveness_probe=probe(TCPSocketAction(port, host=host))
+                ),
             ),
         )
-        for number in range(count)
+        for number, host in zip(range(count), hosts, strict=False)
     ]
 
 
-def lateness(ticks: list[TickEntry], since: datetime) -> list[float]:
-    """Return how late each tick was, in milliseconds, against its own phase.
+def phases(snapshot: Snapshot) -> dict[ProbeKey, datetime]:
+    """Return an instant at which a tick of each probe is due."""
+    return {
+        probe.key: probe.next_tick_at
+        for pod in snapshot.pods
+        for container in pod.containers
+        for probe in container.probes
+        if probe.next_tick_at is not None
+    }
 
-    A worker's phase is where its earliest tick within the period is.
+
+def lateness(
+    ticks: Iterable[TickEntry], due: Mapping[ProbeKey, datetime]
+) -> list[float]:
+    """Return how late each tick was taken, in milliseconds, in order.
+
+    What a slow answer to the probe before it cost is not lateness.
     """
-    offsets: dict[ProbeKey, list[timedelta]] = {}
-    for tick in ticks:
-        if tick.started_at >= since:
-            offset = (tick.started_at - since) % PERIOD
-            offsets.setdefault(tick.key, []).append(offset)
     late = []
-    for each in offsets.values():
-        # A phase near the end of the period has its late ticks at the beginning.
-        wraps = max(each) - min(each) > PERIOD / 2
-        placed = [at + PERIOD if wraps and at < PERIOD / 2 else at for at in each]
-        phase = min(placed)
-        late += [(at - phase) / timedelta(milliseconds=1) for at in placed]
-    return late
+    free_at: dict[ProbeKey, datetime] = {}
+    for tick in ticks:
+        since_due = (tick.started_at - due[tick.key]) % PERIOD
+        due_at = tick.started_at - since_due - tick.late_drops * PERIOD
+        could_start_at = max(due_at, free_at.get(tick.key, due_at))
+        late.append((tick.started_at - could_start_at) / timedelta(milliseconds=1))
+        free_at[tick.key] = tick.at
+    return sorted(late)
+
+
+def lost(
+    ticks: Iterable[TickEntry], due: Mapping[ProbeKey, datetime]
+) -> tuple[int, int]:
+    """Return how many ticks never came that are told, and how many that are not."""
+    told = silent = 0
+    last: dict[ProbeKey, TickEntry] = {}
+    for tick in ticks:
+        before = last.get(tick.key)
+        last[tick.key] = tick
+        if before is None:
+            continue
+        phase = due[tick.key]
+        places = [(each.started_at - phase) // PERIOD for each in (before, tick)]
+        ended_at = before.started_at + before.duration
+        said = tick.late_drops + ticks_lost(before, ended_at, 1)
+        told += said
+        silent += max(places[1] - places[0] - 1 - said, 0)
+    return told, silent
 
 
 async def measure(count: int, seconds: int, port: int) -> dict[str, float]:
@@ -185,9 +228,12 @@ async def measure(count: int, seconds: int, port: int) -> dict[str, float]:
     gc_tuning.freeze()
     running = asyncio.create_task(session.run())
     await asyncio.sleep(SETTLE_SECONDS)
-    since = clock.now()
+    since, due = clock.now(), phases(session.snapshot)
     cpu, wall = time.process_time(), time.monotonic()
-    await asyncio.sleep(seconds)
+    for _ in range(seconds):
+        await asyncio.sleep(1)
+        # One that was under way had no next tick; one that always was is not judged.
+        due |= phases(session.snapshot)
     cpu, wall = time.process_time() - cpu, time.monotonic() - wall
     session.stop()
     await running
@@ -196,9 +242,15 @@ async def measure(count: int, seconds: int, port: int) -> dict[str, float]:
     ticks = [each for each in session.journal if isinstance(each, TickEntry)]
     judged = [tick for tick in ticks if tick.started_at >= since and tick.attempts]
     assert all(each.result is Result.SUCCESS for each in judged)
-    late = sorted(lateness(ticks, since))
+    judged = [tick for tick in judged if tick.key in due]
+    late = lateness(judged, due)
+    told, silent = lost(judged, due)
+    slow = sum(tick.duration > PERIOD for tick in judged)
     return {
         "probes": len(judged),
+        "answers_after_a_period": slow,
+        "ticks_lost": told,
+        "ticks_lost_in_silence": silent,
         "probes_per_second": round(len(judged) / wall),
         "lateness_median_ms": round(statistics.median(late), 2),
         "lateness_p99_ms": round(late[len(late) * 99 // 100], 2),
@@ -238,7 +290,15 @@ def main() -> None:
     shown_from = LATENESS_SHOWN / timedelta(milliseconds=1)
     asleep = Yardstick("a process that only sleeps", figures["sleeper_p99_ms"])
     late = figures["lateness_p99_ms"]
-    tell(Limit("lateness, p99", late, shown_from, "ms", asleep))
+    silent = figures["ticks_lost_in_silence"]
+    print(
+        "{ticks_lost} ticks were lost and are told, {answers_after_a_period} answers "
+        "took longer than a period".format(**figures)
+    )
+    tell(
+        Limit("lateness, p99", late, shown_from, "ms", asleep),
+        Limit("ticks lost in silence", silent, 1, "ticks"),
+    )
 
 
 if __name__ == "__main__":

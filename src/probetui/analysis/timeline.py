@@ -154,9 +154,10 @@ class Timeline:
             self._starts.append(index)
             self._containers.append(tick.container_id)
         last = self._last
-        if last is not None and last.duration > _SECOND:
+        if last is not None and (last.duration > _SECOND or tick.late_drops):
             self._slow.append(index - 1)
-            gap = tick.started_at - last.started_at
+            late = (tick.late_drops + 1) * tick.period_seconds * _SECOND
+            gap = max(tick.started_at - last.started_at, late)
             self._slow_gaps.append((gap, last.period_seconds))
         self._last = tick
         self._places.append(place)
@@ -186,9 +187,10 @@ class Timeline:
         return range(ticks.start + len(before), ticks.stop)
 
     def ticks_lost(self, ticks: range, period_seconds: int) -> int:
-        """Return how many ticks never came because some of these took too long.
+        """Return how many ticks never came because of these, or of the engine.
 
-        One tick waits while a probe runs; those after it are lost, never made up for.
+        One tick waits while a probe runs, or nobody takes it; those after it are lost,
+        never made up for.
         The period given is that of ticks which do not say their own.
         """
         start = bisect_left(self._slow, ticks.start)

@@ -79,6 +79,8 @@ class TickEntry(NamedTuple):
     is `MUTED` where the result would have had consequences. `delay` is by how much each
     attempt was delayed by a person. `held` is for how long a pause held the tick back.
     `period_seconds` is the probe's when it ticked, 0 in records that do not say.
+    `late_drops` is how many ticks fell due in vain because this one was taken late;
+    those that a slow probe cost follow from its duration.
     """
 
     sequence: int
@@ -107,6 +109,7 @@ class TickEntry(NamedTuple):
     delay: timedelta = timedelta()
     held: timedelta = timedelta()
     period_seconds: int = 0
+    late_drops: int = 0
 
 
 _CHANGING = ("sequence", "at", "n", "started_at", "duration", "attempts", "run")

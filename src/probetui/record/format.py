@@ -365,6 +365,9 @@ class TickRecord(PodFields, frozen=True, kw_only=True, tag="tick"):
     period_seconds: Annotated[Integer, At("period_seconds"), OMIT_DEFAULT] = field(
         default=0, name="periodSeconds"
     )
+    late_drops: Annotated[Count, At("late_drops"), OMIT_DEFAULT] = field(
+        default=0, name="lateDrops"
+    )
 
 
 class DryRunRecord(PodFields, frozen=True, kw_only=True, tag="try"):

@@ -322,6 +322,11 @@ def test_what_a_probe_prints_is_repeated_only_when_it_changes() -> None:
             id="injected by hand",
         ),
         pytest.param(
+            a_tick(DEMO_KEY, NOW, "s", late_drops=2),
+            "demo/liveness liveness #1 success 28ms run 1/1 no-action late-dropped=2",
+            id="taken late",
+        ),
+        pytest.param(
             a_tick(DEMO_KEY, NOW, "", result=None, exit=Exit.POD_DELETED),
             "demo/liveness liveness #1 ended pod-deleted",
             id="last tick",

@@ -124,6 +124,13 @@ def test_after_an_edit_of_the_period_old_marks_count_with_the_old_one() -> None:
     assert folded(entries, period_seconds=5) == "✓6 lost20"
 
 
+def test_ticks_that_nobody_took_in_time_are_counted_there_too() -> None:
+    entries = [entry._replace(period_seconds=5) for entry in slow(3, 0.9)]
+    entries[1] = entries[1]._replace(late_drops=3)
+
+    assert folded(entries, period_seconds=5) == "✓✓✓ lost3"
+
+
 def test_lost_ticks_are_forgotten_with_the_ticks_before_them() -> None:
     timeline = Timeline.of(slow(6, 5))
     timeline.forget(3)

@@ -284,6 +284,14 @@ def test_lost_ticks_are_told() -> None:
     )
 
 
+def test_ticks_that_were_lost_because_nobody_took_them_are_told() -> None:
+    told = facts(a_tick("s")._replace(late_drops=3))
+
+    assert told["taken late"] == (
+        "3 ticks dropped before it: probetui or this machine was busy"
+    )
+
+
 class TestNextDue:
     def test_it_is_a_period_later(self) -> None:
         assert next_due(demo_tick("s"), None, 5) == NOW + timedelta(seconds=5)

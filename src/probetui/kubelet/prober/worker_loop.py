@@ -29,7 +29,7 @@ class InFlight(Struct, frozen=True):
 
     `hold_before` is from before the tick looked at its container. `delay` is what the
     hooks add to its outcome, once there is one; `held` is how long they held the tick
-    back.
+    back, `late_drops` how many ticks fell due in vain because it was taken late.
     """
 
     asked: RunProbe
@@ -41,6 +41,7 @@ class InFlight(Struct, frozen=True):
     hold_before: bool
     delay: timedelta = timedelta()
     held: timedelta = timedelta()
+    late_drops: int = 0
 
 
 class Stop:
@@ -187,6 +188,20 @@ class WorkerLoop:
         else:
             self._consume(Trigger.PERIODIC, max(now, self.ticker_at))
         return Trigger.PERIODIC
+
+    def late_drops(self, due: datetime, now: datetime) -> int:
+        """Return how many ticks fell due in vain because one is taken late.
+
+        One tick waits while a step runs; those that its duration cost are not among
+        them, and the first step is late without a ticker.
+        """
+        if not self.ticks:
+            return 0
+        dropped = (now - due) // self.period
+        last = self.last_run
+        if last is not None and last.at > due:
+            dropped -= max(last.duration // self.period - 1, 0)
+        return max(dropped, 0)
 
     def restart_ticker(self, now: datetime) -> None:
         """Go by the probe's period from now on; a first step to come stays due."""

@@ -235,6 +235,9 @@ class WorkerScheduler:
         worker = loop.worker
         key = worker.key
         held_for = self._hooks.held_for(trigger, due, now)
+        late_drops = 0
+        if trigger is Trigger.PERIODIC and not held_for:
+            late_drops = loop.late_drops(due, now)
         status = self._status_of(key.pod_uid)
         results = self._results[key.probe_type]
         stored_before = results.get(worker.container_id)
@@ -261,6 +264,7 @@ class WorkerScheduler:
                 results.get(worker.container_id),
                 hold_before,
                 held=held_for,
+                late_drops=late_drops,
             )
             self._begin_probe(loop, effect, now)
             return
@@ -293,6 +297,7 @@ class WorkerScheduler:
                 action=TickAction.NONE,
                 held=held_for,
                 period_seconds=worker.probe.period_seconds,
+                late_drops=late_drops,
             ),
         )
         if isinstance(decision, Exit):
@@ -391,6 +396,7 @@ class WorkerScheduler:
             flight.delay,
             flight.held,
             worker.probe.period_seconds,
+            flight.late_drops,
         )
         self._write(loop, entry, judged)
         loop.last_run = entry

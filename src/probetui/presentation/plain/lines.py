@@ -204,7 +204,8 @@ class PlainLines:
     def _tick(self, tick: TickEntry) -> list[str]:
         skips = self._skips.get(tick.key)
         if tick.skip is not None and not self._is_verbose:
-            if skips is not None and skips.reason is tick.skip:
+            is_same = skips is not None and skips.reason is tick.skip
+            if skips is not None and is_same and not tick.late_drops:
                 skips.further += 1
                 return []
             self._skips[tick.key] = _Skips(tick.skip, tick.n)
@@ -364,7 +365,8 @@ def _unusual(tick: TickEntry) -> str:
     delayed = f" delayed={format_duration(tick.delay)}" if tick.delay else ""
     held = f" held={format_duration(tick.held)}" if tick.held else ""
     injected = " injected" if tick.injected else ""
-    return f"{trigger}{held}{injected}{delayed}{muted}"
+    dropped = f" late-dropped={tick.late_drops}" if tick.late_drops else ""
+    return f"{trigger}{held}{dropped}{injected}{delayed}{muted}"
 
 
 def _dry_run(entry: DryRunEntry) -> str:

@@ -168,6 +168,15 @@ def _facts(
             "held back",
             line(words, muted("; initial delay, grace and back-off continued")),
         )
+    if tick.late_drops:
+        due = "1 tick" if tick.late_drops == 1 else f"{tick.late_drops} ticks"
+        yield TraceRow(
+            "taken late",
+            line(
+                Span(f"{due} dropped before it", Role.WARNING),
+                muted(": probetui or this machine was busy"),
+            ),
+        )
     if tick.attempts:
         yield from _attempts(tick, view)
         yield TraceRow("result run", _run(tick))

@@ -185,7 +185,12 @@ def _probed(tick: TickEntry, context: WhyContext) -> Iterator[str]:
 
 
 def _lost_ticks(tick: TickEntry, container: Container | None) -> Iterator[str]:
-    """Yield how many ticks fell due in vain while a probe took too long."""
+    """Yield how many ticks fell due in vain, and why."""
+    if tick.late_drops:
+        ticks = (
+            "1 tick was" if tick.late_drops == 1 else f"{tick.late_drops} ticks were"
+        )
+        yield f"{ticks} lost before it: probetui or this machine was busy."
     probe = None if container is None else container.probe(tick.key.probe_type)
     if probe is None:
         return
