@@ -236,7 +236,7 @@ def test_a_bug_in_the_engine_leaves_no_process_behind(
         raise ZeroDivisionError("for example")
 
     monkeypatch.setattr(
-        "probetui.presentation.plain.lines.PlainLines.format_entry", broken, raising=True
+        "probetui.presentation.plain.lines.PlainLines.format_entry", broken
     )
 
     status = session(path)
