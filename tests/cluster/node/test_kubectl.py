@@ -79,17 +79,27 @@ def _trusting() -> ssl.SSLContext:
     return context
 
 
-async def registered(server: RunningServer) -> None:
-    """Wait until the node is registered."""
+async def registered(server: RunningServer, *, old_port: int = 0) -> int:
+    """Wait until the node is registered, with another port if so; return its port."""
     changed = asyncio.Event()
     end = server.store.listen(changed.set)
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while server.store.find(NODES, "", NODE) is None:
+            while (port := _kubelet_port(server)) in {0, old_port}:
                 changed.clear()
                 await changed.wait()
     finally:
         end()
+    return port
+
+
+def _kubelet_port(server: RunningServer) -> int:
+    """Return the port of the node's kubelet, 0 where there is no node."""
+    found = server.store.find(NODES, "", NODE)
+    if found is None:
+        return 0
+    port: int = found["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
+    return port
 
 
 def sample(**changes: object) -> str:
@@ -177,9 +187,7 @@ async def test_a_second_node_of_the_name_is_refused(tmp_path: Path) -> None:
 
 async def test_who_may_not_use_the_node_is_refused_by_its_api(tmp_path: Path) -> None:
     async with cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
-        await registered(server)
-        status = server.store.get(NODES, "", NODE)["status"]
-        port = status["daemonEndpoints"]["kubeletEndpoint"]["Port"]
+        port = await registered(server)
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", port, ssl=_trusting()
         )
@@ -188,3 +196,36 @@ async def test_who_may_not_use_the_node_is_refused_by_its_api(tmp_path: Path) ->
         writer.close()
 
     assert answer.startswith(b"HTTP/1.1 401")
+
+
+async def test_a_node_that_was_kept_is_taken_over_with_its_running_containers(
+    tmp_path: Path,
+) -> None:
+    async def container_id() -> str:
+        return await kubectl.output(
+            *("get", "pod", "exec-liveness", "-o"),
+            "jsonpath={.status.containerStatuses[0].containerID}",
+        )
+
+    async with cluster(tmp_path) as (server, kubeconfig):
+        kubectl = Kubectl(kubeconfig)
+        async with node(kubeconfig, "--keep-node"):
+            port = await registered(server)
+            await kubectl.output(
+                "apply", "-f", "-", stdin=sample(failureThreshold=1000)
+            )
+            await kubectl.output(
+                "wait", "pod/exec-liveness", "--for=condition=Ready", "--timeout=30s"
+            )
+            before = await container_id()
+        kept = await container_id()
+        async with node(kubeconfig, "--adopt") as second:
+            await registered(server, old_port=port)
+            await kubectl.output("wait", "node", NODE, "--for=condition=Ready")
+            await kubectl.output("exec", "exec-liveness", "--", "true")
+            after = await container_id()
+        still = server.store.find(PODS, "default", "exec-liveness")
+
+    assert before == kept == after
+    assert second.returncode == 130
+    assert still is None

@@ -228,5 +228,6 @@ async def open_node(
             lambda current: agent.on_pods(current, pod_registry.desired.static)
         )
         pod_registry.subscribe(shown.metrics.register_pods)
+        await agent.start()
         notes.note(f"node {name} of {access.context or access.cluster.server}")
         yield NodeSession(name, agent, pods, shown, keeps_node=options.keep_node)

@@ -35,6 +35,7 @@ _POD_PATHS: Mapping[str, str] = {
     "portforward": "portForward",
 }
 _STREAM_NAMES = {"stdin": "input", "stdout": "output", "stderr": "error"}
+_FLAGS = {"true": "1"}
 _NOT_PASSED_ON = frozenset({"host", "authorization", "connection", "content-length"})
 
 
@@ -85,12 +86,13 @@ class KubeletProxy:
             path += f"/{choose_container(pod, request.parameter('container'))}"
         is_log = asked.subresource == "log"
         query = [
-            (name if is_log else _STREAM_NAMES.get(name, name), value)
+            (name, value)
+            if is_log or name == "command"
+            else (_STREAM_NAMES.get(name, name), _FLAGS.get(value, value))
             for name, value in request.query
             if name != "container"
         ]
-        is_true = {"true": "1"} if not is_log else {}
-        text = urlencode([(name, is_true.get(value, value)) for name, value in query])
+        text = urlencode(query)
         return await self._pass_on(request, node, f"{path}?{text}")
 
     async def _pass_on(self, request: HttpRequest, node: Json, path: str) -> HttpAnswer:

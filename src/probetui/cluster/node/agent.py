@@ -52,6 +52,7 @@ Source: apis/config/v1beta1/defaults.go, v1.32.10, SyncFrequency.
 
 DRAIN_PATIENCE = timedelta(seconds=15)
 LAST_WRITES_SECONDS = 5
+FIRST_LIST_PATIENCE = timedelta(seconds=5)
 STARTING = "node is starting"
 _NOT_FOUND, _CONFLICT = 404, 409
 
@@ -138,6 +139,18 @@ class NodeAgent:
         self._static = tuple(_from_source(pod, sources[pod.uid]) for pod in static)
         self._known.update((pod.uid, pod) for pod in (*pods, *self._static))
         self._is_changed.set()
+
+    async def start(self) -> None:
+        """Give the session the pods that there are, before it begins.
+
+        Containers of theirs may run already: what a session knows from its beginning
+        it takes over.
+
+        Raises:
+            ClusterError: the API server does not answer, or refuses.
+        """
+        await self._watch.list()
+        await self._reconcile_once()
 
     async def run(self) -> None:
         """Talk to the API server until cancelled.
@@ -320,6 +333,9 @@ class NodeAgent:
         Gives up when the API server does not answer, and some time after the longest
         grace period.
         """
+        until = self._clock.now() + FIRST_LIST_PATIENCE
+        while not self._watch.has_listed and self._clock.now() < until:
+            await self._contact.sleep(timedelta(milliseconds=100))
         pods = [pod for pod in self._watch.pods.values() if not is_mirror(pod)]
         if not pods:
             return

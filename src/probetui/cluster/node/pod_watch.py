@@ -55,7 +55,7 @@ class PodWatch:
         attempt = 0
         while True:
             try:
-                await self._list()
+                await self.list()
                 attempt = 0
                 await self._watch()
             except ExpiredError:
@@ -64,7 +64,12 @@ class PodWatch:
                 attempt += 1
                 await self._contact.wait(error, attempt)
 
-    async def _list(self) -> None:
+    async def list(self) -> None:
+        """List all pods.
+
+        Raises:
+            ClusterError: the API server does not answer, or refuses.
+        """
         found = await self._api.list(PODS, field_selector=self._selector)
         self._contact.on_answer()
         self.has_listed = True
