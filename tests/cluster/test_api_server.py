@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 from probetui.cluster.api_server.api import ServerFault
 from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.kubelet_proxy import KubeletProxy
 from probetui.cluster.api_server.patch import PATCH_TYPES
 from probetui.cluster.api_server.pod_connections import exec_connection
+from probetui.cluster.api_server.resources import NODES
 from probetui.cluster.api_server.resources import PODS as PODS_RESOURCE
 from probetui.cluster.api_server.store import Store
 from probetui.cluster.api_server.tables import table
@@ -442,3 +444,28 @@ async def test_noise_on_a_stream_ends_it_and_breaks_nothing(
         async with asyncio.timeout(10):
             await reader.read()
         writer.close()
+
+
+async def test_a_kubelet_that_does_not_answer_is_said_to_be_unreachable(
+    unused_tcp_port: int,
+) -> None:
+    store = Store(SystemClock().now)
+    status = {
+        "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": unused_tcp_port}},
+    }
+    node = {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "node1"}}
+    store.create(NODES, "", {**node, "status": status})
+    store.create(PODS_RESOURCE, "default", pod("a"))
+    connect = KubeletProxy(store, {}).connections()
+    async with (
+        running_server(store, connect=connect) as server,
+        httpx.AsyncClient(base_url=server.url) as client,
+    ):
+        answers = [
+            await client.get("/api/v1/nodes/node1/proxy/healthz"),
+            await client.get(f"{PODS}/a/log"),
+        ]
+    for answer in answers:
+        assert answer.status_code == 503
+        assert f"dial tcp 127.0.0.1:{unused_tcp_port}" in answer.json()["message"]
