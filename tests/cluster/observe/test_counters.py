@@ -295,7 +295,9 @@ def test_failures_of_which_the_beginning_is_unknown_are_a_bound() -> None:
     run = ResultRun(Probe(None, failure_threshold=3), ProbeType.LIVENESS)
     run.forget("joined later")
 
-    run.count(Result.FAILURE, 2)
+    run.count(Result.FAILURE)
+    run.note_same_instance()
+    run.count(Result.FAILURE)
 
     assert run.bound == (Result.FAILURE, 2, False, "joined later")
     assert run.reached is None

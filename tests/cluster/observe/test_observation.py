@@ -169,6 +169,13 @@ def test_without_counters_failures_alone_are_known_and_the_run_is_a_bound() -> N
         for probe in container.probes
     ]
     assert all("not allowed" in probe.run_doubt for probe in probes)
+    later = observation.snapshot(at(END + 60)).pods
+    assert not any(
+        probe.result_run
+        for pod in later
+        for container in pod.containers
+        for probe in container.probes
+    )
 
 
 _SHORT = tuple(step for step in _STEPS if step.at < 90)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from probetui.cluster.observe.probe_counters import CountedTicks, ProbeCounts
-from probetui.cluster.observe.result_run import ResultRun
+from probetui.cluster.observe.result_run import ResultRun, RunBound
 from probetui.engine.snapshot import ProbeSnapshot
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
@@ -114,6 +114,7 @@ class ObservedProbe:
         period = self.probe.period_seconds * _SECOND
         if before is None or not _NO_TIME < seen.at - before <= period + _SECOND:
             self._run.forget(self._events_alone)
+        self._note_instance()
         self._run.count(Result.FAILURE)
         self._counts = self._counts._replace(failures=self._counts.failures + 1)
         self._write(
@@ -156,8 +157,15 @@ class ObservedProbe:
             return
         result = Result.FAILURE if counts.failures else Result.SUCCESS
         for at in _instants(counted, self.probe.period_seconds):
+            self._note_instance()
             self._run.count(result)
             yield self._write(result, at, gates, self._output(counted, result))
+
+    def _note_instance(self) -> None:
+        """Note before a result if the container is that of the result before."""
+        last = self.last_tick
+        if last is not None and last.container_id == self.container_id:
+            self._run.note_same_instance()
 
     def _take_baseline(self, counts: ProbeCounts) -> None:
         """Begin in the middle: results of one kind have but one order."""
@@ -276,6 +284,17 @@ class ObservedProbe:
 
     # -- what is shown
 
+    def _bound_at(self, now: datetime) -> RunBound:
+        """Return the run; of events alone only while no success can have come since."""
+        bound = self._run.bound
+        if not self._events_alone:
+            return bound
+        seen_at = self._seen_failure_at
+        longest = self.probe.period_seconds * _SECOND + 2 * _SECOND
+        if seen_at is None or now - seen_at > longest:
+            bound = RunBound(Result.SUCCESS, 0, is_exact=False)
+        return bound._replace(is_exact=False, reason=self._events_alone)
+
     def snapshot(
         self,
         now: datetime,
@@ -285,7 +304,7 @@ class ObservedProbe:
         is_alive: bool,
     ) -> ProbeSnapshot:
         """Return how the probe stands; the next tick is reckoned from the last one."""
-        bound = self._run.bound
+        bound = self._bound_at(now)
         last = self.last_tick
         next_at = None
         if last is not None and is_alive and upcoming_skip is None:

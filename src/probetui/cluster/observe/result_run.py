@@ -101,6 +101,16 @@ class ResultRun:
         """Forget the run: ticks are missing, for a reason in words."""
         self._states, self._reason = _UNKNOWN, reason
 
+    def note_same_instance(self) -> None:
+        """Note that the container still runs after the last result: it was not killed.
+
+        That raises a bound, and never makes a run exact: statuses may be late.
+        """
+        held = self._holds_after
+        left = frozenset(it for it in self._states if it.reached not in held)
+        if any(it.is_open for it in left):
+            self._states = left
+
     def count(self, result: Result, times: int = 1) -> None:
         """Count a result that came so many times, the last of those that are known."""
         if times > _MOST_COUNTED:
