@@ -285,7 +285,7 @@ def test_lost_ticks_are_told() -> None:
 
 
 def test_ticks_that_were_lost_because_nobody_took_them_are_told() -> None:
-    told = facts(a_tick("s")._replace(late_drops=3))
+    told = facts(demo_tick("s")._replace(late_drops=3))
 
     assert told["taken late"] == (
         "3 ticks dropped before it: probetui or this machine was busy"

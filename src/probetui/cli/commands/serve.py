@@ -81,7 +81,7 @@ _LAST_PORT = (1 << 16) - 1
 @program_options
 @takes_files
 def serve(**params: Any) -> int:
-    """Run pods as run does, and show them to kubectl, k9s or stern as a cluster would.
+    """Run pods as run does, and show them to kubectl as a cluster would.
 
     The API is read-only and on this machine alone: pods with their statuses, events,
     logs and the node. kubectl gets at it by the kubeconfig whose name is printed. The
