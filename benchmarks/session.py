@@ -9,7 +9,8 @@ outside, once with probes that rarely come: what it takes then is its idle time.
 yardstick is a process that runs at the same time and does no more than to connect, send
 the same request, receive and close, on the same event loop of Python. All connect to a
 server of this benchmark. A kubelet 1.36.2 took 386 µs for each of these probes over its
-idle time where this program took 786. The image of containers is busybox:1.36.
+idle time where this program took 786 all in. The image of containers is busybox:1.36;
+where containerd listens elsewhere, CONTAINER_RUNTIME_ENDPOINT says so.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ END_SECONDS = 60
 PROBES_OF_A_POD = 2
 SELDOM = 3600
 MICROSECONDS = 1_000_000
-MOST_TIMES_BARE = 1.5
+MOST_TIMES_BARE = 1.2
 POD = """
 apiVersion: v1
 kind: Pod
