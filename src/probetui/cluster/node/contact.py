@@ -5,6 +5,7 @@ A node goes on without its API server: pods run, and what is to be written waits
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from datetime import timedelta
@@ -37,12 +38,15 @@ class ServerContact:
         self._tell = tell
         self._problem = ""
         self._refusal = ""
+        self._back = asyncio.Event()
 
     def on_answer(self) -> None:
         """Note that the server answered a request."""
         if self._problem:
             self._tell("the API server answers again")
             self._problem = ""
+            self._back.set()
+            self._back = asyncio.Event()
 
     def on_failure(self, error: ClusterError) -> None:
         """Note that a request failed; the same problem is told once."""
@@ -60,6 +64,9 @@ class ServerContact:
     async def wait(self, error: ClusterError, attempt: int) -> None:
         """Wait before the next attempt: as the server says, else longer and longer.
 
+        Who waits for a server that does not answer goes on as soon as somebody else is
+        answered.
+
         Args:
             error: why the last attempt failed.
             attempt: how many have failed, 1 for the first.
@@ -70,7 +77,18 @@ class ServerContact:
         )
         if isinstance(error, ApiError) and error.retry_after is not None:
             seconds = error.retry_after
-        await self.sleep(timedelta(seconds=seconds))
+        sleep = asyncio.ensure_future(self.sleep(timedelta(seconds=seconds)))
+        waits = {sleep}
+        if not isinstance(error, ApiError):
+            waits.add(asyncio.ensure_future(self._wait_for_answer()))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waits:
+                task.cancel()
+
+    async def _wait_for_answer(self) -> None:
+        await self._back.wait()
 
     async def sleep(self, period: timedelta) -> None:
         """Wait for a time."""
