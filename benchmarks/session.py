@@ -43,6 +43,7 @@ SETTLE_SECONDS = 5
 END_SECONDS = 60
 PROBES_OF_A_POD = 2
 SELDOM = 3600
+SUCCEEDED, BECAME_READY = " success ", " ready false->true"
 MICROSECONDS = 1_000_000
 MOST_TIMES_BARE = 1.2
 POD = """
@@ -99,9 +100,9 @@ def cpu_seconds(process: int) -> float:
     return time.clock_gettime(processor_clock(process))
 
 
-def count_lines(path: Path) -> int:
-    """Return how many probes have been printed that found something out."""
-    return path.read_text().count(" success ")
+def count(path: Path, words: str) -> int:
+    """Return how often something has been printed."""
+    return path.read_text().count(words)
 
 
 @contextmanager
@@ -130,7 +131,7 @@ def a_session(
             )
         try:
             deadline = time.monotonic() + START_SECONDS
-            while count_lines(lines) < pods * PROBES_OF_A_POD:
+            while count(lines, BECAME_READY) < pods:
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise SystemExit(f"no session:\n{lines.read_text()[-2000:]}")
                 time.sleep(0.2)
@@ -154,11 +155,11 @@ def measure(runtime: str, pods: int, seconds: int, port: int) -> dict[str, float
         bare.start()
         assert bare.pid is not None
         time.sleep(SETTLE_SECONDS)
-        probes, began = -count_lines(lines), time.monotonic()
+        probes, began = -count(lines, SUCCEEDED), time.monotonic()
         used, used_bare = -cpu_seconds(process), -cpu_seconds(bare.pid)
         time.sleep(seconds)
         used, used_bare = used + cpu_seconds(process), used_bare + cpu_seconds(bare.pid)
-        probes, wall = probes + count_lines(lines), time.monotonic() - began
+        probes, wall = probes + count(lines, SUCCEEDED), time.monotonic() - began
     bare.terminate()
     each = MICROSECONDS * (used - idle * wall) / probes
     bare_each = MICROSECONDS * used_bare / (wall * pods * PROBES_OF_A_POD)
