@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import ssl
 import sys
@@ -24,7 +25,10 @@ from tests.cluster.servers import RunningServer, running_server, write_kubeconfi
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.e2e, pytest.mark.slow]
 
-NODE = "kubectl-tests"
+NODE = f"kubectl-tests-{os.getpid()}"
+POD = f"exec-liveness-{os.getpid()}"
+"""A pod's name is taken on this machine while another session runs it."""
+
 SAMPLE = Path(__file__).parents[3] / "sample_pods" / "exec-liveness.yaml"
 TOKENS = {"admin": "kubernetes-admin", "api-server": "kube-apiserver"}
 PATIENCE_SECONDS = 60
@@ -105,6 +109,7 @@ def _kubelet_port(server: RunningServer) -> int:
 def sample(**changes: object) -> str:
     """Return the sample pod for our node, quick enough for a test."""
     pod = yaml.safe_load(SAMPLE.read_text())
+    pod["metadata"]["name"] = POD
     pod["spec"]["nodeName"] = NODE
     pod["spec"]["terminationGracePeriodSeconds"] = 1
     probe = pod["spec"]["containers"][0]["livenessProbe"]
@@ -129,22 +134,22 @@ async def test_kubectl_sees_a_pod_restart_and_its_logs_and_deletes_it(
         await registered(server)
         await kubectl.output("apply", "-f", "-", stdin=sample())
         await kubectl.output(
-            "wait", "pod/exec-liveness", "--for=condition=Ready", "--timeout=30s"
+            "wait", f"pod/{POD}", "--for=condition=Ready", "--timeout=30s"
         )
-        log = await kubectl.output("logs", "exec-liveness")
-        said = await kubectl.output("exec", "exec-liveness", "--", "echo", "hello")
-        failed = await kubectl("exec", "exec-liveness", "--", "sh", "-c", "exit 3")
+        log = await kubectl.output("logs", POD)
+        said = await kubectl.output("exec", POD, "--", "echo", "hello")
+        failed = await kubectl("exec", POD, "--", "sh", "-c", "exit 3")
         await kubectl.output(
-            *("wait", "pod/exec-liveness", "--timeout=60s"),
+            *("wait", f"pod/{POD}", "--timeout=60s"),
             "--for=jsonpath={.status.containerStatuses[0].restartCount}=1",
         )
-        before = await kubectl.output("logs", "--previous", "exec-liveness")
-        description = await kubectl.output("describe", "pod", "exec-liveness")
+        before = await kubectl.output("logs", "--previous", POD)
+        description = await kubectl.output("describe", "pod", POD)
         metrics = await kubectl.output(
             "get", "--raw", f"/api/v1/nodes/{NODE}/proxy/metrics/probes"
         )
         nodes = await kubectl.output("get", "nodes")
-        await kubectl.output("delete", "pod", "exec-liveness", "--timeout=30s")
+        await kubectl.output("delete", "pod", POD, "--timeout=30s")
 
     assert log == "begun\n"
     assert before == "begun\n"
@@ -155,7 +160,7 @@ async def test_kubectl_sees_a_pod_restart_and_its_logs_and_deletes_it(
         assert reason in description
     assert 'prober_probe_total{container="app"' in metrics
     assert "Ready" in nodes
-    assert server.store.find(PODS, "default", "exec-liveness") is None
+    assert server.store.find(PODS, "default", POD) is None
     assert server.store.find(NODES, "", NODE) is None
     assert server.store.find(LEASES, "kube-node-lease", NODE) is None
 
@@ -167,11 +172,11 @@ async def test_at_its_end_a_node_is_drained_and_removed(tmp_path: Path) -> None:
             await registered(server)
             await kubectl.output("apply", "-f", "-", stdin=sample())
             await kubectl.output(
-                "wait", "pod/exec-liveness", "--for=condition=Ready", "--timeout=30s"
+                "wait", f"pod/{POD}", "--for=condition=Ready", "--timeout=30s"
             )
 
     assert process.returncode == 130
-    assert server.store.find(PODS, "default", "exec-liveness") is None
+    assert server.store.find(PODS, "default", POD) is None
     assert server.store.find(NODES, "", NODE) is None
 
 
@@ -203,7 +208,7 @@ async def test_a_node_that_was_kept_is_taken_over_with_its_running_containers(
 ) -> None:
     async def container_id() -> str:
         return await kubectl.output(
-            *("get", "pod", "exec-liveness", "-o"),
+            *("get", "pod", POD, "-o"),
             "jsonpath={.status.containerStatuses[0].containerID}",
         )
 
@@ -215,17 +220,18 @@ async def test_a_node_that_was_kept_is_taken_over_with_its_running_containers(
                 "apply", "-f", "-", stdin=sample(failureThreshold=1000)
             )
             await kubectl.output(
-                "wait", "pod/exec-liveness", "--for=condition=Ready", "--timeout=30s"
+                "wait", f"pod/{POD}", "--for=condition=Ready", "--timeout=30s"
             )
             before = await container_id()
         kept = await container_id()
         async with node(kubeconfig, "--adopt") as second:
             await registered(server, old_port=port)
             await kubectl.output("wait", "node", NODE, "--for=condition=Ready")
-            await kubectl.output("exec", "exec-liveness", "--", "true")
+            await kubectl.output("exec", POD, "--", "true")
             after = await container_id()
-        still = server.store.find(PODS, "default", "exec-liveness")
+        still = server.store.find(PODS, "default", POD)
 
-    assert before == kept == after
+    assert before == kept
+    assert kept == after
     assert second.returncode == 130
     assert still is None
