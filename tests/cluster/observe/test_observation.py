@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
+    EventEntry,
     ExitCause,
     JournalEntry,
     LifecycleStep,
@@ -123,6 +125,23 @@ def test_instances_are_told_once_each_with_their_ends() -> None:
         for line in recording.lines("truth-events")
     )
     assert len(starts) >= logged - 3  # some live for less than a status takes
+
+
+def test_an_instance_ends_before_the_next_one_is_started() -> None:
+    _, entries = observe()
+
+    told: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        match entry:
+            case ContainerEntry(what=LifecycleStep.EXITED, by=ExitCause.LIVENESS):
+                key = entry.pod_uid, entry.container_name
+                told.setdefault(key, []).append("end")
+            case EventEntry(event=event) if event.reason == "Started":
+                key = event.pod_uid, event.container_name
+                told.setdefault(key, []).append("start")
+    killed = [order for order in told.values() if "end" in order]
+    assert killed
+    assert [order for order in killed if ("start", "start") in pairwise(order)] == []
 
 
 def test_back_off_is_that_of_the_status_from_the_end_of_the_instance() -> None:

@@ -66,6 +66,10 @@ _OOM = "OOMKilled"
 _MOST_EVENTS = 1_000
 """Events of one pod whose counts are remembered; a server keeps them for an hour."""
 
+_OF_A_START = frozenset({"Pulling", "Pulled", "Created", "Started"})
+_STATUS_LAG = timedelta(seconds=2)
+"""How long an event of a start waits for the status that tells what came before it."""
+
 _PROBE_REASONS = {
     ExitCause.LIVENESS: KillReason.LIVENESS_PROBE,
     ExitCause.STARTUP: KillReason.STARTUP_PROBE,
@@ -99,6 +103,20 @@ class _ObservedContainer:
             if (probe := container.probe(kind)) is not None
         }
         self.exited_ids: set[str] = set()
+        self.early_events: list[Event] = []
+        """Events of a start of which no status has told, nor of the end before it."""
+        self.early_until: datetime | None = None
+
+    def is_early(self, event: Event) -> bool:
+        """Tell whether an event is of a start while its status has the instance before.
+
+        The kubelet sends events and statuses on ways of their own.
+        """
+        if event.reason not in _OF_A_START or self.status is None:
+            return False
+        state = self.status.state
+        began = state.started_at if isinstance(state, Running) else None
+        return began is not None and event.at > began
 
     @property
     def own_ids(self) -> set[str]:
@@ -196,6 +214,7 @@ class ObservedPod:
             if found is not None and found != container.status:
                 was, container.status = container.status, found
                 self._compare(container, was, found, now)
+                self._write_early_events(container)
 
     def note_event(self, seen: SeenEvent, now: datetime) -> None:
         """Take an event of this pod, or an update of it."""
@@ -208,7 +227,12 @@ class ObservedPod:
         if len(self._counts_of) > _MOST_EVENTS:
             del self._counts_of[next(iter(self._counts_of))]
         self._snapshot = None
-        self._turn.write(EventEntry(self._turn.next_sequence(), event.at, event))
+        container = self._containers.get(event.container_name)
+        if container is not None and container.is_early(event):
+            container.early_events.append(event)
+            container.early_until = container.early_until or now + _STATUS_LAG
+        else:
+            self._write_event(event)
         missing = seen.count - known - 1
         if missing and known:
             words = (
@@ -216,7 +240,6 @@ class ObservedPod:
                 "its last event: the kubelet had sent none"
             )
             self._note(words, now)
-        container = self._containers.get(event.container_name)
         if container is not None:
             self._take_event(container, event, now)
 
@@ -259,13 +282,27 @@ class ObservedPod:
     @property
     def next_deadline(self) -> datetime | None:
         """When something that should come is overdue, None for never."""
-        return self._expectations.next_deadline
+        waiting = (it.early_until for it in self._containers.values())
+        deadlines = (self._expectations.next_deadline, *waiting)
+        return min((it for it in deadlines if it is not None), default=None)
 
     def check(self, now: datetime, counted_until: datetime | None) -> None:
         """Tell what should have come by now; the counters tell all until then."""
         self._expectations.check(now, counted_until)
+        for container in self._containers.values():
+            if container.early_until is not None and now >= container.early_until:
+                self._write_early_events(container)
 
     # -- events
+
+    def _write_event(self, event: Event) -> None:
+        self._turn.write(EventEntry(self._turn.next_sequence(), event.at, event))
+
+    def _write_early_events(self, container: _ObservedContainer) -> None:
+        events, container.early_events = container.early_events, []
+        container.early_until = None
+        for event in events:
+            self._write_event(event)
 
     def _take_event(
         self, container: _ObservedContainer, event: Event, now: datetime
