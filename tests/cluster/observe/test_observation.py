@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probetui.cluster.observe.observation import ClusterObservation
+from probetui.k8s.event import EventType
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import (
     BackoffEntry,
@@ -125,6 +126,17 @@ def test_instances_are_told_once_each_with_their_ends() -> None:
         for line in recording.lines("truth-events")
     )
     assert len(starts) >= logged - 3  # some live for less than a status takes
+
+
+def test_the_header_counts_the_warnings_that_the_log_has() -> None:
+    observation, entries = observe()
+
+    warnings = [
+        entry
+        for entry in entries
+        if isinstance(entry, EventEntry) and entry.event.type is EventType.WARNING
+    ]
+    assert observation.snapshot(at(END)).faults == len(warnings) > 0
 
 
 def test_an_instance_ends_before_the_next_one_is_started() -> None:

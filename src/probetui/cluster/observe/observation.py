@@ -28,7 +28,7 @@ from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
 from probetui.k8s.status import PodStatus
-from probetui.kubelet.journal import JournalEntry, NoteEntry
+from probetui.kubelet.journal import EventEntry, JournalEntry, NoteEntry
 from probetui.kubelet.runtime.turn import TurnBuilder
 from probetui.kubelet_rules import KubeletRules
 
@@ -72,7 +72,7 @@ class ClusterObservation:
         self._rules: dict[str, KubeletRules] = {}
         self._newest: deque[JournalEntry] = deque(maxlen=ENTRIES_SHOWN)
         self._restarts = 0
-        self._faults = 0
+        self._warnings = 0
         self._waiting_events: dict[str, list[SeenEvent]] = {}
         self.lost_since: datetime | None = None
         """Since when the API server does not answer, None while it does."""
@@ -257,7 +257,6 @@ class ClusterObservation:
 
     def note(self, text: str, now: datetime, *, is_fault: bool = False) -> None:
         """Journal a note to the user."""
-        self._faults += is_fault
         sequence = self._turn.next_sequence()
         self._turn.write(NoteEntry(sequence, now, text, is_fault=is_fault))
 
@@ -281,6 +280,10 @@ class ClusterObservation:
         """Return the journal entries since the last call."""
         entries = tuple(self._turn.finish().entries)
         self._newest.extend(entries)
+        self._warnings += sum(
+            isinstance(entry, EventEntry) and entry.event.type is EventType.WARNING
+            for entry in entries
+        )
         return entries
 
     def find_container(self, container_id: str) -> tuple[Pod, str, bool] | None:
@@ -309,7 +312,7 @@ class ClusterObservation:
             queue=(),
             is_paused=False,
             restarts=restarts,
-            faults=self._faults,
+            faults=self._warnings,
             runtime_lost_since=self.lost_since,
             runtime_error=self.lost_reason,
             is_observed=True,
