@@ -22,6 +22,7 @@ from probetui.cluster.serving.certificate import self_signed
 from probetui.drive.clocks import SystemClock
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.servers import RunningServer, running_server, write_kubeconfig
+from tests.e2e.program import Program
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.e2e, pytest.mark.slow]
 
@@ -59,13 +60,14 @@ async def cluster(tmp_path: Path) -> AsyncIterator[tuple[RunningServer, Path]]:
 async def node(
     kubeconfig: Path, *options: str, runtime: str = "process"
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run `probetui node`, and end it as by ^C."""
+    """Run `probetui node` with folders of its own, and end it as by ^C."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "probetui", "node", "--name", NODE, "--runtime", runtime),
         *("--plain", "--no-autosave", "--kubeconfig", str(kubeconfig), *options),
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
+        env=Program(kubeconfig.parent).environment,
     )
     try:
         yield process
