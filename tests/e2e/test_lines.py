@@ -8,6 +8,7 @@ import re
 import shlex
 import signal
 import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,18 @@ spec:
 """
 
 
+UNREADY = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: other}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+    - name: app
+      image: none
+      command: [sleep, "300"]
+      readinessProbe: {exec: {command: ["false"]}, periodSeconds: 1}
+"""
 STEADY = "trap 'exit 0' TERM; while :; do sleep 0.05; done"
 """Runs until it is asked to end, and ends then."""
 
@@ -314,6 +327,29 @@ def test_what_was_kept_goes_on_and_is_taken_over_by_the_next_run(
     assert first.stdout.count("job/app started restart=0") == 1
     containers = json.loads(kept.stdout)[0]["containers"]
     assert [container["state"] for container in containers] == ["running"]
+    assert second.returncode == 0
+    assert "started restart" not in second.stdout
+    assert program.left_behind() == []
+
+
+def test_a_session_of_other_pods_leaves_what_was_kept_to_the_next_run_of_it(
+    program: Program, tmp_path: Path
+) -> None:
+    path = tmp_path / "other.yaml"
+    path.write_text(UNREADY)
+    args = (*PROCESSES, "--until", "started")
+    with program.started("-f", str(path), "--runtime", "process", "--plain") as other:
+        assert other.stdout is not None
+        wait_for("other/app started restart=0", other.stdout)
+        program.run(*args, "--keep", stdin=pod())
+        # It looks at what runs each second.
+        later = (datetime.now(UTC) + timedelta(seconds=3)).isoformat()  # noqa: TID251  # of another program
+        while wait_for("other/app readiness ", other.stdout) < later:
+            pass
+        second = program.run(*args, stdin=pod())
+        other.send_signal(signal.SIGINT)
+        other.communicate()
+
     assert second.returncode == 0
     assert "started restart" not in second.stdout
     assert program.left_behind() == []

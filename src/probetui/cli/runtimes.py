@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from probetui.cli.folders import cri_folder, docker_folder, pods_folder
@@ -132,9 +133,11 @@ def unsupported_fields_of(kind: str) -> Callable[[Pod], Iterator[UnsupportedFiel
 
 
 def _open_processes(clock: Clock, *, sees_all: bool) -> Runtime:
+    from probetui.cli.session.locks import is_run_here  # noqa: PLC0415
     from probetui.runtimes.process.runtime import ProcessRuntime  # noqa: PLC0415
 
-    return ProcessRuntime(pods_folder(), clock, sees_all=sees_all)
+    adopts = partial(is_run_here, PROCESS)
+    return ProcessRuntime(pods_folder(), clock, sees_all=sees_all, adopts=adopts)
 
 
 async def _open_docker(

@@ -14,7 +14,9 @@ import pytest
 from probetui.drive.clocks import SystemClock
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import ContainerID, RuntimeState
+from probetui.runtimes.process import records
 from probetui.runtimes.process.runtime import ProcessRuntime
+from probetui.runtimes.process_identity import identify
 from tests.runtimes.bench import IS_READY, POLITE
 from tests.runtimes.process.bench import AnotherProbetui, ProcessBench, runs
 
@@ -97,6 +99,31 @@ async def test_what_a_probetui_left_on_purpose_is_adopted(
     await bench.runtime.remove_pod_sandbox((await bench.pod()).sandboxes[0].sandbox_id)
     assert not runs(pid)
     assert list(bench.base.iterdir()) == []
+
+
+async def test_what_was_left_goes_to_who_runs_that_pod_and_to_nobody_else(
+    bench: ProcessBench, another: Start
+) -> None:
+    other = another(SCRIPT)
+    await pid_of(bench, other.container_id)
+    other.leave()
+    (file,) = bench.base.glob(f"*/{records.SANDBOX_FILE}")
+    before = records.read_sandbox(file)
+    of_other_pods = ProcessRuntime(
+        bench.base, SystemClock(), adopts=lambda _namespace, name: name != "other"
+    )
+
+    (listed,) = await of_other_pods.relist()
+    untouched = records.read_sandbox(file)
+    pod = await bench.pod()
+    adopted = records.read_sandbox(file)
+    await of_other_pods.close()
+
+    assert listed.containers[0].container_id == other.container_id
+    assert untouched == before
+    assert pod.containers[0].container_id == other.container_id
+    assert adopted is not None
+    assert adopted.owner == identify(os.getpid())
 
 
 async def test_what_ended_meanwhile_has_ended_in_an_unknown_way(

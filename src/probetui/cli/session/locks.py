@@ -81,7 +81,7 @@ class PodLocks:
                 if not _lock_exclusively(descriptor):
                     return _holder(descriptor)
                 os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, f"process {os.getpid()}".encode(), 0)
+                os.pwrite(descriptor, _own_text().encode(), 0)
                 self._descriptors[key] = os.dup(descriptor)
             finally:
                 os.close(descriptor)
@@ -107,6 +107,19 @@ def lock_holder(
     return _held_by(
         _file(folder, runtime, namespace, name), namespace, name
     ) or _earlier_holder(folder, runtime, namespace, name)
+
+
+def is_run_here(runtime: str, namespace: str, name: str) -> bool:
+    """Tell whether this process has the lock of a pod.
+
+    Raises:
+        UsageError: the lock cannot be looked at.
+    """
+    return lock_holder(runtime, namespace, name) == _own_text()
+
+
+def _own_text() -> str:
+    return f"process {os.getpid()}"
 
 
 def _earlier_holder(folder: Path, runtime: str, namespace: str, name: str) -> str:

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import platform
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,16 +78,26 @@ class ProcessRuntime:
     Args:
         base: the folder with all state, where later sessions find it.
         clock: the session's.
-        sees_all: list also pods that another running probetui manages. Those of one
-            that has ended are adopted in any case.
+        sees_all: list also pods that another running probetui manages.
+        adopts: says by namespace and name whether this one runs a pod that was left by
+            a probetui that has ended. Pods that it does not run it lists, and leaves to
+            whoever runs them next.
     """
 
     name = translate.NAME
 
-    def __init__(self, base: Path, clock: Clock, *, sees_all: bool = False) -> None:
+    def __init__(
+        self,
+        base: Path,
+        clock: Clock,
+        *,
+        sees_all: bool = False,
+        adopts: Callable[[str, str], bool] = lambda _namespace, _name: True,
+    ) -> None:
         self._base = base
         self._clock = clock
         self._sees_all = sees_all
+        self._adopts = adopts
         self._me = identify(os.getpid()) or Process(os.getpid(), "")
         self._sandboxes: dict[str, ProcessSandbox] = {}
         self._volumes = VolumeFolders(base / VOLUMES_FOLDER)
@@ -378,11 +388,23 @@ class ProcessRuntime:
         for gone in [
             name
             for name, it in self._sandboxes.items()
-            if name not in names or not it.refresh()
+            if name not in names or not it.refresh() or self._is_hidden(it)
         ]:
             self._sandboxes.pop(gone).release()
         for name in names - self._sandboxes.keys():
             self._find(name)
+        for sandbox in self._sandboxes.values():
+            self._adopt(sandbox)
+
+    def _is_hidden(self, sandbox: ProcessSandbox) -> bool:
+        return not self._sees_all and sandbox.is_anothers()
+
+    def _adopt(self, sandbox: ProcessSandbox) -> None:
+        """Manage what a probetui that has ended left, if it is of a pod of ours."""
+        record = sandbox.record
+        is_left = record.owner != self._me and not sandbox.is_anothers()
+        if is_left and self._adopts(record.namespace, record.pod_name):
+            sandbox.adopt()
 
     def _find(self, name: str) -> None:
         """Load a sandbox from disk, unless another running probetui manages it."""
@@ -407,15 +429,13 @@ class ProcessRuntime:
             volumes=self._volumes,
             on_change=self._notify_watchers,
         )
-        is_anothers = sandbox.is_anothers()
-        if is_anothers and not self._sees_all:
+        if self._is_hidden(sandbox):
             return
-        is_adopted = not is_anothers and record.owner != self._me
-        if is_adopted:
-            sandbox.adopt()
+        is_left = record.owner != self._me and not sandbox.is_anothers()
+        self._adopt(sandbox)
         self._sandboxes[name] = sandbox
         sandbox.refresh()
-        if is_adopted:
+        if is_left:
             self._thawed += [
                 f"container {container.record.name} of {record.namespace}/"
                 f"{record.pod_name}"
