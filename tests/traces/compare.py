@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from tests.conformance.observation import Observation, Status
 from tests.traces.clocks import Clocks
@@ -242,14 +242,19 @@ class _Comparison:
         """Check when containers were started again, and if they were at once."""
         theirs, mine = self._theirs[name], self._mine[name]
         is_started = any(life.started_at is not None for life in theirs)
+        made, model = decisions(mine), decisions(theirs)
         judge = broken_pull_rules if is_pull(theirs) else broken_rules
         # Where the kubelet of the trace keeps other rules, it is the measure itself.
         if not list(judge(theirs, active_until(self._kubelet))):
             for rule in judge(mine, active_until(self._ours)):
                 yield Difference(name, rule)
         else:
-            yield from self._pauses(name)
-        made, model = decisions(mine), decisions(theirs)
+            # From a wait on that the other did not have, back-off is another one.
+            alike = takewhile(
+                lambda pair: pair[0].waits == pair[1].waits,
+                zip(made, model, strict=False),
+            )
+            yield from self._pauses(name, sum(1 for _ in alike))
         for number, (one, other) in enumerate(zip(made, model, strict=False)):
             if is_started and one.waits != other.waits:
                 yield Difference(
@@ -265,13 +270,14 @@ class _Comparison:
                     text = f"says {message!r}, the window is {stated}"
                     yield Difference(f"{name}, life {number}", text)
 
-    def _pauses(self, name: str) -> Iterator[Difference]:
-        """Compare the times from one life to the next with the kubelet's own."""
+    def _pauses(self, name: str, comparable: int) -> Iterator[Difference]:
+        """Compare the first times from one life to the next with the kubelet's own."""
         mine, theirs = (
             [after.begins_at - before.begins_at for before, after in pairwise(found)]
             for found in (self._mine[name], self._theirs[name])
         )
-        for number, (pause, expected) in enumerate(zip(mine, theirs, strict=False)):
+        pauses = zip(mine[:comparable], theirs[:comparable], strict=False)
+        for number, (pause, expected) in enumerate(pauses):
             if abs(pause - expected) > RETRY + LATE + self._slack:
                 text = f"begins {pause:.1f} s after the last, not {expected:.1f} s"
                 yield Difference(f"{name}, life {number + 1}", text)

@@ -195,6 +195,8 @@ async def test_a_second_node_of_the_name_is_refused(tmp_path: Path) -> None:
 async def test_who_may_not_use_the_node_is_refused_by_its_api(tmp_path: Path) -> None:
     async with cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
         port = await registered(server)
+        # ^C is taken in from then on, also where whoever started the tests ignores it.
+        await Kubectl(kubeconfig).output("wait", "node", NODE, "--for=condition=Ready")
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", port, ssl=_trusting()
         )
