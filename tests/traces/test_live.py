@@ -80,18 +80,17 @@ class Lane(NamedTuple):
         return self.version == PORTED_RULES.version
 
 
-_OF_A_BUSY_RECORDER = frozenset({"exec-missing-binary"})
-"""What a kubelet with dockershim was recorded doing on a machine that was too busy."""
+_ERRORED_COMMANDS = frozenset({"exec-missing-binary", "readiness-missing-binary"})
+"""Probes whose command cannot be started: a failure with dockershim, on Docker."""
 
 
-def _runtimes(trace: Trace, *, is_own: bool) -> tuple[str, ...]:
-    """Return where a trace can be followed: dockershim is a rule of its version."""
+def _runtimes(trace: Trace) -> tuple[str, ...]:
+    """Return where a trace of a kubelet on containerd can be followed."""
     if not trace.is_of_another_version:
         return (DOCKER, CRI) if trace.lacks_image else (DOCKER, CRI, PROCESS)
-    if trace.is_of_docker:
-        is_out = is_own and trace.name in _OF_A_BUSY_RECORDER
-        return () if is_out else (DOCKER,)
-    return (CRI,) if trace.config.rules.has_dockershim else (DOCKER, CRI)
+    has_dockershim = trace.config.rules.has_dockershim
+    is_other_there = has_dockershim and trace.name in _ERRORED_COMMANDS
+    return (CRI,) if is_other_there else (DOCKER, CRI)
 
 
 def _lanes() -> dict[Lane, dict[str, Trace]]:
@@ -101,9 +100,9 @@ def _lanes() -> dict[Lane, dict[str, Trace]]:
     for trace in all_traces().values():
         is_ported = not trace.is_of_another_version
         is_chosen = ALL or not is_own or trace.name in _TELLING.get(trace.version, ())
-        if trace.is_edited or not (is_ported or is_chosen):
+        if trace.is_edited or trace.is_of_docker or not (is_ported or is_chosen):
             continue
-        for runtime in _runtimes(trace, is_own=is_own):
+        for runtime in _runtimes(trace):
             lanes.setdefault(Lane(trace.version, runtime), {})[trace.name] = trace
     return lanes
 
