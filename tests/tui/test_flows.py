@@ -16,6 +16,7 @@ import pytest
 from textual.pilot import Pilot
 
 from probetui.cli.lessons import load_lesson
+from probetui.debugger.commands import PauseProbes
 from probetui.drive.clocks import SystemClock
 from probetui.drive.playback.session import PlaybackSession
 from probetui.drive.playback.simulated import SimulatedSource
@@ -108,7 +109,7 @@ async def somebody_at(
     session: PlaybackSession, *, read_only: bool = False
 ) -> AsyncIterator[Person]:
     """Open the screen on a session that stands still at its beginning."""
-    session.pause()
+    session.send(PauseProbes())
     options = ScreenOptions(zone=UTC, motion=False, read_only=read_only)
     app = ProbetuiApp(session, options=options)
     async with asyncio.TaskGroup() as tasks:

@@ -12,6 +12,7 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
+from probetui.debugger.commands import PauseProbes, StepProbe
 from probetui.drive.clocks import SystemClock
 from probetui.drive.playback.session import PlaybackSession
 from probetui.drive.playback.simulated import SimulatedSource
@@ -37,7 +38,7 @@ def a_session() -> PlaybackSession:
     session = PlaybackSession(
         SimulatedSource(beginning(POD)), SystemClock(), runtime_name="sim"
     )
-    session.pause()
+    session.send(PauseProbes())
     return session
 
 
@@ -255,7 +256,7 @@ async def test_a_replay_is_sought_through_and_stepped_back(tmp_path: Path) -> No
     session = PlaybackSession(
         recorded.end(), SystemClock(), runtime_name="docker 27.3", pace=0.25
     )
-    session.pause()
+    session.send(PauseProbes())
     async with shown(session, read_only=True) as pilot:
         await pilot.press("colon", *"seek 20s", "enter")
         await until(
@@ -277,8 +278,8 @@ async def test_a_replay_is_sought_through_and_stepped_back(tmp_path: Path) -> No
 async def test_what_happened_before_the_screen_was_there_is_shown() -> None:
     session = a_session()
     app = ProbetuiApp(session, options=ScreenOptions(zone=UTC, motion=False))
-    session.step()
-    session.step()
+    session.send(StepProbe())
+    session.send(StepProbe())
 
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: " Running " in screen_text(app))

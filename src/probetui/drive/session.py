@@ -22,20 +22,8 @@ class Playback(Protocol):
     def rewinds(self) -> int:
         """How often the journal was cut short; followers start again then."""
 
-    def pause(self) -> None:
-        """Stop the clock."""
-
-    def resume(self) -> None:
-        """Start the clock."""
-
-    def step(self) -> None:
-        """Run until one tick is over, then stop the clock."""
-
-    def run_to_change(self) -> None:
-        """Run until something changes in a container, then stop the clock."""
-
     def step_back(self) -> bool:
-        """Go back to before the last tick; False if there was none."""
+        """Go back to before the last tick and stop; False if there was none."""
 
     def seek(self, instant: datetime) -> None:
         """Go to an instant as soon as possible, and stop the clock there."""

@@ -41,9 +41,11 @@ from probetui.kubelet.journal import (
     ContainerEntry,
     DryRunEntry,
     EventEntry,
+    JournalEntry,
     LifecycleStep,
     TickEntry,
 )
+from probetui.ports import Clock
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
 from tests.drive.playing import Recorded, beginning
 
@@ -84,10 +86,10 @@ async def running(session: PlaybackSession) -> AsyncIterator[None]:
             await task
 
 
-async def until(condition: Callable[[], bool]) -> None:
+async def until(condition: Callable[[], bool], rest: float = 0.005) -> None:
     async with asyncio.timeout(20):
         while not condition():  # noqa: ASYNC110  # any condition, of any owner
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(rest)
 
 
 def ticks(session: PlaybackSession) -> int:
@@ -171,7 +173,7 @@ async def test_a_step_is_one_tick() -> None:
 
         session.send(StepProbe())
         after, now = ticks(session), session.snapshot.taken_at
-        session.step()
+        session.send(StepProbe())
 
     assert (after, ticks(session)) == (before + 1, before + 2)
     assert now - was <= timedelta(seconds=3)
@@ -184,7 +186,7 @@ async def test_a_step_back_takes_back_the_last_tick_and_tells_so() -> None:
     session.on_rewind = lambda *what: rewinds.append(what)
     async with running(session):
         await until(lambda: ticks(session) > 4)
-        session.pause()
+        session.send(PauseProbes())
         before = ticks(session)
 
         assert session.step_back()
@@ -271,6 +273,18 @@ async def test_it_can_be_sent_to_any_instant() -> None:
     assert 0 < near < far
 
 
+def seeking(session: PlaybackSession) -> bool:
+    playback = session.snapshot.playback
+    return playback is not None and playback.seeking is not None
+
+
+class StandingClock(SystemClock):
+    """One on which nothing costs time."""
+
+    def now(self) -> datetime:
+        return START
+
+
 class BusyClock(SystemClock):
     """One on which every look costs time, as on a machine that is busy."""
 
@@ -305,7 +319,7 @@ async def test_on_a_long_way_it_says_how_far_it_is(
         assert playback is not None
         told.append(playback.seeking)
 
-    session.pause()
+    session.send(PauseProbes())
     session.subscribe(note)
     session.seek(at(290))
     async with running(session):
@@ -318,6 +332,62 @@ async def test_on_a_long_way_it_says_how_far_it_is(
     assert len(shares) > 3
     assert shares == sorted(shares)
     assert 0 <= shares[0] < 0.5 < shares[-1] <= 1
+
+
+def step_back_and_seek(session: PlaybackSession) -> None:
+    session.step_back()
+    session.seek(at(9))
+
+
+FAILURE = InjectResults(
+    a_key(ProbeType.LIVENESS, pod="web"), results=(Injected.FAILURE,)
+)
+ASKED: dict[str, Callable[[PlaybackSession], object]] = {
+    "a step back": PlaybackSession.step_back,
+    "a step": lambda session: session.send(StepProbe()),
+    "a run to the next change": lambda session: session.send(RunToChange()),
+    "an injected result": lambda session: session.send(FAILURE),
+    "a step back and another seek": step_back_and_seek,
+}
+
+
+@pytest.mark.parametrize("act", ASKED.values(), ids=ASKED)
+@pytest.mark.parametrize(
+    "seen", [at(0), at(3), at(5)], ids=["at once", "on the way", "there"]
+)
+async def test_what_is_asked_for_during_a_seek_comes_after_it(
+    act: Callable[[PlaybackSession], object], seen: datetime
+) -> None:
+    async def ask(clock: Clock, asks_at: datetime) -> list[JournalEntry]:
+        course = SimulatedSource(beginning(POD, scenario=SCENARIO), apart=30)
+        session = PlaybackSession(course, clock, runtime_name="sim", pace=None)
+        session.send(PauseProbes())
+        session.seek(at(5))
+        async with running(session):
+            await until(lambda: session.snapshot.taken_at >= asks_at, rest=0)
+            act(session)
+            await until(lambda: session.snapshot.is_paused and not seeking(session))
+        return list(session.journal)
+
+    on_a_fast_machine = await ask(StandingClock(), at(5))
+
+    assert await ask(BusyClock(), seen) == on_a_fast_machine
+
+
+async def test_a_pause_ends_a_seek() -> None:
+    course = SimulatedSource(beginning(POD, scenario=SCENARIO))
+    session = PlaybackSession(course, BusyClock(), runtime_name="sim")
+    session.send(PauseProbes())
+    session.seek(at(290))
+    async with running(session):
+        await until(lambda: session.snapshot.taken_at > at(8))
+        session.step_back()
+        session.send(PauseProbes())
+        stopped = session.snapshot
+
+    assert stopped.taken_at < at(290)
+    assert not seeking(session)
+    assert session.rewinds == 0
 
 
 async def test_nobody_is_sent_behind_the_end_or_before_the_beginning() -> None:
@@ -337,7 +407,7 @@ async def test_commands_reach_the_engine_at_the_session_s_own_time() -> None:
         await until(lambda: session.snapshot.taken_at == at(40))
         count = restarts(session)
         session.send(RestartContainer(POD.uid, "app"))
-        session.resume()
+        session.send(ResumeProbes())
         await until(lambda: restarts(session) > count)
 
 
@@ -399,9 +469,9 @@ async def test_a_recording_can_be_stepped_and_run_to_its_changes(
         recorded.end(), SystemClock(), runtime_name="sim", pace=64.0
     )
     async with running(session):
-        session.pause()
-        session.step()
-        session.step()
+        session.send(PauseProbes())
+        session.send(StepProbe())
+        session.send(StepProbe())
         stepped = ticks(session)
         session.step_back()
         back = ticks(session)

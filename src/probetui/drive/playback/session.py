@@ -2,6 +2,9 @@
 
 One event loop and one owning task, as in real time; but the wall clock only says how
 far the session's own clock should have advanced.
+
+A seek takes as long as the machine needs. What is asked for meanwhile comes after it,
+so that it does not depend on how far the seek was; only pausing ends a seek.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -82,6 +86,7 @@ class PlaybackSession:
         self._is_running_to_change = False
         self._looks_for_change = False
         self._goal: datetime | None = None
+        self._after_seek: list[Callable[[], object]] = []
         self._clock_anchor = clock.now(), source.now
         self._wake = asyncio.Event()
         self._subscribers = Subscribers()
@@ -139,13 +144,16 @@ class PlaybackSession:
         """Carry out a command; pausing and resuming probes does so to the clock too."""
         match command:
             case PauseProbes():
-                self.pause()
+                self._catch_up()
+                self._stop_clock()
+            case _ if self._goal is not None:
+                self._after_seek.append(partial(self.send, command))
             case ResumeProbes():
-                self.resume()
+                self._resume()
             case StepProbe():
-                self.step()
+                self._step()
             case RunToChange():
-                self.run_to_change()
+                self._run_to_change()
             case _:
                 self._catch_up()
                 self._source.submit(command)
@@ -153,34 +161,14 @@ class PlaybackSession:
 
     # -- playback
 
-    def pause(self) -> None:
-        """Stop the clock."""
-        self._catch_up()
-        self._stop_clock()
-
-    def resume(self) -> None:
-        """Start the clock."""
-        self._source.release()
-        self._is_paused = False
-        self._clock_anchor = self._clock.now(), self._source.now
-        self._mark_changed()
-
-    def step(self) -> None:
-        """Run until one tick is over, then stop the clock."""
-        self._catch_up()
-        self._source.step()
-        self._stop_clock()
-
-    def run_to_change(self) -> None:
-        """Run as fast as possible until something changes, then stop the clock."""
-        self._catch_up()
-        self._looks_for_change = not self._source.run_to_change()
-        self._is_paused = False
-        self._is_running_to_change = True
-        self._mark_changed()
-
     def step_back(self) -> bool:
-        """Go back to before the last tick and stop; False if there was none."""
+        """Go back to before the last tick and stop; False if there was none.
+
+        True if it comes after a seek.
+        """
+        if self._goal is not None:
+            self._after_seek.append(self.step_back)
+            return True
         self._catch_up()
         mark = self._source.last_tick_position()
         if mark is not None:
@@ -189,7 +177,13 @@ class PlaybackSession:
         return mark is not None
 
     def seek(self, instant: datetime) -> None:
-        """Go to an instant as soon as possible, and stop the clock there."""
+        """Go to an instant as soon as possible, and stop the clock there.
+
+        A seek ends the one before it, unless something was to come between them.
+        """
+        if self._after_seek:
+            self._after_seek.append(partial(self.seek, instant))
+            return
         self._catch_up()
         instant = max(instant, self._began_at)
         if self._bound is not None:
@@ -260,6 +254,27 @@ class PlaybackSession:
             return _SHORT_REST if self._source.look_ahead() else rest
         return rest
 
+    def _resume(self) -> None:
+        """Start the clock."""
+        self._source.release()
+        self._is_paused = False
+        self._clock_anchor = self._clock.now(), self._source.now
+        self._mark_changed()
+
+    def _step(self) -> None:
+        """Run until one tick is over, then stop the clock."""
+        self._catch_up()
+        self._source.step()
+        self._stop_clock()
+
+    def _run_to_change(self) -> None:
+        """Run as fast as possible until something changes, then stop the clock."""
+        self._catch_up()
+        self._looks_for_change = not self._source.run_to_change()
+        self._is_paused = False
+        self._is_running_to_change = True
+        self._mark_changed()
+
     def _seek_goal(self, goal: datetime) -> timedelta:
         """Advance towards the goal for some milliseconds."""
         began_at = self._clock.now()
@@ -272,7 +287,10 @@ class PlaybackSession:
             if self._clock.now() - began_at > _SLICE:
                 return _NO_REST
         self._source.pass_until(goal)
+        after, self._after_seek = self._after_seek, []
         self._stop_clock()
+        for act in after:
+            act()
         return _NO_REST
 
     def _seek_progress(self) -> float | None:
@@ -357,6 +375,7 @@ class PlaybackSession:
         self._source.hold()
         self._is_paused = True
         self._goal = None
+        self._after_seek.clear()
         self._is_running_to_change = self._looks_for_change = False
         self._mark_changed()
 
