@@ -17,5 +17,10 @@ def main_of_plugin() -> None:
     load_late("cli.main:main_of_plugin")()
 
 
+def complete_for_kubectl() -> None:
+    """Print what may follow in `kubectl probetui ...`, when kubectl asks for it."""
+    load_late("cli.main:complete_for_kubectl")()
+
+
 if __name__ == "__main__":
     main()

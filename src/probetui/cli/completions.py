@@ -6,14 +6,37 @@ Completion must never fail or print: with nothing to offer it offers nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, ShellComplete
 
 from probetui.cli.late_calls import load_late
+from probetui.cli.printing import print_line, print_output
 from probetui.errors import ProbetuiError
 from probetui.safe_text import safe_line
+
+_COBRA_DIRECTIVES = {"plain": 4, "file": 0, "dir": 16}
+"""No files; files; folders only. Source: cobra v1.10.2, completions.go."""
+
+
+def print_for_kubectl(
+    group: click.Group, words: Sequence[str], incomplete: str
+) -> None:
+    """Print what may stand for an unfinished word, as kubectl reads it from a plugin.
+
+    A line is a word, a tab and what the word does; the last line is the directive.
+    Source: plugin_completion.go, kubectl v0.37.1.
+    """
+    shell = ShellComplete(group, {}, "probetui", "")
+    found = shell.get_completions(list(words), incomplete)
+    for item in found:
+        if item.type == "plain":
+            line = f"{item.value}\t{item.help}" if item.help else item.value
+            print_output(f"{line}\n".encode())
+    # Words of a list and files never stand together.
+    kind = next((item.type for item in found if item.type != "plain"), "plain")
+    print_line(f":{_COBRA_DIRECTIVES[kind]}")
 
 
 def complete_containers(

@@ -9,7 +9,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -19,6 +19,9 @@ from probetui.cli.late_calls import load_late, run_late
 from probetui.cli.printing import print_notice, print_short_help
 from probetui.errors import ManifestError, ProbetuiError
 from probetui.suggestions import nearest_hint
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _USAGE = 2
 _ERROR = "error"
@@ -143,6 +146,20 @@ class _Commands(click.Group):
             raise click.UsageError(f'"{name}" is not one of {known}{hint}', ctx)
         return super().resolve_command(ctx, args)
 
+    def shell_complete(
+        self, ctx: click.Context, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offer the commands without importing any; then the options."""
+        # Late: of the program, completion alone needs it.
+        from click.shell_completion import CompletionItem  # noqa: PLC0415
+
+        commands = [
+            CompletionItem(name, help=command.help)
+            for name, command in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def format_commands(
         self,
         ctx: click.Context,  # noqa: ARG002  # click hands it over
@@ -197,10 +214,25 @@ def main() -> None:
 
 def main_of_plugin() -> None:
     """Run `kubectl probetui`: with an option or a pod alone it is `watch`."""
-    words = sys.argv[1:]
-    if not words or (words[0] not in COMMANDS and words[0] not in _HELP):
-        sys.argv[1:1] = ["watch"]
+    sys.argv[1:] = _words_of_plugin(sys.argv[1:])
     main()
+
+
+def complete_for_kubectl() -> None:
+    """Print what may follow `kubectl probetui WORD...`; the last word is unfinished."""
+    _open_closed_streams()
+    *before, incomplete = sys.argv[1:] or [""]
+    # The first word is a command yet to be finished, unless it is an option.
+    is_first_word = not before and not incomplete.startswith("-")
+    words = [] if is_first_word else _words_of_plugin(before)
+    load_late("cli.completions:print_for_kubectl")(group, words, incomplete)
+    sys.exit(_flush(0))
+
+
+def _words_of_plugin(words: list[str]) -> list[str]:
+    if words and (words[0] in COMMANDS or words[0] in _HELP):
+        return words
+    return ["watch", *words]
 
 
 _HELP = {"-h", "--help", "--version"}
