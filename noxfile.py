@@ -103,3 +103,10 @@ def pictures(session: nox.Session) -> None:
 def messages(session: nox.Session) -> None:
     """Generate the messages of the CRI again."""
     session.run(str(HERE / "python"), "tools/cri_messages.py", external=True)
+
+
+@nox.session(venv_backend="none")
+def release(session: nox.Session) -> None:
+    """Make the files of a release in dist: `-- URL` is where they will be found."""
+    arguments = ["-m", "tools.release", *session.posargs]
+    session.run(str(HERE / "python"), *arguments, external=True)

@@ -1,8 +1,12 @@
-"""What is published: a wheel made of the sdist, in an environment of its own."""
+"""What is published: a release made of a checkout, and what is installed of it."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -11,8 +15,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import yaml
 
+from probetui.cli.main import COMMANDS
 from tests.e2e.program import SAMPLES, Program
+from tests.engines import KUBECTL
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -27,7 +34,58 @@ IN_A_RELEASE = (
     "SECURITY.md",
     "pyproject.toml",
     ".pre-commit-hooks.yaml",
+    "action.yml",
+    "Containerfile",
+    "packaging/k9s/plugins.yaml",
 )
+CHECK_SCHEMA = (sys.executable, "-m", "check_jsonschema")
+KREW_SCHEMA = {
+    "type": "object",
+    "required": ["apiVersion", "kind", "metadata", "spec"],
+    "properties": {
+        "apiVersion": {"const": "krew.googlecontainertools.github.com/v1alpha2"},
+        "kind": {"const": "Plugin"},
+        "metadata": {"properties": {"name": {"const": "probetui"}}},
+        "spec": {
+            "required": ["version", "shortDescription", "platforms"],
+            "additionalProperties": False,
+            "properties": {
+                "version": {"pattern": r"^v\d+\.\d+\.\d+$"},
+                "homepage": {"type": "string"},
+                "shortDescription": {"pattern": "^[^\r\n]{1,50}$"},
+                "description": {"type": "string"},
+                "caveats": {"type": "string"},
+                "platforms": {
+                    "minItems": 1,
+                    "items": {
+                        "required": ["selector", "uri", "sha256", "bin"],
+                        "additionalProperties": False,
+                        "properties": {
+                            "selector": {
+                                "properties": {
+                                    "matchExpressions": {
+                                        "minItems": 1,
+                                        "items": {
+                                            "properties": {
+                                                "key": {"enum": ["os", "arch"]}
+                                            }
+                                        },
+                                    }
+                                }
+                            },
+                            "uri": {"pattern": "^https://.*\\.(zip|tar\\.gz)$"},
+                            "sha256": {"pattern": "^[a-f0-9]{64}$"},
+                            "bin": {"const": "kubectl-probetui"},
+                        },
+                    },
+                },
+            },
+        },
+    },
+}
+"""What krew demands. Source: krew, validation/validate.go, ValidatePlugin."""
+URL = "https://example.invalid/v0"
+BESIDE = r"probetui-[^/]*\.(dist-info|data)/"
 HOOK = """\
 repos:
   - repo: {repository}
@@ -37,10 +95,25 @@ repos:
 
 
 @pytest.fixture(scope="module")
-def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the sdist and the wheel that was made from it."""
-    folder = tmp_path_factory.mktemp("dist")
-    _run(sys.executable, "-m", "build", "-o", folder, ROOT, within=folder)
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of what Git has here, whose changelog names the version."""
+    folder = tmp_path_factory.mktemp("checkout")
+    listed = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    for name in _run(*listed, within=ROOT).split("\0"):
+        if name and (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    changelog = folder / "CHANGELOG.md"
+    heading = f"## [{version('probetui')}]"
+    changelog.write_text(changelog.read_text().replace("## [Unreleased]", heading, 1))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def distributions(checkout: Path) -> Path:
+    """Return a folder with all that a release consists of."""
+    folder = checkout / "dist"
+    _run(sys.executable, "-m", "tools.release", URL, folder, within=checkout)
     return folder
 
 
@@ -50,20 +123,24 @@ def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     folder = tmp_path_factory.mktemp("environment")
     _run(sys.executable, "-m", "venv", folder, within=folder)
     _run(
-        folder / "bin/pip", "install", "-q", _only(distributions, ".whl"), within=folder
+        folder / "bin/pip",
+        "install",
+        "-q",
+        _only(distributions, "*.whl"),
+        within=folder,
     )
     return folder / "bin/probetui"
 
 
 def _tried(
-    *command: str | Path, within: Path, home: Path | None = None
+    *command: str | Path, within: Path, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, with a home of its own if one is given."""
+    """Run a command to its end, with some environment variables of its own."""
     kept = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
     return subprocess.run(
         command,
         cwd=within,
-        env=kept if home is None else {**kept, "PRE_COMMIT_HOME": str(home)},
+        env={**kept, **variables},
         capture_output=True,
         text=True,
         timeout=PATIENCE_SECONDS,
@@ -86,8 +163,8 @@ def _repository(folder: Path) -> str:
     return _run("git", "rev-parse", "HEAD", within=folder).strip()
 
 
-def _only(folder: Path, suffix: str) -> Path:
-    (found,) = (path for path in folder.iterdir() if path.name.endswith(suffix))
+def _only(folder: Path, pattern: str) -> Path:
+    (found,) = folder.glob(pattern)
     return found
 
 
@@ -103,18 +180,102 @@ def _files(folder: str) -> set[str]:
 def test_the_wheel_holds_every_file_of_the_package_and_no_other(
     distributions: Path,
 ) -> None:
-    with zipfile.ZipFile(_only(distributions, ".whl")) as wheel:
-        files = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    with zipfile.ZipFile(_only(distributions, "*.whl")) as wheel:
+        files = {name for name in wheel.namelist() if not re.match(BESIDE, name)}
 
     assert files == {name.removeprefix("src/") for name in _files("src")}
 
 
 def test_the_sdist_holds_what_a_packager_needs(distributions: Path) -> None:
-    with tarfile.open(_only(distributions, ".tar.gz")) as sdist:
+    with tarfile.open(_only(distributions, "probetui-*.tar.gz")) as sdist:
         files = {name.partition("/")[2] for name in sdist.getnames()}
 
     lacking = {*IN_A_RELEASE, *_files("src"), *_files("sample_pods")} - files
     assert lacking == set()
+
+
+def test_the_wheel_installs_a_man_page_for_each_command(installed: Path) -> None:
+    pages = {path.stem for path in (installed.parents[1] / "share/man/man1").iterdir()}
+
+    assert pages >= {f"probetui-{name}" for name in COMMANDS} | {"probetui"}
+    text = (installed.parents[1] / "share/man/man1/probetui-check.1").read_text()
+    assert COMMANDS["check"].help in text
+    assert "\\-\\-kubelet" in text
+
+
+def test_the_checksums_are_those_of_all_files(distributions: Path) -> None:
+    lines = (distributions / "SHA256SUMS").read_text().splitlines()
+    names = {path.name for path in distributions.iterdir()} - {"SHA256SUMS"}
+
+    sums = {
+        name: digest for digest, _, name in (line.partition("  ") for line in lines)
+    }
+    assert sums == {
+        name: hashlib.sha256((distributions / name).read_bytes()).hexdigest()
+        for name in names
+    }
+
+
+def test_the_notes_are_the_changelogs_section(distributions: Path) -> None:
+    notes = (distributions / "NOTES.md").read_text()
+
+    assert notes.startswith("### ")
+    assert notes.strip() in (ROOT / "CHANGELOG.md").read_text()
+    assert not re.search("^## ", notes, re.MULTILINE)
+
+
+def test_the_list_of_components_is_what_the_wheel_installs(
+    distributions: Path, installed: Path
+) -> None:
+    listed = json.loads((distributions / "probetui.cdx.json").read_text())
+
+    frozen = _run(installed.parent / "pip", "freeze", within=installed.parent)
+    names = {re.split("[= @]", line)[0] for line in frozen.splitlines()}
+    assert listed["bomFormat"] == "CycloneDX"
+    assert listed["metadata"]["component"]["name"] == "probetui"
+    found = {component["name"] for component in listed["components"]}
+    assert {_plain(name) for name in found | {"probetui"}} == {
+        _plain(name) for name in names
+    }
+
+
+def _plain(name: str) -> str:
+    """Return a package's name as the index has it."""
+    return re.sub("[-_.]+", "-", name).lower()
+
+
+def test_the_manifest_for_krew_is_valid_and_names_the_archive(
+    distributions: Path, tmp_path: Path
+) -> None:
+    manifest = yaml.safe_load((distributions / "probetui.yaml").read_text())
+    (tmp_path / "krew.json").write_text(json.dumps(KREW_SCHEMA))
+    schema = ("--schemafile", tmp_path / "krew.json")
+
+    _run(*CHECK_SCHEMA, *schema, distributions / "probetui.yaml", within=tmp_path)
+
+    (platform,) = manifest["spec"]["platforms"]
+    archive = distributions / platform["uri"].removeprefix(f"{URL}/")
+    assert platform["sha256"] == hashlib.sha256(archive.read_bytes()).hexdigest()
+
+
+def test_kubectl_runs_the_plugin_as_krew_installs_it(
+    distributions: Path, tmp_path: Path
+) -> None:
+    store, bin_ = tmp_path / "store", tmp_path / "bin"
+    bin_.mkdir()
+    with tarfile.open(_only(distributions, "kubectl-*.tar.gz")) as archive:
+        archive.extractall(store, filter="data")
+    (bin_ / "kubectl-probetui").symlink_to(store / "kubectl-probetui")
+    (bin_ / "kubectl").symlink_to(KUBECTL)
+    plain = f"{bin_}:/usr/bin:/bin"
+
+    without = _tried(KUBECTL, "probetui", "version", within=tmp_path, PATH=plain)
+    (bin_ / "uv").symlink_to(KUBECTL.parent / "uv")
+    with_uv = _tried(KUBECTL, "probetui", "version", within=tmp_path, PATH=plain)
+
+    assert without.returncode == 127
+    assert "needs uv" in without.stderr
+    assert with_uv.stdout == f"probetui {version('probetui')}\n", with_uv.stderr
 
 
 @pytest.mark.parametrize(
@@ -154,7 +315,7 @@ def test_pre_commit_checks_the_manifests_of_a_repository(
     distributions: Path, tmp_path: Path
 ) -> None:
     released, manifests = tmp_path / "released", tmp_path / "manifests"
-    with tarfile.open(_only(distributions, ".tar.gz")) as sdist:
+    with tarfile.open(_only(distributions, "probetui-*.tar.gz")) as sdist:
         sdist.extractall(released, filter="data")
     (repository,) = released.iterdir()
     manifests.mkdir()
@@ -168,7 +329,9 @@ def test_pre_commit_checks_the_manifests_of_a_repository(
 
     def check(file: str) -> subprocess.CompletedProcess[str]:
         command = (sys.executable, "-m", "pre_commit", "run", "--files", file)
-        return _tried(*command, within=manifests, home=tmp_path / "cache")
+        return _tried(
+            *command, within=manifests, PRE_COMMIT_HOME=str(tmp_path / "cache")
+        )
 
     good, bad = check("good.yaml"), check("bad.yaml")
 
