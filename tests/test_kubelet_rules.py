@@ -429,21 +429,21 @@ def test_an_http_probe_uses_http_2_by_its_gate_alone_and_says_where_it_does_not(
 
 
 @pytest.mark.parametrize(
-    "field",
+    ("field", "wrong"),
     [
-        pytest.param("protocol: HTTP3", id="no such protocol"),
-        pytest.param("protocol: HTTP2, scheme: HTTPS", id="TLS"),
-        pytest.param("protocol: HTTP2, host: example.org", id="another host"),
+        pytest.param("protocol: HTTP3", "protocol", id="no such protocol"),
+        pytest.param("protocol: HTTP2, scheme: HTTPS", "protocol", id="TLS"),
+        pytest.param("protocol: HTTP2, host: example.org", "host", id="another host"),
     ],
 )
-def test_http_2_without_tls_is_for_the_pod_alone(field: str) -> None:
+def test_http_2_without_tls_is_for_the_pod_alone(field: str, wrong: str) -> None:
     source = SourceFile("pod.yaml", HTTP_2.replace("protocol: HTTP2", field))
 
     found = load_manifests([source], rules=rules_of("1.37", H2C))
 
     errors = [one for one in found.problems if one.severity is Severity.ERROR]
     assert [one.path for one in errors] == [
-        "spec.containers[0].livenessProbe.httpGet.protocol"
+        f"spec.containers[0].livenessProbe.httpGet.{wrong}"
     ]
 
 

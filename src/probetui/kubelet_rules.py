@@ -164,10 +164,33 @@ class KubeletRules(Struct, frozen=True, eq=False):
             since 1.32, gate RelaxedEnvironmentVariableValidation (KEP-4369).
         relaxed_dns_searches: a DNS search path can have underscores, or be a dot. On
             since 1.33, gate RelaxedDNSSearchValidation (KEP-4427).
-        resizes_sidecars: sidecars can have resize policies. On since 1.33, gate
-            InPlacePodVerticalScaling (KEP-1287; validation.go, validateInitContainers).
-        resizes_inits: so can other init containers. On since 1.36, gate
-            InPlacePodVerticalScalingInitContainers (KEP-1287).
+        init_resize_policies: init containers can have resize policies, sidecars and
+            others. On since 1.33, gate InPlacePodVerticalScaling (KEP-1287;
+            validation.go, validateInitContainers).
+        refuses_init_restart: those of init containers that are no sidecars must not be
+            RestartContainer. Since 1.36 (k/k#137458).
+        pod_level_resources: a pod has resources of its own beside its containers'. On
+            since 1.34, gate PodLevelResources (KEP-2837).
+        image_sub_paths: a mount of an image volume can have a subPath. Since 1.33
+            (KEP-4639; validation.go, ValidateVolumeMounts).
+        node_affinity_values: the values of a required node affinity must be those that
+            labels can have. Since 1.33 (ValidateNodeSelectorRequirement).
+        projection_errors: errors of a projected volume name the field
+            clusterTrustBundle, before clusterTrustBundlePEM, and say that it is a
+            source that is one too many. Since 1.33 (validation.go,
+            validateProjectionSources).
+        merges_spread_keys: matchLabelKeys of a topology spread constraint are added to
+            its labelSelector before it is checked, as those of pod affinity are since
+            1.31. On since 1.34, gate MatchLabelKeysInPodTopologySpreadSelectorMerge
+            (KEP-3243).
+        env_files: a variable can have its value from a file in a volume. On since 1.35,
+            gate EnvFiles (KEP-3721).
+        hostname_override: a manifest can name the pod's hostname in full. On since
+            1.35, gate HostnameOverride (KEP-4762).
+        strict_addresses: addresses must not have leading zeros, nor be IPv4 in IPv6.
+            On since 1.36, gate StrictIPCIDRValidation (KEP-4858, k/k#137053).
+        git_repo_warning: what the API server warns of a gitRepo volume, whose driver is
+            off since 1.33 (warnings.go).
         reports_resources: the status of a container that was created has its
             resources. On since 1.33, gate InPlacePodVerticalScaling (KEP-1287).
         reports_pod_resources: so has the status of a pod. On since 1.36, gate
@@ -234,8 +257,17 @@ class KubeletRules(Struct, frozen=True, eq=False):
     refuses_probe_host: bool
     relaxed_env_names: bool
     relaxed_dns_searches: bool
-    resizes_sidecars: bool
-    resizes_inits: bool
+    init_resize_policies: bool
+    refuses_init_restart: bool
+    pod_level_resources: bool
+    image_sub_paths: bool
+    node_affinity_values: bool
+    projection_errors: bool
+    merges_spread_keys: bool
+    env_files: bool
+    hostname_override: bool
+    strict_addresses: bool
+    git_repo_warning: str
     reports_resources: bool
     reports_pod_resources: bool
     reports_generation: bool
@@ -316,8 +348,17 @@ RULES_1_15 = KubeletRules(
     refuses_probe_host=False,
     relaxed_env_names=False,
     relaxed_dns_searches=False,
-    resizes_sidecars=False,
-    resizes_inits=False,
+    init_resize_policies=False,
+    refuses_init_restart=False,
+    pod_level_resources=False,
+    image_sub_paths=False,
+    node_affinity_values=False,
+    projection_errors=False,
+    merges_spread_keys=False,
+    env_files=False,
+    hostname_override=False,
+    strict_addresses=False,
+    git_repo_warning="deprecated in v1.11",
     reports_resources=False,
     reports_pod_resources=False,
     reports_generation=False,
@@ -366,14 +407,23 @@ RULES_1_33 = replace(
     pod_generations=True,
     zero_sleep=True,
     relaxed_dns_searches=True,
-    resizes_sidecars=True,
+    init_resize_policies=True,
+    image_sub_paths=True,
+    node_affinity_values=True,
+    projection_errors=True,
+    git_repo_warning="deprecated in v1.11, and disabled by default in v1.33+",
     reports_resources=True,
     sidecar_workers_end_with_never=False,
     errored_text="{type} probe errored and resulted in {state} state: {error}",
     reports_unknown=False,
 )
 RULES_1_34 = replace(
-    RULES_1_33, version="1.34", refuses_probe_host=True, reports_generation=True
+    RULES_1_33,
+    version="1.34",
+    refuses_probe_host=True,
+    reports_generation=True,
+    pod_level_resources=True,
+    merges_spread_keys=True,
 )
 RULES_1_35 = replace(
     RULES_1_34,
@@ -390,6 +440,8 @@ RULES_1_35 = replace(
     limits_back_off=True,
     sleeps_until_back_off_ends=True,
     back_off_key_has_content=False,
+    env_files=True,
+    hostname_override=True,
 )
 RULES_1_36 = replace(
     RULES_1_35,
@@ -399,7 +451,8 @@ RULES_1_36 = replace(
     restart_all_containers=True,
     syncs_after_reset=True,
     keeps_last_state=True,
-    resizes_inits=True,
+    refuses_init_restart=True,
+    strict_addresses=True,
     reports_pod_resources=True,
     allows_events_by_type=True,
 )
@@ -440,10 +493,14 @@ _GATED: Mapping[str, tuple[str, ...]] = {
     ),
     "ContainerRestartRules": ("container_restart_rules",),
     "ContainerStopSignals": ("stop_signals",),
+    "EnvFiles": ("env_files",),
     "ExecProbeTimeout": ("exec_timeout_is_failure",),
     "GRPCContainerProbeTLS": ("grpc_mode",),
     "H2CContainerProbe": ("http_protocol",),
+    "HostnameOverride": ("hostname_override",),
     "KubeletCrashLoopBackOffMax": ("limits_back_off",),
+    "MatchLabelKeysInPodTopologySpreadSelectorMerge": ("merges_spread_keys",),
+    "PodLevelResources": ("pod_level_resources",),
     "PodLifecycleSleepActionAllowZero": ("zero_sleep",),
     "PodObservedGenerationTracking": ("reports_generation",),
     "PodReadyToStartContainersCondition": ("ready_to_start_condition",),
@@ -451,6 +508,7 @@ _GATED: Mapping[str, tuple[str, ...]] = {
     "RestartAllContainersOnContainerExits": ("restart_all_containers",),
     "SidecarContainers": ("sidecars",),
     "StartupProbe": ("startup_probes",),
+    "StrictIPCIDRValidation": ("strict_addresses",),
 }
 """Which fields a feature gate switches."""
 
@@ -461,10 +519,16 @@ _SETTABLE: Mapping[str, tuple[str, ...]] = {
     "ChangeContainerStatusOnKubeletRestart": ("1.35", "1.36", "1.37"),
     "ContainerRestartRules": ("1.34", "1.35"),
     "ContainerStopSignals": VERSIONS[VERSIONS.index("1.33") :],
+    "EnvFiles": VERSIONS[VERSIONS.index("1.34") :],
     "ExecProbeTimeout": ("1.20", "1.28", "1.32", "1.33", "1.34"),
     "GRPCContainerProbeTLS": ("1.37",),
     "H2CContainerProbe": ("1.37",),
+    "HostnameOverride": VERSIONS[VERSIONS.index("1.34") :],
     "KubeletCrashLoopBackOffMax": VERSIONS[VERSIONS.index("1.32") :],
+    "MatchLabelKeysInPodTopologySpreadSelectorMerge": VERSIONS[
+        VERSIONS.index("1.34") :
+    ],
+    "PodLevelResources": VERSIONS[VERSIONS.index("1.32") :],
     "PodLifecycleSleepActionAllowZero": ("1.32", "1.33"),
     "PodObservedGenerationTracking": ("1.33", "1.34"),
     "PodReadyToStartContainersCondition": VERSIONS[VERSIONS.index("1.28") :],
@@ -472,6 +536,7 @@ _SETTABLE: Mapping[str, tuple[str, ...]] = {
     "RestartAllContainersOnContainerExits": ("1.35", "1.36", "1.37"),
     "SidecarContainers": ("1.28", "1.32"),
     "StartupProbe": ("1.19",),
+    "StrictIPCIDRValidation": VERSIONS[VERSIONS.index("1.33") :],
 }
 """In which versions a gate is there and not locked."""
 

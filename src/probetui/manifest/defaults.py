@@ -13,6 +13,7 @@ from decimal import ROUND_UP
 import msgspec
 from lightkube.models import core_v1, meta_v1
 
+from probetui.k8s.api.pod_resources import aggregate, is_for_pods, is_huge_page
 from probetui.k8s.api.quantity import is_whole, parse_quantity
 
 DEFAULT_GRACE_PERIOD_SECONDS = 30
@@ -64,6 +65,7 @@ def set_defaults(pod: core_v1.Pod) -> None:
         _default_container(container, host_network=bool(spec.hostNetwork))
     for ephemeral in spec.ephemeralContainers or ():
         _default_container(ephemeral, host_network=False)
+    _default_pod_resources(spec)
 
 
 def pull_policy(image: str) -> str:
@@ -174,6 +176,31 @@ def _default_requests(resources: core_v1.ResourceRequirements) -> None:
     limits: Mapping[str, str] = resources.limits or {}
     if limits:
         resources.requests = {**limits, **(resources.requests or {})}
+
+
+def _default_pod_resources(spec: core_v1.PodSpec) -> None:
+    """Set what a pod needs in all where its manifest says a part of it.
+
+    Source: defaults.go, v1.36.2, defaultHugePagePodLimits, defaultPodRequests.
+    """
+    resources = spec.resources
+    if resources is None:
+        return
+    limits = _rounded(resources.limits) or {}
+    requests = _rounded(resources.requests) or {}
+    if limits or requests:
+        for name, amount in aggregate(spec, "limits").items():
+            if is_huge_page(name) and name not in requests:
+                limits.setdefault(name, amount)
+    if limits:
+        needed = {
+            name: amount
+            for name, amount in aggregate(spec, "requests").items()
+            if is_for_pods(name) and not is_huge_page(name)
+        }
+        most = {name: amount for name, amount in limits.items() if is_for_pods(name)}
+        requests = {**most, **needed, **requests}
+    resources.limits, resources.requests = limits or None, requests or None
 
 
 def _default_volume(volume: core_v1.Volume) -> None:

@@ -299,7 +299,7 @@ def _warnings(draft: PodDraft) -> Iterator[Problem]:
             yield draft.problem(
                 warning.path, warning.message, Severity.WARNING, warning.rule
             )
-    for path, text in warnings.find_api_warnings(draft.pod):
+    for path, text in warnings.find_api_warnings(draft.pod, draft.rules):
         yield draft.problem(path, text, Severity.WARNING, "api-warning")
 
 

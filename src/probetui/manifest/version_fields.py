@@ -41,20 +41,35 @@ def _disabled_fields(
     spec: core_v1.PodSpec, rules: KubeletRules
 ) -> Iterator[tuple[Any, str, str]]:
     """Yield the fields that the version has off: owner, name, path of owner."""
+    if not rules.pod_level_resources:
+        yield spec, "resources", "spec"
+    if not rules.hostname_override:
+        yield spec, "hostnameOverride", "spec"
     for key in ("initContainers", "containers"):
         for index, container in enumerate(getattr(spec, key) or ()):
             path = f"spec.{key}[{index}]"
-            if not rules.startup_probes:
-                yield container, "startupProbe", path
-            if not rules.container_restart_rules:
-                yield container, "restartPolicyRules", path
-            if not rules.sidecars:
-                yield container, "restartPolicy", path
+            if not rules.env_files:
+                yield from _file_refs(container, path)
+            for name, is_on in (
+                ("startupProbe", rules.startup_probes),
+                ("restartPolicyRules", rules.container_restart_rules),
+                ("restartPolicy", rules.sidecars),
+            ):
+                if not is_on:
+                    yield container, name, path
             for kind in ("startupProbe", "livenessProbe", "readinessProbe"):
                 probe = getattr(container, kind)
                 if probe is not None:
                     yield from _disabled_probe_fields(probe, f"{path}.{kind}", rules)
             yield from _disabled_hook_fields(container, path, rules)
+
+
+def _file_refs(
+    container: core_v1.Container, path: str
+) -> Iterator[tuple[Any, str, str]]:
+    for index, variable in enumerate(container.env or ()):
+        if variable.valueFrom is not None:
+            yield variable.valueFrom, "fileKeyRef", f"{path}.env[{index}].valueFrom"
 
 
 def _disabled_probe_fields(

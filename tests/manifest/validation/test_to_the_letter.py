@@ -45,7 +45,7 @@ def test_the_api_server_says_of_each_wrong_value(
         )
         rules = rules_of(case.get("kubelet", "1.32"))
         found = [error.message for error in validate_pod(pod, rules=rules)]
-        told = [f"{path}: {text}" for path, text in find_api_warnings(pod)]
+        told = [f"{path}: {text}" for path, text in find_api_warnings(pod, rules)]
         try:
             assert found == case["errors"]
             if "warnings" in case:

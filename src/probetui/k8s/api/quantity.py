@@ -51,9 +51,21 @@ def canonical_quantity(text: str) -> str:
 
     A suffix keeps its family, so that `1024Mi` becomes `1Gi` and `1e3` stays.
     """
+    return _format(parse_quantity(text), _suffix(text))
+
+
+def add_quantities(first: str, second: str) -> str:
+    """Return a sum as Kubernetes writes it: in the family of the first, if not 0."""
+    amount = parse_quantity(first) + parse_quantity(second)
+    return _format(amount, _suffix(first if parse_quantity(first) else second))
+
+
+def _suffix(text: str) -> str:
     match = QUANTITY_PATTERN.fullmatch(text)
-    amount = parse_quantity(text)
-    suffix = match["suffix"] if match is not None else ""
+    return match["suffix"] if match is not None else ""
+
+
+def _format(amount: Decimal, suffix: str) -> str:
     if suffix not in _DECIMAL and suffix not in _BINARY:
         return _format_exponent(amount)
     if suffix in _BINARY[1:] and is_whole(amount) and abs(amount) >= _KIBI:

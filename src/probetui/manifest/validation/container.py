@@ -26,6 +26,7 @@ from probetui.manifest.validation.field_error import (
     not_found,
     not_supported,
     required,
+    too_many,
 )
 from probetui.manifest.validation.probe import validate_lifecycle, validate_probes
 from probetui.manifest.validation.resources import (
@@ -44,12 +45,20 @@ _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _SIDECAR = "Always"
+_CONTAINER_POLICIES = ("Always", "Never", "OnFailure")
+_MAX_RULES = 20
+_MAX_EXIT_CODES = 255
+_NO_RULES = (
+    "restartPolicyRules are not allowed for init containers with restart policy Always"
+)
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _RESTART = "Restart"
+_RESTART_ON_RESIZE = "RestartContainer"
+_POLICY_WITH_RULES = "must specify restartPolicy when restart rules are used"
 _EXIT_CODE_OPERATORS = ("In", "NotIn")
 _NOT_EPHEMERAL = (
-    "ports", "resources", "resizePolicy", "restartPolicy", "livenessProbe",
-    "readinessProbe", "startupProbe", "lifecycle",
+    "ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules",
+    "livenessProbe", "readinessProbe", "startupProbe", "lifecycle",
 )  # fmt: skip
 _UNSET = (None, core_v1.ResourceRequirements())
 """What Go takes as left out; an empty list is something."""
@@ -139,10 +148,7 @@ def validate_init_containers(
         at = f"{path}[{index}]"
         yield from _common(container, at, pod_context)
         policy = container.restartPolicy
-        if pod_context.rules.container_restart_rules:
-            yield from _restart_rules(container, at, pod_context.rules)
-        elif policy is not None and policy != _SIDECAR:
-            yield not_supported(f"{at}.restartPolicy", policy, (_SIDECAR,))
+        yield from _init_policy(container, at, pod_context.rules)
         if container.name in taken:
             yield duplicate(f"{at}.name", container.name)
         elif container.name:
@@ -152,17 +158,45 @@ def validate_init_containers(
             yield from _lifecycle_and_probes(container, at, pod_context)
         else:
             yield from _plain_init(container, at)
-        if not _may_resize(container, pod_context.rules):
-            detail = "must not be set for init containers"
-            field = f"{at}.resizePolicy"
-            yield invalid(field, GoSyntax("[]core.ContainerResizePolicy{...}"), detail)
+        yield from _init_resize(container, f"{at}.resizePolicy", pod_context.rules)
 
 
-def _may_resize(container: core_v1.Container, rules: KubeletRules) -> bool:
-    """Return whether the resize policies of an init container are allowed."""
-    if not container.resizePolicy or rules.resizes_inits:
-        return True
-    return rules.resizes_sidecars and container.restartPolicy == _SIDECAR
+def _init_resize(
+    container: core_v1.Container, path: str, rules: KubeletRules
+) -> Iterator[FieldError]:
+    """Check the resize policies of an init container."""
+    policies = container.resizePolicy or ()
+    if policies and not rules.init_resize_policies:
+        detail = "must not be set for init containers"
+        yield invalid(path, GoSyntax("[]core.ContainerResizePolicy{...}"), detail)
+    if not rules.refuses_init_restart or container.restartPolicy == _SIDECAR:
+        return
+    for index, policy in enumerate(policies):
+        if policy.restartPolicy == _RESTART_ON_RESIZE:
+            detail = f"must not be set to '{_RESTART_ON_RESIZE}' for non-sidecar"
+            field = f"{path}[{index}].restartPolicy"
+            yield invalid(field, policy.restartPolicy, f"{detail} initContainers")
+
+
+def _init_policy(
+    container: core_v1.Container, path: str, rules: KubeletRules
+) -> Iterator[FieldError]:
+    """Check the restart policy of an init container, and its rules.
+
+    Source: pkg/apis/core/validation/validation.go, v1.36.2,
+    validateInitContainerRestartPolicy.
+    """
+    policy, has_rules = container.restartPolicy, bool(container.restartPolicyRules)
+    if policy is None:
+        if has_rules:
+            yield required(f"{path}.restartPolicy", _POLICY_WITH_RULES)
+    elif not rules.container_restart_rules:
+        if policy != _SIDECAR:
+            yield not_supported(f"{path}.restartPolicy", policy, (_SIDECAR,))
+    elif policy != _SIDECAR or rules.restart_all_containers:
+        yield from _restart_rules(container, path, rules)
+    elif has_rules:
+        yield forbidden(f"{path}.restartPolicyRules", _NO_RULES)
 
 
 def _restart_rules(
@@ -174,12 +208,12 @@ def _restart_rules(
     validateContainerRestartPolicy.
     """
     policy, rules = container.restartPolicy, container.restartPolicyRules or []
-    if policy is not None and policy not in RESTART_POLICIES:
-        yield not_supported(f"{path}.restartPolicy", policy, RESTART_POLICIES)
+    if policy is not None and policy not in _CONTAINER_POLICIES:
+        yield not_supported(f"{path}.restartPolicy", policy, _CONTAINER_POLICIES)
     if rules and policy is None:
-        yield required(
-            f"{path}.restartPolicy", "must specify restartPolicy when restart rules are"
-        )
+        yield required(f"{path}.restartPolicy", _POLICY_WITH_RULES)
+    if len(rules) > _MAX_RULES:
+        yield too_many(f"{path}.restartPolicyRules", len(rules), _MAX_RULES)
     everything = (RESTART_ALL_CONTAINERS,) if version.restart_all_containers else ()
     actions = (_RESTART, *everything)
     for index, rule in enumerate(rules):
@@ -189,9 +223,13 @@ def _restart_rules(
         codes = rule.exitCodes
         if codes is None:
             yield required(f"{at}.exitCodes", "must be specified")
-        elif codes.operator not in _EXIT_CODE_OPERATORS:
+            continue
+        if codes.operator not in _EXIT_CODE_OPERATORS:
             field = f"{at}.exitCodes.operator"
             yield not_supported(field, codes.operator, _EXIT_CODE_OPERATORS)
+        count = len(codes.values or ())
+        if count > _MAX_EXIT_CODES:
+            yield too_many(f"{at}.exitCodes.values", count, _MAX_EXIT_CODES)
 
 
 def validate_image_names(
@@ -234,8 +272,11 @@ def _common(
         strict_names=(
             pod_context.strict_env_names or not pod_context.rules.relaxed_env_names
         ),
+        rules=pod_context.rules,
     )
-    yield from validate_mounts(container, f"{path}.volumeMounts", pod_context.volumes)
+    yield from validate_mounts(
+        container, f"{path}.volumeMounts", pod_context.volumes, pod_context.rules
+    )
     yield from validate_devices(container, f"{path}.volumeDevices", pod_context.volumes)
     yield from _choice(
         container.imagePullPolicy, f"{path}.imagePullPolicy", _PULL_POLICIES
@@ -244,7 +285,10 @@ def _common(
         container.resources, pod_context.claims, f"{path}.resources"
     )
     yield from validate_resize_policy(
-        container.resizePolicy or (), pod_context.restart_policy, f"{path}.resizePolicy"
+        container.resizePolicy or (),
+        pod_context.restart_policy,
+        f"{path}.resizePolicy",
+        pod_context.rules,
     )
     yield from validate_container_security(
         container.securityContext,

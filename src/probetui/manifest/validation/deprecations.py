@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from lightkube.models import core_v1
 
 from probetui.k8s.api.quantity import canonical_quantity, is_whole, parse_quantity
+from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.problem import quote
 
 ApiWarning = tuple[str, str]
@@ -48,7 +49,6 @@ _ANNOTATIONS = {
 }
 _VOLUMES = {
     "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
-    "gitRepo": "deprecated in v1.11",
     "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
     "flocker": "deprecated in v1.22, non-functional in v1.25+",
     "storageos": "deprecated in v1.22, non-functional in v1.25+",
@@ -96,10 +96,13 @@ def annotation_deprecations(annotations: Mapping[str, str]) -> Iterator[ApiWarni
             yield f"metadata.annotations[{key}]", text
 
 
-def volume_deprecations(volumes: list[core_v1.Volume]) -> Iterator[ApiWarning]:
+def volume_deprecations(
+    volumes: list[core_v1.Volume], rules: KubeletRules
+) -> Iterator[ApiWarning]:
     """Yield volume plugins that are gone, and files in the way of a token."""
+    plugins = {**_VOLUMES, "gitRepo": rules.git_repo_warning}
     for index, volume in enumerate(volumes):
-        for name, text in _VOLUMES.items():
+        for name, text in plugins.items():
             if getattr(volume, name) is not None:
                 yield f"spec.volumes[{index}].{_VOLUME_PATHS.get(name, name)}", text
         template = volume.ephemeral and volume.ephemeral.volumeClaimTemplate

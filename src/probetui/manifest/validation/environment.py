@@ -12,14 +12,19 @@ from collections.abc import Collection, Iterator
 from lightkube.models import core_v1
 
 from probetui.k8s.api.quantity import canonical_quantity, parse_quantity
+from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
     FieldError,
     invalid,
+    not_found,
     not_supported,
     required,
 )
+from probetui.manifest.validation.paths import no_backsteps
+from probetui.manifest.validation.warnings import containers_with_paths
 
+_LAST_SOURCE = " or `secretKeyRef`"
 _MANY_SOURCES = "may not have more than one field specified at a time"
 _RESOURCES = (
     "limits.cpu", "limits.ephemeral-storage", "limits.memory",
@@ -53,21 +58,22 @@ _BYTES = (
 
 
 def validate_environment(
-    container: core_v1.Container, path: str, *, strict_names: bool
+    container: core_v1.Container, path: str, *, strict_names: bool, rules: KubeletRules
 ) -> Iterator[FieldError]:
     """Check `env` and then `envFrom` of a container."""
     for index, variable in enumerate(container.env or ()):
         at = f"{path}.env[{index}]"
         yield from _name(variable.name, f"{at}.name", strict_names=strict_names)
         if variable.valueFrom is not None:
-            yield from _value_from(variable, variable.valueFrom, f"{at}.valueFrom")
+            source = variable.valueFrom
+            yield from _value_from(variable, source, f"{at}.valueFrom", rules)
     whole = f"{path}.envFrom"
-    for index, source in enumerate(container.envFrom or ()):
+    for index, many in enumerate(container.envFrom or ()):
         at = f"{whole}[{index}]"
-        if source.prefix:
-            found = names.check_env_name(source.prefix, is_strict=strict_names)
-            yield from names.invalid_names(f"{at}.prefix", source.prefix, found)
-        yield from _env_from(source, at, whole)
+        if many.prefix:
+            found = names.check_env_name(many.prefix, is_strict=strict_names)
+            yield from names.invalid_names(f"{at}.prefix", many.prefix, found)
+        yield from _env_from(many, at, whole)
 
 
 def _name(name: str, path: str, *, strict_names: bool) -> Iterator[FieldError]:
@@ -80,7 +86,10 @@ def _name(name: str, path: str, *, strict_names: bool) -> Iterator[FieldError]:
 
 
 def _value_from(
-    variable: core_v1.EnvVar, source: core_v1.EnvVarSource, path: str
+    variable: core_v1.EnvVar,
+    source: core_v1.EnvVarSource,
+    path: str,
+    rules: KubeletRules,
 ) -> Iterator[FieldError]:
     count = 0
     if source.fieldRef is not None:
@@ -101,7 +110,8 @@ def _value_from(
         count += 1
         yield from _file_key(source.fileKeyRef, f"{path}.fileKeyRef")
     if not count:
-        one_of = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"
+        last = ", `secretKeyRef` or `fileKeyRef`" if rules.env_files else _LAST_SOURCE
+        one_of = f"`fieldRef`, `resourceFieldRef`, `configMapKeyRef`{last}"
         yield invalid(path, "", f"must specify one of: {one_of}")
     elif variable.value:
         yield invalid(path, "", "may not be specified when `value` is not empty")
@@ -194,9 +204,43 @@ def _file_key(ref: core_v1.FileKeySelector, path: str) -> Iterator[FieldError]:
 
     Source: validation.go, v1.36.2, validateFileKeySelector.
     """
-    for name in ("volumeName", "path", "key"):
-        if not getattr(ref, name):
+    for name, check in (
+        ("key", _check_file_key),
+        ("volumeName", names.check_label),
+    ):
+        value = getattr(ref, name)
+        if not value:
             yield required(f"{path}.{name}")
+        else:
+            yield from names.invalid_names(f"{path}.{name}", value, check(value))
+    if not ref.path:
+        yield required(f"{path}.path")
+    else:
+        yield from no_backsteps(ref.path, f"{path}.path")
+
+
+def _check_file_key(value: str) -> Iterator[str]:
+    return names.check_env_name(value, is_strict=False)
+
+
+def validate_env_files(spec: core_v1.PodSpec) -> Iterator[FieldError]:
+    """Check that files with variables are in volumes of the pod that are empty.
+
+    Source: validation.go, v1.36.2, validateFileKeyRefVolumes.
+    """
+    volumes = {volume.name: volume for volume in spec.volumes or ()}
+    for path, container in containers_with_paths(spec):
+        for index, variable in enumerate(container.env or ()):
+            ref = variable.valueFrom and variable.valueFrom.fileKeyRef
+            if not ref:
+                continue
+            at = f"{path}.env[{index}].valueFrom.fileKeyRef.volumeName"
+            volume = volumes.get(ref.volumeName)
+            if volume is None:
+                yield not_found(at, ref.volumeName)
+            elif volume.emptyDir is None:
+                detail = "referenced volume must be of type emptyDir"
+                yield invalid(at, ref.volumeName, detail)
 
 
 def _env_from(

@@ -32,6 +32,7 @@ class ErrorType(StrEnum):
     DUPLICATE = "FieldValueDuplicate"
     NOT_FOUND = "FieldValueNotFound"
     TOO_LONG = "FieldValueTooLong"
+    TOO_MANY = "FieldValueTooMany"
 
 
 _WORDS = {
@@ -42,6 +43,7 @@ _WORDS = {
     ErrorType.DUPLICATE: "Duplicate value",
     ErrorType.NOT_FOUND: "Not found",
     ErrorType.TOO_LONG: "Too long",
+    ErrorType.TOO_MANY: "Too many",
 }
 _WITHOUT_VALUE = frozenset(
     {ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG}
@@ -104,6 +106,13 @@ def too_long(field: str, most: int) -> FieldError:
     """Report a value with more than `most` bytes."""
     detail = f"may not be more than {most} bytes"
     return FieldError(ErrorType.TOO_LONG, field, _OMITTED, detail)
+
+
+def too_many(field: str, count: int, most: int) -> FieldError:
+    """Report a list with `count` items that may have `most`."""
+    return FieldError(
+        ErrorType.TOO_MANY, field, count, f"must have at most {most} items"
+    )
 
 
 def go_strings(values: Iterable[str]) -> GoSyntax:

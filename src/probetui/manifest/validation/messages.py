@@ -48,6 +48,8 @@ def format_field_error(error: FieldError) -> str:
             return _not_found(error)
         case ErrorType.TOO_LONG:
             return error.detail
+        case ErrorType.TOO_MANY:
+            return f"has {error.bad_value} items, {error.detail}"
 
 
 def _not_found(error: FieldError) -> str:

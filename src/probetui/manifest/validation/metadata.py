@@ -56,7 +56,7 @@ def validate_metadata(metadata: meta_v1.ObjectMeta, path: str) -> Iterator[Field
         detail = "must be greater than or equal to 0"
         yield invalid(f"{path}.generation", metadata.generation, detail)
     yield from validate_labels(metadata.labels or {}, f"{path}.labels")
-    yield from _annotations(metadata.annotations or {}, f"{path}.annotations")
+    yield from validate_annotations(metadata.annotations or {}, f"{path}.annotations")
     yield from _owners(metadata.ownerReferences or [], f"{path}.ownerReferences")
     yield from _finalizers(metadata.finalizers or [], f"{path}.finalizers")
     yield from _managed(metadata.managedFields or (), f"{path}.managedFields")
@@ -107,7 +107,10 @@ def _is_cost(text: str) -> bool:
     return _COST.fullmatch(text) is not None and -(2**31) <= int(text) < 2**31
 
 
-def _annotations(annotations: Mapping[str, str], path: str) -> Iterator[FieldError]:
+def validate_annotations(
+    annotations: Mapping[str, str], path: str
+) -> Iterator[FieldError]:
+    """Check the keys of annotations, and the size of them all."""
     for key in sorted(annotations):
         found = names.check_qualified_name(key.lower())
         yield from names.invalid_names(path, key, found)

@@ -22,6 +22,7 @@ from probetui.manifest.validation.container import (
     validate_image_names,
     validate_init_containers,
 )
+from probetui.manifest.validation.environment import validate_env_files
 from probetui.manifest.validation.field_error import (
     FieldError,
     GoSyntax,
@@ -31,13 +32,17 @@ from probetui.manifest.validation.field_error import (
     invalid,
     not_supported,
     required,
+    too_long,
 )
 from probetui.manifest.validation.metadata import (
     validate_labels,
     validate_metadata,
     validate_pod_annotations,
 )
-from probetui.manifest.validation.resources import validate_amounts
+from probetui.manifest.validation.resources import (
+    validate_overhead,
+    validate_pod_resources,
+)
 from probetui.manifest.validation.scheduling import (
     validate_affinity,
     validate_scheduling_gates,
@@ -55,6 +60,7 @@ from probetui.manifest.validation.windows import validate_host_processes
 
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _PREEMPTIONS = ("PreemptLowerPriority", "Never")
+_MAX_HOSTNAME = 64
 _MAX_SERVERS = 3
 _MAX_SEARCHES = 32
 _MAX_SEARCH_BYTES = 2048
@@ -104,7 +110,9 @@ def _spec(
 ) -> Iterator[FieldError]:
     volumes: dict[str, core_v1.Volume] = {}
     name = metadata.name or ""
-    yield from validate_volumes(spec.volumes or (), "spec.volumes", volumes, name)
+    yield from validate_volumes(
+        spec.volumes or (), "spec.volumes", volumes, name, rules
+    )
     yield from _claims(spec.resourceClaims or (), "spec.resourceClaims")
     pod_context = PodContext(
         spec.terminationGracePeriodSeconds,
@@ -123,6 +131,8 @@ def _spec(
     yield from validate_ephemeral_containers(
         spec, "spec.ephemeralContainers", pod_context
     )
+    if rules.pod_level_resources:
+        yield from validate_pod_resources(spec, "spec.resources")
     if spec.hostNetwork:
         yield from _host_network_ports(spec.containers)
     if spec.restartPolicy not in RESTART_POLICIES:
@@ -131,7 +141,8 @@ def _spec(
         yield not_supported("spec.dnsPolicy", spec.dnsPolicy, _DNS_POLICIES)
     yield from validate_labels(spec.nodeSelector or {}, "spec.nodeSelector")
     yield from validate_pod_security(spec, "spec.securityContext")
-    yield from validate_affinity(spec.affinity, "spec.affinity")
+    labels = metadata.labels or {}
+    yield from validate_affinity(spec.affinity, "spec.affinity", labels, rules)
     yield from _dns(spec, "spec.dnsConfig", rules)
     for index, gate in enumerate(spec.readinessGates or ()):
         found = names.check_qualified_name(gate.conditionType)
@@ -141,16 +152,21 @@ def _spec(
         spec.schedulingGates or (), "spec.schedulingGates"
     )
     yield from validate_spread(
-        spec.topologySpreadConstraints or [], "spec.topologySpreadConstraints"
+        spec.topologySpreadConstraints or [],
+        "spec.topologySpreadConstraints",
+        labels,
+        rules,
     )
     yield from validate_host_processes(spec, "spec")
     yield from validate_host_users(spec, "spec")
+    yield from _hostname_override(spec, "spec.hostnameOverride")
     yield from _names_and_deadline(spec)
     yield from validate_tolerations(spec.tolerations or (), "spec.tolerations")
-    yield from _host_aliases(spec.hostAliases or (), "spec.hostAliases")
+    yield from _host_aliases(spec.hostAliases or (), "spec.hostAliases", rules)
     yield from _classes(spec)
-    yield from validate_amounts(spec.overhead or {}, "spec.overhead.limits")
+    yield from validate_overhead(spec.overhead, "spec.overhead")
     yield from validate_os(spec, "spec")
+    yield from validate_env_files(spec)
 
 
 def _tokens(volumes: Iterable[core_v1.Volume]) -> Iterator[FieldError]:
@@ -210,7 +226,7 @@ def _dns(spec: core_v1.PodSpec, path: str, rules: KubeletRules) -> Iterator[Fiel
         detail = f"must not have more than {_MAX_SERVERS} nameservers"
         yield invalid(f"{path}.nameservers", go_strings(servers), detail)
     for index, server in enumerate(servers):
-        yield from _ip(server, f"{path}.nameservers[{index}]")
+        yield from _ip(server, f"{path}.nameservers[{index}]", rules)
     yield from _searches(config.searches or [], f"{path}.searches", rules)
     for index, option in enumerate(config.options or ()):
         if not option.name:
@@ -237,27 +253,51 @@ def _searches(
 
 
 def _host_aliases(
-    aliases: Iterable[core_v1.HostAlias], path: str
+    aliases: Iterable[core_v1.HostAlias], path: str, rules: KubeletRules
 ) -> Iterator[FieldError]:
     for index, alias in enumerate(aliases):
-        yield from _ip(alias.ip, f"{path}[{index}].ip")
+        yield from _ip(alias.ip, f"{path}[{index}].ip", rules)
         for number, name in enumerate(alias.hostnames or ()):
             field = f"{path}[{index}].hostnames[{number}]"
             yield from names.invalid_names(field, name, names.check_subdomain(name))
 
 
-def _ip(text: str, path: str) -> Iterator[FieldError]:
-    """Check an address; as in Go's old parser, leading zeros mean nothing."""
+def _ip(text: str, path: str, rules: KubeletRules) -> Iterator[FieldError]:
+    """Check an address; in Go's old parser, leading zeros meant nothing.
+
+    Source: k8s.io/apimachinery v0.36.2, pkg/util/validation/ip.go, parseIP.
+    """
     plain = _LEADING_ZEROS.sub("", text) if ":" not in text else text
     try:
-        ipaddress.ip_address(plain)
+        address = ipaddress.ip_address(plain)
     except ValueError:
-        is_wrong = True
-    else:
-        is_wrong = "%" in text
-    if is_wrong:
+        address = None
+    if address is None or "%" in text:
         detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
         yield invalid(path, text, detail)
+    elif rules.strict_addresses and plain != text:
+        yield invalid(path, text, "must not have leading 0s")
+    elif rules.strict_addresses and getattr(address, "ipv4_mapped", None):
+        yield invalid(path, text, "must not be an IPv4-mapped IPv6 address")
+
+
+def _hostname_override(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:
+    """Check the hostname that a manifest names in full.
+
+    Source: validation.go, v1.36.2, validatePodHostName.
+    """
+    name = spec.hostnameOverride
+    if name is None:
+        return
+    for other, is_set in (
+        ("setHostnameAsFQDN", spec.setHostnameAsFQDN),
+        ("hostNetwork", spec.hostNetwork),
+    ):
+        if is_set:
+            yield forbidden(path, f"may not be specified when {other} is true")
+    if len(name.encode("utf-8", "replace")) > _MAX_HOSTNAME:
+        yield too_long(path, _MAX_HOSTNAME)
+    yield from names.invalid_names(path, name, names.check_subdomain(name))
 
 
 def _classes(spec: core_v1.PodSpec) -> Iterator[FieldError]:

@@ -140,22 +140,23 @@ def _http(action: core_v1.HTTPGetAction, path: str) -> Iterator[FieldError]:
     yield from _port(action.port, f"{path}.port")
     if action.scheme not in SCHEMES:
         yield not_supported(f"{path}.scheme", action.scheme, SCHEMES)
-    if action.protocol is not None:
-        yield from _protocol(action, f"{path}.protocol")
     for header in action.httpHeaders or ():
         found = names.check_header_name(header.name)
         yield from names.invalid_names(f"{path}.httpHeaders", header.name, found)
+    if action.protocol is not None:
+        yield from _protocol(action, path)
 
 
 def _protocol(action: core_v1.HTTPGetAction, path: str) -> Iterator[FieldError]:
     """Check the protocol: HTTP/2 is meant without TLS, and for the pod alone."""
+    at = f"{path}.protocol"
     if action.protocol not in HTTP_PROTOCOLS:
-        yield not_supported(path, action.protocol, HTTP_PROTOCOLS)
-    elif action.protocol == HTTP_2:
-        if action.scheme == "HTTPS":
-            yield invalid(path, action.protocol, "may not be used with scheme HTTPS")
-        if action.host:
-            yield invalid(path, action.protocol, "may not be used with a host")
+        yield not_supported(at, action.protocol, HTTP_PROTOCOLS)
+    elif action.protocol == HTTP_2 and action.scheme != "HTTP":
+        yield invalid(at, action.protocol, "is only supported with HTTP (H2C)")
+    elif action.protocol == HTTP_2 and action.host:
+        detail = f'must be empty when `protocol` is "{HTTP_2}"'
+        yield invalid(f"{path}.host", action.host, detail)
 
 
 def _sleep(

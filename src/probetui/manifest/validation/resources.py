@@ -6,17 +6,24 @@ ValidateContainerResourceRequirements; pkg/apis/core/helper/helpers.go.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from lightkube.models import core_v1
 
+from probetui.k8s.api.pod_resources import (
+    HUGE_PAGES,
+    aggregate,
+    is_for_pods,
+    is_huge_page,
+)
 from probetui.k8s.api.quantity import (
     canonical_quantity,
     is_quantity,
     is_whole,
     parse_quantity,
 )
+from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
     FieldError,
@@ -39,10 +46,10 @@ _STANDARD = frozenset({
     *_CONTAINER, *_COUNTED, "storage", "requests.storage",
     *(f"{kind}.{name}" for kind in ("requests", "limits") for name in _CONTAINER),
 })  # fmt: skip
-_HUGE_PAGES = "hugepages-"
 _NATIVE = "kubernetes.io/"
 _REQUESTS = "requests."
 _RESIZABLE = ("cpu", "memory")
+NameCheck = Callable[[str, str], Iterator[FieldError]]
 _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 
 
@@ -50,31 +57,90 @@ def validate_resources(
     resources: core_v1.ResourceRequirements | None,
     claims: Collection[str],
     path: str,
+    check_name: NameCheck | None = None,
 ) -> Iterator[FieldError]:
     """Check what a container needs; `claims` are the pod's claims of devices."""
+    check_name = check_name or _name
     if resources is None:
         return
     limits, requests = resources.limits or {}, resources.requests or {}
-    yield from validate_amounts(limits, f"{path}.limits")
+    for name, value in sorted(limits.items()):
+        yield from _amount(name, value, f"{path}.limits[{name}]", check_name)
+        yield from _huge_page(name, value, f"{path}.limits[{name}]")
     for name, value in sorted(requests.items()):
-        yield from _amount(name, value, f"{path}.requests[{name}]")
+        yield from _amount(name, value, f"{path}.requests[{name}]", check_name)
         yield from _compare(name, value, limits.get(name), path)
         yield from _huge_page(name, value, f"{path}.requests[{name}]")
     everything = {*limits, *requests}
-    if not everything & {"cpu", "memory"} and any(map(_is_huge_page, everything)):
+    if not everything & {"cpu", "memory"} and any(map(is_huge_page, everything)):
         yield forbidden(path, "HugePages require cpu or memory")
     yield from _claims(resources.claims or (), claims, f"{path}.claims")
 
 
-def validate_amounts(amounts: Mapping[str, str], path: str) -> Iterator[FieldError]:
-    """Check names and quantities of limits, or of a pod's overhead."""
-    for name, value in sorted(amounts.items()):
-        yield from _amount(name, value, f"{path}[{name}]")
-        yield from _huge_page(name, value, f"{path}[{name}]")
+def validate_pod_resources(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:
+    """Check the resources of a pod, which those of its containers must fit into.
+
+    Source: validation.go, v1.36.2, validatePodResources,
+    validatePodResourceConsistency.
+    """
+    resources = spec.resources
+    if resources is None:
+        return
+    if spec.os is not None and spec.os.name == "windows":
+        yield forbidden(path, "may not be set for a windows pod")
+        return
+    if resources.claims is not None:
+        detail = "claims may not be set for Resources at pod-level"
+        yield forbidden(f"{path}.claims", detail)
+    claims = {claim.name for claim in spec.resourceClaims or () if claim.name}
+    yield from validate_resources(resources, claims, path, _pod_name)
+    yield from _fits(
+        aggregate(spec, "requests"), resources.requests, f"{path}.requests", "requests"
+    )
+    huge_pages = {
+        name: amount
+        for name, amount in aggregate(spec, "limits").items()
+        if is_huge_page(name)
+    }
+    yield from _fits(huge_pages, resources.limits, f"{path}.limits", "limits")
+    most = resources.limits or {}
+    for index, container in enumerate(spec.containers):
+        own = container.resources or core_v1.ResourceRequirements()
+        for name, value in sorted((own.limits or {}).items()):
+            if name in most and parse_quantity(value) > parse_quantity(most[name]):
+                at = f"{path}.containers[{index}][{name}].limits"
+                shown = canonical_quantity(most[name])
+                detail = f"must be less than or equal to pod limits of {shown}"
+                yield invalid(at, canonical_quantity(value), detail)
+
+
+def _fits(
+    used: Mapping[str, str], given: Mapping[str, str] | None, path: str, what: str
+) -> Iterator[FieldError]:
+    """Check that a pod has at least what its containers have in all."""
+    for name, amount in sorted(used.items()):
+        whole = (given or {}).get(name)
+        if whole is not None and parse_quantity(amount) > parse_quantity(whole):
+            shown = canonical_quantity(amount)
+            detail = f"must be greater than or equal to aggregate container {what} of"
+            yield invalid(
+                f"{path}[{name}]", canonical_quantity(whole), f"{detail} {shown}"
+            )
+
+
+def validate_overhead(
+    overhead: Mapping[str, str] | None, path: str
+) -> Iterator[FieldError]:
+    """Check what a pod takes beside its containers: as limits of a container."""
+    resources = core_v1.ResourceRequirements(limits=dict(overhead or {}))
+    yield from validate_resources(resources, (), path)
 
 
 def validate_resize_policy(
-    policies: Iterable[core_v1.ContainerResizePolicy], restart: str, path: str
+    policies: Iterable[core_v1.ContainerResizePolicy],
+    restart: str,
+    path: str,
+    rules: KubeletRules,
 ) -> Iterator[FieldError]:
     """Check how a container is resized; `restart` is the pod's restart policy."""
     seen: set[str] = set()
@@ -91,12 +157,15 @@ def validate_resize_policy(
             elif value not in choices:
                 yield not_supported(path, value, choices)
         if restart == "Never" and policy.restartPolicy != _RESIZE_POLICIES[0]:
-            detail = "must be 'NotRequired' when `restartPolicy` is 'Never'"
+            owner = "pod " if rules.refuses_init_restart else ""
+            detail = f"must be 'NotRequired' when {owner}`restartPolicy` is 'Never'"
             yield invalid(path, policy.restartPolicy, detail)
 
 
-def _amount(name: str, value: str, path: str) -> Iterator[FieldError]:
-    yield from _name(name, path)
+def _amount(
+    name: str, value: str, path: str, check_name: NameCheck
+) -> Iterator[FieldError]:
+    yield from check_name(name, path)
     amount = parse_quantity(value)
     if amount < 0:
         detail = "must be greater than or equal to 0"
@@ -106,14 +175,29 @@ def _amount(name: str, value: str, path: str) -> Iterator[FieldError]:
         yield invalid(path, shown, "must be an integer")
 
 
-def _name(name: str, path: str) -> Iterator[FieldError]:
+def _any_name(name: str, path: str) -> Iterator[FieldError]:
+    """Check a name that any object may have for a resource."""
     wrong = list(names.check_qualified_name(name))
     yield from names.invalid_names(path, name, iter(wrong))
+    if "/" in name or wrong:
+        return
+    if name not in _STANDARD and not _is_quota_huge_page(name):
+        detail = "must be a standard resource type or fully qualified"
+        yield invalid(path, name, detail)
+
+
+def _pod_name(name: str, path: str) -> Iterator[FieldError]:
+    """Check the name of a resource that a pod has beside its containers."""
+    wrong = list(_any_name(name, path))
+    yield from wrong
+    if not wrong and not is_for_pods(name):
+        yield not_supported(path, name, ("cpu", HUGE_PAGES, "memory"))
+
+
+def _name(name: str, path: str) -> Iterator[FieldError]:
+    yield from _any_name(name, path)
     if "/" not in name:
-        if not wrong and name not in _STANDARD and not _is_quota_huge_page(name):
-            detail = "must be a standard resource type or fully qualified"
-            yield invalid(path, name, detail)
-        if name not in _CONTAINER and not _is_huge_page(name):
+        if name not in _CONTAINER and not is_huge_page(name):
             yield invalid(path, name, "must be a standard resource for containers")
     elif _NATIVE not in name and not _is_extended(name):
         yield invalid(path, name, "doesn't follow extended resource name standard")
@@ -123,7 +207,7 @@ def _compare(
     name: str, value: str, limit: str | None, path: str
 ) -> Iterator[FieldError]:
     """Check a request against its limit."""
-    can_differ = (("/" not in name) or _NATIVE in name) and not _is_huge_page(name)
+    can_differ = (("/" not in name) or _NATIVE in name) and not is_huge_page(name)
     if limit is None:
         if not can_differ:
             detail = "Limit must be set for non overcommitable resources"
@@ -141,9 +225,9 @@ def _compare(
 
 
 def _huge_page(name: str, value: str, path: str) -> Iterator[FieldError]:
-    if not _is_huge_page(name):
+    if not is_huge_page(name):
         return
-    size = name.removeprefix(_HUGE_PAGES)
+    size = name.removeprefix(HUGE_PAGES)
     page = parse_quantity(size) if is_quantity(size) else parse_quantity("0")
     if (
         page <= 0
@@ -155,12 +239,8 @@ def _huge_page(name: str, value: str, path: str) -> Iterator[FieldError]:
         yield invalid(path, shown, detail)
 
 
-def _is_huge_page(name: str) -> bool:
-    return name.startswith(_HUGE_PAGES)
-
-
 def _is_quota_huge_page(name: str) -> bool:
-    return name.removeprefix(_REQUESTS).startswith(_HUGE_PAGES)
+    return name.removeprefix(_REQUESTS).startswith(HUGE_PAGES)
 
 
 def _is_extended(name: str) -> bool:

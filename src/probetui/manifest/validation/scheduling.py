@@ -8,10 +8,11 @@ ValidateTolerations, validateTopologySpreadConstraints, validateSchedulingGates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from lightkube.models import core_v1, meta_v1
 
+from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
     FieldError,
@@ -38,13 +39,17 @@ _NOT_POSITIVE = "must be greater than zero"
 
 
 def validate_affinity(
-    affinity: core_v1.Affinity | None, path: str
+    affinity: core_v1.Affinity | None,
+    path: str,
+    labels: Mapping[str, str],
+    rules: KubeletRules,
 ) -> Iterator[FieldError]:
-    """Check which nodes and which neighbours a pod wants."""
+    """Check which nodes and which neighbours a pod with `labels` wants."""
     if affinity is None:
         return
     if affinity.nodeAffinity is not None:
-        yield from _node_affinity(affinity.nodeAffinity, f"{path}.nodeAffinity")
+        at = f"{path}.nodeAffinity"
+        yield from _node_affinity(affinity.nodeAffinity, at, rules)
     for name, pods in (
         ("podAffinity", affinity.podAffinity),
         ("podAntiAffinity", affinity.podAntiAffinity),
@@ -53,12 +58,12 @@ def validate_affinity(
             continue
         at = f"{path}.{name}.{_REQUIRED}"
         for index, term in enumerate(getattr(pods, _REQUIRED) or ()):
-            yield from _pod_term(term, f"{at}[{index}]")
+            yield from _pod_term(term, f"{at}[{index}]", labels)
         at = f"{path}.{name}.{_PREFERRED}"
         for index, weighted in enumerate(getattr(pods, _PREFERRED) or ()):
             yield from _weight(weighted.weight, f"{at}[{index}].weight")
             term = weighted.podAffinityTerm
-            yield from _pod_term(term, f"{at}[{index}].podAffinityTerm")
+            yield from _pod_term(term, f"{at}[{index}].podAffinityTerm", labels)
 
 
 def validate_tolerations(
@@ -86,9 +91,12 @@ def validate_tolerations(
 
 
 def validate_spread(
-    constraints: list[core_v1.TopologySpreadConstraint], path: str
+    constraints: list[core_v1.TopologySpreadConstraint],
+    path: str,
+    labels: Mapping[str, str],
+    rules: KubeletRules,
 ) -> Iterator[FieldError]:
-    """Check how pods are spread over zones or nodes."""
+    """Check how pods are spread over zones or nodes; `labels` are the pod's."""
     for index, constraint in enumerate(constraints):
         at, action = f"{path}[{index}]", constraint.whenUnsatisfiable
         if constraint.maxSkew <= 0:
@@ -107,7 +115,11 @@ def validate_spread(
             policy = getattr(constraint, name)
             if policy is not None and policy not in _NODE_POLICIES:
                 yield not_supported(f"{at}.{name}", policy, _NODE_POLICIES)
-        yield from _spread_keys(constraint, f"{at}.matchLabelKeys")
+        if rules.merges_spread_keys:
+            keys = constraint.matchLabelKeys or []
+            yield from _label_keys(constraint.labelSelector, keys, [], labels, at)
+        else:
+            yield from _spread_keys(constraint, f"{at}.matchLabelKeys")
         yield from validate_selector(constraint.labelSelector, f"{at}.labelSelector")
 
 
@@ -140,21 +152,27 @@ def validate_selector(
             yield from names.invalid_names(f"{at}.values[{number}]", value, found)
 
 
-def _node_affinity(affinity: core_v1.NodeAffinity, path: str) -> Iterator[FieldError]:
+def _node_affinity(
+    affinity: core_v1.NodeAffinity, path: str, rules: KubeletRules
+) -> Iterator[FieldError]:
     selector = getattr(affinity, _REQUIRED)
     if selector is not None:
         at = f"{path}.{_REQUIRED}.nodeSelectorTerms"
         if not selector.nodeSelectorTerms:
             yield required(at, "must have at least one node selector term")
         for index, term in enumerate(selector.nodeSelectorTerms):
-            yield from _node_term(term, f"{at}[{index}]")
+            checks_values = rules.node_affinity_values
+            yield from _node_term(term, f"{at}[{index}]", checks_values=checks_values)
     at = f"{path}.{_PREFERRED}"
     for index, preferred in enumerate(getattr(affinity, _PREFERRED) or ()):
         yield from _weight(preferred.weight, f"{at}[{index}].weight")
-        yield from _node_term(preferred.preference, f"{at}[{index}].preference")
+        field = f"{at}[{index}].preference"
+        yield from _node_term(preferred.preference, field, checks_values=False)
 
 
-def _node_term(term: core_v1.NodeSelectorTerm, path: str) -> Iterator[FieldError]:
+def _node_term(
+    term: core_v1.NodeSelectorTerm, path: str, *, checks_values: bool
+) -> Iterator[FieldError]:
     for index, wanted in enumerate(term.matchExpressions or ()):
         at = f"{path}.matchExpressions[{index}]"
         values = wanted.values or []
@@ -167,6 +185,9 @@ def _node_term(term: core_v1.NodeSelectorTerm, path: str) -> Iterator[FieldError
         else:
             yield from _values(wanted.operator, values, at)
         yield from _label_name(wanted.key, f"{at}.key")
+        for number, value in enumerate(values if checks_values else ()):
+            found = names.check_label_value(value)
+            yield from names.invalid_names(f"{at}.values[{number}]", value, found)
     for index, wanted in enumerate(term.matchFields or ()):
         yield from _node_field(wanted, f"{path}.matchFields[{index}]")
 
@@ -205,26 +226,54 @@ def _values(operator: str, values: list[str], path: str) -> Iterator[FieldError]
             yield invalid(f"{path}.operator", operator, _NO_OPERATOR)
 
 
-def _pod_term(term: core_v1.PodAffinityTerm, path: str) -> Iterator[FieldError]:
+def _pod_term(
+    term: core_v1.PodAffinityTerm, path: str, labels: Mapping[str, str]
+) -> Iterator[FieldError]:
     yield from validate_selector(term.labelSelector, f"{path}.labelSelector")
     yield from validate_selector(term.namespaceSelector, f"{path}.namespaceSelector")
     for namespace in term.namespaces or ():
         found = names.check_label(namespace)
         yield from names.invalid_names(f"{path}.namespace", namespace, found)
-    for name in ("matchLabelKeys", "mismatchLabelKeys"):
-        keys = getattr(term, name) or ()
-        if keys and term.labelSelector is None:
+    matched, mismatched = term.matchLabelKeys or [], term.mismatchLabelKeys or []
+    yield from _label_keys(term.labelSelector, matched, mismatched, labels, path)
+    if not term.topologyKey:
+        yield required(f"{path}.topologyKey", "can not be empty")
+    yield from _label_name(term.topologyKey, f"{path}.topologyKey")
+
+
+def _label_keys(
+    selector: meta_v1.LabelSelector | None,
+    matched: list[str],
+    mismatched: list[str],
+    labels: Mapping[str, str],
+    path: str,
+) -> Iterator[FieldError]:
+    """Check the keys of labels of which a selector takes the pod's own values.
+
+    Quirk, kept: a key that is also in the selector is reported as an item of its owner.
+
+    Source: validation.go, v1.36.2, validateMatchLabelKeysAndMismatchLabelKeys;
+    pkg/registry/core/pod/strategy.go, applyMatchLabelKeysAndMismatchLabelKeys.
+    """
+    for name, keys in (("matchLabelKeys", matched), ("mismatchLabelKeys", mismatched)):
+        if keys and selector is None:
             yield forbidden(f"{path}.{name}", _NO_SELECTOR)
             continue
         for index, key in enumerate(keys):
             yield from _label_name(key, f"{path}.{name}[{index}]")
-    for index, key in enumerate(term.matchLabelKeys or ()):
-        if key in (term.mismatchLabelKeys or ()):
+    if selector is not None:
+        own = [wanted.key for wanted in selector.matchExpressions or ()]
+        added = [key for key in (*matched, *mismatched) if key in labels]
+        seen = set(selector.matchLabels or {})
+        positions = {key: index for index, key in enumerate(matched)}
+        for key in (*own, *added):
+            if key in positions and key in seen:
+                yield invalid(f"{path}[{positions[key]}]", key, _IN_SELECTOR)
+            seen.add(key)
+    for index, key in enumerate(matched):
+        if key in mismatched:
             detail = "exists in both matchLabelKeys and mismatchLabelKeys"
             yield invalid(f"{path}.matchLabelKeys[{index}]", key, detail)
-    if not term.topologyKey:
-        yield required(f"{path}.topologyKey", "can not be empty")
-    yield from _label_name(term.topologyKey, f"{path}.topologyKey")
 
 
 def _spread_keys(

@@ -116,6 +116,8 @@ def validate_profile_matches(
             f"{path}.securityContext.seccompProfile",
             "seccomp",
         )
+    if spec.os is not None and spec.os.name == "windows":
+        return
     for path, container in containers_with_paths(spec):
         own = container.securityContext or core_v1.SecurityContext()
         yield from _match(

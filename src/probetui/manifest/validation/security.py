@@ -60,9 +60,6 @@ def validate_pod_security(spec: core_v1.PodSpec, path: str) -> Iterator[FieldErr
         yield from _id(getattr(context, name), f"{path}.{name}")
     for index, group in enumerate(context.supplementalGroups or ()):
         yield from _id(group, f"{path}.supplementalGroups[{index}]")
-    if context.supplementalGroupsPolicy is not None:
-        policy, at = context.supplementalGroupsPolicy, "supplementalGroupsPolicy"
-        yield from _one_of(policy, _GROUP_POLICIES, f"{path}.{at}")
     if spec.shareProcessNamespace and spec.hostPID:
         detail = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield invalid(f"{path}.shareProcessNamespace", value=True, detail=detail)
@@ -75,6 +72,9 @@ def validate_pod_security(spec: core_v1.PodSpec, path: str) -> Iterator[FieldErr
         context.windowsOptions, f"{path}.windowsOptions"
     )
     yield from validate_app_armor(context.appArmorProfile, f"{path}.appArmorProfile")
+    if context.supplementalGroupsPolicy is not None:
+        policy, at = context.supplementalGroupsPolicy, "supplementalGroupsPolicy"
+        yield from _one_of(policy, _GROUP_POLICIES, f"{path}.{at}")
     if context.seLinuxChangePolicy is not None:
         policy, at = context.seLinuxChangePolicy, f"{path}.seLinuxChangePolicy"
         yield from _one_of(policy, _LABEL_CHANGES, at)

@@ -12,7 +12,6 @@ from typing import Any
 
 from lightkube.models import core_v1
 
-from probetui.k8s.api.quantity import canonical_quantity, parse_quantity
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
     FieldError,
@@ -63,7 +62,6 @@ _PATHS = {"gcePersistentDisk": "persistentDisk"}
 _MAX_PART = 255
 _MAX_DRIVER = 63
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _CACHING_MODES = ("None", "ReadOnly", "ReadWrite")
 _DISK_KINDS = ("Dedicated", "Managed", "Shared")
 _MANAGED = "Managed"
@@ -81,9 +79,9 @@ _DISK_URIS = {
 """How the URI of a disk begins and looks, by whether the disk is managed."""
 
 _INITIATORS = {
-    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)$", re.ASCII),
-    "eui": re.compile(r"^eui.[A-Za-z0-9]{16}$"),
-    "naa": re.compile(r"^naa.[A-Za-z0-9]{32}$"),
+    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)\Z", re.ASCII),
+    "eui": re.compile(r"^eui.[A-Za-z0-9]{16}\Z"),
+    "naa": re.compile(r"^naa.[A-Za-z0-9]{32}\Z"),
 }
 _MAX_LUN = 255
 _MAX_TENANT = 64
@@ -229,36 +227,54 @@ def _csi(source: core_v1.CSIVolumeSource, path: str) -> Iterator[FieldError]:
             yield from names.invalid_names(f"{path}.name", secret.name, found)
 
 
+def _secret(
+    source: core_v1.CinderVolumeSource | core_v1.StorageOSVolumeSource, path: str
+) -> Iterator[FieldError]:
+    if source.secretRef is not None and not source.secretRef.name:
+        yield required(f"{path}.secretRef.name")
+
+
+def _flex(source: core_v1.FlexVolumeSource, path: str) -> Iterator[FieldError]:
+    for key in sorted(source.options or {}):
+        domain = f".{key.partition('/')[0].lower()}"
+        if domain.endswith((".kubernetes.io", ".k8s.io")):
+            detail = "kubernetes.io and k8s.io namespaces are reserved"
+            yield invalid(f"{path}.options[{key}]", key, detail)
+
+
+def _storage_os(
+    source: core_v1.StorageOSVolumeSource, path: str
+) -> Iterator[FieldError]:
+    for name in ("volumeName", "volumeNamespace"):
+        if value := getattr(source, name):
+            found = names.check_label(value)
+            yield from names.invalid_names(f"{path}.{name}", value, found)
+    yield from _secret(source, path)
+
+
 def _ephemeral(
     source: core_v1.EphemeralVolumeSource, path: str
 ) -> Iterator[FieldError]:
-    template = source.volumeClaimTemplate
     at = f"{path}.volumeClaimTemplate"
-    if template is None:
+    if source.volumeClaimTemplate is None:
         yield required(at)
         return
-    modes = template.spec.accessModes or ()
-    if not modes:
-        detail = "at least 1 access mode is required"
-        yield required(f"{at}.spec.accessModes", detail)
-    for mode in modes:
-        if mode not in _ACCESS_MODES:
-            yield not_supported(f"{at}.spec.accessModes", mode, _ACCESS_MODES)
-    resources = template.spec.resources or core_v1.VolumeResourceRequirements()
-    size = (resources.requests or {}).get("storage")
-    field = f"{at}.spec.resources[storage]"
-    if size is None:
-        yield required(field)
-    elif parse_quantity(size) <= 0:
-        yield invalid(field, canonical_quantity(size), "must be greater than zero")
+    # Few pods have one: the others need not wait for its rules.
+    from probetui.manifest.validation.claim_template import (  # noqa: PLC0415
+        validate_claim_template,
+    )
+
+    yield from validate_claim_template(source.volumeClaimTemplate, at)
 
 
 _RULES: Mapping[str, Callable[[Any, str], Iterator[FieldError]]] = {
     "awsElasticBlockStore": _partition,
     "azureDisk": _azure_disk,
+    "cinder": _secret,
     "csi": _csi,
     "ephemeral": _ephemeral,
     "fc": _fibre_channel,
+    "flexVolume": _flex,
     "flocker": _flocker,
     "gcePersistentDisk": _partition,
     "gitRepo": _git,
@@ -266,5 +282,6 @@ _RULES: Mapping[str, Callable[[Any, str], Iterator[FieldError]]] = {
     "iscsi": _iscsi,
     "nfs": _nfs,
     "quobyte": _quobyte,
+    "storageos": _storage_os,
 }
 """What is checked of a source beside its required fields."""

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from probetui.k8s.api.codec import MAX_SECONDS
 from probetui.k8s.environment import MAX_EXPANSION_BYTES, ExpansionTooLargeError, expand
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.problem import escape_unprintable, quote, quote_short
 from probetui.manifest.validation.deprecations import (
     ApiWarning,
@@ -137,14 +138,16 @@ _MAX_COMPARED = 20
 """A port is compared with so many others of its number: the output stays linear."""
 
 
-def find_api_warnings(pod: core_v1.Pod) -> Iterator[ApiWarning]:
+def find_api_warnings(
+    pod: core_v1.Pod, rules: KubeletRules = PORTED_RULES
+) -> Iterator[ApiWarning]:
     """Yield the warnings about a valid pod, in the API server's order."""
     if pod.spec is None:
         return
     annotations = (pod.metadata and pod.metadata.annotations) or {}
     yield from scheduling_deprecations(pod.spec)
     yield from annotation_deprecations(annotations)
-    yield from volume_deprecations(pod.spec.volumes or [])
+    yield from volume_deprecations(pod.spec.volumes or [], rules)
     yield from _host_aliases(pod.spec)
     yield from _pull_secrets(pod.spec)
     yield from overhead_fractions(pod.spec)

@@ -1,0 +1,144 @@
+"""The API server's rules for trust bundles and certificates in projected volumes.
+
+Source: pkg/apis/core/validation/validation.go, v1.32.10, v1.36.2,
+validateProjectionSources; names.go, ValidateSignerName,
+ValidateClusterTrustBundleName.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from lightkube.models import core_v1
+
+from probetui.manifest.problem import quote
+from probetui.manifest.validation import names
+from probetui.manifest.validation.field_error import (
+    FieldError,
+    GoSyntax,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+from probetui.manifest.validation.paths import not_reserved
+from probetui.manifest.validation.scheduling import validate_selector
+
+_KEY_TYPES = (
+    "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519",
+)  # fmt: skip
+_PATHS = ("credentialBundlePath", "keyPath", "certificateChainPath")
+_LEAST_SECONDS = 3600
+_MOST_SECONDS = 91 * 24 * 3600
+_MOST_SECONDS_OF_KUBERNETES = 24 * 3600
+_KUBERNETES = "kubernetes.io"
+_MAX_SIGNER = 2 * names.MAX_SUBDOMAIN + names.MAX_LABEL + 2
+_NO_SIGNER = (
+    "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+)
+
+
+def validate_trust_bundle(
+    bundle: core_v1.ClusterTrustBundleProjection, path: str
+) -> Iterator[FieldError]:
+    """Check a trust bundle, which is named itself or by its signer."""
+    if bundle.name is not None and bundle.signerName is not None:
+        whole = GoSyntax("core.ClusterTrustBundleProjection{...}")
+        yield invalid(path, whole, "only one of name and signerName may be used")
+    elif bundle.name is not None:
+        if not bundle.name:
+            yield required(f"{path}.name", "must be a valid object name")
+        for error in _check_bundle_name(bundle.name):
+            detail = f"not a valid clustertrustbundlename: {error}"
+            yield invalid(f"{path}.name", bundle.name, detail)
+        if bundle.labelSelector is not None:
+            value = GoSyntax("v1.LabelSelector{...}")
+            detail = "labelSelector must be unset if name is specified"
+            yield invalid(f"{path}.labelSelector", value, detail)
+    elif bundle.signerName is None:
+        yield required(path, "either name or signerName must be specified")
+    else:
+        if not bundle.signerName:
+            yield required(f"{path}.signerName", "must be a valid signer name")
+        yield from _signer_name(bundle.signerName, f"{path}.signerName")
+        yield from validate_selector(bundle.labelSelector, f"{path}.labelSelector")
+    if not bundle.path:
+        yield required(f"{path}.path")
+    yield from not_reserved(bundle.path, f"{path}.path")
+
+
+def validate_pod_certificate(
+    certificate: core_v1.PodCertificateProjection, path: str
+) -> Iterator[FieldError]:
+    """Check a certificate that a signer of the cluster makes for the pod."""
+    signer = certificate.signerName
+    yield from _signer_name(signer, f"{path}.signerName")
+    if certificate.keyType not in _KEY_TYPES:
+        yield not_supported(f"{path}.keyType", certificate.keyType, _KEY_TYPES)
+    seconds = certificate.maxExpirationSeconds
+    if seconds is not None:
+        at = f"{path}.maxExpirationSeconds"
+        domain = signer.partition("/")[0]
+        is_kubernetes = domain == _KUBERNETES or domain.endswith(f".{_KUBERNETES}")
+        most = _MOST_SECONDS_OF_KUBERNETES if is_kubernetes else _MOST_SECONDS
+        start = "if provided, maxExpirationSeconds must be"
+        if seconds < _LEAST_SECONDS:
+            yield invalid(at, seconds, f"{start} >= {_LEAST_SECONDS}")
+        if seconds > most:
+            yield invalid(at, seconds, f"{start} <= {most}")
+    for name in _PATHS:
+        value = getattr(certificate, name)
+        if value:
+            yield from not_reserved(value, f"{path}.{name}")
+    if not any(certificate_paths(certificate)):
+        detail = (
+            "specify at least one of credentialBundlePath, keyPath, and"
+            " certificateChainPath"
+        )
+        yield required(path, detail)
+
+
+def certificate_paths(certificate: core_v1.PodCertificateProjection) -> Iterator[str]:
+    """Yield the paths of the files with the key and the certificate."""
+    for name in _PATHS:
+        if value := getattr(certificate, name):
+            yield value
+
+
+def _check_bundle_name(name: str) -> Iterator[str]:
+    """Check the name of a bundle, before whose last colon its signer is."""
+    return names.check_subdomain(name.rpartition(":")[2])
+
+
+def _signer_name(name: str, path: str) -> Iterator[FieldError]:
+    if not name:
+        yield required(path)
+        return
+    domain, slash, rest = name.partition("/")
+    if not slash or "/" in rest:
+        yield invalid(path, name, _NO_SIGNER)
+        return
+    if len(domain.encode("utf-8", "replace")) > names.MAX_SUBDOMAIN:
+        yield too_long(path, names.MAX_SUBDOMAIN)
+    labels = domain.split(".")
+    yield from _labels(labels, domain, path, names.check_label)
+    if len(labels) == 1:
+        detail = "should be a domain with at least two segments separated by dots"
+        yield invalid(path, domain, detail)
+    yield from _labels(rest.split("."), rest, path, names.check_subdomain)
+    if len(name.encode("utf-8", "replace")) > _MAX_SIGNER:
+        yield too_long(path, _MAX_SIGNER)
+
+
+def _labels(
+    labels: Iterable[str],
+    whole: str,
+    path: str,
+    check: Callable[[str], Iterator[str]],
+) -> Iterator[FieldError]:
+    """Report the first label that is wrong."""
+    for label in labels:
+        found = [f"validating label {quote(label)}: {error}" for error in check(label)]
+        if found:
+            yield from names.invalid_names(path, whole, iter(found))
+            return

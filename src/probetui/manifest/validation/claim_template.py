@@ -1,0 +1,111 @@
+"""The API server's rules for the claim of a generic ephemeral volume.
+
+Source: pkg/apis/core/validation/validation.go, v1.32.10,
+ValidatePersistentVolumeClaimTemplate, ValidatePersistentVolumeClaimSpec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lightkube.models import core_v1, meta_v1
+from msgspec.structs import fields
+
+from probetui.k8s.api.quantity import canonical_quantity, parse_quantity
+from probetui.manifest.validation import names
+from probetui.manifest.validation.field_error import (
+    FieldError,
+    GoSyntax,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
+from probetui.manifest.validation.metadata import validate_annotations, validate_labels
+from probetui.manifest.validation.scheduling import validate_selector
+
+_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_ALONE = "ReadWriteOncePod"
+_VOLUME_MODES = ("Block", "Filesystem")
+_CLAIM = "PersistentVolumeClaim"
+_IN_TEMPLATE = frozenset({"annotations", "labels"})
+
+
+def validate_claim_template(
+    template: core_v1.PersistentVolumeClaimTemplate, path: str
+) -> Iterator[FieldError]:
+    """Check the template of a claim: its metadata, and its spec."""
+    metadata = template.metadata or meta_v1.ObjectMeta()
+    at = f"{path}.metadata"
+    yield from validate_annotations(metadata.annotations or {}, f"{at}.annotations")
+    yield from validate_labels(metadata.labels or {}, f"{at}.labels")
+    for field in fields(meta_v1.ObjectMeta):
+        if field.name not in _IN_TEMPLATE and getattr(metadata, field.name):
+            yield forbidden(f"{at}.{field.name}", "cannot be set")
+    yield from _spec(template.spec, f"{path}.spec")
+
+
+def _spec(spec: core_v1.PersistentVolumeClaimSpec, path: str) -> Iterator[FieldError]:
+    modes = spec.accessModes or []
+    if not modes:
+        yield required(f"{path}.accessModes", "at least 1 access mode is required")
+    yield from validate_selector(spec.selector, f"{path}.selector")
+    for mode in modes:
+        if mode not in _ACCESS_MODES:
+            yield not_supported(f"{path}.accessModes", mode, _ACCESS_MODES)
+    if _ALONE in modes and {*_ACCESS_MODES[:3]} & {*modes}:
+        detail = f"may not use {_ALONE} with other access modes"
+        yield forbidden(f"{path}.accessModes", detail)
+    resources = spec.resources or core_v1.VolumeResourceRequirements()
+    size = (resources.requests or {}).get("storage")
+    field = f"{path}.resources[storage]"
+    if size is None:
+        yield required(field)
+    elif parse_quantity(size) <= 0:
+        yield invalid(field, canonical_quantity(size), "must be greater than zero")
+    if spec.storageClassName:
+        found = names.check_subdomain(spec.storageClassName)
+        at = f"{path}.storageClassName"
+        yield from names.invalid_names(at, spec.storageClassName, found)
+    if spec.volumeMode is not None and spec.volumeMode not in _VOLUME_MODES:
+        yield not_supported(f"{path}.volumeMode", spec.volumeMode, _VOLUME_MODES)
+    yield from _sources(spec, path)
+
+
+def _sources(
+    spec: core_v1.PersistentVolumeClaimSpec, path: str
+) -> Iterator[FieldError]:
+    """Check what the volume begins with; `dataSource` is the older of two fields."""
+    old, new = spec.dataSource, spec.dataSourceRef
+    if old is not None:
+        yield from _source(old, f"{path}.dataSource")
+    if new is not None:
+        yield from _source(new, f"{path}.dataSourceRef")
+        if new.namespace:
+            found = names.check_label(new.namespace)
+            at = f"{path}.dataSourceRef.namespace"
+            yield from names.invalid_names(at, new.namespace, found)
+    if old is None or new is None:
+        return
+    value = GoSyntax(f"{path}.dataSource")
+    if new.namespace:
+        detail = "may not be specified when dataSourceRef.namespace is specified"
+        yield invalid(path, value, detail)
+    elif (old.apiGroup, old.kind, old.name) != (new.apiGroup, new.kind, new.name):
+        yield invalid(path, value, "must match dataSourceRef")
+
+
+def _source(
+    source: core_v1.TypedLocalObjectReference | core_v1.TypedObjectReference, path: str
+) -> Iterator[FieldError]:
+    if not source.name:
+        yield required(f"{path}.name")
+    if not source.kind:
+        yield required(f"{path}.kind")
+    if not source.apiGroup:
+        if source.kind != _CLAIM:
+            detail = f"must be '{_CLAIM}' when referencing the default apiGroup"
+            yield invalid(path, source.kind, detail)
+    else:
+        found = names.check_subdomain(source.apiGroup)
+        yield from names.invalid_names(f"{path}.apiGroup", source.apiGroup, found)
