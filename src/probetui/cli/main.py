@@ -83,6 +83,9 @@ COMMANDS = {
     "why": CommandEntry(
         "inspection:why", "Explain from a record why containers were killed."
     ),
+    "whatif": CommandEntry(
+        "what_if:whatif", "Rerun a record under other probe settings or versions."
+    ),
     "ls": CommandEntry(
         "management:ls", "List the pods that probetui runs or has left behind."
     ),

@@ -626,6 +626,13 @@ output_options = _group(
     ),
 )
 
+ascii_option = setting(
+    "--ascii",
+    section=_SCREEN,
+    is_flag=True,
+    help="Use ASCII for marks and borders.",
+)
+
 appearance_options = _group(
     setting(
         "--theme",
@@ -649,12 +656,7 @@ appearance_options = _group(
         show_default=True,
         help="When to use colours; auto follows NO_COLOR.",
     ),
-    setting(
-        "--ascii",
-        section=_SCREEN,
-        is_flag=True,
-        help="Use ASCII for marks and borders.",
-    ),
+    ascii_option,
     setting(
         "--no-motion",
         section=_SCREEN,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,6 +11,7 @@ from probetui.drive.scenario.world import World
 from probetui.drive.session_journal import SessionJournal
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import Input
+from probetui.kubelet.effects import Effect
 from probetui.kubelet.journal import JournalEntry
 from probetui.kubelet.runtime.turn import Turn
 
@@ -123,7 +124,11 @@ class Simulation:
         self.turns += 1
         self.entries += len(turn.entries)
         self._journal.extend(turn.entries)
-        for effect in turn.effects:
+        self.carry_out(turn.effects)
+        return turn
+
+    def carry_out(self, effects: Iterable[Effect]) -> None:
+        """Have the world answer effects of the engine."""
+        for effect in effects:
             at, fact = self._world.answer(effect, self.now)
             self.schedule(fact, at)
-        return turn

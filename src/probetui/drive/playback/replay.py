@@ -44,17 +44,18 @@ _NOT_OURS = frozenset({"v", "pod", "namespace", "object", "folded", "dropped"})
 _SEQUENCE = "seq"
 
 
-class _UnexpectedAnswerError(Exception):  # it is no error of the program
+class UnexpectedAnswerError(Exception):  # it is no error of the program
     """The recording has an answer to an effect that the engine did not ask for."""
 
 
-class _ReplayEngine:
+class ReplayEngine:
     """An engine that is fed a recording's inputs; it can be pickled.
 
     Attributes:
         position: the number of inputs it has been given.
         entries: the number of its journal entries.
         now: the instant that it has reached.
+        last_input: what it was given last; None where only time passed.
     """
 
     def __init__(self, config: KubeletConfig, started_at: datetime) -> None:
@@ -62,6 +63,7 @@ class _ReplayEngine:
         self.position = 0
         self.entries = 0
         self.now = started_at
+        self.last_input: Input | None = None
         self._decoder = InputDecoder()
         self._asked: set[int] = set()
 
@@ -69,7 +71,8 @@ class _ReplayEngine:
         """Feed the next input; one that is damaged is skipped and noted.
 
         Raises:
-            _Stray: it is an answer to nothing, though nothing is missing before it.
+            UnexpectedAnswerError: it is an answer to nothing, though nothing is missing
+                before it.
         """
         now = recording.instants[self.position]
         turn = self._turn(recording, now)
@@ -84,6 +87,7 @@ class _ReplayEngine:
         return turn
 
     def _turn(self, recording: RecordingFile, now: datetime) -> Turn:
+        self.last_input = None
         try:
             json = recording.input(self.position)
             if json is None:
@@ -92,11 +96,12 @@ class _ReplayEngine:
             self._check(item)
         except DamageError as error:
             recording.note_damage(self.position, error)
-        except _UnexpectedAnswerError as error:
+        except UnexpectedAnswerError as error:
             if not recording.is_damaged:
                 raise
             recording.note_damage(self.position, error)
         else:
+            self.last_input = item
             return self.engine.submit(item, now)
         return self.engine.advance(now)
 
@@ -106,10 +111,10 @@ class _ReplayEngine:
                 ProbeFinished(probe_id=number) | OperationFinished(operation_id=number)
             ):
                 if number not in self._asked:
-                    raise _UnexpectedAnswerError(f"answer {number} was not asked for")
+                    raise UnexpectedAnswerError(f"answer {number} was not asked for")
                 self._asked.discard(number)
             case OperationProgress(operation_id=number) if number not in self._asked:
-                raise _UnexpectedAnswerError(
+                raise UnexpectedAnswerError(
                     f"progress of {number}, which was not asked for"
                 )
             case _:
@@ -143,7 +148,7 @@ class ReplaySource:
         apart: int = _INPUTS_BETWEEN_CHECKPOINTS,
     ) -> None:
         try:
-            config = _decode_config(recording.session.config)
+            config = decode_config(recording.session.config)
         except ValueError as error:
             raise RecordError(f"the session record is damaged: {error}") from error
         started_at = recording.started_at
@@ -151,8 +156,8 @@ class ReplaySource:
         self._apart = apart
         self._context = RecordContext(started_at, {})
         self.config = config
-        self._present = _ReplayEngine(config, started_at)
-        self._ahead = _ReplayEngine(config, started_at)
+        self._present = ReplayEngine(config, started_at)
+        self._ahead = ReplayEngine(config, started_at)
         self._ahead_journal = SessionJournal(SEEKABLE)
         self._last = len(recording)
         self._differs = ""
@@ -300,7 +305,7 @@ class ReplaySource:
             clock = _clock(
                 self._recording.instants[position] - self._context.started_at
             )
-            reason = error if isinstance(error, _UnexpectedAnswerError) else repr(error)
+            reason = error if isinstance(error, UnexpectedAnswerError) else repr(error)
             self._broken = f"replay stops at {clock}: {reason}"
             return
         self._ahead_journal.extend(entries)
@@ -401,7 +406,7 @@ class _JournalPrefix(Sequence[JournalEntry]):
         return self._journal[place % self._length]
 
 
-def _decode_config(json: Any) -> KubeletConfig:
+def decode_config(json: Any) -> KubeletConfig:
     """Read the kubelet configuration of a recording.
 
     Raises:
@@ -423,7 +428,7 @@ def _decode_config(json: Any) -> KubeletConfig:
     return config
 
 
-def _checkpoint_of(living: _ReplayEngine) -> _ReplayCheckpoint:
+def _checkpoint_of(living: ReplayEngine) -> _ReplayCheckpoint:
     state = take_checkpoint(living)
     if state is None:
         raise AssertionError("an engine that has done nothing can be kept")

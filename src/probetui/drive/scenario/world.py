@@ -77,7 +77,10 @@ SIGKILL_EXIT_CODE = 137
 
 
 class _Pod(Struct):
-    """The sandboxes and containers of one pod."""
+    """The sandboxes and containers of one pod.
+
+    `ips` are those of a pod that was put into the world without a sandbox.
+    """
 
     uid: str
     name: str
@@ -87,6 +90,7 @@ class _Pod(Struct):
     sandboxes: list[SandboxStatus] = field(default_factory=list)
     containers: list[RuntimeContainerStatus] = field(default_factory=list)
     seen: RuntimePodStatus | None = None
+    ips: tuple[str, ...] = ()
 
 
 class World:
@@ -155,6 +159,71 @@ class World:
         """Return all pods; one that did not change is the same object."""
         self._end_due_containers(now)
         return tuple(_seen(pod, now) for pod in self._pods.values())
+
+    # -- a world that was there before
+
+    def put_in(self, found: Iterable[RuntimePodStatus]) -> None:
+        """Let pods be there that a runtime has listed; they live as any do."""
+        for status in found:
+            addresses = (*status.ips, *(it.ip for it in status.sandboxes if it.ip))
+            on_host = any(it.host_network for it in status.sandboxes)
+            pod = _Pod(
+                status.pod_uid,
+                status.name,
+                status.namespace,
+                on_host,
+                next(iter(addresses), ""),
+                list(status.sandboxes),
+                list(status.containers),
+                ips=status.ips if on_host or not status.sandboxes else (),
+            )
+            self._pods[status.pod_uid] = pod
+            for container in status.containers:
+                container_id = container.container_id
+                self._pod_of[container_id] = status.pod_uid
+                self._sandbox_of[container_id] = _sandbox_at(pod, container)
+                self._plan_end(container)
+
+    def repeat(  # noqa: C901  # one arm per operation
+        self, pod_uid: str, operation: Operation, done: OperationFinished, now: datetime
+    ) -> None:
+        """Let an operation have been carried out by another runtime, at `now`.
+
+        What is done already is not done again.
+        """
+        if done.error is not None:
+            return
+        pod = self._pods.get(pod_uid)
+        match operation, done.value:
+            case RunPodSandbox(), str(sandbox_id):
+                known = [] if pod is None else pod.sandboxes
+                if all(sandbox.sandbox_id != sandbox_id for sandbox in known):
+                    self._run_sandbox(operation, now, sandbox_id)
+            case GetPodSandboxStatus(), SandboxStatus() as seen if pod is not None:
+                pod.sandboxes = [
+                    seen if sandbox.sandbox_id == seen.sandbox_id else sandbox
+                    for sandbox in pod.sandboxes
+                ]
+                pod.ip = seen.ip or pod.ip
+                pod.seen = None
+            case CreateContainer(), str(text) if pod is not None:
+                container_id = ContainerID(text)
+                if container_id not in self._pod_of:
+                    self._add_created(operation, container_id, now)
+            case StartContainer(container_id), _:
+                if (
+                    container_id in self._pod_of
+                    and self._container(container_id).state is RuntimeState.CREATED
+                ):
+                    self._start(container_id, now)
+            case StopContainer(container_id), RuntimeContainerStatus() as ended:
+                if container_id in self._pod_of:
+                    self._ends.pop(container_id, None)
+                    self._set(ended)
+            case (CreateContainer() | StopContainer(), _):
+                return
+            case _:
+                self._change(pod_uid, operation, now)
 
     def _end_due_containers(self, now: datetime) -> None:
         for container_id, (at, exit_code) in list(self._ends.items()):
@@ -291,7 +360,9 @@ class World:
 
     # -- sandboxes
 
-    def _run_sandbox(self, operation: RunPodSandbox, now: datetime) -> str:
+    def _run_sandbox(
+        self, operation: RunPodSandbox, now: datetime, sandbox_id: str = ""
+    ) -> str:
         spec = operation.pod
         if spec.uid not in self._pods:
             ip = f"10.0.{len(self._pods) // 250}.{len(self._pods) % 250 + 1}"
@@ -300,7 +371,7 @@ class World:
             )
         pod = self._pods[spec.uid]
         sandbox = SandboxStatus(
-            self._new_id("sandbox"),
+            sandbox_id or self._new_id("sandbox"),
             is_ready=True,
             attempt=operation.attempt,
             created_at=now,
@@ -353,6 +424,12 @@ class World:
 
     def _create(self, operation: CreateContainer, now: datetime) -> ContainerID:
         container_id = ContainerID(f"sim://{self._new_id('container')}")
+        self._add_created(operation, container_id, now)
+        return container_id
+
+    def _add_created(
+        self, operation: CreateContainer, container_id: ContainerID, now: datetime
+    ) -> None:
         pod = self._pods[operation.pod.uid]
         pod.containers.insert(
             0,
@@ -369,14 +446,23 @@ class World:
         pod.seen = None
         self._pod_of[container_id] = pod.uid
         self._sandbox_of[container_id] = operation.sandbox_id
-        return container_id
 
     def _start(self, container_id: ContainerID, now: datetime) -> None:
         created = self._container(container_id)
-        self._set(replace(created, state=RuntimeState.RUNNING, started_at=now))
-        life = self._life(container_id)
-        if life.lasts is not None:
-            self._ends[container_id] = (now + life.lasts, life.exit_code)
+        started = replace(created, state=RuntimeState.RUNNING, started_at=now)
+        self._set(started)
+        self._plan_end(started)
+
+    def _plan_end(self, container: RuntimeContainerStatus) -> None:
+        """Let a container that runs end by itself when its life is over."""
+        life = self._life(container.container_id)
+        if (
+            container.state is RuntimeState.RUNNING
+            and container.started_at is not None
+            and life.lasts is not None
+        ):
+            end = container.started_at + life.lasts
+            self._ends[container.container_id] = end, life.exit_code
 
     def _stop(
         self, operation: StopContainer, now: datetime
@@ -485,6 +571,18 @@ class World:
         return sha256(f"{what} {self._last_id}".encode()).hexdigest()
 
 
+def _sandbox_at(pod: _Pod, container: RuntimeContainerStatus) -> str:
+    """Return the sandbox in which a container of a listing was created."""
+    for sandbox in pod.sandboxes:  # newest first
+        if (
+            sandbox.created_at is None
+            or container.created_at is None
+            or sandbox.created_at <= container.created_at
+        ):
+            return sandbox.sandbox_id
+    return ""
+
+
 def _ended(
     container: RuntimeContainerStatus, at: datetime, exit_code: int
 ) -> RuntimeContainerStatus:
@@ -506,7 +604,7 @@ def _seen(pod: _Pod, now: datetime) -> RuntimePodStatus:
             pod.namespace,
             tuple(pod.sandboxes),
             tuple(pod.containers),
-            (pod.ip,) if ready and not pod.host_network else (),
+            (pod.ip,) if ready and not pod.host_network else pod.ips,
             now,
         )
     return pod.seen

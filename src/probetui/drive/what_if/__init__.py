@@ -1,0 +1,1 @@
+"""What a recorded session would have been under other settings."""

@@ -1,0 +1,117 @@
+"""The course of a recorded session: what its engine was given, asked and said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from probetui.drive.playback.replay import ReplayEngine, decode_config
+from probetui.engine.inputs import AddPod, Input, SetPods
+from probetui.errors import RecordError
+from probetui.k8s.pod import Pod
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import Effect, RunOperation, RunProbe
+from probetui.kubelet.facts import OperationFinished, ProbeFinished
+from probetui.kubelet.journal import JournalEntry
+from probetui.record.reader import RecordingFile
+
+
+class CourseStep(NamedTuple):
+    """One input (None where only time passed), and what the engine did with it.
+
+    `deadline` is when the engine wanted to be advanced next.
+    """
+
+    at: datetime
+    item: Input | None
+    effects: tuple[Effect, ...]
+    deadline: datetime | None
+
+
+class Answer(NamedTuple):
+    """An effect that was answered: when it was asked for, when answered, and what."""
+
+    effect: RunProbe | RunOperation
+    asked_at: datetime
+    fact: ProbeFinished | OperationFinished
+    at: datetime
+
+
+def answers(steps: Iterable[CourseStep]) -> Iterator[Answer]:
+    """Yield what was answered in some steps, in the order of the answers."""
+    asked: dict[int, tuple[RunProbe | RunOperation, datetime]] = {}
+    for step in steps:
+        fact = step.item
+        if isinstance(fact, ProbeFinished | OperationFinished):
+            number = (
+                fact.probe_id if isinstance(fact, ProbeFinished) else fact.operation_id
+            )
+            if number in asked:
+                yield Answer(*asked.pop(number), fact, step.at)
+        for effect in step.effects:
+            match effect:
+                case RunProbe(number) | RunOperation(number):
+                    asked[number] = effect, step.at
+                case _:
+                    pass
+
+
+class RecordedCourse(Struct, frozen=True):
+    """All steps of a recorded session; `journal` is what its engine says of them."""
+
+    config: KubeletConfig
+    started_at: datetime
+    ended_at: datetime
+    steps: tuple[CourseStep, ...]
+    journal: tuple[JournalEntry, ...]
+
+    def pods(self) -> dict[str, Pod]:
+        """Return the pods that the session was told to run, by UID, newest version."""
+        found: dict[str, Pod] = {}
+        for step in self.steps:
+            match step.item:
+                case AddPod(pod):
+                    found[pod.uid] = pod
+                case SetPods(pods):
+                    found |= {pod.uid: pod for pod in pods}
+                case _:
+                    continue
+        return found
+
+
+def read_course(recording: RecordingFile) -> RecordedCourse:
+    """Replay a record and return its course.
+
+    Raises:
+        RecordError: its session record is damaged, or its inputs make no sense.
+    """
+    try:
+        config = decode_config(recording.session.config)
+    except ValueError as error:
+        raise RecordError(f"the session record is damaged: {error}") from error
+    replayed = ReplayEngine(config, recording.started_at)
+    steps: list[CourseStep] = []
+    journal: list[JournalEntry] = []
+    for _ in range(len(recording)):
+        try:
+            turn = replayed.feed_next_input(recording)
+        except Exception as error:  # an engine that is given nonsense
+            after = (replayed.now - recording.started_at).total_seconds()
+            raise RecordError(
+                f"the record cannot be replayed from {after:.1f}s on: {error!r}"
+            ) from error
+        deadline = replayed.engine.next_deadline()
+        steps.append(
+            CourseStep(replayed.now, replayed.last_input, turn.effects, deadline)
+        )
+        journal += turn.entries
+    return RecordedCourse(
+        config,
+        recording.started_at,
+        max(recording.ended_at, replayed.now),
+        tuple(steps),
+        tuple(journal),
+    )

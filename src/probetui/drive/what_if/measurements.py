@@ -1,0 +1,389 @@
+"""What a recorded session measured: outcomes of probes, lives of containers, calls.
+
+A probe asks a process, whose state is its own and begins with its start: so what was
+measured is known by the age of the instance. A tick at an age that was never measured
+takes the outcome of the nearest age at which this instance was. An instance that the
+record does not have behaves as the last one that it has.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from statistics import median_low
+
+from msgspec import Struct, field
+
+from probetui.drive.scenario.behavior import (
+    HEALTHY,
+    NO_TIME,
+    CallBehavior,
+    InstanceBehavior,
+    ProbeAnswer,
+    ResultPhase,
+    ResultPhases,
+    answer_too_late,
+)
+from probetui.drive.what_if.course import RecordedCourse, answers
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus, RuntimeState
+from probetui.kubelet.effects import (
+    CreateContainer,
+    Fault,
+    InjectFault,
+    Operation,
+    PullImage,
+    Relist,
+    RunHook,
+    RunOperation,
+    RunProbe,
+    StopContainer,
+)
+from probetui.kubelet.facts import OperationFinished, ProbeFinished, Relisted
+from probetui.kubelet.outcome import ProbeOutcome, ProbeResult
+
+SAME_TICK = timedelta(milliseconds=500)
+"""Ages that are no further apart are the same tick: the shortest period is a second."""
+
+_ENDINGS = frozenset({Fault.KILL, Fault.STOP})
+
+
+class Gap(StrEnum):
+    """Why the outcome of a tick was never measured."""
+
+    BETWEEN = "between"
+    """The instance was measured before and after."""
+    BEFORE = "before"
+    AFTER = "after"
+    """It was measured only later, only earlier."""
+    OTHER_INSTANCE = "other-instance"
+    """The record has no such instance: another one was measured at this age."""
+    CUT_OFF = "cut-off"
+    """It was measured, and cut off by a shorter time-out: it stays a failure."""
+    NEVER = "never"
+    """The probe never ran in the record: it succeeds."""
+
+
+class Measured(Struct, frozen=True):
+    """One probe that ran: at which age of its instance, with what outcome.
+
+    `limit` is the time-out that it had.
+    """
+
+    age: timedelta
+    outcome: ProbeOutcome
+    limit: timedelta
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether it ran into its time-out, so that its latency is not known."""
+        is_failure = self.outcome.last.result in {
+            ProbeResult.FAILURE,
+            ProbeResult.UNKNOWN,
+        }
+        return is_failure and self.outcome.last.duration >= self.limit
+
+    def fits(self, limit: timedelta) -> bool:
+        """Tell whether the outcome would have been the same with another time-out."""
+        if limit == self.limit:
+            return True
+        return not self.is_cut_off and self.outcome.last.duration < limit
+
+
+class _Instance(Struct):
+    """One instance of a container in the record."""
+
+    status: RuntimeContainerStatus
+    measured: dict[ProbeType, list[Measured]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    stop_asked: tuple[datetime, int] | None = None
+    is_ended_by_fault: bool = False
+
+    def sort(self) -> None:
+        """Put what was measured into the order of ages."""
+        for measured in self.measured.values():
+            measured.sort(key=lambda one: one.age)
+
+    def behavior(self) -> InstanceBehavior:
+        """Return how long it lives by itself, and how it takes to being stopped."""
+        status = self.status
+        started_at, finished_at = status.started_at, status.finished_at
+        if (
+            status.state is not RuntimeState.EXITED
+            or started_at is None
+            or finished_at is None
+        ):
+            return InstanceBehavior()
+        if self.stop_asked is not None and self.stop_asked[0] <= finished_at:
+            asked_at, grace = self.stop_asked
+            took = finished_at - asked_at
+            ignores = took >= timedelta(seconds=grace)
+            return InstanceBehavior(
+                stops_after=None if ignores else took, stop_code=status.exit_code
+            )
+        if self.is_ended_by_fault:
+            return InstanceBehavior()
+        return InstanceBehavior(
+            lasts=max(finished_at - started_at, NO_TIME), exit_code=status.exit_code
+        )
+
+
+class _Call(Struct):
+    """How one kind of call was answered, each time."""
+
+    took: list[timedelta] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def behavior(self) -> CallBehavior:
+        """Return the median; an error only where there was nothing else."""
+        takes = median_low(self.took)
+        return CallBehavior(takes, self.errors[-1] if all(self.errors) else "")
+
+
+NoteGap = Callable[[RunProbe, Gap], None]
+
+
+class Measurements:
+    """What a course measured.
+
+    Args:
+        course: a recorded session.
+    """
+
+    def __init__(self, course: RecordedCourse) -> None:
+        self._names = {uid: pod.name for uid, pod in course.pods().items()}
+        self._instances: dict[ContainerID, _Instance] = {}
+        self._owners: dict[ContainerID, str] = {}
+        self._calls: dict[tuple[str, str], _Call] = defaultdict(_Call)
+        self.by_id: dict[int, Measured] = {}
+        """What each answered probe of the record measured."""
+        self._read(course)
+        self._calls_behave = {
+            key: call.behavior() for key, call in self._calls.items() if call.took
+        }
+
+    def latencies(self, key: ProbeKey) -> Iterator[Measured]:
+        """Yield what was measured of a probe, instance by instance."""
+        for instance in self._of_container(key.pod_uid, key.container_name):
+            yield from instance.measured.get(key.probe_type, ())
+
+    def lives(self, note_gap: NoteGap) -> Mapping[str, tuple[InstanceBehavior, ...]]:
+        """Return how the instances of each container behave, by `pod/container`.
+
+        Args:
+            note_gap: told of each probe whose outcome was never measured.
+        """
+        lives: dict[str, tuple[InstanceBehavior, ...]] = {}
+        containers = {
+            (self._owners[container_id], instance.status.name)
+            for container_id, instance in self._instances.items()
+        }
+        for pod_uid, name in containers:
+            known = self._of_container(pod_uid, name)
+            number_of = {one.status.restart_count: one for one in known}
+            newest = known[0]
+            behaviors = []
+            for number in range(max(number_of) + 1):
+                newest = number_of.get(number, newest)
+                behaviors.append(self._behavior(newest, number, known, note_gap))
+            # What comes after the record is like its last instance, but measured of it.
+            behaviors.append(self._behavior(newest, len(behaviors), known, note_gap))
+            lives[f"{self._names.get(pod_uid, pod_uid)}/{name}"] = tuple(behaviors)
+        return lives
+
+    def deal(self, call: Operation | Relist) -> CallBehavior:
+        """Answer a call of the runtime as the record's were; a `RuntimeBehavior`."""
+        return self._calls_behave.get(_call_key(call), CallBehavior())
+
+    # -- reading
+
+    def _read(self, course: RecordedCourse) -> None:
+        listed_at = course.started_at
+        for step in course.steps:
+            if isinstance(step.item, Relisted):
+                self._add_call(Relist(), step.at - listed_at)
+                self._add_listing(step.item)
+            if Relist() in step.effects:
+                listed_at = step.at
+        for effect, asked_at, fact, at in answers(course.steps):
+            if isinstance(effect, RunOperation) and isinstance(fact, OperationFinished):
+                self._add_operation(effect, asked_at, fact, at)
+        # By then it is known when each container started.
+        for effect, asked_at, fact, _ in answers(course.steps):
+            if isinstance(effect, RunProbe) and isinstance(fact, ProbeFinished):
+                self._add_probe(effect, asked_at, fact)
+        for instance in self._instances.values():
+            instance.sort()
+
+    def _add_listing(self, listing: Relisted) -> None:
+        for pod in listing.pods:
+            for status in pod.containers:
+                self._add_status(pod.pod_uid, status)
+
+    def _add_call(
+        self, call: Operation | Relist, took: timedelta, error: str | None = None
+    ) -> None:
+        known = self._calls[_call_key(call)]
+        known.took.append(took)
+        known.errors.append(error or "")
+
+    def _add_status(self, pod_uid: str, status: RuntimeContainerStatus) -> None:
+        known = self._instances.get(status.container_id)
+        if known is None:
+            self._instances[status.container_id] = _Instance(status)
+            self._owners[status.container_id] = pod_uid
+        else:
+            known.status = status
+
+    def _add_operation(
+        self, asked: RunOperation, at: datetime, fact: OperationFinished, now: datetime
+    ) -> None:
+        operation = asked.operation
+        match operation:
+            case StopContainer(container_id, _, grace):
+                if isinstance(fact.value, RuntimeContainerStatus):
+                    # Of one that is removed at once no listing tells the end.
+                    self._add_status(asked.pod_uid, fact.value)
+                known = self._instances.get(container_id)
+                if known is not None and known.stop_asked is None:
+                    known.stop_asked = at, grace
+                return  # The world knows itself how long a stop takes.
+            case InjectFault(container_id, _, fault) if fault in _ENDINGS:
+                known = self._instances.get(container_id)
+                if known is not None:
+                    known.is_ended_by_fault = True
+            case _:
+                pass
+        self._add_call(operation, now - at, fact.error)
+
+    def _add_probe(self, effect: RunProbe, at: datetime, fact: ProbeFinished) -> None:
+        instance = self._instances.get(effect.container_id)
+        if instance is None or fact.outcome.injected:
+            return
+        started_at = instance.status.started_at
+        age = NO_TIME if started_at is None else at - started_at
+        limit = timedelta(seconds=effect.probe.timeout_seconds)
+        measured = Measured(age, fact.outcome, limit)
+        instance.measured[effect.key.probe_type].append(measured)
+        self.by_id[effect.probe_id] = measured
+
+    # -- answering
+
+    def _of_container(self, pod_uid: str, name: str) -> list[_Instance]:
+        """Return the instances of a container, in the order of their starts."""
+        return [
+            instance
+            for container_id, instance in self._instances.items()
+            if self._owners[container_id] == pod_uid and instance.status.name == name
+        ]
+
+    def _behavior(
+        self,
+        like: _Instance,
+        number: int,
+        known: Sequence[_Instance],
+        note_gap: NoteGap,
+    ) -> InstanceBehavior:
+        behavior = like.behavior()
+        if like.stop_asked is None:
+            behavior = _with_stop_of(behavior, known)
+        answers = {
+            kind: ResultPhases(
+                (ResultPhase(self._answerer(like, number, known, note_gap), None),)
+            )
+            for kind in ProbeType
+        }
+        return InstanceBehavior(
+            behavior.lasts,
+            behavior.exit_code,
+            behavior.stops_after,
+            behavior.stop_code,
+            answers,
+        )
+
+    def _answerer(
+        self,
+        like: _Instance,
+        number: int,
+        known: Sequence[_Instance],
+        note_gap: NoteGap,
+    ) -> Callable[[RunProbe, timedelta], ProbeAnswer]:
+        def answer(effect: RunProbe, age: timedelta) -> ProbeAnswer:
+            kind = effect.key.probe_type
+            own = self._instances.get(effect.container_id)
+            instance = own or like
+            is_own = own is not None or like.status.restart_count == number
+            measured: Sequence[Measured] = instance.measured.get(kind, ())
+            if not measured:
+                is_own = False
+                measured = _last_measured(known, kind)
+            if not measured:
+                note_gap(effect, Gap.NEVER)
+                return HEALTHY
+            nearest, gap = _nearest(measured, age)
+            if not is_own:
+                gap = Gap.OTHER_INSTANCE
+            limit = timedelta(seconds=effect.probe.timeout_seconds)
+            if nearest.is_cut_off and limit > nearest.limit:
+                gap = Gap.CUT_OFF
+            if gap is not None:
+                note_gap(effect, gap)
+            if nearest.is_cut_off or nearest.outcome.last.duration >= limit:
+                return answer_too_late(effect)
+            return ProbeAnswer(nearest.outcome.last, nearest.outcome.duration)
+
+        return answer
+
+
+def _with_stop_of(
+    behavior: InstanceBehavior, known: Sequence[_Instance]
+) -> InstanceBehavior:
+    """Let an instance that was never stopped end as another one of its container."""
+    for instance in reversed(known):
+        if instance.stop_asked is not None:
+            other = instance.behavior()
+            return InstanceBehavior(
+                behavior.lasts, behavior.exit_code, other.stops_after, other.stop_code
+            )
+    return behavior
+
+
+def _last_measured(known: Sequence[_Instance], kind: ProbeType) -> Sequence[Measured]:
+    """Return what the last instance measured that ran such a probe; empty if none."""
+    for instance in reversed(known):
+        if instance.measured.get(kind):
+            return instance.measured[kind]
+    return ()
+
+
+def _nearest(
+    measured: Sequence[Measured], age: timedelta
+) -> tuple[Measured, Gap | None]:
+    """Return the measurement nearest to an age; between two as near, the earlier."""
+    place = bisect_left(measured, age, key=lambda one: one.age)
+    around = measured[max(place - 1, 0) : place + 1]
+    nearest = min(around, key=lambda one: abs(one.age - age))
+    if abs(nearest.age - age) <= SAME_TICK:
+        return nearest, None
+    if place == 0:
+        return nearest, Gap.BEFORE
+    return nearest, Gap.AFTER if place == len(measured) else Gap.BETWEEN
+
+
+def _call_key(call: Operation | Relist) -> tuple[str, str]:
+    """Return the calls that take equally long: those for one image, container, hook."""
+    kind = type(call).__name__
+    match call:
+        case PullImage(_, image):
+            return kind, image
+        case CreateContainer(pod, container):
+            return kind, f"{pod.uid}/{container.name}"
+        case RunHook(pod, container, handler=handler):
+            hook = "postStart" if handler is container.post_start else "preStop"
+            return kind, f"{pod.uid}/{container.name}/{hook}"
+        case _:
+            return kind, ""

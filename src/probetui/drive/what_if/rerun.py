@@ -1,0 +1,274 @@
+"""A recorded session once more, with other pods or another kubelet.
+
+The engine is given what the recorded one was given for as long as it asks for the same:
+until then both are one session, and the same settings give the same decisions to the
+end. From the first instant at which it asks for something else, or earlier, the
+containers of that instant go on in a simulated world, which behaves as was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from probetui.drive.scenario.world import World
+from probetui.drive.simulation import Simulation
+from probetui.drive.what_if.course import CourseStep, RecordedCourse, answers
+from probetui.drive.what_if.measurements import Gap, Measurements
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import AddPod, Command, Input, SetPods
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeKey
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import (
+    Effect,
+    FindListeners,
+    GetRuntimeStatus,
+    InjectFault,
+    ListImages,
+    Relist,
+    RunOperation,
+    RunProbe,
+)
+from probetui.kubelet.facts import (
+    ImagesListed,
+    OperationFinished,
+    ProbeFinished,
+    Relisted,
+    RelistFailed,
+    RuntimeStatusRead,
+)
+from probetui.kubelet.journal import JournalEntry, TickEntry
+
+_DEFINITIONS = frozenset({"pod", "container"})
+"""Fields of operations that say what is run, which is what was changed."""
+
+GapKey = tuple[ProbeKey, datetime]
+"""A probe, and the instant at which its tick fired."""
+
+
+class Rerun(Struct, frozen=True):
+    """What the session would have been.
+
+    Attributes:
+        journal: its entries.
+        simulated_from: when the engine first asked for something else than the recorded
+            one; None if it never did.
+        gaps: the ticks whose outcomes were never measured.
+    """
+
+    journal: tuple[JournalEntry, ...]
+    simulated_from: datetime | None
+    gaps: Mapping[GapKey, Gap]
+
+
+def rerun(
+    course: RecordedCourse,
+    measurements: Measurements,
+    pods: Mapping[str, Pod],
+    config: KubeletConfig,
+) -> Rerun:
+    """Run a recorded session with other pods and another configuration.
+
+    Args:
+        course: the recorded session.
+        measurements: what it measured.
+        pods: by UID, those to run instead of the recorded ones of the same UID.
+        config: of the kubelet.
+    """
+    trial = _OtherSession(course, measurements, pods, config)
+    return trial.run()
+
+
+class _OtherSession:
+    def __init__(
+        self,
+        course: RecordedCourse,
+        measurements: Measurements,
+        pods: Mapping[str, Pod],
+        config: KubeletConfig,
+    ) -> None:
+        self._course = course
+        self._measurements = measurements
+        self._pods = pods
+        self._engine = Engine(config, course.started_at)
+        self._journal: list[JournalEntry] = []
+        self._in_flight: dict[int, RunProbe | RunOperation] = {}
+        self._awaited: dict[type[Effect], Effect] = {}
+
+    def run(self) -> Rerun:
+        deadline = None
+        for place, step in enumerate(self._course.steps):
+            if deadline is not None and deadline < step.at:
+                recorded = self._course.steps[place - 1].deadline
+                if recorded is None or deadline < recorded:
+                    return self._part(place, self._course.steps[place - 1].at, ())
+            turn = (
+                self._engine.advance(step.at)
+                if step.item is None
+                else self._engine.submit(self._changed(step.item), step.at)
+            )
+            self._journal += turn.entries
+            self._answered(step.item)
+            common = 0
+            for own, recorded_effect in zip(turn.effects, step.effects, strict=False):
+                if not self._is_same(own, recorded_effect):
+                    break
+                self._asked(own)
+                common += 1
+            if common < max(len(turn.effects), len(step.effects)):
+                return self._part(place + 1, step.at, turn.effects[common:])
+            deadline = self._engine.next_deadline()
+        return Rerun(tuple(self._journal), None, {})
+
+    def _changed(self, item: Input) -> Input:
+        """Return an input with the pods to run instead."""
+        match item:
+            case AddPod(pod):
+                return AddPod(self._pods.get(pod.uid, pod))
+            case SetPods(pods):
+                return replace(
+                    item, pods=tuple(self._pods.get(pod.uid, pod) for pod in pods)
+                )
+            case _:
+                return item
+
+    def _is_same(self, own: Effect, recorded: Effect) -> bool:
+        """Tell whether the recorded answer to an effect is one to this effect."""
+        match own, recorded:
+            case RunProbe(), RunProbe():
+                asked = own.probe_id, own.key, own.container_id
+                if asked != (
+                    recorded.probe_id,
+                    recorded.key,
+                    recorded.container_id,
+                ):
+                    return False
+                measured = self._measurements.by_id.get(own.probe_id)
+                limit = timedelta(seconds=own.probe.timeout_seconds)
+                return (
+                    measured.fits(limit)
+                    if measured is not None
+                    else own.probe.timeout_seconds == recorded.probe.timeout_seconds
+                )
+            case RunOperation(), RunOperation():
+                return (
+                    (own.operation_id, own.pod_uid, type(own.operation))
+                    == (
+                        recorded.operation_id,
+                        recorded.pod_uid,
+                        type(recorded.operation),
+                    )
+                    and all(
+                        getattr(own.operation, name)
+                        == getattr(recorded.operation, name)
+                        for name in own.operation.__struct_fields__
+                        if name not in _DEFINITIONS and name != "rules"
+                    )
+                    and _defined(own) == _defined(recorded)
+                )
+            case _:
+                return own == recorded
+
+    def _asked(self, effect: Effect) -> None:
+        match effect:
+            case RunProbe(probe_id):
+                self._in_flight[probe_id] = effect
+            case RunOperation(operation_id):
+                self._in_flight[operation_id] = effect
+            case Relist() | GetRuntimeStatus() | ListImages():
+                self._awaited[type(effect)] = effect
+            case FindListeners():
+                pass  # Nothing waits for it.
+
+    def _answered(self, item: Input | None) -> None:
+        match item:
+            case ProbeFinished(number) | OperationFinished(number):
+                self._in_flight.pop(number, None)
+            case Relisted() | RelistFailed():
+                self._awaited.pop(Relist, None)
+            case RuntimeStatusRead():
+                self._awaited.pop(GetRuntimeStatus, None)
+            case ImagesListed():
+                self._awaited.pop(ListImages, None)
+            case _:
+                pass
+
+    def _part(self, place: int, at: datetime, effects: tuple[Effect, ...]) -> Rerun:
+        """Go on in a simulated world, from an instant on.
+
+        Args:
+            place: of the first recorded step that is not this session's any more.
+            at: the instant.
+            effects: those of this instant that the recorded session did not have.
+        """
+        gaps: dict[GapKey, Gap] = {}
+
+        def note_gap(effect: RunProbe, gap: Gap) -> None:
+            gaps[effect.key, simulation.now] = gap
+
+        world = World(
+            self._measurements.lives(note_gap), dealing=self._measurements.deal
+        )
+        self._furnish(world, place)
+        in_flight = dict(self._in_flight)
+
+        def follow(item: Input | None, now: datetime) -> None:
+            """Let the world know what the recorded runtime did for both sessions."""
+            if isinstance(item, OperationFinished):
+                asked = in_flight.pop(item.operation_id, None)
+                if isinstance(asked, RunOperation):
+                    world.repeat(asked.pod_uid, asked.operation, item, now)
+
+        simulation = Simulation(self._engine, world, at, self._journal, follow)
+        for later in self._course.steps[place:]:
+            if self._is_still_given(later):
+                simulation.schedule(self._changed(later.item), later.at)  # type: ignore[arg-type]  # it has one
+        simulation.carry_out((*self._awaited.values(), *effects))
+        simulation.run_until(self._course.ended_at)
+        ticked = {
+            (entry.key, entry.started_at)
+            for entry in self._journal
+            if isinstance(entry, TickEntry)
+        }
+        over = {tick: gap for tick, gap in gaps.items() if tick in ticked}
+        return Rerun(tuple(self._journal), at, over)
+
+    def _is_still_given(self, step: CourseStep) -> bool:
+        """Tell whether an input comes all the same: a command, or an answer awaited."""
+        match step.item:
+            case ProbeFinished(number) | OperationFinished(number):
+                return number in self._in_flight
+            case None:
+                return False
+            case _:
+                return isinstance(step.item, Command)
+
+    def _furnish(self, world: World, place: int) -> None:
+        """Put everything into a world that the runtime had before a step."""
+        steps = self._course.steps[:place]
+        listed_at = self._course.started_at
+        for step in reversed(steps):
+            if isinstance(step.item, Relisted):
+                world.put_in(step.item.pods)
+                listed_at = step.item.started_at
+                break
+        for asked, _, done, at in answers(steps):
+            if not isinstance(asked, RunOperation):
+                continue
+            is_listed = at < listed_at and not isinstance(asked.operation, InjectFault)
+            if not is_listed and isinstance(done, OperationFinished):
+                world.repeat(asked.pod_uid, asked.operation, done, at)
+
+
+def _defined(effect: RunOperation) -> tuple[str, ...]:
+    """Return the names of what an operation defines."""
+    operation = effect.operation
+    return tuple(
+        getattr(operation, name).name
+        for name in sorted(_DEFINITIONS)
+        if hasattr(operation, name)
+    )

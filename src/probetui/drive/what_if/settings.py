@@ -1,0 +1,240 @@
+"""Other settings of recorded pods: `[POD/]CONTAINER.PROBE.FIELD=VALUE`.
+
+Values are read and validated as those of a manifest. Only what does not change what was
+measured can be set: a probe asks a container what its handler says, and the record has
+no answers to another question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from probetui.errors import ManifestError, UsageError
+from probetui.k8s.api.pod import POD
+from probetui.k8s.api.probe import PROBE
+from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.kubelet_rules import KubeletRules
+from probetui.manifest.load import load_manifests
+from probetui.manifest.manifests import FieldValidation
+from probetui.manifest.yaml.dump import dump_yaml
+from probetui.manifest.yaml.parser import SourceFile
+from probetui.suggestions import nearest_hint
+
+PROBE_FIELDS = {
+    "livenessProbe": ProbeType.LIVENESS,
+    "readinessProbe": ProbeType.READINESS,
+    "startupProbe": ProbeType.STARTUP,
+}
+SETTABLE = (
+    "initialDelaySeconds",
+    "periodSeconds",
+    "timeoutSeconds",
+    "successThreshold",
+    "failureThreshold",
+    "terminationGracePeriodSeconds",
+)
+_HANDLERS = frozenset({"exec", "httpGet", "tcpSocket", "grpc"})
+_NAMES = {kind: name for name, kind in PROBE_FIELDS.items()}
+
+
+class ProbeSetting(Struct, frozen=True):
+    """One setting of one recorded probe; `option` is how it was written."""
+
+    option: str
+    key: ProbeKey
+    field: str
+    value: str
+
+    def with_value(self, value: str) -> ProbeSetting:
+        """Return it with another value."""
+        option = f"{self.option.partition('=')[0]}={value}"
+        return replace(self, option=option, value=value)
+
+
+def probes_of(pods: Iterable[Pod]) -> Iterator[tuple[ProbeKey, str]]:
+    """Yield the probes of some pods, each with its path: `web/app.livenessProbe`."""
+    for pod in pods:
+        for container in pod.all_containers():
+            for kind, name in _NAMES.items():
+                if container.probe(kind) is not None:
+                    key = ProbeKey(pod.uid, container.name, kind)
+                    yield key, f"{pod.name}/{container.name}.{name}"
+
+
+def parse_probe_setting(
+    option: str, pods: Mapping[str, Pod], flag: str = "--set"
+) -> ProbeSetting:
+    """Read a setting of a recorded probe.
+
+    A pod or container that is the only one with such a probe may be left out; so may
+    everything before the field where there is one probe.
+
+    Args:
+        option: as it was typed.
+        pods: the recorded ones, by UID.
+        flag: the option that it belongs to, for messages.
+
+    Raises:
+        UsageError: there is no such probe, or more than one, or the field would change
+            what was measured.
+    """
+    path, equals, value = option.partition("=")
+    steps = path.split(".")
+    where = f"{flag} {option}"
+    if not equals or not value or not all(steps):
+        raise UsageError(
+            f"{where}: must be [POD/]CONTAINER.PROBE.FIELD=VALUE, as in "
+            "app.livenessProbe.failureThreshold=5"
+        )
+    place = next((at for at, step in enumerate(steps) if step in PROBE_FIELDS), None)
+    if place is None and len(steps) > 1:
+        raise UsageError(
+            f"{where}: only settings of probes can be other than recorded, as in "
+            "app.livenessProbe.failureThreshold=5"
+        )
+    owner = "" if place is None else ".".join(steps[:place])
+    probe = "" if place is None else steps[place]
+    field = ".".join(steps if place is None else steps[place + 1 :])
+    _check_field(where, field)
+    found = [
+        (key, name)
+        for key, name in probes_of(pods.values())
+        if _is_meant(name, owner, probe)
+    ]
+    if len(found) == 1:
+        return ProbeSetting(option, found[0][0], field, value)
+    known = ", ".join(name for _, name in found or probes_of(pods.values()))
+    if found:
+        raise UsageError(f"{where}: there is more than one such probe ({known})")
+    raise UsageError(f"{where}: the record has no such probe (has: {known or 'none'})")
+
+
+def _check_field(where: str, field: str) -> None:
+    if field.partition(".")[0] in _HANDLERS:
+        raise UsageError(
+            f"{where}: another handler asks something else, and the record has no "
+            "answers to that: run it and record it again"
+        )
+    if field not in SETTABLE:
+        raise UsageError(
+            f'{where}: "{field}" is no setting of a probe that can be other than '
+            f"recorded (can be: {', '.join(SETTABLE)}){nearest_hint(field, SETTABLE)}"
+        )
+
+
+def _is_meant(name: str, owner: str, probe: str) -> bool:
+    full_owner, _, own_probe = name.rpartition(".")
+    container = full_owner.partition("/")[2]
+    return owner in {"", full_owner, container} and probe in {"", own_probe}
+
+
+def apply_settings(
+    pods: Mapping[str, Pod], settings: Iterable[ProbeSetting], rules: KubeletRules
+) -> dict[str, Pod]:
+    """Return those pods that differ by settings or by the rules of another version.
+
+    Args:
+        pods: the recorded ones, by UID.
+        settings: of their probes.
+        rules: those of the version by which their probes are read.
+
+    Raises:
+        ManifestError: an API server would refuse a value; all problems.
+    """
+    wanted = tuple(settings)
+    changed = {}
+    for pod in pods.values():
+        own = [setting for setting in wanted if setting.key.pod_uid == pod.uid]
+        probes = _read_again(pod, own, rules)
+        new = replace(
+            pod,
+            containers=_with_probes(pod.containers, probes),
+            init_containers=_with_probes(pod.init_containers, probes),
+        )
+        if new != pod:
+            changed[pod.uid] = new
+    return changed
+
+
+def _read_again(
+    pod: Pod, settings: Sequence[ProbeSetting], rules: KubeletRules
+) -> dict[str, Container]:
+    """Read the probes of a pod from a manifest that has them and little else."""
+    skeleton = Pod(
+        pod.uid,
+        pod.name,
+        pod.namespace,
+        containers=tuple(map(_probes_only, pod.containers)),
+        init_containers=tuple(map(_probes_only, pod.init_containers)),
+    )
+    json = {"apiVersion": "v1", "kind": "Pod", **POD.write(skeleton)}
+    options = [
+        f"{one.key.container_name}.{_NAMES[one.key.probe_type]}.{one.field}={one.value}"
+        for one in settings
+    ]
+    manifests = load_manifests(
+        [SourceFile(f"pod {pod.name}", dump_yaml(json))],
+        validation=FieldValidation.IGNORE,
+        settings=options,
+        rules=rules,
+    )
+    if manifests.errors:
+        written = {
+            f"--set {option}": setting.option
+            for option, setting in zip(options, settings, strict=True)
+        }
+        raise ManifestError(
+            [
+                f"{_origin(problem.file, pod, written, rules)}: "
+                f"{problem.path}: {problem.message}"
+                for problem in manifests.errors
+            ]
+        )
+    return {one.name: one for one in manifests.pods[0].all_containers()}
+
+
+def _origin(
+    file: str, pod: Pod, written: Mapping[str, str], rules: KubeletRules
+) -> str:
+    """Return what brought a problem: a setting as it was typed, or the version."""
+    if file in written:
+        return f"--set {written[file]}"
+    return f"pod {pod.name}, read as Kubernetes {rules.version} does"
+
+
+def _probes_only(container: Container) -> Container:
+    return Container(
+        container.name,
+        "image",
+        ports=container.ports,
+        startup_probe=container.startup_probe,
+        liveness_probe=container.liveness_probe,
+        readiness_probe=container.readiness_probe,
+        restart_policy=RestartPolicy.ALWAYS if container.is_sidecar else None,
+    )
+
+
+def _with_probes(
+    containers: tuple[Container, ...], probes: Mapping[str, Container]
+) -> tuple[Container, ...]:
+    return tuple(
+        replace(
+            container,
+            startup_probe=probes[container.name].startup_probe,
+            liveness_probe=probes[container.name].liveness_probe,
+            readiness_probe=probes[container.name].readiness_probe,
+        )
+        for container in containers
+    )
+
+
+def recorded_value(setting: ProbeSetting, pods: Mapping[str, Pod]) -> str:
+    """Return the recorded value of a setting, empty if it was not set."""
+    container = pods[setting.key.pod_uid].container(setting.key.container_name)
+    probe = None if container is None else container.probe(setting.key.probe_type)
+    value = None if probe is None else PROBE.write(probe).get(setting.field)
+    return "" if value is None else str(value)

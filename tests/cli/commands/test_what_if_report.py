@@ -1,0 +1,208 @@
+"""`probetui whatif`, as it is typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from probetui.cli.commands.what_if_report import bar, parse_values
+from probetui.cli.main import run
+from probetui.errors import UsageError
+from tests.drive.what_if.recorded import simulate
+from tests.drive.what_if.test_rerun import ONE_OUTAGE
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> str:
+    folder = tmp_path / "session"
+    folder.mkdir()
+    return str(simulate(folder, ONE_OUTAGE))
+
+
+def test_nothing_else_gives_status_0(
+    session: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run(["whatif", session, "--set", "app.livenessProbe.periodSeconds=5"])
+
+    out, err = capsys.readouterr()
+    assert status == 0
+    assert "RECORDED" not in out
+    assert "the containers are as recorded to the end" in err
+
+
+def test_a_kill_that_would_not_have_been_is_a_row(
+    session: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run(
+        ["whatif", session, "--set", "web/app.livenessProbe.failureThreshold=9"]
+    )
+
+    out, err = capsys.readouterr()
+    rows = [" ".join(line.split()) for line in out.splitlines()]
+    assert status == 1
+    assert rows[0] == "AT CONTAINER RECORDED WHAT IF"
+    assert "+45.0s web/app killed: liveness 3/3 -" in rows
+    assert "+75.0s web/app - killed: liveness 9/9 (6 not measured)" in rows
+    assert "as recorded until +45.0s, simulated from then on" in err
+    assert "probes were never measured: " in err
+
+
+def test_programs_get_the_same(
+    session: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["whatif", session, "--set", "app.livenessProbe.failureThreshold=9"]
+    printed = []
+    for form in ("json", "yaml"):
+        run([*words, "-o", form])
+        printed.append(capsys.readouterr().out)
+
+    report = json.loads(printed[0])
+    assert report == yaml.safe_load(printed[1])
+    (container,) = report["containers"]
+    assert container["recorded"]["kills"] > container["whatIf"]["kills"]
+    assert report["differences"][0]["recorded"] == "killed: liveness 3/3"
+    assert report["unmeasured"]["after"] > 0
+
+
+def test_a_sweep_is_a_table_with_bars(
+    session: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = "app.livenessProbe.failureThreshold"
+    status = run(["whatif", session, "--sweep", f"{path}=1..3", "--ascii"])
+
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert status == 1
+    assert rows[0] == ["web/app:", "failureThreshold", "of", "its", "liveness", "probe"]
+    one, two, three = (next(r for r in rows if r[:1] == [n]) for n in "123")
+    assert int(one[1]) >= int(two[1]) >= int(three[2])
+    assert one[2] == "#" * 20
+    assert three[1] == "(recorded)"
+
+
+def test_a_sweep_with_its_rows_for_programs(
+    session: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = "app.livenessProbe.periodSeconds"
+    run(["whatif", session, "--sweep", f"{path}=5,10", "-o", "json"])
+
+    report = json.loads(capsys.readouterr().out)
+    assert [row["value"] for row in report["values"]] == ["5", "10"]
+    assert [row["isRecorded"] for row in report["values"]] == [True, False]
+    assert (report["probe"], report["field"]) == ("liveness", "periodSeconds")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        pytest.param(
+            "--set",
+            "failureThreshold=5",
+            "there is more than one such probe (web/app.livenessProbe, "
+            "web/app.readinessProbe)",
+            id="ambiguous",
+        ),
+        pytest.param(
+            "--set",
+            "app.livenessProbe.exec.command=x",
+            "another handler asks something else, and the record has no answers",
+            id="handler",
+        ),
+        pytest.param(
+            "--set",
+            "app.livenessProbe.httpGet.port=8080",
+            "another handler asks something else, and the record has no answers",
+            id="port",
+        ),
+        pytest.param(
+            "--set",
+            "app.livenessProbe.periodSecond=5",
+            "(nearest: periodSeconds)",
+            id="misspelt",
+        ),
+        pytest.param(
+            "--set",
+            "app.startupProbe.periodSeconds=5",
+            "the record has no such probe (has: web/app.livenessProbe",
+            id="no-such-probe",
+        ),
+        pytest.param(
+            "--set", "app.image=other", "only settings of probes", id="no-probe"
+        ),
+        pytest.param(
+            "--set",
+            "app.livenessProbe.periodSeconds=-1",
+            "--set app.livenessProbe.periodSeconds=-1: "
+            "spec.containers[0].livenessProbe.periodSeconds: is -1, must be greater",
+            id="negative",
+        ),
+        pytest.param(
+            "--set",
+            "web/app.livenessProbe.successThreshold=2",
+            "--set web/app.livenessProbe.successThreshold=2: "
+            "spec.containers[0].livenessProbe.successThreshold: is 2, must be 1",
+            id="refused-by-the-api-server",
+        ),
+        pytest.param(
+            "--sweep",
+            "app.livenessProbe.periodSeconds=1..x",
+            '"1..x" is no value; write 1..10 or 5,10,20',
+            id="no-range",
+        ),
+    ],
+)
+def test_what_cannot_be_tried_is_refused_with_the_reason(
+    option: str,
+    value: str,
+    message: str,
+    session: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["whatif", session, option, value]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_version_that_does_not_know_a_probe_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "grpc"
+    folder.mkdir()
+    pod = (
+        "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: "
+        "[{name: app, image: app, livenessProbe: {grpc: {port: 1}}}]}}"
+    )
+    record = simulate(folder, "containers: {}", pod=pod)
+
+    assert run(["whatif", str(record), "--kubelet", "1.20"]) == 2
+    err = capsys.readouterr().err
+    assert "pod web, read as Kubernetes 1.20 does: spec.containers[0]" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        pytest.param("1..4", ("1", "2", "3", "4"), id="range"),
+        pytest.param("5,10,20", ("5", "10", "20"), id="list"),
+        pytest.param("1..3,3,10", ("1", "2", "3", "10"), id="both"),
+        pytest.param("7", ("7",), id="one"),
+    ],
+)
+def test_values_of_a_sweep_are_ranges_and_lists(
+    text: str, values: tuple[str, ...]
+) -> None:
+    assert parse_values(text, text) == values
+
+
+@pytest.mark.parametrize("text", ["1..1000", "5..1", "", "a", "-1"])
+def test_other_values_of_a_sweep_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--sweep"):
+        parse_values(text, text)
+
+
+def test_a_bar_is_as_long_as_its_part_of_the_most() -> None:
+    assert bar(10, 10, is_ascii=False) == "█" * 20
+    assert bar(1, 16, is_ascii=False) == "█▎"
+    assert bar(5, 10, is_ascii=True) == "#" * 10
+    assert bar(0, 0, is_ascii=True) == ""

@@ -1,0 +1,63 @@
+"""Sessions that are simulated and recorded, so that their truth is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from probetui.analysis.session_outcome import SessionOutcome, session_outcome
+from probetui.cli.main import run
+from probetui.drive.what_if.course import RecordedCourse, read_course
+from probetui.drive.what_if.measurements import Measurements
+from probetui.drive.what_if.rerun import Rerun, rerun
+from probetui.drive.what_if.settings import apply_settings, parse_probe_setting
+from probetui.record.reader import RecordingFile
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web, uid: web-uid}
+spec:
+  terminationGracePeriodSeconds: 3
+  containers:
+    - name: app
+      image: app
+      livenessProbe:
+        exec: {command: [check]}
+        periodSeconds: 5
+        failureThreshold: 3
+      readinessProbe:
+        exec: {command: [ready]}
+        periodSeconds: 2
+"""
+
+
+def simulate(folder: Path, script: str, *settings: str, pod: str = POD) -> Path:
+    """Simulate two minutes of a pod that follows a script and return the record."""
+    record = folder / f"{len(list(folder.iterdir()))}.jsonl"
+    manifest, behavior = folder / "pod.yaml", folder / "script.yaml"
+    manifest.write_text(pod)
+    behavior.write_text(script)
+    options = [word for setting in settings for word in ("--set", setting)]
+    words = ["sim", "-f", str(manifest), "--script", str(behavior), "--for", "2m"]
+    assert run([*words, *options, "--record", str(record), "--plain", "-q"]) == 0
+    return record
+
+
+def course_of(record: Path) -> RecordedCourse:
+    return read_course(RecordingFile(record))
+
+
+def what_if(course: RecordedCourse, *settings: str) -> Rerun:
+    pods = course.pods()
+    parsed = [parse_probe_setting(setting, pods) for setting in settings]
+    changed = apply_settings(pods, parsed, course.config.rules)
+    return rerun(course, Measurements(course), changed, course.config)
+
+
+def outcome_of(course: RecordedCourse, found: Rerun | None = None) -> SessionOutcome:
+    return session_outcome(
+        course.journal if found is None else found.journal,
+        course.started_at,
+        course.ended_at,
+        {} if found is None else found.gaps,
+    )

@@ -1,0 +1,241 @@
+"""A recorded session under other settings is what it would have been."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from probetui.analysis.session_outcome import Happening, outcome_differences
+from probetui.drive.what_if.course import RecordedCourse
+from probetui.drive.what_if.measurements import Gap, Measurements
+from probetui.drive.what_if.rerun import Rerun, rerun
+from probetui.drive.what_if.settings import (
+    SETTABLE,
+    ProbeSetting,
+    apply_settings,
+    probes_of,
+    recorded_value,
+)
+from probetui.kubelet.journal import ContainerEntry, JournalEntry, StateEntry
+from probetui.record.codec import encode_entry
+from probetui.record.format import RecordContext
+from probetui.record.reader import RecordingFile
+from tests.drive.what_if.recorded import course_of, outcome_of, simulate, what_if
+from tests.golden.test_records import LATER_PART, PACKED, id_of, name_of, record
+
+__all__ = ["record"]
+
+PLAYABLE = [path for path in PACKED if name_of(path) != LATER_PART]
+
+ONE_OUTAGE = """
+containers:
+  web/app:
+    liveness:
+      - {result: success, until: 31s}
+      - {result: failure, until: 51s}
+      - success
+"""
+SLOW_ANSWERS = """
+containers:
+  web/app:
+    liveness:
+      - {result: success, takes: 20ms, until: 21s}
+      - {result: success, takes: 700ms, until: 51s}
+      - {result: success, takes: 20ms}
+"""
+TIME_OUTS = """
+containers:
+  web/app:
+    liveness:
+      - {result: success, until: 21s}
+      - timeout
+"""
+
+
+def lines(course: RecordedCourse, entries: tuple[JournalEntry, ...]) -> list[bytes]:
+    context = RecordContext(course.started_at, {})
+    return [json.dumps(encode_entry(one, context)).encode() for one in entries]
+
+
+@pytest.mark.parametrize("packed", PLAYABLE, ids=id_of)
+def test_the_recorded_settings_give_the_recorded_decisions(record: Path) -> None:
+    recording = RecordingFile(record)
+    course = course_of(record)
+    pods = course.pods()
+    same = [
+        ProbeSetting(f"{path}.{field}", key, field, value)
+        for key, path in probes_of(pods.values())
+        for field in SETTABLE
+        for one in [ProbeSetting("", key, field, "")]
+        if (value := recorded_value(one, pods))
+    ]
+
+    changed = apply_settings(pods, same, course.config.rules)
+    found = rerun(course, Measurements(course), changed, course.config)
+
+    assert same
+    assert changed == {}
+    assert found.simulated_from is None
+    assert found.gaps == {}
+    assert lines(course, found.journal) == lines(course, course.journal)
+    assert len(found.journal) >= recording.entries > 0
+
+
+@pytest.mark.parametrize("packed", PLAYABLE, ids=id_of)
+def test_other_settings_can_be_tried_with_each_record(record: Path) -> None:
+    course = course_of(record)
+    pods = course.pods()
+
+    for key, path in probes_of(pods.values()):
+        for field, value in (("failureThreshold", "9"), ("periodSeconds", "4")):
+            setting = ProbeSetting(f"{path}.{field}", key, field, value)
+            changed = apply_settings(pods, [setting], course.config.rules)
+            found = rerun(course, Measurements(course), changed, course.config)
+
+            at = [entry.at for entry in found.journal]
+            assert at == sorted(at)
+            assert at[-1] <= course.ended_at
+
+
+def kills(happenings: tuple[Happening, ...]) -> list[str]:
+    return [one.text for one in happenings if one.kind == "kill"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "unmeasured"),
+    [
+        pytest.param("app.livenessProbe.failureThreshold=2", 0, id="kills-earlier"),
+        pytest.param("app.livenessProbe.timeoutSeconds=3", 0, id="waits-longer"),
+        pytest.param("app.readinessProbe.failureThreshold=1", 0, id="ready-threshold"),
+        pytest.param(
+            "app.livenessProbe.terminationGracePeriodSeconds=1", 0, id="grace"
+        ),
+    ],
+)
+def test_it_is_what_the_simulation_with_these_settings_is(
+    setting: str, unmeasured: int, tmp_path: Path
+) -> None:
+    recorded = course_of(simulate(tmp_path, ONE_OUTAGE))
+    truth = course_of(simulate(tmp_path, ONE_OUTAGE, setting))
+
+    found = what_if(recorded, setting)
+
+    is_, was = outcome_of(recorded, found).happenings, outcome_of(truth).happenings
+    assert kills(was)
+    assert outcome_differences(was, is_) == []
+    assert len(found.gaps) == unmeasured
+
+
+def test_a_longer_period_notices_later(tmp_path: Path) -> None:
+    setting = "app.livenessProbe.periodSeconds=10"
+    for_ever = ONE_OUTAGE.partition("{result: failure")[0] + "failure\n"
+    recorded = course_of(simulate(tmp_path, for_ever))
+    truth = course_of(simulate(tmp_path, for_ever, setting))
+
+    found = what_if(recorded, setting)
+
+    is_, was = outcome_of(recorded, found).happenings, outcome_of(truth).happenings
+    assert outcome_differences(was, is_) == []
+    # The record's instance was killed at 45 s: of 40, 50 and 60 s it knows the first.
+    assert [one.unmeasured for one in is_ if one.kind == "kill"][:1] == [2]
+
+
+def test_what_was_never_measured_takes_the_nearest_outcome_and_is_counted(
+    tmp_path: Path,
+) -> None:
+    recorded = course_of(simulate(tmp_path, ONE_OUTAGE))
+
+    found = what_if(recorded, "app.livenessProbe.failureThreshold=6")
+
+    outcome = outcome_of(recorded, found)
+    kill = next(one for one in outcome.happenings if one.kind == "kill")
+    # Recorded were three failures; the instance was killed then, in the midst of it.
+    assert kill.text == "killed: liveness 6/6"
+    assert kill.unmeasured == 3
+    assert set(found.gaps.values()) >= {Gap.AFTER}
+    totals = next(iter(outcome.totals.values()))
+    assert totals.unmeasured == len(found.gaps) > 0
+
+
+def test_it_is_told_where_a_probe_lies_among_the_measured_ones(
+    tmp_path: Path,
+) -> None:
+    healthy = "containers: {web/app: {liveness: [success]}}"
+    recorded = course_of(simulate(tmp_path, healthy))
+
+    found = what_if(recorded, "app.livenessProbe.periodSeconds=2")
+
+    assert set(found.gaps.values()) == {Gap.BEFORE, Gap.BETWEEN, Gap.AFTER}
+
+
+def test_a_shorter_time_out_fails_what_took_longer(tmp_path: Path) -> None:
+    recorded = course_of(
+        simulate(tmp_path, SLOW_ANSWERS, "app.livenessProbe.timeoutSeconds=2")
+    )
+    slower = SLOW_ANSWERS.replace("700ms", "1500ms")
+    too_slow = course_of(
+        simulate(tmp_path, slower, "app.livenessProbe.timeoutSeconds=2")
+    )
+
+    assert what_if(recorded, "app.livenessProbe.timeoutSeconds=1").gaps == {}
+    fits = what_if(recorded, "app.livenessProbe.timeoutSeconds=1")
+    fails = what_if(too_slow, "app.livenessProbe.timeoutSeconds=1")
+
+    assert kills(outcome_of(recorded, fits).happenings) == []
+    assert "killed: liveness 3/3" in kills(outcome_of(too_slow, fails).happenings)
+
+
+def test_a_longer_time_out_does_not_guess_what_was_cut_off(tmp_path: Path) -> None:
+    recorded = course_of(simulate(tmp_path, TIME_OUTS))
+
+    found = what_if(recorded, "app.livenessProbe.timeoutSeconds=4")
+
+    assert Gap.CUT_OFF in found.gaps.values()
+    assert kills(outcome_of(recorded, found).happenings)
+
+
+def test_up_to_the_first_other_decision_it_is_the_recorded_session(
+    tmp_path: Path,
+) -> None:
+    recorded = course_of(simulate(tmp_path, ONE_OUTAGE))
+
+    found = what_if(recorded, "app.livenessProbe.failureThreshold=2")
+
+    simulated_from = found.simulated_from
+    assert simulated_from is not None
+
+    def before(entries: tuple[JournalEntry, ...]) -> list[bytes]:
+        steps = (one for one in entries if isinstance(one, ContainerEntry | StateEntry))
+        return lines(recorded, tuple(one for one in steps if one.at < simulated_from))
+
+    assert before(found.journal) == before(recorded.journal) != []
+
+
+def test_another_version_of_the_kubelet_decides_by_its_own_rules(
+    tmp_path: Path,
+) -> None:
+    script = "containers: {web/app: {liveness: [timeout]}}"
+    record = simulate(tmp_path, script)
+    course = course_of(record)
+
+    def under(version: str) -> Rerun:
+        config = replace(course.config, version=version)
+        return rerun(course, Measurements(course), {}, config)
+
+    # Before 1.20 the time-out of a command was no failure.
+    assert kills(outcome_of(course, under("1.36")).happenings)
+    assert kills(outcome_of(course, under("1.19")).happenings) == []
+
+
+def test_the_pods_of_a_crash_loop_go_on_crashing(tmp_path: Path) -> None:
+    script = "containers: {web/app: {lasts: 4s, exitCode: 1}}"
+    recorded = course_of(simulate(tmp_path, script))
+
+    found = what_if(recorded, "app.livenessProbe.periodSeconds=2")
+
+    before, after = outcome_of(recorded), outcome_of(recorded, found)
+    key = next(iter(before.totals))
+    assert after.totals[key].restarts == before.totals[key].restarts > 1
