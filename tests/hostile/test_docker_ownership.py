@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +33,9 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 
 @pytest.fixture
-def image_of_ours(bench: DockerBench) -> Iterator[str]:
-    """Return the name of an image that is committed by `commit`, and remove it."""
-    name = f"probetui-test-copy:{uuid.uuid4().hex}"
-    yield name
-    bench.sdk.images.remove(name, force=True)
+def image_of_ours() -> str:
+    """Return the name of an image that a bench is to commit."""
+    return f"probetui-test-copy:{uuid.uuid4().hex}"
 
 
 @pytest.fixture
@@ -68,8 +65,7 @@ async def start(bench: DockerBench, pod: Pod, sandbox_id: str) -> ContainerID:
 
 def run_copy(bench: DockerBench, container_id: str, image: str, **fields: Any) -> Any:
     """Commit a container and run the image as anybody would."""
-    repository, _, tag = image.partition(":")
-    bench.docker(container_id).commit(repository, tag)
+    bench.commit(container_id, image)
     bench.image, usual = image, bench.image
     try:
         return bench.run_unmanaged(**fields)
@@ -128,7 +124,7 @@ async def test_a_copy_that_was_given_our_name_is_not_ours(
     sandbox_id = await bench.sandbox(pod)
     ours = await start(bench, pod, sandbox_id)
     name = bench.docker(ours).name
-    bench.docker(ours).commit(*image_of_ours.split(":"))
+    bench.commit(ours, image_of_ours)
     bench.docker(ours).remove(force=True, v=True)
     bench.image = image_of_ours
     copy = bench.run_unmanaged(name=name)

@@ -76,6 +76,7 @@ class DockerBench(Bench):
             self.folder, owner=f"test-{uuid.uuid4().hex}", **options
         )
         self._unmanaged: list[Any] = []
+        self._images: list[str] = []
         super().__init__(self.another(), SystemClock())
 
     def another(self) -> DockerRuntime:
@@ -103,6 +104,12 @@ class DockerBench(Bench):
         )
         self._unmanaged.append(found)
         return found
+
+    def commit(self, container_id: str, name: str) -> None:
+        """Make an image of a container, which is removed at the end."""
+        repository, _, tag = name.partition(":")
+        self.docker(container_id).commit(repository, tag)
+        self._images.append(name)
 
     async def add_unmanaged(self) -> None:
         self.run_unmanaged()
@@ -150,6 +157,9 @@ class DockerBench(Bench):
                     for each in together
                 )
             )
+        # Last: while a container has it, an image loses its name only, and stays.
+        for name in self._images:
+            await asyncio.to_thread(self.sdk.images.remove, name)
         last = self.another()
         for pod in await last.list_volumes():
             for name in pod.volumes:
