@@ -47,108 +47,172 @@ _OPERATORS = frozenset({"|", "||", "&&", ";", ">", ">>", "<"})
 
 
 class FindingRule(Struct, frozen=True):
-    """A kind of finding: how much it matters, and what it is about in general."""
+    """A kind of finding: how much it matters, what is wrong, and what to do."""
 
     severity: Severity
     about: str
+    advice: str
 
 
 FINDING_RULES: Mapping[str, FindingRule] = MappingProxyType({
     "no-readiness-probe": FindingRule(
-        Severity.NOTE, "A container gets traffic as soon as it runs."
+        Severity.NOTE,
+        "A container gets traffic as soon as it runs.",
+        "Add a readinessProbe that asks whether the app can answer requests now.",
     ),
     "liveness-without-startup": FindingRule(
-        Severity.NOTE, "A liveness probe kills an app that is slow to start."
+        Severity.NOTE,
+        "A liveness probe kills an app that is slow to start.",
+        "Add a startupProbe with room for the slowest start; liveness begins after "
+        "it.",
     ),
     "startup-window": FindingRule(
         Severity.WARNING,
-        "After a restart, liveness can kill a container before its startup probe has "
-        "run (kubelet 1.35 to 1.37).",
+        "After a restart, liveness can kill a container before its startup probe "
+        "has run (kubelet 1.35 to 1.37).",
+        "Shorten the startup probe's periodSeconds, or delay the liveness probe.",
     ),
     "startup-budget": FindingRule(
-        Severity.NOTE, "A startup probe kills an app that takes a minute to start."
+        Severity.NOTE,
+        "A startup probe kills an app that takes a minute to start.",
+        "Raise failureThreshold or periodSeconds until their product exceeds the "
+        "slowest start.",
     ),
     "liveness-same-as-readiness": FindingRule(
         Severity.WARNING,
         "Liveness and readiness use one check: a container that should only lose "
         "traffic is killed.",
+        "Let liveness ask only whether the process hangs, with a higher "
+        "failureThreshold.",
     ),
     "liveness-faster-than-readiness": FindingRule(
-        Severity.WARNING, "A container is killed before it is taken out of traffic."
+        Severity.WARNING,
+        "A container is killed before it is taken out of traffic.",
+        "Make liveness notice later than readiness: a longer period or a higher "
+        "threshold.",
     ),
     "timeout-at-default": FindingRule(
-        Severity.NOTE, "The timeout is one second, which a busy machine may exceed."
+        Severity.NOTE,
+        "The timeout is one second, which a busy machine may exceed.",
+        "Set timeoutSeconds to what the slowest healthy answer takes, with a "
+        "margin.",
     ),
     "timeout-exceeds-period": FindingRule(
-        Severity.WARNING, "A probe may take longer than its period: ticks are dropped."
+        Severity.WARNING,
+        "A probe may take longer than its period: ticks are dropped.",
+        "Make periodSeconds at least timeoutSeconds.",
     ),
     "port-not-declared": FindingRule(
-        Severity.NOTE, "A probe uses a port that its container does not declare."
+        Severity.NOTE,
+        "A probe uses a port that its container does not declare.",
+        "Declare the port under `ports`, or correct the probe's port.",
     ),
     "exec-needs-shell": FindingRule(
-        Severity.WARNING, "A command uses shell syntax, but is not run by a shell."
+        Severity.WARNING,
+        "A command uses shell syntax, but is not run by a shell.",
+        'Run it by a shell: `[sh, -c, "..."]`.',
     ),
     EXEC_MISSING: FindingRule(
-        Severity.WARNING, "The command is not in the container (found when it ran)."
+        Severity.WARNING,
+        "The command is not in the container (found when it ran).",
+        "Use a command that the image has, or probe by HTTP, TCP or gRPC.",
     ),
     "grpc-tls": FindingRule(
-        Severity.WARNING, "A gRPC probe uses plain text on a port meant for TLS."
+        Severity.WARNING,
+        "A gRPC probe uses plain text on a port meant for TLS.",
+        "Probe a port without TLS, or use an exec probe with a client that speaks "
+        "TLS.",
     ),
     "host-set": FindingRule(
-        Severity.WARNING, "A probe sets `host`: it does not go to the pod."
+        Severity.WARNING,
+        "A probe sets `host`: it does not go to the pod.",
+        "Remove `host`; to choose a virtual host, set the Host header in "
+        "httpHeaders.",
     ),
     "host-refused": FindingRule(
         Severity.WARNING,
         "A probe or hook sets `host`, which Pod Security's baseline refuses since "
         "Kubernetes 1.34.",
+        "Remove `host`; to choose a virtual host, set the Host header in "
+        "httpHeaders.",
     ),
     REDIRECT: FindingRule(
-        Severity.WARNING, "A probe was redirected (found in a response)."
+        Severity.WARNING,
+        "A probe was redirected (found in a response).",
+        "Probe the path that answers itself, without a redirect.",
     ),
     "liveness-grace-long": FindingRule(
-        Severity.NOTE, "An app that hangs gets a long grace period."
+        Severity.NOTE,
+        "An app that hangs gets a long grace period.",
+        "Set terminationGracePeriodSeconds in the liveness probe; it replaces the "
+        "pod's.",
     ),
     "readiness-gate-unset": FindingRule(
         Severity.WARNING,
         "A pod waits for a condition that only a controller of the cluster sets.",
+        "Set the condition under `status.conditions` of the manifest, or remove "
+        "the gate.",
     ),
     "sidecar-probes-end": FindingRule(
         Severity.WARNING,
         "In a pod with restartPolicy Never, a sidecar's probes end with its first "
         "exit (kubelets before 1.33).",
+        "Use a kubelet from 1.33 on, or another restartPolicy.",
     ),
     "host-privileged": FindingRule(
-        Severity.WARNING, "A container may do all that root may do on this machine."
+        Severity.WARNING,
+        "A container may do all that root may do on this machine.",
+        "Remove `privileged`; add the one capability that is needed.",
     ),
     "host-pid": FindingRule(
-        Severity.WARNING, "A pod shares the process namespace of this machine."
+        Severity.WARNING,
+        "A pod shares the process namespace of this machine.",
+        "Remove `hostPID`; `shareProcessNamespace` shares processes within the pod.",
     ),
     "host-network": FindingRule(
-        Severity.WARNING, "A pod shares the network of this machine."
+        Severity.WARNING,
+        "A pod shares the network of this machine.",
+        "Remove `hostNetwork`, and use the pod's own network.",
     ),
     "host-ipc": FindingRule(
-        Severity.WARNING, "A pod shares memory with the programs of this machine."
+        Severity.WARNING,
+        "A pod shares memory with the programs of this machine.",
+        "Remove `hostIPC`; containers of one pod share memory without it.",
     ),
     "host-capability": FindingRule(
-        Severity.WARNING, "A container has a capability that affects this machine."
+        Severity.WARNING,
+        "A container has a capability that affects this machine.",
+        "Drop the capability.",
     ),
     "host-runtime-socket": FindingRule(
-        Severity.WARNING, "A pod controls the container runtime of this machine."
+        Severity.WARNING,
+        "A pod controls the container runtime of this machine.",
+        "Remove the volume; who has the socket is root on this machine.",
     ),
     "host-path-system": FindingRule(
-        Severity.WARNING, "A pod mounts a system folder, or one with keys."
+        Severity.WARNING,
+        "A pod mounts a system folder, or one with keys.",
+        "Mount a folder made for this pod, or use an emptyDir.",
     ),
     "host-device": FindingRule(
-        Severity.WARNING, "A pod mounts a device of this machine."
+        Severity.WARNING,
+        "A pod mounts a device of this machine.",
+        "Remove the device, or run the pod on a machine that may be lost.",
     ),
     "host-path-as-root": FindingRule(
-        Severity.NOTE, "A container writes to a hostPath as this machine's root."
+        Severity.NOTE,
+        "A container writes to a hostPath as this machine's root.",
+        "Set runAsUser to a user without rights here, or mount it readOnly.",
     ),
     "host-seccomp": FindingRule(
-        Severity.WARNING, "A container runs without seccomp."
+        Severity.WARNING,
+        "A container runs without seccomp.",
+        "Remove `Unconfined`; RuntimeDefault is the usual profile.",
     ),
     "host-port": FindingRule(
-        Severity.NOTE, "A port is open to everybody who reaches this machine."
+        Severity.NOTE,
+        "A port is open to everybody who reaches this machine.",
+        "Remove `hostPort`, or set `hostIP: 127.0.0.1`.",
     ),
 })  # fmt: skip
 """Every kind of finding, in the order in which they are looked for.

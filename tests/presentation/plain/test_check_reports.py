@@ -7,10 +7,13 @@ from collections.abc import Callable
 from xml.etree import ElementTree as ET
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.manifest.problem import Position, Problem, Severity
 from probetui.presentation.plain.check_reports import (
+    FINDINGS_PAGE,
     FORMS,
+    MANIFEST_ANCHOR,
     CheckReport,
     as_github,
     as_json,
@@ -125,6 +128,25 @@ def test_sarif_names_its_rules_and_places() -> None:
         "region": {"startLine": 3, "startColumn": 5},
     }
     assert "region" not in noted["locations"][0]["physicalLocation"]
+
+
+def test_sarif_links_each_rule_to_what_the_docs_say_of_it() -> None:
+    log = json.loads(as_sarif(REPORT))
+
+    links = [rule["helpUri"] for rule in log["runs"][0]["tool"]["driver"]["rules"]]
+    assert links == [
+        f"{FINDINGS_PAGE}#{MANIFEST_ANCHOR}",
+        f"{FINDINGS_PAGE}#unwise",
+        f"{FINDINGS_PAGE}#{MANIFEST_ANCHOR}",
+    ]
+
+
+def test_sarif_says_what_to_do() -> None:
+    report = replace(REPORT, advice={"unwise": "Be wise."})
+
+    rules = json.loads(as_sarif(report))["runs"][0]["tool"]["driver"]["rules"]
+
+    assert [rule.get("help") for rule in rules] == [None, {"text": "Be wise."}, None]
 
 
 def test_github_gets_annotations_with_what_would_end_them_escaped() -> None:

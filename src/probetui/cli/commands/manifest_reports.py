@@ -91,6 +91,7 @@ def check_manifests(params: Mapping[str, Any]) -> int:
         tuple(order),
         sorted(problems, key=place),
         {name: rule.about for name, rule in FINDING_RULES.items()},
+        {name: rule.advice for name, rule in FINDING_RULES.items()},
     )
     print_text(FORMS[params["output"]](report))
     Notes(quiet=params["quiet"]).note(_summary(report))

@@ -10,13 +10,16 @@ from xml.etree import ElementTree as ET
 import yaml
 from msgspec import Struct, field
 
-from probetui import __version__
+from probetui import DOCUMENTATION, __version__
 from probetui.kubelet.runtime.go_format import to_bytes
 from probetui.manifest.problem import Problem, Severity
 from probetui.safe_text import json_text, safe_line, safe_lines
 
 PROGRAM = "probetui"
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+FINDINGS_PAGE = f"{DOCUMENTATION}reference/findings.html"
+MANIFEST_ANCHOR = "problems-of-the-manifest"
+"""Where that page has the rules that it does not list one by one."""
 
 
 class CheckReport(Struct, frozen=True):
@@ -26,11 +29,13 @@ class CheckReport(Struct, frozen=True):
         files: the names of all files that were read.
         problems: what was found, in the order of files and lines.
         rules: what a rule is about in general, by its name; not all have a text.
+        advice: what to do about it, by the name of the rule.
     """
 
     files: Sequence[str]
     problems: Sequence[Problem]
     rules: Mapping[str, str] = field(default_factory=dict)
+    advice: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def clean(self) -> tuple[str, ...]:
@@ -146,7 +151,7 @@ def as_sarif(report: CheckReport) -> str:
     driver = {
         "name": PROGRAM,
         "version": __version__,
-        "rules": [_sarif_rule(rule, report.rules.get(rule, "")) for rule in used],
+        "rules": [_sarif_rule(rule, report) for rule in used],
     }
     results = [_sarif_result(problem) for problem in report.problems]
     return json_text(
@@ -158,8 +163,15 @@ def as_sarif(report: CheckReport) -> str:
     )
 
 
-def _sarif_rule(name: str, about: str) -> dict[str, object]:
-    return {"id": name, "shortDescription": {"text": about or name}}
+def _sarif_rule(name: str, report: CheckReport) -> dict[str, object]:
+    about, advice = report.rules.get(name), report.advice.get(name)
+    anchor = name if about else MANIFEST_ANCHOR
+    return {
+        "id": name,
+        "shortDescription": {"text": about or name},
+        **({"help": {"text": advice}} if advice else {}),
+        "helpUri": f"{FINDINGS_PAGE}#{anchor}",
+    }
 
 
 def _sarif_result(problem: Problem) -> dict[str, object]:
