@@ -1,26 +1,27 @@
-"""Write the reference in docs/CLI.md: `python -m tools.cli_reference`."""
+"""Write the pages that the program says itself: `python -m tools.cli_reference`.
+
+Each page begins with a part that is written by hand and ends at `MARKER`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import click
+from tools import reference_pages
 
 from probetui.cli.main import COMMANDS, group
 from probetui.cli.options import ALL_SETTINGS
 
-DOCUMENT = Path(__file__).parents[1] / "docs" / "CLI.md"
+DOCS = Path(__file__).parents[1] / "docs"
+DOCUMENT = DOCS / "CLI.md"
 MARKER = "<!-- Below here: python -m tools.cli_reference -->\n"
 _WIDTH = 100
 
 
-def reference() -> str:
-    """Return the settings and the help texts of all commands as Markdown."""
-    return (
-        "\n".join(("", "## Settings", "", *_settings(), "", *_commands())).rstrip()
-        + "\n"
-    )
+def _reference() -> Iterator[str]:
+    yield from ("", "## Settings", "", *_settings(), "", *_commands())
 
 
 def _settings() -> Iterator[str]:
@@ -61,11 +62,23 @@ def _command(name: str, command: click.Command) -> Iterator[str]:
             yield from _command(f"{name} {own}", below)
 
 
-def document() -> str:
-    """Return the document with the reference as it is now."""
-    contract = DOCUMENT.read_text(encoding="utf-8").partition(MARKER)[0]
-    return f"{contract}{MARKER}{reference()}"
+PAGES: Mapping[Path, Callable[[], Iterator[str]]] = {
+    DOCUMENT: _reference,
+    DOCS / "reference" / "configuration.md": reference_pages.configuration,
+    DOCS / "reference" / "findings.md": reference_pages.findings,
+    DOCS / "reference" / "keys.md": reference_pages.keys,
+    DOCS / "reference" / "record.md": reference_pages.record,
+}
+"""What writes the second part of each page."""
+
+
+def document(page: Path) -> str:
+    """Return a page with its second part as the program has it now."""
+    by_hand = page.read_text(encoding="utf-8").partition(MARKER)[0]
+    written = "\n".join(PAGES[page]()).rstrip()
+    return f"{by_hand}{MARKER}{written}\n"
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(document(), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(document(page), encoding="utf-8")

@@ -9,8 +9,10 @@ import pytest
 from tools import cli_reference
 
 import probetui.errors
+from probetui.analysis.findings import FINDING_RULES
 from probetui.cli.main import COMMANDS
 from probetui.cli.parameters import OutputForm
+from probetui.presentation.plain.check_reports import MANIFEST_ANCHOR
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "probetui"
@@ -58,10 +60,19 @@ def contract() -> str:
     return text.partition(cli_reference.MARKER)[0]
 
 
-def test_the_reference_of_commands_is_what_the_commands_say() -> None:
-    written = cli_reference.DOCUMENT.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", cli_reference.PAGES, ids=lambda page: page.stem)
+def test_a_page_of_the_reference_is_what_the_program_says(page: Path) -> None:
+    written = page.read_text(encoding="utf-8")
 
-    assert written == cli_reference.document(), "run: python -m tools.cli_reference"
+    assert written == cli_reference.document(page), "run: python -m tools.cli_reference"
+
+
+def test_each_finding_has_an_anchor_to_which_sarif_links() -> None:
+    text = (ROOT / "docs" / "reference" / "findings.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    anchors = {heading.lower().replace(" ", "-") for heading in headings}
+
+    assert {*FINDING_RULES, MANIFEST_ANCHOR} <= anchors
 
 
 def test_the_contract_has_every_exit_status_of_an_error() -> None:
