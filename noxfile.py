@@ -100,6 +100,12 @@ def pictures(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def docs(session: nox.Session) -> None:
+    """Build the site of the docs in build/docs; each warning is an error."""
+    run(session, "sphinx-build", "-q", "-W", "--keep-going", "docs", "build/docs")
+
+
+@nox.session(venv_backend="none")
 def messages(session: nox.Session) -> None:
     """Generate the messages of the CRI again."""
     session.run(str(HERE / "python"), "tools/cri_messages.py", external=True)

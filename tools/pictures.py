@@ -34,7 +34,7 @@ from probetui.manifest.yaml.parser import SourceFile
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import CurrentLesson, HostServices
 from probetui.tui.options import ScreenOptions
-from probetui.tui.themes import LIGHT
+from probetui.tui.themes import LIGHT, OWN_THEMES
 
 PODS = Path(__file__).parent / "pictures"
 DRAWN = Path(__file__).parent.parent / "docs" / "pictures"
@@ -48,11 +48,13 @@ class Picture(NamedTuple):
     keys: Sequence[str] = ()
     size: tuple[int, int] = (120, 40)
     theme: str | None = None
+    is_ascii: bool = False
 
 
 DEMO = "demo"
 DEMO_SECONDS, DEMO_FRAMES, DEMO_POSTER = 60, 120, 13
 SHORT = (120, 30)
+SMALL = (90, 22)
 PICTURES = {
     "main": Picture("shop", 127.4),
     "main-light": Picture("shop", 127.4, theme=LIGHT),
@@ -62,6 +64,16 @@ PICTURES = {
     "twelve-pods": Picture("twelve", 127.4),
     "step": Picture("shop", 127.4, ("Q", "full_stop"), (120, 34)),
     "why": Picture("shop", 127.4, ("w",), (120, 26)),
+    **{
+        f"theme-{name}": Picture("shop", 127.4, (), SMALL, name)
+        for name in (
+            *(theme.name for theme in OWN_THEMES),
+            "nord",
+            "gruvbox",
+            "solarized-light",
+        )
+    },
+    "theme-ascii": Picture("shop", 127.4, (), SMALL, is_ascii=True),
 }
 
 
@@ -133,10 +145,14 @@ def simulate(manifest: SourceFile, script: SourceFile) -> StillSession:
 
 
 def show(
-    session: StillSession, theme: str | None = None, lesson: CurrentLesson | None = None
+    session: StillSession,
+    theme: str | None = None,
+    lesson: CurrentLesson | None = None,
+    *,
+    is_ascii: bool = False,
 ) -> ProbetuiApp:
     """Return an app that shows a session."""
-    options = ScreenOptions(zone=UTC, motion=False, theme=theme)
+    options = ScreenOptions(zone=UTC, motion=False, theme=theme, ascii=is_ascii)
     return ProbetuiApp(session, options=options, host=HostServices(lesson=lesson))
 
 
@@ -148,7 +164,7 @@ async def draw(picture: Picture) -> str:
     )
     session = simulate(manifest, script)
     session.run_for(timedelta(seconds=picture.seconds))
-    app = show(session, picture.theme)
+    app = show(session, picture.theme, is_ascii=picture.is_ascii)
     async with app.run_test(size=picture.size) as pilot:
         await pilot.press(*picture.keys)
         await pilot.pause()

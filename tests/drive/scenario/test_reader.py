@@ -328,11 +328,11 @@ def test_the_script_that_explains_scripts_is_one() -> None:
     assert scenario.hooks["web"].pre_stop == 3 * SECOND
 
 
-def test_so_is_the_one_in_the_readme() -> None:
-    readme = Path(__file__).parents[3] / "README.md"
+def test_so_is_the_one_in_the_docs() -> None:
+    page = Path(__file__).parents[3] / "docs" / "reference" / "simulation.md"
     (example,) = [
         block.partition("```")[0]
-        for block in readme.read_text().split("```yaml\n")[1:]
+        for block in page.read_text().split("```yaml\n")[1:]
         if block.startswith("containers:")
     ]
 

@@ -1,0 +1,167 @@
+"""Every command of the docs is run, and prints what the page shows."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tools.doc_commands import (
+    NEEDS,
+    PAGES,
+    ROOT,
+    Block,
+    Runner,
+    blocks_of,
+    environment_of,
+    lanes_of,
+    normal,
+)
+
+from tests.conftest import is_required
+from tests.e2e.program import Program, wait_until
+from tests.e2e.screen import terminal
+from tests.engines import cri_variables
+
+MARKS = {
+    "docker": [pytest.mark.docker],
+    "cri": [pytest.mark.cri],
+    "cluster": [pytest.mark.kubectl],
+}
+KNOWN = {"file", "needs", "screen", "background", "status", "varies", "not run"}
+KINDS = {"sh", "console", "yaml", "text", "{toctree}"}
+CLUSTER_POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+    - name: app
+      image: busybox:1.36
+      command: [sleep, "600"]
+      livenessProbe:
+        exec: {command: ["true"]}
+"""
+INSTALLED = ("src", "pyproject.toml", "README.md", "LICENSE")
+
+
+def name_of(page: Path) -> str:
+    """Return a page's path in the repository."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def lanes() -> Iterator[object]:
+    """Yield each page with each thing that some of its commands need."""
+    for page in PAGES:
+        for needs, blocks in lanes_of(page).items():
+            marks = [pytest.mark.e2e, pytest.mark.slow, *MARKS.get(needs, [])]
+            if any(block.keys for block in blocks):
+                marks.append(pytest.mark.tmux)
+            name = f"{name_of(page)}-{needs or 'alone'}"
+            yield pytest.param(page, needs, marks=marks, id=name)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """Return a home of the test's own; what its sessions leave is removed."""
+    yield tmp_path
+    Program(tmp_path).run("down", "--all", "--runtime", "process")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_block_says_only_what_is_understood(page: Path) -> None:
+    for block in blocks_of(page):
+        assert set(block.said) <= KNOWN, block.text
+        assert block.needs in {"", *NEEDS}, block.text
+        assert block.said.get("not run", "a reason"), block.text
+        assert "file" in block.said or block.kind in KINDS, block.text
+
+
+@pytest.mark.parametrize(("page", "needs"), lanes())
+def test_the_commands_of_a_page_do_what_it_shows(
+    home: Path, page: Path, needs: str
+) -> None:
+    folder = home / "here"
+    folder.mkdir()
+    environment = environment_of(home) | cri_variables()
+    blocks = lanes_of(page)[needs]
+    if needs == "install":
+        _copy_checkout(folder)
+        _need_installers(blocks, environment["PATH"])
+    with _cluster(home, environment, is_needed=needs == "cluster"):
+        runner = Runner(folder, environment)
+        runner.write_files(blocks_of(page))
+        try:
+            for block in blocks:
+                if block.keys:
+                    _leave_by_keys(runner, block, block.keys)
+                else:
+                    for command, shown, printed in runner.outputs(block):
+                        if block.kind == "console":
+                            got, told = normal(printed, block), normal(shown, block)
+                            assert got == told, command
+        finally:
+            runner.close()
+
+
+def _leave_by_keys(runner: Runner, block: Block, keys: Sequence[str]) -> None:
+    """Run each line on a terminal, until it has drawn a screen; leave it by keys."""
+    with terminal(runner.environment) as shown:
+        shown.enter(f"cd {shlex.quote(str(runner.folder))}")
+        for line in block.text.splitlines():
+            shown.enter(line)
+            wait_until(lambda: shown.is_covered, f"the screen of {line}")
+            shown.wait_for("quit")
+            for key in keys:
+                shown.type(key)
+            wait_until(lambda: not shown.is_covered, f"the end of {line}")
+            shown.enter("echo ended with $?")
+            shown.wait_for("ended with 0")
+            shown.enter("clear")
+
+
+@contextmanager
+def _cluster(
+    home: Path, environment: dict[str, str], *, is_needed: bool
+) -> Iterator[None]:
+    """Have an API server with a pod, to which the environment leads."""
+    if not is_needed:
+        yield
+        return
+    manifest, config = home / "cluster.yaml", home / "kubeconfig"
+    manifest.write_text(CLUSTER_POD, encoding="utf-8")
+    served = ("serve", "-f", str(manifest), "--runtime", "process")
+    # A home of its own: it is another machine to the commands.
+    (home / "cluster").mkdir()
+    program = Program(home / "cluster")
+    with program.started(*served, "--write-kubeconfig", str(config)) as process:
+        wait_until(
+            lambda: config.exists() and bool(config.read_text()), "the API server"
+        )
+        environment["KUBECONFIG"] = str(config)
+        yield
+        process.terminate()
+        process.wait(60)
+    program.run("down", "--all", "--runtime", "process")
+
+
+def _copy_checkout(folder: Path) -> None:
+    """Copy what a checkout is installed from: an installer writes into its folder."""
+    for name in INSTALLED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name)
+        else:
+            shutil.copy(ROOT / name, folder)
+
+
+def _need_installers(blocks: Sequence[Block], path: str) -> None:
+    """Skip where an installer is missing that may be."""
+    programs = {block.text.split()[0] for block in blocks}
+    missing = sorted(name for name in programs if not shutil.which(name, path=path))
+    if missing and not is_required("tmux"):
+        pytest.skip(f"{', '.join(missing)} is not installed")
+    assert not missing
