@@ -46,7 +46,7 @@ spec:
       livenessProbe:
         exec: {command: ["true"]}
 """
-INSTALLED = ("src", "pyproject.toml", "README.md", "LICENSE")
+NOT_INSTALLED = (".*", "tests", "docs", "build", "dist", "sample_pods", "__pycache__")
 
 
 def name_of(page: Path) -> str:
@@ -151,11 +151,8 @@ def _cluster(
 
 def _copy_checkout(folder: Path) -> None:
     """Copy what a checkout is installed from: an installer writes into its folder."""
-    for name in INSTALLED:
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, folder / name)
-        else:
-            shutil.copy(ROOT / name, folder)
+    left_out = shutil.ignore_patterns(*NOT_INSTALLED)
+    shutil.copytree(ROOT, folder, ignore=left_out, dirs_exist_ok=True)
 
 
 def _need_installers(blocks: Sequence[Block], path: str) -> None:
