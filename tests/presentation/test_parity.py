@@ -166,8 +166,8 @@ FACTS: dict[str, list[Told]] = {
     "counted": [with_zero_counts],
     "latency": [
         pattern(
-            r"last ([\w.]+)   median ([\w.]+)   max ([\w.]+)   timeout ([\w.]+)",
-            "latency last {0} median {1} max {2} timeout {3}",
+            r"last ([\w.]+)   median ([\w.]+)   max ([\w.]+)",
+            "latency last {0} median {1} max {2} timeout ",
         ),
         pattern("not probed yet", ""),
     ],

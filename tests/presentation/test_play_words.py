@@ -193,7 +193,7 @@ class TestQueue:
 
         assert line.split()[:2] == [">", "+3.0s"]
         assert "demo/liveness" in line
-        assert line.endswith("exec cat /tmp/healthy")
+        assert line.endswith("liveness  exec cat /tmp/healthy")
 
     @pytest.mark.parametrize(
         ("fields", "words"),

@@ -29,7 +29,8 @@ async def test_a_pod_is_described_with_its_probes_and_folded_events() -> None:
         await pilot.pause()
 
         shown = screen_text(app)
-        assert "describe demo" in screen_lines(app)[0]
+        assert "describe   as kubectl describe shows it" in screen_lines(app)[0]
+        assert screen_lines(app)[1].startswith("┏ demo ")
         assert "Liveness:     exec [cat /tmp/healthy] delay=5s timeout=1s" in shown
         assert "2s (x2 over 7s)" in shown
         assert "BackOff" not in shown, "that is of another pod"
@@ -57,7 +58,8 @@ async def test_the_node_is_described_and_kept_up_to_date() -> None:
         await pilot.pause()
 
         assert "Sources of pods:" in first
-        assert "node n1" in screen_lines(app)[0]
+        assert screen_lines(app)[0].startswith(" node ")
+        assert screen_lines(app)[1].startswith("┏ n1 ")
         assert "http  3     no: nothing is cleaned up until then" in screen_text(app)
 
 
@@ -68,7 +70,7 @@ async def test_the_pod_of_the_chosen_container_is_what_is_shown(key: str) -> Non
         await pilot.press("j", key)
         await pilot.pause()
 
-        assert "shop" in screen_lines(app)[0]
+        assert screen_lines(app)[1].startswith("┏ shop ")
 
 
 @pytest.mark.parametrize("key", ["escape", "q"])
@@ -185,6 +187,6 @@ async def test_probes_are_explained_in_words_and_numbers() -> None:
         await pilot.pause()
 
         shown = screen_text(app)
-        assert "explain demo" in screen_lines(app)[0]
+        assert screen_lines(app)[0].startswith(" explain ")
         assert "10s to 16s after the app fails" in shown
         assert "what liveness means here" in shown

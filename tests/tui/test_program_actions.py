@@ -144,6 +144,18 @@ async def test_a_menu_offers_what_there_is_to_copy(
     assert re.fullmatch(copied, read(clipboard))
 
 
+async def test_the_menu_says_how_long_a_text_is_that_has_several_lines() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("C")
+        await pilot.pause()
+        shown = screen_text(app)
+
+    assert re.search(r" 1  name +demo/liveness", shown)
+    assert re.search(r" 4  kubectl describe of the pod +\d+ lines", shown)
+    assert re.search(r" 6  status of the pod as JSON +\d+ lines", shown)
+
+
 async def test_a_number_chooses_a_line_of_the_menu(clipboard: Path) -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:

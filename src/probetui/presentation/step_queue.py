@@ -28,16 +28,16 @@ NOTHING_YET = "No step yet: . runs the next tick, S runs to the next change."
 _WORDS = {
     UpcomingKind.HELD_RESULT: "held back",
     UpcomingKind.TRIGGER: "trigger",
-    UpcomingKind.TICK: "tick",
+    UpcomingKind.TICK: "",
     UpcomingKind.DELAY_OVER: "delay over",
     UpcomingKind.BACKOFF_OVER: "back-off over",
     UpcomingKind.GRACE_OVER: "grace over",
     UpcomingKind.RESYNC: "resync",
 }
-_WIDEST = max(map(len, _WORDS.values()))
 _NAME_CELLS, _MOST_NAME_CELLS = 16, 30
 _TYPE_CELLS = 10
 _NO_BACKOFF = "none"
+_SKIP = "skip: "
 
 VALUES_AT = 16
 """Cells before what stands beside a label."""
@@ -64,8 +64,7 @@ def queue_lines(
             f"{_ahead(upcoming, view):>7}  {_clock(upcoming, snapshot, view)}  ",
             _fixed(_name(upcoming, names, view), name_cells),
             _fixed((upcoming.probe_type or "").lower(), _TYPE_CELLS),
-            Span(f"{_WORDS[upcoming.what]:<{_WIDEST}}  ", _role(upcoming)),
-            muted(_what(upcoming, snapshot, view)),
+            *_action(upcoming, snapshot, view),
         )
 
 
@@ -269,6 +268,14 @@ def _name(upcoming: Upcoming, names: Mapping[str, str], view: View) -> str:
     return view.safe(object_name(names, upcoming.pod_uid, upcoming.container_name))
 
 
+def _action(upcoming: Upcoming, snapshot: Snapshot, view: View) -> Line:
+    """Return what comes: what is probed, or what is over; a skip is the least of it."""
+    word, what = _WORDS[upcoming.what], _what(upcoming, snapshot, view)
+    gap = "  " if word and what else ""
+    role = Role.MUTED if what.startswith(_SKIP) else Role.PLAIN
+    return line(Span(word, _role(upcoming)), gap, Span(what, role))
+
+
 def _role(upcoming: Upcoming) -> Role:
     if upcoming.what is UpcomingKind.HELD_RESULT:
         return Role.KILL
@@ -287,7 +294,7 @@ def _what(upcoming: Upcoming, snapshot: Snapshot, view: View) -> str:
     if upcoming.what is UpcomingKind.HELD_RESULT:
         return "a failure that would kill"
     if probe.upcoming_skip is not None:
-        return f"skip: {probe.upcoming_skip.replace('-', ' ')}"
+        return f"{_SKIP}{probe.upcoming_skip.replace('-', ' ')}"
     if probe.injections:
         return f"injected: {probe.injections[0]}"
     late = f", answered {format_duration(probe.delay)} late" if probe.delay else ""

@@ -81,6 +81,10 @@ def test_processes_are_no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
         sentence,
         f"{sentence}, and you are root",
     ]
+    assert told.notice.texts == [
+        "plain processes are not isolated",
+        "plain processes are not isolated, and you are root",
+    ]
 
 
 @pytest.mark.parametrize(

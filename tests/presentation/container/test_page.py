@@ -56,7 +56,7 @@ def test_the_lines_that_matter_most_of_a_container_that_is_stopped() -> None:
     assert "\n".join(row.rstrip() for row in short(stopping())) == (
         " KILLING      █████████░░░  23s of 30s\n"
         "SIGKILL in 23s unless it exits\n"
-        "believed  unhealthy    SIGTERM  08:21:10    grace  30s pod\n"
+        "believed  unhealthy\n"
         "kill          SIGTERM 08:21:10, SIGKILL 08:21:40,\n"
         "              23s of 30s grace left (pod), liveness probe\n"
         "inst 1   ✓6 ✗✗✗ K hold6      08:19:10-08:20:25  killed by liveness, exit 137\n"
@@ -64,6 +64,21 @@ def test_the_lines_that_matter_most_of_a_container_that_is_stopped() -> None:
         "last output   ✗ exit 1 in 34ms  cat: can't open '/tmp/healthy': No such file "
         "or directory"
     )
+
+
+def test_where_there_is_room_a_small_page_has_more_about_the_probe() -> None:
+    snapshot = steady()
+    subject = the_subject(snapshot)
+
+    low, high = (
+        [text_of(row) for row in short_lines(subject, seen(snapshot), 76, height)]
+        for height in (6, 13)
+    )
+
+    assert not any(row.startswith("timing") for row in low)
+    assert len(high) <= 13
+    labels = [row.partition("  ")[0] for row in high]
+    assert labels[-6:] == ["handler", "timing", "next failure", "", "why", "latency"]
 
 
 @pytest.mark.parametrize("width", [48, 62, 76, 78, 120])

@@ -88,16 +88,28 @@ def test_an_event_is_told_with_its_tick_and_its_place_in_a_cluster() -> None:
             "-> container killed, probe on hold"
         ),
         "",
-        (
-            "  a cluster combines 9 of these, over three instances of the container, "
-            "into one:"
-        ),
+        "  a cluster combines 9 of these, of three instances, into one:",
         (
             "  Warning  Unhealthy  31s (x9 over 3m11s)  kubelet  "
             "Liveness probe failed: cat: can't open '/tmp/healthy': "
             "No such file or directory"
         ),
     ]
+
+
+@pytest.mark.parametrize(
+    ("type_", "heading"),
+    [
+        pytest.param("state", "KILL  demo/liveness", id="ours"),
+        pytest.param("Normal", "Normal Killing  demo/liveness", id="the cluster's"),
+    ],
+)
+def test_what_a_cluster_does_not_show_is_called_as_in_the_log(
+    type_: str, heading: str
+) -> None:
+    entry = EventLine(1, NOW, type_, "Killing", "demo/liveness", "", word="KILL")
+
+    assert text_of(event_detail(entry, None, VIEW)[0]).endswith(heading)
 
 
 @pytest.mark.parametrize(
@@ -116,8 +128,7 @@ def test_an_event_is_told_with_its_tick_and_its_place_in_a_cluster() -> None:
         ),
         pytest.param(
             AggregatedEvent(SHOWN, 12, is_dropped=False),
-            "a cluster combines 9 of these, over 12 instances of the container, "
-            "into one:",
+            "a cluster combines 9 of these, of 12 instances, into one:",
             id="many lives",
         ),
         pytest.param(

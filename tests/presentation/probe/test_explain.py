@@ -47,8 +47,8 @@ probe has succeeded
 probe has succeeded
       noticed    20s to 31s after the app fails: 3 failures, 10s apart
       then       not ready; never killed
-      ready      10s to 21s after the app recovers: 2 successes, 10s apart, \
-or sooner: not ready, it is probed again when the pod's status changes
+      ready      10s to 21s after the app recovers: 2 successes, 10s apart
+      or sooner  not ready, it is also probed when the pod's status changes
       cost       6 probes a minute"""
 
 

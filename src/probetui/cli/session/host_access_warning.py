@@ -46,7 +46,8 @@ class HostAccessWarning:
         if self._trusts or not loaded:
             return
         if kind == PROCESS:
-            self._warn(_NO_SANDBOX_FOR_ROOT if os.geteuid() == 0 else _NO_SANDBOX)
+            root = ", and you are root" if os.geteuid() == 0 else ""
+            self._warn(f"{_NO_SANDBOX}{_AS_YOU}{root}", f"{_NO_SANDBOX}{root}")
             return
         if not self._is_wanted:
             return
@@ -76,17 +77,15 @@ class HostAccessWarning:
             lines.append(f"  and {len(found) - _MOST_LINES} more: see probetui check")
         self._warn("\n".join([f"what {name} may do to this machine:", *lines]))
 
-    def _warn(self, text: str) -> None:
+    def _warn(self, text: str, in_short: str = "") -> None:
+        """Warn, in short on a screen."""
         self._notes.warning(text)
         if not self._notes.is_quiet:
-            self.texts.append(text)
+            self.texts.append(in_short or text)
 
 
-_NO_SANDBOX = (
-    "plain processes are not isolated: the commands of the manifests can do anything "
-    "on this machine that you can"
-)
-_NO_SANDBOX_FOR_ROOT = f"{_NO_SANDBOX}, and you are root"
+_NO_SANDBOX = "plain processes are not isolated"
+_AS_YOU = ": the commands of the manifests can do anything on this machine that you can"
 
 
 def _problem(loaded: LoadedPod, finding: Finding) -> Problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from textwrap import wrap
 
 from probetui.analysis.next_failure import BackoffForecast, FailureEffect
@@ -92,7 +92,7 @@ def card_lines(subject: Subject, view: View, width: int, height: int) -> list[Li
         )
     )
     lines += findings
-    return _with_room(lines, _details(subject, view, width), height)
+    return with_room(lines, _details(subject, view, width), height)
 
 
 def lone_card_lines(
@@ -123,7 +123,7 @@ def lone_card_lines(
     ]
     if len(card) > height:
         card = [row for row in card if row]
-    return _with_room(card, _details(subject, view, width), height)
+    return with_room(card, _details(subject, view, width), height)
 
 
 def brief_card_lines(subject: Subject, view: View, width: int) -> list[Line]:
@@ -196,12 +196,16 @@ def _verdict_rows(
     return [*rows, *(line(Span(row, role)) for row in sentence)]
 
 
-def fact_rows(subject: Subject, view: View, width: int) -> list[Line]:
+def fact_rows(
+    subject: Subject, view: View, width: int, *, without: Collection[str] = ()
+) -> list[Line]:
     """Return the facts in two columns, or in one row where there is room.
 
     A fact that would be cut in that row is left out: it is the least of them.
+    `without` names those that stand elsewhere.
     """
-    return _rows_of_facts(list(_facts(subject, view))[:_MOST_FACTS], width)
+    facts = [fact for fact in _facts(subject, view) if fact[0] not in without]
+    return _rows_of_facts(facts[:_MOST_FACTS], width)
 
 
 def _rows_of_facts(facts: Sequence[tuple[str, Line]], width: int) -> list[Line]:
@@ -307,7 +311,7 @@ def _fit(lines: list[Line], width: int) -> bool:
     return all(len(text_of(row)) <= width for row in lines)
 
 
-def _with_room(lines: list[Line], details: list[Line], height: int) -> list[Line]:
+def with_room(lines: list[Line], details: list[Line], height: int) -> list[Line]:
     """Return lines with as many details as there is room for, behind an empty line."""
     room = height - len(lines) - 1
     return [*lines, EMPTY, *details[:room]] if room > 0 else lines
@@ -329,4 +333,4 @@ def _without_probe(subject: Subject, view: View, width: int, height: int) -> lis
     rows = _rows_of_facts(facts, width)
     gap = (EMPTY,) if height > len(head) + len(rows) else ()
     more = [*user_lines(container, view), image_line(container, view, width)]
-    return _with_room([*head, *gap, *rows], more, height)
+    return with_room([*head, *gap, *rows], more, height)

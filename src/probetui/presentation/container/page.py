@@ -10,7 +10,7 @@ from probetui.engine.snapshot import ContainerSnapshot
 from probetui.k8s.pod import Container
 from probetui.k8s.probe import ExecAction, HTTPGetAction, SleepAction, TCPSocketAction
 from probetui.kubelet.config import KubeletConfig
-from probetui.presentation.container.card import fact_rows, verdict_lines
+from probetui.presentation.container.card import fact_rows, verdict_lines, with_room
 from probetui.presentation.container.detail import Subject
 from probetui.presentation.container.exits import runs_pre_stop, stop_reason_text
 from probetui.presentation.container.status_lines import (
@@ -47,6 +47,9 @@ from probetui.presentation.text.spans import (
 from probetui.presentation.text.view import View
 
 _RESET = KubeletConfig().backoff_expiry // timedelta(minutes=1)
+_OF_A_KILL, _OF_A_BACKOFF = ("SIGTERM", "grace"), ("next back-off",)
+"""Facts that the row of a kill or of a back-off has, too."""
+
 _MANY = 6
 """Instances that have a row of their own."""
 
@@ -56,17 +59,28 @@ def short_lines(subject: Subject, view: View, width: int, height: int) -> list[L
     probe = subject.probe
     if probe is None:
         return full_lines(subject, view, width)
+    is_killed = subject.container.stopping is not None
+    without = _OF_A_KILL if is_killed else _OF_A_BACKOFF
     card = [
         *verdict_lines(subject, view, width),
-        *fact_rows(subject, view, width),
+        *fact_rows(subject, view, width, without=without),
         *diagnostic_lines(probe.key, probe.last_run, subject.history, view),
         *_kill(subject.container, view, width, _hook(subject, view)),
         *_backoff(subject.container, view),
     ]
+    failure = next_failure_of(subject.pod.pod, subject.container, probe, view)
+    details = [
+        *settings_lines(probe, view),
+        *outlook_lines(subject.tick, failure, view),
+        latency_line(probe),
+        count_line(probe),
+        *timing_lines(subject.pod.pod, subject.container, probe),
+    ]
     output = last_output_lines(subject, view, 2)
     room = max(height - len(card) - len(output), 1)
     rows = tick_rows(subject, view, width, room)[-room:]
-    return [*card, *(row.spans for row in rows), *output]
+    fitting = [detail for detail in details if len(text_of(detail)) <= width]
+    return with_room([*card, *(row.spans for row in rows), *output], fitting, height)
 
 
 def full_lines(subject: Subject, view: View, width: int) -> list[Line]:

@@ -68,7 +68,10 @@ def format_as_kubectl(fold: AggregatedEvent | None, view: View) -> str:
 
 def _heading(entry: EventLine, view: View) -> Line:
     tick = entry.tick
-    words = f"{view.times.stamp(entry.at)}  {entry.type} {view.safe(entry.reason)}"
+    what = f"{entry.type} {view.safe(entry.reason)}"
+    if entry.word and not entry.is_cluster_event:
+        what = view.safe(entry.word)
+    words = f"{view.times.stamp(entry.at)}  {what}"
     where = f"  {view.safe(entry.object)}" if entry.object else ""
     by = "" if tick is None else f"   {tick.key.probe_type.lower()} tick #{tick.n}"
     return line(strong(f"{words}{where}"), muted(by))
@@ -103,11 +106,7 @@ def _folding(fold: AggregatedEvent) -> str:
     """Return how many events a cluster shows as one."""
     if fold.shown is None or fold.shown.count <= 1:
         return "in a cluster:"
-    over = (
-        f", over {_number(fold.instances)} instances of the container,"
-        if fold.instances > 1
-        else ""
-    )
+    over = f", of {_number(fold.instances)} instances," if fold.instances > 1 else ""
     kind = "similar ones" if fold.shown.is_combined else "these"
     return f"a cluster combines {fold.shown.count} of {kind}{over} into one:"
 

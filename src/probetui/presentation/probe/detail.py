@@ -273,21 +273,18 @@ def _size(text: str) -> int:
 
 
 def latency_line(probe: ProbeSnapshot) -> Line:
-    """Return how long the last runs took, beside the time limit."""
-    limit = f"timeout {format_duration(probe.probe.timeout_seconds * _SECOND)}"
+    """Return how long the last runs took."""
     durations = _durations(probe)
     if probe.last_run is not None and not durations:
         last_attempt = probe.last_run.attempts[-1]
         if not last_attempt.is_timed:
-            return labelled("latency", f"not known from outside   {limit}")
+            return labelled("latency", "not known from outside")
         durations = [last_attempt.duration]
     latency = summarize_latency(durations)
     if latency is None:
-        return labelled("latency", f"not probed yet   {limit}")
+        return labelled("latency", "not probed yet")
     last, median, longest = map(format_duration, latency)
-    return labelled(
-        "latency", f"last {last}   median {median}   max {longest}   {limit}"
-    )
+    return labelled("latency", f"last {last}   median {median}   max {longest}")
 
 
 def cost_line(probe: ProbeSnapshot) -> Line:

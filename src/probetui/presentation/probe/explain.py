@@ -109,9 +109,8 @@ def _consequences(
     if timing.grace is None:
         times = _apart(probe, probe.success_threshold, "success")
         yield "then", "not ready; never killed"
-        sooner = "not ready, it is probed again when the pod's status changes"
-        well = f"{_range(timing.recovered)} after the app recovers: {times}"
-        yield "ready", f"{well}, or sooner: {sooner}"
+        yield "ready", f"{_range(timing.recovered)} after the app recovers: {times}"
+        yield "or sooner", "not ready, it is also probed when the pod's status changes"
         return
     grace = f"{timing.grace.seconds}s of grace ({timing.grace.source})"
     yield "then", f"killed, with {grace}"

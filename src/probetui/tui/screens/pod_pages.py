@@ -128,13 +128,19 @@ class SearchableTextPane(Pane):
 class Page(ABC):
     """A page of text, made anew while it is read."""
 
+    WORD = ""
+    """What the page is called."""
+
+    ABOUT = ""
+    """What is on it, in a few words."""
+
     @abstractmethod
     def __init__(self, ui_state: UiState) -> None:
         """Take note of what is chosen now."""
 
     @abstractmethod
     def title(self, view_model: ViewModel) -> str:
-        """Return what stands in the edge and above it."""
+        """Return whom it is about, for the edge."""
 
     @abstractmethod
     def lines(self, view_model: ViewModel) -> Sequence[Line]:
@@ -173,19 +179,23 @@ class TextScreen(ActionScreen, inherit_bindings=False):
         self.refresh_keys()
 
     def _heading(self, view_model: ViewModel) -> Line:
-        note = Span(self._page.note(view_model), Role.WARNING)
-        return line(strong(f" {self._page.title(view_model)}"), note)
+        page = self._page
+        note = Span(page.note(view_model), Role.WARNING)
+        return line(strong(f" {page.WORD}"), muted(f"   {page.ABOUT}"), note)
 
 
 class NodePage(Page):
     """The node: conditions of the runtime, sources of pods, pod workers, images."""
+
+    WORD = "node"
+    ABOUT = "its runtime, sources of pods, pod workers and images"
 
     def __init__(self, ui_state: UiState) -> None:
         del ui_state  # there is one node
         self._lines: list[Line] = []
 
     def title(self, view_model: ViewModel) -> str:
-        return f"node {view_model.view.safe(view_model.snapshot.node.name)}"
+        return view_model.view.safe(view_model.snapshot.node.name)
 
     def lines(self, view_model: ViewModel) -> Sequence[Line]:
         lines = node_lines(
@@ -198,9 +208,6 @@ class NodePage(Page):
 
 class PodPage(Page):
     """A page about one pod."""
-
-    WORD = ""
-    """What the page is called."""
 
     def __init__(self, ui_state: UiState) -> None:
         self._chosen = SelectedContainer(ui_state)
@@ -215,8 +222,7 @@ class PodPage(Page):
 
     def title(self, view_model: ViewModel) -> str:
         pod = self._chosen.pod(view_model)
-        name = "" if pod is None else view_model.view.safe(pod.pod.name)
-        return f"{self.WORD} {name}"
+        return "" if pod is None else view_model.view.safe(pod.pod.name)
 
     def note(self, view_model: ViewModel) -> str:
         is_there = self._chosen.is_there(view_model)
@@ -237,6 +243,7 @@ class DescribePage(PodPage):
     """Spec, status, and the events as a cluster combines them; kept up to date."""
 
     WORD = "describe"
+    ABOUT = "as kubectl describe shows it"
 
     def lines_of(
         self,
@@ -253,6 +260,7 @@ class YamlPage(PodPage):
     """The definition with every default, and the status."""
 
     WORD = "yaml"
+    ABOUT = "with its defaults and its status"
 
     def lines_of(
         self, pod: PodSnapshot, seen: PodSnapshot | None, view_model: ViewModel
@@ -266,6 +274,7 @@ class ExplainPage(PodPage):
     """What each probe means for its container, and then all of it in numbers."""
 
     WORD = "explain"
+    ABOUT = "what each probe does, and how soon"
 
     def lines_of(
         self, pod: PodSnapshot, seen: PodSnapshot | None, view_model: ViewModel

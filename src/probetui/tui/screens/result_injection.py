@@ -105,6 +105,11 @@ class ResultInjection:
         )
         return line(muted("pending: "), Span(", ".join(words), Role.ACCENT))
 
+    def runs(self) -> Line:
+        """Return for how many runs the next choice is: `3 runs`."""
+        word = " run" if self.times == 1 else " runs"
+        return line(Span(str(self.times), Role.ACCENT), muted(word))
+
     @property
     def _repeats(self) -> int:
         return self.times if self.times > 1 else _REPEATS
@@ -150,12 +155,13 @@ class InjectionPane(Pane):
             line(*(part for index in _SHORT for part in _row(choices, index))),
             _row(choices, 4),
             _row(choices, 5),
+            _row(choices, len(choices) - 1),
             line(
-                *_row(choices, len(choices) - 1),
-                muted("  left, right: N "),
-                Span(str(self._injecting.times), Role.ACCENT),
+                *self._injecting.pending(),
+                muted("   next choice: "),
+                *self._injecting.runs(),
+                muted(" (left, right)"),
             ),
-            self._injecting.pending(),
         ]
         return [styled_line(row) for row in lines]
 
@@ -188,13 +194,11 @@ class ResultInjectionScreen(MenuScreen):
         if subject is None or subject.probe is None:
             self.dismiss()
             return
-        times = self._injecting.times
         about = line(
             container_title(subject, view),
             f" {subject.probe.key.probe_type.lower()}",
             muted("  for the next "),
-            Span(f"{times}", Role.ACCENT),
-            muted(" run" if times == 1 else " runs"),
+            *self._injecting.runs(),
         )
         rows = [MenuRow(*choice) for choice in self._injecting.choices]
         self.menu.show(about, rows, (self._injecting.pending(), _INJECTION_HELP))

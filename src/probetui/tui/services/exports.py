@@ -64,9 +64,7 @@ def choose_copy(app: StatefulApp) -> None:
         if index is not None:
             app.copy_to_clipboard(items[index].text)
 
-    choices = [
-        (item.name, item.text[:_MOST_CHARACTERS].split("\n")[0]) for item in items
-    ]
+    choices = [(item.name, item.preview) for item in items]
     is_ascii = app.ui_state.options.ascii
     app.push_screen(open_choice("Copy", choices, is_ascii=is_ascii), copy)
 
@@ -133,6 +131,12 @@ class CopyItem(Struct, frozen=True):
 
     name: str
     text: str
+
+    @property
+    def preview(self) -> str:
+        """The text if it is one line, else how many lines it has."""
+        lines = self.text.count("\n") + (not self.text.endswith("\n"))
+        return self.text[:_MOST_CHARACTERS] if lines == 1 else f"{lines} lines"
 
 
 def copy_items(subject: Subject, view_model: ViewModel) -> Sequence[CopyItem]:
