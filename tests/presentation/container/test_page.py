@@ -78,7 +78,8 @@ def test_where_there_is_room_a_small_page_has_more_about_the_probe() -> None:
     assert not any(row.startswith("timing") for row in low)
     assert len(high) <= 13
     labels = [row.partition("  ")[0] for row in high]
-    assert labels[-6:] == ["handler", "timing", "next failure", "", "why", "latency"]
+    assert {"timing", "next failure", "latency"} <= set(labels)
+    assert "handler" not in labels, "the title has it"
 
 
 @pytest.mark.parametrize("width", [48, 62, 76, 78, 120])

@@ -90,6 +90,18 @@ ERRORED = a_probe("see", error_run=2)
             id="an error while failures count up",
         ),
         pytest.param(a_probe("w"), "w ok", "w ok", id="a warning"),
+        pytest.param(
+            a_probe("sff", run_doubt="joined in the middle"),
+            "✗ >=2/3",
+            ">=2/3",
+            id="a lower bound",
+        ),
+        pytest.param(
+            a_probe("f" * 12, run_doubt="?", spec={"failure_threshold": 30}),
+            ">=12/30",
+            ">=12",
+            id="a lower bound of many",
+        ),
     ],
 )
 def test_a_probe_takes_no_more_cells_than_there_are(

@@ -69,9 +69,12 @@ def short_lines(subject: Subject, view: View, width: int, height: int) -> list[L
         *_backoff(subject.container, view),
     ]
     failure = next_failure_of(subject.pod.pod, subject.container, probe, view)
+    # The title has the handler, the trace below has the reason.
+    _handler, timing = settings_lines(probe, view)
+    *outlook, _why = outlook_lines(subject.tick, failure, view)
     details = [
-        *settings_lines(probe, view),
-        *outlook_lines(subject.tick, failure, view),
+        timing,
+        *outlook,
         latency_line(probe),
         count_line(probe),
         *timing_lines(subject.pod.pod, subject.container, probe),
