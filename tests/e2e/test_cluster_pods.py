@@ -12,6 +12,7 @@ from tests.engines import cri_variables
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 CLUSTER_PODS = Path(__file__).parents[1] / "manifest" / "cluster_pods"
+NAMES = sorted(path.stem for path in CLUSTER_PODS.glob("*.yaml"))
 PROBE = "        - 'true'\n"
 ACCOUNT = "var/run/secrets/kubernetes.io/serviceaccount"
 CHECK = (
@@ -21,32 +22,48 @@ CHECK = (
 """A probe that fails unless all files are there."""
 
 
-@pytest.mark.parametrize(
-    "runtime",
-    [
-        pytest.param("process"),
-        pytest.param("docker", marks=pytest.mark.docker),
-        pytest.param("cri", marks=pytest.mark.cri),
-    ],
-)
-@pytest.mark.parametrize("name", ["1.20-token-secret", "1.28-bound-token"])
-def test_a_pod_of_a_cluster_reads_its_stand_ins(
-    tmp_path: Path, namespace: str, runtime: str, name: str
+def ready_with_stand_ins(
+    program: Program, namespace: str, pods: list[str], runtime: str, version: str
 ) -> None:
-    program = Program(tmp_path, cri_variables())
-    pod = (CLUSTER_PODS / f"{name}.yaml").read_text()
-    assert PROBE in pod
+    texts = [(CLUSTER_PODS / f"{name}.yaml").read_text() for name in pods]
+    assert all(PROBE in text for text in texts)
 
     done = program.run(
-        "run", "-f", "-", "--runtime", runtime, "--plain",
+        "run", "-f", "-", "--runtime", runtime, "--plain", "--stub-missing",
         "--until", "ready", "--timeout", "50s", "-n", namespace,
-        stdin=pod.replace(PROBE, CHECK),
+        "--kubelet", version,
+        stdin="\n---\n".join(texts).replace(PROBE, CHECK),
         seconds=120,
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
     assert "FailedMount" not in done.stdout
     assert done.stderr.count("here is a stand-in") == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_pod_of_a_cluster_of_any_version_reads_its_stand_ins(
+    tmp_path: Path, namespace: str, name: str
+) -> None:
+    program = Program(tmp_path, cri_variables())
+
+    version = name.partition("-")[0]
+    ready_with_stand_ins(program, namespace, [name], "process", version)
+
+
+@pytest.mark.parametrize(
+    "runtime",
+    [
+        pytest.param("docker", marks=pytest.mark.docker),
+        pytest.param("cri", marks=pytest.mark.cri),
+    ],
+)
+def test_the_pods_of_a_cluster_read_their_stand_ins_in_containers(
+    tmp_path: Path, namespace: str, runtime: str
+) -> None:
+    program = Program(tmp_path, cri_variables())
+
+    ready_with_stand_ins(program, namespace, NAMES, runtime, "1.37")
 
 
 STUBS = """\

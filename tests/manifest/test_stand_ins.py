@@ -7,18 +7,27 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.drive.scenario.script import NO_SCENARIO, START
 from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import SetObjects, SetPods
-from probetui.k8s.volume import STAND_IN_TOKEN, ConfigMap, Secret
+from probetui.k8s.runtime import Node
+from probetui.k8s.volume import (
+    STAND_IN_CERTIFICATE,
+    STAND_IN_TOKEN,
+    ConfigMap,
+    Projected,
+    Secret,
+)
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import EventEntry
+from probetui.kubelet.object_store import ConfigRefusal, ObjectStore
+from probetui.kubelet.volumes.volume_files import volume_files
 from probetui.kubelet_rules import rules_of
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import Manifests
-from probetui.manifest.stand_ins import CERTIFICATE
 from probetui.manifest.yaml.parser import SourceFile
 
 CLUSTER_PODS = Path(__file__).parent / "cluster_pods"
@@ -26,7 +35,7 @@ CLUSTER_PODS = Path(__file__).parent / "cluster_pods"
 
 FILES = sorted(path.name for path in CLUSTER_PODS.iterdir())
 STUBBED = {"1.36-mesh.yaml", "1.36-stateful.yaml"}
-UNSUPPORTED = {"1.32-service-ca.yaml", "1.36-stateful.yaml", "1.37-certificates.yaml"}
+UNSUPPORTED = {"1.32-service-ca.yaml", "1.36-stateful.yaml"}
 
 
 def load(name: str, *more: SourceFile, stub_missing: bool = False) -> Manifests:
@@ -106,7 +115,7 @@ def test_a_stand_in_has_what_a_program_reads() -> None:
     (secret,) = load("1.20-token-secret.yaml").config_objects
     (config_map,) = load("1.28-bound-token.yaml").config_objects
 
-    certificate = CERTIFICATE.encode()
+    certificate = STAND_IN_CERTIFICATE.encode()
     assert isinstance(secret, Secret)
     assert secret.data == {
         "ca.crt": certificate,
@@ -114,8 +123,8 @@ def test_a_stand_in_has_what_a_program_reads() -> None:
         "token": STAND_IN_TOKEN,
     }
     assert isinstance(config_map, ConfigMap)
-    assert config_map.data == {"ca.crt": CERTIFICATE}
-    ssl.create_default_context(cadata=CERTIFICATE)
+    assert config_map.data == {"ca.crt": STAND_IN_CERTIFICATE}
+    ssl.create_default_context(cadata=STAND_IN_CERTIFICATE)
 
 
 def test_the_files_own_certificate_is_no_stand_in() -> None:
@@ -147,4 +156,36 @@ def test_each_stub_is_named_with_what_is_in_it() -> None:
         'ConfigMap "settings" is a stub with "stub" as app.conf, mode',
         'Secret "login" is a stub, empty',
         'PersistentVolumeClaim "data-stateful-0" is a stub, an empty volume',
+    }
+
+
+def test_what_a_cluster_certifies_is_said_with_the_token_once() -> None:
+    manifests = load("1.37-certificates.yaml")
+
+    (said,) = warnings(manifests, "cluster-stand-in")
+    assert "a pod certificate that nobody trusts" in said
+    assert "a service account token that no API server accepts" in said
+    assert "a trust bundle whose certificate has signed nothing" in said
+    assert manifests.unsupported == ()
+
+
+def test_a_server_can_use_the_certificate_of_its_pod(tmp_path: Path) -> None:
+    (pod,) = load("1.37-certificates.yaml").pods
+    (volume,) = pod.volumes
+    assert isinstance(volume.source, Projected)
+    certificates = replace(volume.source, sources=volume.source.sources[-2:])
+
+    files = volume_files(pod, certificates, ObjectStore(), Node("node"))
+
+    assert not isinstance(files, ConfigRefusal)
+    contents = {file.path: file.content.decode() for file in files}
+    bundle = tmp_path / "bundle.pem"
+    bundle.write_text(contents["credentials.pem"])
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(bundle)
+    assert contents == {
+        "bundle.pem": STAND_IN_CERTIFICATE,
+        "credentials.pem": contents["tls/key.pem"] + contents["tls/chain.pem"],
+        "tls/chain.pem": contents["tls/chain.pem"],
+        "tls/key.pem": contents["tls/key.pem"],
     }

@@ -5,7 +5,7 @@ import pytest
 from probetui.manifest.problem import Severity
 from probetui.manifest.supported_fields import unsupported_claims, unsupported_fields
 from probetui.manifest.yaml.parser import SourceFile, parse_yaml
-from tests.manifest.yaml_pods import PROBED, load, pod_yaml
+from tests.manifest.yaml_pods import PROBED, pod_yaml
 
 
 def _fields(
@@ -73,12 +73,12 @@ def test_nothing_is_missing(container: str, spec: str, metadata: str) -> None:
             "volumeMounts: [{name: v, recursiveReadOnly: Enabled}], volumeDevices:"
             " [{name: v, devicePath: /d}]",
             "volumes: [{name: v, nfs: {server: a}}, {name: w, projected: {sources:"
-            " [{clusterTrustBundle: {path: t}}]}}]",
+            " [{clusterTrustBundle: {path: t, user: 1000}}]}}]",
             [
                 "spec.containers[0].volumeMounts[0].recursiveReadOnly",
                 "spec.containers[0].volumeDevices",
                 "spec.volumes[0].nfs",
-                "spec.volumes[1].projected.sources[0].clusterTrustBundle",
+                "spec.volumes[1].projected.sources[0].clusterTrustBundle.user",
             ],
             id="volumes",
         ),
@@ -159,24 +159,3 @@ def test_a_pod_that_is_none_uses_nothing() -> None:
     ).documents
 
     assert unsupported_fields(document.root) == ()
-
-
-def test_a_projected_volume_says_what_it_lacks() -> None:
-    spec = (
-        "volumes: [{name: v, projected: {sources: [{clusterTrustBundle: {name: a, path:"
-        " p}}, {podCertificate: {signerName: example.com/a, keyType: ED25519,"
-        " credentialBundlePath: q}}]}}]"
-    )
-
-    (loaded,) = load(pod_yaml(spec=spec)).loaded
-
-    assert [(one.path, one.message) for one in loaded.unsupported] == [
-        (
-            "spec.volumes[0].projected.sources[0].clusterTrustBundle",
-            "is not supported: the volume has no file at its path",
-        ),
-        (
-            "spec.volumes[0].projected.sources[1].podCertificate",
-            "is not supported: the volume has no key and no certificate",
-        ),
-    ]

@@ -16,6 +16,47 @@ FILE_MODE = 0o644
 STAND_IN_TOKEN = b"probetui-stand-in.not-a-service-account-token"
 """What is in the file of a service account token, which only an API server issues."""
 
+STAND_IN_CERTIFICATE = """\
+-----BEGIN CERTIFICATE-----
+MIIBrjCCAVOgAwIBAgIUCL+b05oCisC0j5dY3fWvXf29ip8wCgYIKoZIzj0EAwIw
+KzEpMCcGA1UEAwwgcHJvYmV0dWkgc3RhbmQtaW4sIHNpZ25zIG5vdGhpbmcwIBcN
+MjYxMTIzMTU1OTI3WhgPMjEyNjEwMzAxNTU5MjdaMCsxKTAnBgNVBAMMIHByb2Jl
+dHVpIHN0YW5kLWluLCBzaWducyBub3RoaW5nMFkwEwYHKoZIzj0CAQYIKoZIzj0D
+AQcDQgAEpOZ0mE/sLFOlA1iV+WRPC8H5JiA6uyrPlvVT+ETR0eriShKljA5uvdNo
+O0G8wjCl6d5zVkAFIGN5+rX++3ANO6NTMFEwHQYDVR0OBBYEFM84K1Uju24lWL3C
+mLy3BQRDTiirMB8GA1UdIwQYMBaAFM84K1Uju24lWL3CmLy3BQRDTiirMA8GA1Ud
+EwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSQAwRgIhAOK5DssZdJTWYw812Qu+R7HG
+EhcVozqPdg9iObphjvRNAiEAkWprjkRLTWQ6QQ7vtNrFoZ0p9cbMiIJz5B8BK9ry
+Sz0=
+-----END CERTIFICATE-----
+"""
+"""A certificate that programs can parse and that signs nothing: nobody has its key."""
+
+STAND_IN_KEY = """\
+-----BEGIN %s-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgR+WTg7WbnBPe1nL4
+4GnWeh67uOoG+z7FGnhsRnMzG4+hRANCAASl5LzHuRU6hpFE3rMseYZ5AcunHkj7
+cWcsf5I+auNOgSmi8GrUuQNjveP3q7ypiZ6EymY3J8mYZiGUjURTeOmT
+-----END %s-----
+""".replace("%s", "PRIVATE KEY")
+"""The key of `STAND_IN_POD_CERTIFICATE`, which is no secret: it is in this file."""
+
+STAND_IN_POD_CERTIFICATE = """\
+-----BEGIN CERTIFICATE-----
+MIIBtDCCAVugAwIBAgIUK4QUshyKe1Scw33g2BzMoLKLoVMwCgYIKoZIzj0EAwIw
+LzEtMCsGA1UEAwwkcHJvYmV0dWkgc3RhbmQtaW4sIGNlcnRpZmllcyBub3RoaW5n
+MCAXDTI2MTEyNDAyNDI1M1oYDzIxMjYxMDMxMDI0MjUzWjAvMS0wKwYDVQQDDCRw
+cm9iZXR1aSBzdGFuZC1pbiwgY2VydGlmaWVzIG5vdGhpbmcwWTATBgcqhkjOPQIB
+BggqhkjOPQMBBwNCAASl5LzHuRU6hpFE3rMseYZ5AcunHkj7cWcsf5I+auNOgSmi
+8GrUuQNjveP3q7ypiZ6EymY3J8mYZiGUjURTeOmTo1MwUTAdBgNVHQ4EFgQUlx8C
+UgfuelBqoWTHcNVUY7E3WbQwHwYDVR0jBBgwFoAUlx8CUgfuelBqoWTHcNVUY7E3
+WbQwDwYDVR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNHADBEAiAfY6ZeQ8hfI2aM
+YQHCcJJxXX21txV0cHEtkpOL6zW3fwIgD+U5t7ratxt+st4JAhd7osgxl13q5is+
+yBKBQjrNsv8=
+-----END CERTIFICATE-----
+"""
+"""A certificate that certifies nothing."""
+
 MEMORY = "Memory"
 """The medium of an emptyDir that is kept in memory."""
 
@@ -80,7 +121,29 @@ class ServiceAccountTokenFile(Struct, frozen=True):
     expiration_seconds: int | None = None
 
 
-FileSource = ConfigMapFiles | SecretFiles | DownwardAPIFiles | ServiceAccountTokenFile
+class TrustBundleFile(Struct, frozen=True):
+    """A file with the certificates that a cluster trusts, by name or by signer."""
+
+    path: str
+    name: str = ""
+    signer_name: str = ""
+    optional: bool = False
+
+
+class PodCertificateFiles(Struct, frozen=True):
+    """Files with a key of the pod and its certificates: together, or one each."""
+
+    signer_name: str
+    key_type: str
+    credential_bundle_path: str = ""
+    key_path: str = ""
+    certificate_chain_path: str = ""
+
+
+ClusterFiles = ServiceAccountTokenFile | TrustBundleFile | PodCertificateFiles
+"""Files that only a cluster makes."""
+
+FileSource = ConfigMapFiles | SecretFiles | DownwardAPIFiles | ClusterFiles
 
 
 class Projected(Struct, frozen=True):

@@ -17,7 +17,13 @@ from collections.abc import Iterator, MutableMapping, Sequence
 from lightkube.models import core_v1
 from msgspec.structs import replace
 
-from probetui.k8s.volume import STAND_IN_TOKEN, ConfigMap, ConfigObject, Secret
+from probetui.k8s.volume import (
+    STAND_IN_CERTIFICATE,
+    STAND_IN_TOKEN,
+    ConfigMap,
+    ConfigObject,
+    Secret,
+)
 from probetui.manifest.draft import PodDraft
 from probetui.manifest.manifests import LoadedConfigObject, LoadedPod
 from probetui.manifest.problem import Position, Problem, Severity, quote_short
@@ -37,26 +43,15 @@ SERVICE_ACCOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 STUB = "stub"
 """The value of each entry of a stub."""
 
-CERTIFICATE = """\
------BEGIN CERTIFICATE-----
-MIIBrjCCAVOgAwIBAgIUCL+b05oCisC0j5dY3fWvXf29ip8wCgYIKoZIzj0EAwIw
-KzEpMCcGA1UEAwwgcHJvYmV0dWkgc3RhbmQtaW4sIHNpZ25zIG5vdGhpbmcwIBcN
-MjYxMTIzMTU1OTI3WhgPMjEyNjEwMzAxNTU5MjdaMCsxKTAnBgNVBAMMIHByb2Jl
-dHVpIHN0YW5kLWluLCBzaWducyBub3RoaW5nMFkwEwYHKoZIzj0CAQYIKoZIzj0D
-AQcDQgAEpOZ0mE/sLFOlA1iV+WRPC8H5JiA6uyrPlvVT+ETR0eriShKljA5uvdNo
-O0G8wjCl6d5zVkAFIGN5+rX++3ANO6NTMFEwHQYDVR0OBBYEFM84K1Uju24lWL3C
-mLy3BQRDTiirMB8GA1UdIwQYMBaAFM84K1Uju24lWL3CmLy3BQRDTiirMA8GA1Ud
-EwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSQAwRgIhAOK5DssZdJTWYw812Qu+R7HG
-EhcVozqPdg9iObphjvRNAiEAkWprjkRLTWQ6QQ7vtNrFoZ0p9cbMiIJz5B8BK9ry
-Sz0=
------END CERTIFICATE-----
-"""
-"""A valid certificate, so that programs can parse it; its key is kept nowhere."""
-
 _TOKEN_KEYS = ("ca.crt", "namespace", "token")
 """The entries of a Secret with a service account token."""
 
-_SERVICE_ACCOUNT = "a service account token that no API server accepts"
+_PROJECTIONS = {
+    "serviceAccountToken": "a service account token that no API server accepts",
+    "clusterTrustBundle": "a trust bundle whose certificate has signed nothing",
+    "podCertificate": "a pod certificate that nobody trusts",
+}
+"""What stands in for what only a cluster makes, by the source of a volume."""
 
 
 def add_stand_ins(
@@ -71,8 +66,8 @@ def add_stand_ins(
                 _add(draft, reference, objects, _stand_in_entries(draft, reference))
                 what = f"{reference.kind} {quote_short(reference.name)}"
                 found.setdefault(what, _stand_in_problem(draft, reference.path))
-        for path in _token_paths(draft.pod):
-            found.setdefault(_SERVICE_ACCOUNT, _stand_in_problem(draft, path))
+        for path, what in _projections(draft.pod):
+            found.setdefault(what, _stand_in_problem(draft, path))
     if found:
         first, *_ = found.values()
         text = f"a cluster has it, here is a stand-in: {', '.join(sorted(found))}"
@@ -162,7 +157,9 @@ def _stand_in_entries(draft: PodDraft, reference: ObjectReference) -> dict[str, 
         if other.key is not None and _key(draft, other) == _key(draft, reference)
     }
     usual = ("ca.crt",) if reference.kind == ConfigMap.__name__ else _TOKEN_KEYS
-    return {key: known.get(key, CERTIFICATE) for key in sorted({*usual, *named})}
+    return {
+        key: known.get(key, STAND_IN_CERTIFICATE) for key in sorted({*usual, *named})
+    }
 
 
 def _stand_in_problem(draft: PodDraft, path: str) -> Problem:
@@ -184,12 +181,13 @@ def _injected_volumes(pod: core_v1.Pod) -> Iterator[str]:
             yield f"{path}."
 
 
-def _token_paths(pod: core_v1.Pod) -> Iterator[str]:
+def _projections(pod: core_v1.Pod) -> Iterator[tuple[str, str]]:
     for path, volume in _volumes(pod):
         projected = volume.projected or core_v1.ProjectedVolumeSource()
         for index, source in enumerate(projected.sources or ()):
-            if source.serviceAccountToken is not None:
-                yield f"{path}.projected.sources[{index}].serviceAccountToken"
+            for name, what in _PROJECTIONS.items():
+                if getattr(source, name) is not None:
+                    yield f"{path}.projected.sources[{index}].{name}", what
 
 
 def _volumes(pod: core_v1.Pod) -> Iterator[tuple[str, core_v1.Volume]]:

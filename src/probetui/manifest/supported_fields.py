@@ -78,9 +78,14 @@ _VOLUME: Table = {
     "projected": {
         "defaultMode": _YES,
         "sources": {
-            "clusterTrustBundle": "the volume has no file at its path",
+            "clusterTrustBundle": _all(
+                "labelSelector", "name", "optional", "path", "signerName"
+            ),
             "configMap": _ENTRIES,
-            "podCertificate": "the volume has no key and no certificate",
+            "podCertificate": _all(
+                "certificateChainPath", "credentialBundlePath", "keyPath", "keyType",
+                "maxExpirationSeconds", "signerName", "userAnnotations",
+            ),
             "downwardAPI": {"items": _DOWNWARD_ITEMS},
             "secret": _ENTRIES,
             "serviceAccountToken": _all("audience", "expirationSeconds", "path"),

@@ -73,10 +73,12 @@ from probetui.k8s.volume import (
     EmptyDir,
     HostPath,
     OtherVolume,
+    PodCertificateFiles,
     Projected,
     Secret,
     SecretFiles,
     ServiceAccountTokenFile,
+    TrustBundleFile,
 )
 from probetui.kubelet.effects import PulledImage
 from probetui.kubelet.facts import (
@@ -137,6 +139,8 @@ KIND_NAMES: Mapping[type, str] = {
     SecretEnvSource: "SecretEnvSource",
     SecretFiles: "SecretFiles",
     ServiceAccountTokenFile: "ServiceAccountTokenFile",
+    TrustBundleFile: "TrustBundleFile",
+    PodCertificateFiles: "PodCertificateFiles",
     SecretKeyRef: "SecretKeyRef",
     SetBreakpoints: "SetBreakPoints",
     SetObjects: "SetObjects",

@@ -14,9 +14,11 @@ from probetui.k8s.volume import (
     HostPath,
     KeyToPath,
     OtherVolume,
+    PodCertificateFiles,
     Projected,
     SecretFiles,
     ServiceAccountTokenFile,
+    TrustBundleFile,
     Volume,
     VolumeSource,
 )
@@ -81,13 +83,22 @@ from tests.manifest.yaml_pods import pod_model
         pytest.param(
             "projected: {defaultMode: 0, sources: [{secret: {name: s}}, {configMap:"
             " {name: c, optional: true}}, {serviceAccountToken: {path: t}},"
-            " {downwardAPI: {}}]}",
+            " {downwardAPI: {}}, {clusterTrustBundle: {signerName: example.com/a, path:"
+            " b}}, {podCertificate: {signerName: example.com/a, keyType: ED25519,"
+            " keyPath: k, certificateChainPath: c}}]}",
             Projected(
                 (
                     SecretFiles("s"),
                     ConfigMapFiles("c", optional=True),
                     ServiceAccountTokenFile("t", expiration_seconds=3600),
                     DownwardAPIFiles(),
+                    TrustBundleFile("b", signer_name="example.com/a"),
+                    PodCertificateFiles(
+                        "example.com/a",
+                        "ED25519",
+                        key_path="k",
+                        certificate_chain_path="c",
+                    ),
                 ),
                 0,
             ),

@@ -16,6 +16,7 @@ from probetui.kubelet.status.generate import qos_class
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.defaults import DEFAULT_GRACE_PERIOD_SECONDS, set_defaults
 from probetui.manifest.validation.pod import validate_pod
+from probetui.manifest.version_fields import drop_disabled_fields
 
 _UNREACHABLE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATION_SECONDS = 300
@@ -49,6 +50,7 @@ def new_pod(given: Json, rules: KubeletRules) -> Json:
 
 def _with_defaults(given: Json, rules: KubeletRules) -> Json:
     pod = msgspec.convert(given, core_v1.Pod)
+    drop_disabled_fields(pod, rules)
     set_defaults(pod)
     errors = list(validate_pod(pod, rules=rules))
     if errors:

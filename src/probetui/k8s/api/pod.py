@@ -46,6 +46,7 @@ from probetui.k8s.pod import (
 )
 from probetui.k8s.volume import (
     FILE_MODE,
+    ClusterFiles,
     ConfigMapFiles,
     DownwardAPIFile,
     DownwardAPIFiles,
@@ -53,9 +54,11 @@ from probetui.k8s.volume import (
     HostPath,
     KeyToPath,
     OtherVolume,
+    PodCertificateFiles,
     Projected,
     SecretFiles,
     ServiceAccountTokenFile,
+    TrustBundleFile,
     Volume,
     VolumeSource,
 )
@@ -111,7 +114,21 @@ _PROJECTIONS: dict[str, ApiType[Any]] = {
     "downwardAPI": _DOWNWARD,
 }
 _TOKEN = ApiType(ServiceAccountTokenFile, "path", "audience?", "expirationSeconds")
-_PROJECTED: dict[str, ApiType[Any]] = {**_PROJECTIONS, "serviceAccountToken": _TOKEN}
+_TRUST_BUNDLE = ApiType(TrustBundleFile, "path", "name?", "signerName?", "optional?")
+_POD_CERTIFICATE = ApiType(
+    PodCertificateFiles,
+    "signerName",
+    "keyType",
+    "credentialBundlePath?",
+    "keyPath?",
+    "certificateChainPath?",
+)
+_PROJECTED: dict[str, ApiType[Any]] = {
+    **_PROJECTIONS,
+    "serviceAccountToken": _TOKEN,
+    "clusterTrustBundle": _TRUST_BUNDLE,
+    "podCertificate": _POD_CERTIFICATE,
+}
 _PROJECTION = union_codec(**_PROJECTED)
 _FILES = union_codec(**{**_PROJECTIONS, "secret": _SECRET_VOLUME})
 _FOLDER = union_codec(
@@ -124,7 +141,7 @@ def _write_source(source: VolumeSource) -> Json:
     match source:
         case OtherVolume(kind):
             return {kind: {}}
-        case Projected((only,), mode) if not isinstance(only, ServiceAccountTokenFile):
+        case Projected((only,), mode) if not isinstance(only, ClusterFiles):
             ((kind, files),) = _FILES.write(only).items()
             return {kind: {**files, "defaultMode": mode}}
         case Projected(sources, mode):

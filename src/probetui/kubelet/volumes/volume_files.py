@@ -1,7 +1,7 @@
 """The files of projected volumes: from ConfigMaps, Secrets and the downward API.
 
-Difference: without an API server a service account token is a stand-in, of the mode of
-the other files.
+Difference: without an API server a service account token, a trust bundle and the
+certificate of a pod are stand-ins, of the mode of the other files.
 
 Source: pkg/volume/configmap/configmap.go, pkg/volume/secret/secret.go, MakePayload;
 pkg/volume/downwardapi/downwardapi.go, CollectData; pkg/volume/projected/projected.go,
@@ -17,6 +17,9 @@ from probetui.k8s.environment import FieldRef
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import Node
 from probetui.k8s.volume import (
+    STAND_IN_CERTIFICATE,
+    STAND_IN_KEY,
+    STAND_IN_POD_CERTIFICATE,
     STAND_IN_TOKEN,
     ConfigMap,
     ConfigMapFiles,
@@ -24,10 +27,12 @@ from probetui.k8s.volume import (
     DownwardAPIFiles,
     FileSource,
     KeyToPath,
+    PodCertificateFiles,
     Projected,
     Secret,
     SecretFiles,
     ServiceAccountTokenFile,
+    TrustBundleFile,
     VolumeFile,
 )
 from probetui.kubelet.kuberuntime.downward_api import container_resource, metadata_field
@@ -79,10 +84,27 @@ def _files(
         case DownwardAPIFiles(items):
             return _downward_files(pod, items, mode, node)
         case ServiceAccountTokenFile(path):
-            at = _clean(path)
-            return {at: VolumeFile(at, STAND_IN_TOKEN, mode)}
+            return _stand_ins({path: STAND_IN_TOKEN}, mode)
+        case TrustBundleFile(path):
+            return _stand_ins({path: STAND_IN_CERTIFICATE.encode()}, mode)
+        case PodCertificateFiles():
+            key, certificate = STAND_IN_KEY, STAND_IN_POD_CERTIFICATE
+            contents = {
+                source.credential_bundle_path: key + certificate,
+                source.key_path: key,
+                source.certificate_chain_path: certificate,
+            }
+            made = {path: text.encode() for path, text in contents.items() if path}
+            return _stand_ins(made, mode)
         case _:
             assert_never(source)
+
+
+def _stand_ins(contents: Mapping[str, bytes], mode: int) -> Files:
+    files = (
+        VolumeFile(_clean(path), content, mode) for path, content in contents.items()
+    )
+    return {file.path: file for file in files}
 
 
 def _content_of_config_map(config_map: ConfigMap) -> dict[str, bytes]:

@@ -17,15 +17,18 @@ from probetui.k8s.pod import Container, Pod
 from probetui.k8s.pod_source import api_pod
 from probetui.k8s.status import ConditionStatus, ContainerStatus, PodStatus
 from probetui.k8s.volume import (
+    ClusterFiles,
     ConfigMapFiles,
     DownwardAPIFiles,
     EmptyDir,
     FileSource,
     HostPath,
     OtherVolume,
+    PodCertificateFiles,
     Projected,
     SecretFiles,
     ServiceAccountTokenFile,
+    TrustBundleFile,
     Volume,
 )
 from probetui.kubelet.events.event_correlator import ClusterEvent
@@ -215,7 +218,7 @@ def _files(
     sources: Sequence[FileSource],
 ) -> Iterator[DescribeRow]:
     """Yield where the files of a volume come from: one source by its own kind."""
-    if len(sources) == 1 and not isinstance(sources[0], ServiceAccountTokenFile):
+    if len(sources) == 1 and not isinstance(sources[0], ClusterFiles):
         yield from _only_source(sources[0])
         return
     words = "Projected (a volume that contains injected data from multiple sources)"
@@ -232,6 +235,8 @@ def _files(
                 yield describe_row(2, "DownwardAPI:", "true")
             case ServiceAccountTokenFile(expiration_seconds=seconds):
                 yield describe_row(2, "TokenExpirationSeconds:", str(seconds))
+            case TrustBundleFile() | PodCertificateFiles():
+                pass  # kubectl says nothing of them.
 
 
 def _only_source(
