@@ -57,7 +57,7 @@ LIVE_SUITES = (
     "tests/conformance/test_conformance.py",
     "tests/traces/test_live.py",
 )
-"""Each runs a hundred pods side by side for minutes: one at a time, beside nothing."""
+"""Each runs a hundred pods side by side for minutes, beside nothing else."""
 
 LIVE = "live"
 """What these are handed out as."""
@@ -263,7 +263,13 @@ def pytest_collection_modifyitems(
             told_at_the_end(config)["left out"] = describe_left_out(Counter(reasons))
     if config.option.dist == "loadscope":
         items.sort(key=lambda item: not item.nodeid.startswith(ONE_AFTER_THE_OTHER))
-    items.sort(key=lambda item: item.get_closest_marker("live") is not None)
+    items.sort(key=_live_turn)
+
+
+def _live_turn(item: pytest.Item) -> int:
+    """Return when a test's turn is among the live ones; -1 for others."""
+    mark = item.get_closest_marker("live")
+    return -1 if mark is None else mark.kwargs["turn"]
 
 
 def describe_left_out(reasons: Counter[str]) -> str:

@@ -1,15 +1,16 @@
 """The pods of the traces on real containers and real processes, side by side.
 
 The pods of 1.32 run beside each other on all runtimes, for as long as the kubelet was
-watched, four and a half minutes; those of the other versions after them.
+watched, four and a half minutes; those of the other versions after them, beside the
+pods of the conformance suite, whose tests come between.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ from tests.traces.processes import (
 )
 from tests.traces.trace import DATA, OWN_DATA, Json, Trace, all_traces
 
-pytestmark = [pytest.mark.live, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 DOCKER, CRI, PROCESS = "docker", "cri", "process"
 INTERRUPTED = 130
@@ -109,6 +110,12 @@ def _lanes() -> dict[Lane, dict[str, Trace]]:
 
 LANES = _lanes()
 
+
+def _marks(lane: Lane) -> list[pytest.MarkDecorator]:
+    turn = 0 if lane.is_ported else 2
+    return [pytest.mark.live(turn=turn), *_MARKS[lane.runtime]]
+
+
 _MARKS = {
     DOCKER: [pytest.mark.docker],
     CRI: [pytest.mark.cri],
@@ -118,11 +125,17 @@ _MARKS = {
 }
 
 
+Sessions = Mapping[Lane, Future[Session]]
+
+
 @pytest.fixture(scope="session")
 def sessions(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[Lane, Session]:
-    """Run the pods of every lane that a test was selected for."""
+) -> Iterator[Sessions]:
+    """Run the pods of every lane that a test was selected for.
+
+    Those of 1.32 have ended by then; the others are under way.
+    """
     folder = tmp_path_factory.mktemp("traces")
     params = [getattr(item, "callspec", None) for item in request.session.items]
     wanted = {
@@ -130,18 +143,16 @@ def sessions(
     }
     run = {DOCKER: _on_docker, CRI: _on_cri, PROCESS: _as_processes}
     chosen = [lane for lane in LANES if lane in wanted]
-    ended: dict[Lane, Session] = {}
-    for is_ported in (True, False):
-        batch = [lane for lane in chosen if lane.is_ported is is_ported]
-        with ThreadPoolExecutor(max(len(batch), 1)) as threads:
-            running = {
-                lane: threads.submit(
-                    run[lane.runtime], folder / "-".join(lane), LANES[lane]
-                )
-                for lane in batch
-            }
-        ended |= {lane: future.result() for lane, future in running.items()}
-    return ended
+    running: dict[Lane, Future[Session]] = {}
+    with ThreadPoolExecutor(max(len(chosen), 1)) as threads:
+        for is_ported in (True, False):
+            wait(running.values())
+            for lane in chosen:
+                if lane.is_ported is is_ported:
+                    home = folder / "-".join(lane)
+                    follow = run[lane.runtime]
+                    running[lane] = threads.submit(follow, home, LANES[lane])
+        yield running
 
 
 def _on_docker(home: Path, traces: Traces) -> Session:
@@ -169,26 +180,25 @@ def _manifests(traces: Traces) -> Mapping[str, Json]:
 @pytest.mark.parametrize(
     ("name", "lane"),
     [
-        pytest.param(
-            name, lane, marks=_MARKS[lane.runtime], id=f"{name}-{'-'.join(lane)}"
-        )
+        pytest.param(name, lane, marks=_marks(lane), id=f"{name}-{'-'.join(lane)}")
         for lane, traces in LANES.items()
         for name in traces
     ],
 )
 def test_a_pod_does_what_it_did_on_the_kubelet(
-    name: str, lane: Lane, sessions: Mapping[Lane, Session]
+    name: str, lane: Lane, sessions: Sessions
 ) -> None:
     trace = LANES[lane][name]
     retell = in_the_traces_words(trace.manifest)
-    ours = sessions[lane].seen(live_name(name), retell, trace.pod_name)
+    session = sessions[lane].result()
+    ours = session.seen(live_name(name), retell, trace.pod_name)
 
-    late = sessions[lane].late
+    late = session.late
     found = compare(trace, ours, SLACK + late)
 
     print(*found, sep="\n")  # noqa: T201  # what was different by chance is worth seeing
     unlike = [str(difference) for difference in found if not difference.is_chance]
-    excuse = sessions[lane].excuse() if unlike else ""
+    excuse = session.excuse() if unlike else ""
     if excuse:
         pytest.xfail(f"{excuse}: {unlike}")
     assert unlike == [], f"and the machine was {late:.1f} s late"
@@ -196,15 +206,12 @@ def test_a_pod_does_what_it_did_on_the_kubelet(
 
 @pytest.mark.parametrize(
     "lane",
-    [
-        pytest.param(lane, marks=_MARKS[lane.runtime], id="-".join(lane))
-        for lane in LANES
-    ],
+    [pytest.param(lane, marks=_marks(lane), id="-".join(lane)) for lane in LANES],
 )
 def test_nothing_goes_wrong_with_all_pods_at_once(
-    lane: Lane, sessions: Mapping[Lane, Session]
+    lane: Lane, sessions: Sessions
 ) -> None:
-    session = sessions[lane]
+    session = sessions[lane].result()
 
     faults = [record["text"] for record in session.records if record.get("fault")]
     assert faults == []
