@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from probetui.k8s.probe import ProbeKey
+from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.journal import JournalEntry, Skip, TickAction, TickEntry, Trigger
 from probetui.kubelet.outcome import ProbeResult, Result
@@ -40,6 +40,7 @@ MARK_CODES = (
     "hold",
     "not_running",
     "last_tick",
+    "done",
 )
 """Everything that `TickMark.code` can be."""
 
@@ -52,7 +53,7 @@ FORGOTTEN_AT_ONCE = 4_096
 _FLIPS = {TickAction.READY, TickAction.NOT_READY, TickAction.STARTED}
 _NEW, _OUT_OF_SCHEDULE, _INJECTED, _KILL = 16, 32, 64, 128
 _CODE = 15
-_FLIPPED = {"success": 9, "failure": 10, "warning": 11}
+_FLIPPED = {"success": 13, "failure": 14, "warning": 15}
 """Numbers of marks of ticks that made a container ready, started or not ready."""
 
 _SECOND = timedelta(seconds=1)
@@ -92,6 +93,8 @@ def classify_tick(tick: TickEntry) -> TickMark:
 
 
 def _code(tick: TickEntry) -> str:
+    if is_startup_done(tick):
+        return "done"
     if tick.skip is not None:
         return _SKIPS[tick.skip]
     if tick.exit is not None:
@@ -101,6 +104,18 @@ def _code(tick: TickEntry) -> str:
     if is_warning(tick):
         return "warning"
     return "success" if tick.result is Result.SUCCESS else "failure"
+
+
+def is_startup_done(tick: TickEntry) -> bool:
+    """Tell whether a tick was skipped because its startup probe has succeeded.
+
+    The kubelet puts a startup probe on hold for either result.
+    """
+    return (
+        tick.skip is Skip.ON_HOLD
+        and tick.key.probe_type is ProbeType.STARTUP
+        and tick.stored_after is Result.SUCCESS
+    )
 
 
 def is_warning(tick: TickEntry) -> bool:

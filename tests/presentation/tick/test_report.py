@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import Exit, Skip, TickAction, TickEntry
+from probetui.kubelet.outcome import Result
 from probetui.presentation.tick.report import report_tick
 from tests.ticks import DEMO_KEY, NOW, demo_tick
 from tests.ticks import a_tick as make_tick
@@ -93,6 +95,19 @@ def test_the_summary(tick: TickEntry, sentence: str) -> None:
 @pytest.mark.parametrize("skip", [pytest.param(each, id=each) for each in Skip])
 def test_every_skip_has_a_reason(skip: Skip) -> None:
     assert report_tick(demo_tick("s", skip=skip)).summary.startswith("skipped: ")
+
+
+def test_a_startup_probe_that_has_succeeded_is_done_and_not_on_hold() -> None:
+    key = DEMO_KEY._replace(probe_type=ProbeType.STARTUP)
+    tick = demo_tick("h", key=key)
+
+    done, killed = (
+        report_tick(tick._replace(stored_after=stored)).summary
+        for stored in (Result.SUCCESS, Result.FAILURE)
+    )
+
+    assert done == "skipped: startup has succeeded, the probe is done"
+    assert killed == "skipped: on hold until the container has restarted"
 
 
 @pytest.mark.parametrize("reason", [pytest.param(each, id=each) for each in Exit])

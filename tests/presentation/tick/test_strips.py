@@ -12,8 +12,10 @@ from msgspec.structs import replace
 
 from probetui.analysis.container_history import NO_HISTORY, SessionHistory
 from probetui.analysis.timeline import MARK_CODES, Timeline
+from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import NO_CONTAINER
 from probetui.kubelet.journal import TickAction, TickEntry
+from probetui.kubelet.outcome import Result
 from probetui.presentation.container.instances import instance_rows
 from probetui.presentation.text.spans import text_of
 from probetui.presentation.text.view import View
@@ -22,7 +24,7 @@ from probetui.presentation.tick.strips import fold_ticks, short_strip
 from tests.builders import a_container, a_pod, a_probe
 from tests.drive.stage import FAILS, Stage, always, probing
 from tests.presentation.looking import VIEW
-from tests.ticks import LIVENESS, NOW, demo_ticks
+from tests.ticks import DEMO_KEY, LIVENESS, NOW, demo_ticks
 
 _SECOND = timedelta(seconds=1)
 IN_ASCII = replace(VIEW, marks=ASCII)
@@ -225,6 +227,23 @@ def test_before_the_first_tick_there_is_no_strip() -> None:
     assert text_of(short_strip(Timeline.of([]), None, VIEW, 40)) == "no tick yet"
 
 
+@pytest.mark.parametrize(
+    ("stored", "strip"),
+    [
+        pytest.param(Result.SUCCESS, "✓ done2 <now", id="started"),
+        pytest.param(Result.FAILURE, "✓ hold2 <now", id="killed for it"),
+    ],
+)
+def test_a_startup_probe_that_has_succeeded_is_done(stored: Result, strip: str) -> None:
+    key = DEMO_KEY._replace(probe_type=ProbeType.STARTUP)
+    ticks = [
+        tick._replace(key=key, stored_after=stored, sequence=tick.sequence)
+        for tick in demo_ticks("shh")
+    ]
+
+    assert text_of(short_strip(Timeline.of(ticks), None, VIEW, 40)) == strip
+
+
 def test_every_mark_has_a_byte_of_its_own() -> None:
     looks = {
         Timeline.of([tick]).mark_at(0)
@@ -235,7 +254,7 @@ def test_every_mark_has_a_byte_of_its_own() -> None:
     }
 
     assert len(looks) == 11
-    assert {look.code for look in looks} == set(MARK_CODES) - {"last_tick"}
+    assert {look.code for look in looks} == set(MARK_CODES) - {"last_tick", "done"}
 
 
 class TestInstances:

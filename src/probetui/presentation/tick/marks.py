@@ -26,6 +26,7 @@ class MarkSet(Struct, frozen=True):
     hold: str = "h"
     not_running: str = "n"
     last_tick: str = "e"
+    done: str = "g"
     kill: str = "K"
     new_container: str = "|"
     injected: str = "*"
@@ -84,6 +85,7 @@ _ROLES = {
     "hold": Role.HOLD,
     "not_running": Role.MUTED,
     "last_tick": Role.MUTED,
+    "done": Role.MUTED,
 }
 
 
@@ -114,7 +116,7 @@ def mark_legend(marks: MarkSet) -> tuple[tuple[str, str], ...]:
         (marks.errored, "error, not counted"),
         (marks.warning, "warning, counts as success"),
         (marks.delay, "skipped: initial delay"),
-        (marks.gate, "skipped: startup gate"),
+        (marks.gate, "skipped: startup gate, or done"),
         (marks.hold, "skipped: on hold"),
         (marks.not_running, "skipped: no running container"),
         (marks.kill, "this tick caused a kill"),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from probetui.analysis.timeline import is_warning
+from probetui.analysis.timeline import is_startup_done, is_warning
 from probetui.kubelet.journal import Exit, Gate, Skip, TickAction, TickEntry
 from probetui.kubelet.outcome import ProbeOutcome, Result
 from probetui.kubelet.prober.prober import judge_outcome
@@ -29,7 +29,7 @@ class SkipText(Struct, frozen=True):
     resumes: str
 
 
-SKIPS: Mapping[Skip, SkipText] = {
+_SKIPS: Mapping[Skip, SkipText] = {
     Skip.NO_STATUS: SkipText(
         "the pod has no status yet", "once the kubelet has computed the pod's status"
     ),
@@ -53,9 +53,16 @@ SKIPS: Mapping[Skip, SkipText] = {
     ),
     Skip.ALREADY_STARTED: SkipText(
         "startup has succeeded, the probe is done",
-        "never for this container: a startup probe succeeds only once",
+        "with the next instance: a startup probe succeeds only once",
     ),
 }
+
+
+def skip_text(skip: Skip, tick: TickEntry) -> SkipText:
+    """Return why a tick was skipped; success holds a startup probe for good."""
+    return _SKIPS[Skip.ALREADY_STARTED if is_startup_done(tick) else skip]
+
+
 _LAST_TICK = {
     Exit.POD_ENDED: "the pod has terminated",
     Exit.CONTAINER_WILL_NOT_RESTART: "the container has terminated for good",
@@ -244,7 +251,7 @@ def _summary(tick: TickEntry, verdict: TickVerdict, effect: Effect) -> str:
         delay = ""
         if tick.skip is Skip.INITIAL_DELAY:
             delay = f", {_gate_value(tick, 'initial delay')}"
-        return f"skipped: {SKIPS[tick.skip].reason}{delay}"
+        return f"skipped: {skip_text(tick.skip, tick).reason}{delay}"
     if tick.exit is not None:
         return f"last tick: {_LAST_TICK[tick.exit]}"
     if verdict is TickVerdict.NOT_COUNTED:

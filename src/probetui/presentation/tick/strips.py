@@ -29,6 +29,7 @@ _WORDS = {
     "hold": "hold",
     "not_running": "down",
     "last_tick": "end",
+    "done": "done",
 }
 """What is written for ticks that did not probe."""
 

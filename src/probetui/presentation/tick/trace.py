@@ -32,10 +32,10 @@ from probetui.presentation.text.spans import (
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.marks import mark_span
 from probetui.presentation.tick.report import (
-    SKIPS,
     TickEvent,
     blocking_gate,
     report_tick,
+    skip_text,
     tick_event,
 )
 
@@ -187,7 +187,7 @@ def _facts(
     if tick.attempts:
         yield TraceRow("event", _event(tick_event(tick, view.rules), view))
     if tick.skip is not None:
-        yield TraceRow("resumes", line(SKIPS[tick.skip].resumes))
+        yield TraceRow("resumes", line(skip_text(tick.skip, tick).resumes))
     if tick.exit is not None:
         yield TraceRow("next tick", line("none: the worker exited"))
     elif next_at is not None:

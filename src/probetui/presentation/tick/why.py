@@ -24,10 +24,10 @@ from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
 from probetui.presentation.probe.refusals import as_sentence, refusal_text
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.report import (
-    SKIPS,
     TickVerdict,
     blocking_gate,
     report_tick,
+    skip_text,
     tick_event,
 )
 
@@ -154,7 +154,7 @@ def _not_probed(tick: TickEntry, summary: str, context: WhyContext) -> Iterator[
     if tick.skip is Skip.ON_HOLD:
         yield from _who_put_it_on_hold(tick, context)
     if tick.skip is not None:
-        yield f"Probing resumes {SKIPS[tick.skip].resumes}."
+        yield f"Probing resumes {skip_text(tick.skip, tick).resumes}."
     elif tick.exit is not Exit.STOPPED:
         yield "The worker exited: there will be no further tick."
 
