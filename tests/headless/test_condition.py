@@ -464,3 +464,27 @@ def test_what_was_met_is_never_out_of_reach() -> None:
 
     assert watching.is_met
     assert watching.impossible == ""
+
+
+JOB = a_pod(a_container("work"), name="job", restart_policy=RestartPolicy.NEVER)
+
+
+def test_pods_have_succeeded_when_all_have_ended_well() -> None:
+    other = a_pod(a_container("work"), name="other", restart_policy=RestartPolicy.NEVER)
+    watch = ConditionWatch(parse_condition("succeeded"), [JOB, other])
+
+    watch.observe(ended(JOB, PodPhase.SUCCEEDED))
+    assert not watch.is_met
+    assert not watch.impossible
+
+    watch.observe(ended(other, PodPhase.SUCCEEDED))
+    assert watch.is_met
+
+
+def test_a_pod_that_failed_or_never_ends_cannot_succeed() -> None:
+    watch = ConditionWatch(parse_condition("job:succeeded"), [JOB, WEB])
+    watch.observe(ended(JOB, PodPhase.FAILED))
+
+    assert watch.impossible == "job has ended: Failed"
+    for_ever = ConditionWatch(parse_condition("web:succeeded"), [JOB, WEB])
+    assert for_ever.impossible == "web never ends (restartPolicy Always)"

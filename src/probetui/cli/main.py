@@ -58,6 +58,9 @@ COMMANDS = {
     "explain": CommandEntry(
         "inspection:explain", "Explain probe settings and the timing that follows."
     ),
+    "test": CommandEntry(
+        "testing:test", "Test pods: ready in time, restarted after a crash; for CI."
+    ),
     "probe": CommandEntry(
         "inspection:probe", "Run one probe once and print its result."
     ),

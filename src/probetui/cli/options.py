@@ -523,7 +523,7 @@ ending_options = _group(
         "--until",
         section=_ENDING,
         metavar="COND",
-        help="Stop when ready, started, killed[=N], restarts=N, backoff or "
+        help="Stop when ready, started, killed[=N], restarts=N, backoff, succeeded or "
         "event=REASON: for all pods, or as POD:COND or POD/CONTAINER:COND.",
     ),
     option(
@@ -558,6 +558,13 @@ def container_filter_option(help_text: str) -> Callable[[F], F]:
     )
 
 
+show_secrets_option = setting(
+    "--show-secrets",
+    section=_OUTPUT,
+    is_flag=True,
+    help="Show the values of variables and headers named token, key, password...",
+)
+
 printing_options = _group(
     setting(
         "-o",
@@ -591,12 +598,7 @@ printing_options = _group(
         is_flag=True,
         help="Print every tick, including skipped ones.",
     ),
-    setting(
-        "--show-secrets",
-        section=_OUTPUT,
-        is_flag=True,
-        help="Show the values of variables and headers named token, key, password...",
-    ),
+    show_secrets_option,
     option(
         "--plain",
         "form",

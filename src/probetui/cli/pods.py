@@ -73,6 +73,7 @@ def load_pods(
     *,
     only_static: bool = False,
     host: str = "",
+    namespace_suffix: str = "",
 ) -> Manifests:
     """Read the manifests and return those pods that the options select.
 
@@ -81,6 +82,7 @@ def load_pods(
         reader: what read them before, None to read all for the first time.
         only_static: of what has been read before, read again only static pods.
         host: the node's name, empty for this machine's.
+        namespace_suffix: sets the pods apart from themselves; see `load_manifests`.
 
     Raises:
         UsageError: an option cannot be used.
@@ -96,6 +98,7 @@ def load_pods(
     manifests = load_manifests(
         sources,
         namespace=options.namespace,
+        namespace_suffix=namespace_suffix,
         validation=validation,
         settings=options.changes,
         rules=options.rules,

@@ -30,7 +30,6 @@ _COMMANDS: Mapping[str, str] = {
     "validate": "probetui check -f FILE",
     "simulate": "probetui sim -f FILE",
     "watch": f"{_RUN} --watch",
-    "test": "probetui probe -f FILE runs one probe once",
     "debug": f"{_RUN} --paused",
     "uninstall": "probetui down --all removes your pods",
 }

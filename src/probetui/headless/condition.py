@@ -4,7 +4,8 @@ A state (`ready`, `started`) has to hold for every container of the target at on
 its probe has to have succeeded in this session: a status alone also says Ready of a
 container whose readiness probe has not run yet, as there is no worker for it.
 Occurrences (`killed`, `restarts`, `backoff`, `event`) are counted over all of them.
-Without a target that is every pod of the session.
+`succeeded` is met when all pods of the target have ended well. Without a target that is
+every pod of the session.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from enum import StrEnum
 from msgspec import Struct
 
 from probetui.errors import UsageError
-from probetui.k8s.pod import Container, Pod
+from probetui.headless.verdict import EXIT_NO, EXIT_OK, Verdict
+from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.pod_names import find_pods, split_name
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.status import ConditionStatus, PodPhase, PodStatus
@@ -45,6 +47,7 @@ class ConditionKind(StrEnum):
     RESTARTS = "restarts"
     BACKOFF = "backoff"
     EVENT = "event"
+    SUCCEEDED = "succeeded"
 
     @property
     def is_state(self) -> bool:
@@ -59,6 +62,7 @@ CONDITION_FORMS = (
     "restarts=N",
     "backoff",
     "event=REASON",
+    "succeeded",
 )
 
 
@@ -145,7 +149,7 @@ class ConditionWatch:
         self._held_since: datetime | None = None
         self._ended: dict[str, PodPhase] = {}
         self._gone: set[str] = set()
-        self._restarts: dict[str, int] = {}
+        self._restarts: dict[tuple[str, str], int] = {}
         self._count = 0
 
     def observe(self, entry: JournalEntry) -> None:
@@ -158,6 +162,11 @@ class ConditionWatch:
                 self._observe_status(entry.pod_uid, entry.status)
             case PodGoneEntry() if entry.pod_uid in self._pods:
                 self._gone.add(entry.pod_uid)
+            case ContainerEntry(what=LifecycleStep.STARTED):
+                # The status says so at the next sync only.
+                self._note_restarts(
+                    entry.pod_uid, entry.container_name, entry.restart_count
+                )
             case _:
                 self._count += self._counts(entry)
         if self.condition.kind.is_state:
@@ -169,6 +178,33 @@ class ConditionWatch:
         """Note that it is now so late, and nothing has changed since the last entry."""
         if self.due_at is not None and now >= self.due_at:
             self.is_met = True
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is a state, and holds now."""
+        return self._held_since is not None
+
+    @property
+    def count(self) -> int:
+        """How often what it counts has occurred; for success 1 once all have ended."""
+        match self.condition.kind:
+            case ConditionKind.RESTARTS:
+                return sum(self._restarts.values())
+            case ConditionKind.SUCCEEDED:
+                phases = [self._ended.get(uid) for uid in self._pods]
+                return int(all(phase is PodPhase.SUCCEEDED for phase in phases))
+            case _:
+                return self._count
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Why the session is over; None while it is not."""
+        if self.is_met:
+            return Verdict("until", EXIT_OK)
+        if self.impossible:
+            message = f"{self.condition} can never happen: {self.impossible}"
+            return Verdict("impossible", EXIT_NO, message)
+        return None
 
     @property
     def due_at(self) -> datetime | None:
@@ -183,17 +219,21 @@ class ConditionWatch:
         return self._impossible_from_the_start() or self._impossible_by_now()
 
     def _observe_status(self, uid: str, status: PodStatus) -> None:
-        self._restarts[uid] = sum(
-            container_status.restart_count
-            for container_status in (
-                *(status.init_container_statuses or ()),
-                *(status.container_statuses or ()),
+        for container_status in (
+            *(status.init_container_statuses or ()),
+            *(status.container_statuses or ()),
+        ):
+            self._note_restarts(
+                uid, container_status.name, container_status.restart_count
             )
-            if self._is_about(uid, container_status.name)
-        )
         if status.phase.is_terminal:
             self._ended[uid] = status.phase
         self._statuses[uid] = status
+
+    def _note_restarts(self, uid: str, name: str, count: int) -> None:
+        if self._is_about(uid, name):
+            before = self._restarts.get((uid, name), 0)
+            self._restarts[uid, name] = max(before, count)
 
     def _observe_tick(self, tick: TickEntry) -> None:
         # A skipped tick says nothing, but the first one of a new instance.
@@ -215,9 +255,7 @@ class ConditionWatch:
         self.advance(at)
 
     def _has_occurred(self) -> bool:
-        if self.condition.kind is ConditionKind.RESTARTS:
-            return sum(self._restarts.values()) >= self.condition.count
-        return self._count >= self.condition.count
+        return self.count >= self.condition.count
 
     def _counts(self, entry: JournalEntry) -> bool:
         match self.condition.kind, entry:
@@ -288,6 +326,10 @@ class ConditionWatch:
                 for container in self._containers(pod)
             ):
                 return f"nothing in {self._subject} is restarted (restartPolicy Never)"
+            case ConditionKind.SUCCEEDED:
+                for pod in self._pods.values():
+                    if pod.restart_policy is RestartPolicy.ALWAYS:
+                        return f"{pod.name} never ends (restartPolicy Always)"
             case ConditionKind.READY if not self._container:
                 for pod in self._pods.values():
                     if pod.readiness_gates:
@@ -296,8 +338,12 @@ class ConditionWatch:
         return ""
 
     def _impossible_by_now(self) -> str:
-        if self.condition.kind.is_state:
+        if self.condition.kind.is_state or self.condition.kind is (
+            ConditionKind.SUCCEEDED
+        ):
             for uid, phase in self._ended.items():
+                if not self.condition.kind.is_state and phase is PodPhase.SUCCEEDED:
+                    continue
                 return f"{self._pods[uid].name} has ended: {phase}"
         if self._gone >= self._pods.keys():
             return f"nothing of {self._subject} runs or will run again"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Protocol, Self
 
 from probetui.drive.session import Session
 from probetui.durations import format_duration
 from probetui.errors import ProbetuiError
-from probetui.headless.condition import ConditionWatch
 from probetui.headless.verdict import (
     EXIT_BUG,
     EXIT_NO,
@@ -31,6 +30,28 @@ class Sink(Protocol):
 
     def consume(self, entries: Sequence[JournalEntry]) -> None:
         """Consume what was added to the journal since the last call."""
+
+
+class EndCondition(Protocol):
+    """What a session is followed until; it is told the journal, and the time."""
+
+    @property
+    def due_at(self) -> datetime | None:
+        """When it wants to be told the time, None for never."""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Why the session is over; None while it is not."""
+
+    @property
+    def condition(self) -> object:
+        """What is waited for; its text is for people."""
+
+    def observe(self, entry: JournalEntry) -> None:
+        """Evaluate the next journal entry; they come in order, each once."""
+
+    def advance(self, now: datetime) -> None:
+        """Note that it is now so late, and nothing has changed since the last entry."""
 
 
 class Follower:
@@ -54,7 +75,7 @@ class Follower:
         self,
         session: Session,
         sinks: Sequence[Sink] = (),
-        watch: ConditionWatch | None = None,
+        watch: EndCondition | None = None,
         *,
         ends_with_pods: bool,
     ) -> None:
@@ -144,16 +165,13 @@ class Follower:
 
     def check_end(self) -> None:
         """End the session if its condition is met by now, or its pods have ended."""
-        if self._watch is not None and self._watch.due_at is not None:
-            self._watch.advance(now := self._session.snapshot.taken_at)
-            self._set_timer(self._watch.due_at - now)
-        if self._watch is not None and self._watch.is_met:
-            self.end(Verdict("until", EXIT_OK))
-        elif self._watch is not None and self._watch.impossible:
-            message = (
-                f"{self._watch.condition} can never happen: {self._watch.impossible}"
-            )
-            self.end(Verdict("impossible", EXIT_NO, message))
+        watch = self._watch
+        if watch is not None and watch.due_at is not None:
+            watch.advance(now := self._session.snapshot.taken_at)
+            self._set_timer(_delay_of(watch, now))
+        verdict = None if watch is None else watch.verdict
+        if verdict is not None:
+            self.end(verdict)
         elif self._ends_with_pods:
             self._check_pods_ended()
 
@@ -180,7 +198,13 @@ class Follower:
             self.end(Verdict(PODS_ENDED, EXIT_OK))
 
 
-def format_timeout(limit: timedelta, watch: ConditionWatch | None) -> str:
+def _delay_of(watch: EndCondition, now: datetime) -> timedelta | None:
+    """Return in how long a condition wants to be told the time, None for never."""
+    due_at = watch.due_at
+    return None if due_at is None else due_at - now
+
+
+def format_timeout(limit: timedelta, watch: EndCondition | None) -> str:
     """Return that a session has reached its limit: `--timeout 12s reached`."""
     waited = f" before {watch.condition}" if watch else ""
     return f"--timeout {format_duration(limit)} reached{waited}"

@@ -23,6 +23,7 @@ from probetui.manifest.edit.set_option import SetOption, apply_set_option
 from probetui.manifest.manifests import FieldValidation, LoadedPod, PodOrigin
 from probetui.manifest.problem import Position, Problem, Severity, quote_short
 from probetui.manifest.validation import messages, pod, warnings
+from probetui.manifest.validation.names import MAX_LABEL
 from probetui.manifest.validation.warnings import find_oversized_values
 from probetui.manifest.version_fields import drop_disabled_fields
 from probetui.manifest.workloads import WorkloadObject
@@ -108,6 +109,11 @@ class PodDraft(Struct):
         """Namespace and name: what no two pods may share."""
         return self.metadata.namespace or "default", self.metadata.name or ""
 
+    def set_apart(self, suffix: str) -> None:
+        """Make it another pod than that of its manifest: its namespace, its uid."""
+        self.metadata.namespace = suffixed_namespace(self.key[0], suffix)
+        self.metadata.uid = None
+
     def position(self, path: str) -> Position:
         """Return the position of a field of the pod in its file."""
         return self.found.object.position(path)
@@ -162,6 +168,11 @@ def draft_pod(
             for path, consequence in dropped
         ]
     return draft
+
+
+def suffixed_namespace(namespace: str, suffix: str) -> str:
+    """Return a namespace with a suffix, cut to what a namespace may have."""
+    return namespace[: MAX_LABEL - len(suffix)] + suffix
 
 
 def assign_identity(draft: PodDraft, host: str) -> None:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from probetui.k8s.pod_source import FILE_SOURCE
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
@@ -23,6 +24,7 @@ from probetui.manifest.draft import (
     assign_identity,
     draft_pod,
     finish_draft,
+    suffixed_namespace,
 )
 from probetui.manifest.edit.set_option import (
     SetOption,
@@ -33,7 +35,11 @@ from probetui.manifest.edit.set_option import (
     unknown_container_text,
 )
 from probetui.manifest.manifests import FieldValidation, LoadedConfigObject, Manifests
-from probetui.manifest.other_formats import find_other_format, find_template
+from probetui.manifest.other_formats import (
+    find_other_format,
+    find_template,
+    is_case_document,
+)
 from probetui.manifest.problem import Position, Problem, Severity, quote_short
 from probetui.manifest.stand_ins import add_stand_ins, add_stubs, without_claims
 from probetui.manifest.validation.references import (
@@ -46,11 +52,15 @@ from probetui.manifest.workloads import ListObject, OtherObject, WorkloadObject
 from probetui.manifest.yaml.nodes import MapNode, YamlDocument, YamlNode, join_path
 from probetui.manifest.yaml.parser import SourceFile, parse_yaml
 
+CASES_RULE = "test-cases"
+"""The rule of the note about a document with cases of `probetui test`."""
+
 
 def load_manifests(
     sources: Sequence[SourceFile],
     *,
     namespace: str | None = None,
+    namespace_suffix: str = "",
     validation: FieldValidation = FieldValidation.WARN,
     settings: Sequence[str] = (),
     rules: KubeletRules = PORTED_RULES,
@@ -63,6 +73,8 @@ def load_manifests(
     Args:
         sources: the files, in the order in which they were named.
         namespace: the namespace of every pod, instead of the manifest's.
+        namespace_suffix: appended to the namespace of every pod, which then has a uid
+            of its own, and of what it refers to: the pods can run beside themselves.
         validation: how to treat unknown fields and duplicate keys.
         settings: texts `PATH=VALUE`, applied in this order before decoding.
         rules: those of the version of Kubernetes.
@@ -73,6 +85,7 @@ def load_manifests(
     reader = _ManifestReader(
         validation,
         namespace,
+        namespace_suffix,
         rules.version,
         tells_merged or validation is FieldValidation.STRICT,
     )
@@ -80,6 +93,8 @@ def load_manifests(
         reader.read(source)
     found, problems = _apply_settings(reader.pods, settings)
     drafts = [draft_pod(pod, validation, namespace, rules) for pod in found]
+    for draft in drafts if namespace_suffix else ():
+        draft.set_apart(namespace_suffix)
     problems += _assign_names(drafts, host)
     loaded = [finish_draft(draft) for draft in drafts]
     problems += add_stand_ins(drafts, reader.objects)
@@ -108,6 +123,7 @@ class _ManifestReader(Struct):
 
     validation: FieldValidation
     namespace: str | None
+    namespace_suffix: str
     version: str
     tells_merged: bool
     pods: list[PodManifest] = field(default_factory=list)
@@ -132,7 +148,9 @@ class _ManifestReader(Struct):
             documents = documents[:1]
         for document in documents:
             self.problems += self._find_duplicates(document)
-            if other := find_other_format(document.root, source):
+            if is_case_document(document.root):
+                self.problems.append(_case_document(document.root))
+            elif other := find_other_format(document.root, source):
                 self.problems.append(other)
             else:
                 self._add_object(document.root, "", document, source)
@@ -173,6 +191,9 @@ class _ManifestReader(Struct):
             found.kind, found.node, path, self.validation.severity, self.version
         )
         value = reader.read(self.namespace)
+        if value is not None and self.namespace_suffix:
+            home = suffixed_namespace(value.namespace, self.namespace_suffix)
+            value = replace(value, namespace=home)
         self.problems += reader.problems
         if value is None:
             return
@@ -201,6 +222,11 @@ class _ManifestReader(Struct):
             )
             path = join_path(duplicate.path, duplicate.key)
             yield Problem(duplicate.position, path, message, severity, "duplicate-key")
+
+
+def _case_document(root: YamlNode) -> Problem:
+    message = "has cases for `probetui test`, skipped"
+    return Problem(root.position, "", message, Severity.NOTE, CASES_RULE)
 
 
 def _empty_first_document(source: SourceFile) -> Problem:

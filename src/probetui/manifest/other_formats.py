@@ -62,6 +62,15 @@ def find_other_format(node: YamlNode, source: SourceFile) -> Problem | None:
     return None
 
 
+def is_case_document(node: YamlNode) -> bool:
+    """Tell whether a document has cases of `probetui test`, which have no kind."""
+    return (
+        isinstance(node, MapNode)
+        and node.entry("cases") is not None
+        and node.entry("kind") is None
+    )
+
+
 def _rendered_by(
     position: Position,
     what: str,

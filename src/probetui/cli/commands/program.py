@@ -13,6 +13,7 @@ _SCHEMAS = {
     "record": "record.format:record_schema",
     "config": "cli.settings:config_schema",
     "state": "presentation.state_json:state_schema",
+    "cases": "cli.case_files:cases_schema",
 }
 
 
@@ -22,7 +23,7 @@ _SHELLS = ("bash", "zsh", "fish")
 @click.command("schema")
 @click.argument("name", type=OneOf(tuple(_SCHEMAS)), default="record")
 def schema(name: str) -> None:
-    """Print the JSON Schema of a record's line, the configuration, or a state."""
+    """Print the JSON Schema of a record's line, the settings, a state, test cases."""
     print_json(load_late(_SCHEMAS[name])())
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from probetui.cli.printing import Notes
 from probetui.cli.runtimes import all_pods, remove_pods
-from probetui.cli.session.signal_watch import INSISTING, SignalWatch
+from probetui.cli.session.signal_watch import INSISTING, Signals
 from probetui.drive.realtime import RealtimeSession
 from probetui.errors import ContainerRuntimeError
 from probetui.headless.follow import Follower
@@ -75,7 +75,7 @@ class Interrupts:
     """
 
     def __init__(
-        self, follower: Follower, signals: SignalWatch, left: Callable[[], str] = str
+        self, follower: Follower, signals: Signals, left: Callable[[], str] = str
     ) -> None:
         self._follower = follower
         self._signals = signals

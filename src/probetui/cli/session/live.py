@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import partial
 from random import SystemRandom
@@ -35,7 +35,7 @@ from probetui.cli.session.locks import PodLocks
 from probetui.cli.session.outputs import SessionOutputs
 from probetui.cli.session.plan import Plan
 from probetui.cli.session.pod_registry import DesiredState, PodRegistry
-from probetui.cli.session.signal_watch import SignalWatch
+from probetui.cli.session.signal_watch import Signals, SignalWatch
 from probetui.cli.session.state_socket import serve_state
 from probetui.cli.terminal import Form
 from probetui.debugger.commands import AddNote, PauseProbes
@@ -105,8 +105,23 @@ def run_session(plan: Plan) -> int:
         return asyncio.run(_live(plan, signals))
 
 
-async def _live(plan: Plan, signals: SignalWatch) -> int:
+async def _live(plan: Plan, signals: Signals) -> int:
     clock = SystemClock()
+    async with open_session_runtime(plan, clock) as runtime:
+        if plan.attachment is not None:
+            pod_registry = PodRegistry(plan.desired)
+            return await _run_attached(plan, pod_registry, runtime, clock, signals)
+        return await run_on_runtime(plan, runtime, clock, signals)
+
+
+@asynccontextmanager
+async def open_session_runtime(plan: Plan, clock: Clock) -> AsyncIterator[Runtime]:
+    """Open the runtime that a plan wants, and close it at the end.
+
+    Raises:
+        RuntimeUnavailableError: no container runtime answers.
+        ManifestError: with `--strict`, the runtime does not support some fields.
+    """
     runtime = await open_runtime(plan.runtime, clock, exec_errors=plan.exec_errors)
     if isinstance(runtime, ClockSource):
         name = runtime.name
@@ -118,30 +133,40 @@ async def _live(plan: Plan, signals: SignalWatch) -> int:
             plan.warn_for_runtime(runtime_kind(runtime))
         for sentence in await undo_leftover_faults(runtime):
             plan.notes.note(sentence)
-        pod_registry = PodRegistry(plan.desired)
-        if plan.attachment is not None:
-            return await _run_attached(plan, pod_registry, runtime, clock, signals)
-        async with AsyncExitStack() as stack:
-            node = None
-            if plan.node is not None:
-                # Late: few sessions are a node.
-                open_node = load_late("cli.session.node:open_node")
-                node = await stack.enter_async_context(
-                    open_node(plan, plan.node, pod_registry, runtime, clock)
-                )
-            await _lock_pods(runtime, pod_registry, plan.notes, stack)
-            await replace_leftovers(runtime, plan.pods, plan.notes)
-            try:
-                return await _LiveSession(
-                    plan, pod_registry, runtime, clock, signals, node=node
-                ).run()
-            except BaseException as error:
-                # A bug, not an end: nothing may be left behind all the same.
-                if not plan.options.keep:
-                    await _remove_after_bug(runtime, pod_registry, plan.notes)
-                raise _first_cause(error) from error
+        yield runtime
     finally:
         await _close(runtime, plan.notes)
+
+
+async def run_on_runtime(
+    plan: Plan, runtime: Runtime, clock: Clock, signals: Signals
+) -> int:
+    """Run a session's pods on a runtime, which others may use too; return the status.
+
+    Raises:
+        ContainerRuntimeError: what an earlier run left cannot be removed.
+        UsageError: another probetui runs one of the pods.
+    """
+    pod_registry = PodRegistry(plan.desired)
+    async with AsyncExitStack() as stack:
+        node = None
+        if plan.node is not None:
+            # Late: few sessions are a node.
+            open_node = load_late("cli.session.node:open_node")
+            node = await stack.enter_async_context(
+                open_node(plan, plan.node, pod_registry, runtime, clock)
+            )
+        await _lock_pods(runtime, pod_registry, plan.notes, stack)
+        await replace_leftovers(runtime, plan.pods, plan.notes)
+        try:
+            return await _LiveSession(
+                plan, pod_registry, runtime, clock, signals, node=node
+            ).run()
+        except BaseException as error:
+            # A bug, not an end: nothing may be left behind all the same.
+            if not plan.options.keep:
+                await _remove_after_bug(runtime, pod_registry, plan.notes)
+            raise _first_cause(error) from error
 
 
 async def _lock_pods(
@@ -188,7 +213,7 @@ async def _run_attached(
     pod_registry: PodRegistry,
     runtime: Runtime,
     clock: Clock,
-    signals: SignalWatch,
+    signals: Signals,
 ) -> int:
     """Run a session on containers that exist; nothing of them is ever removed."""
     assert plan.attachment is not None, "it is attached"  # noqa: S101  # for the type
@@ -252,7 +277,7 @@ class _LiveSession:
         pod_registry: PodRegistry,
         runtime: Runtime,
         clock: Clock,
-        signals: SignalWatch,
+        signals: Signals,
         attached: AttachedRuntime | None = None,
         node: NodeSession | None = None,
     ) -> None:
@@ -281,6 +306,8 @@ class _LiveSession:
         """Run the session and return the exit status."""
         session = await self._make_session()
         options = self._plan.options
+        if self._plan.case is not None:
+            self._plan.case.begin(self._started_at, session.send)
         sinks = self._sinks(session)
         errors, verdict = CollectedErrors(), Verdict("bug", EXIT_BUG)
         async with asyncio.TaskGroup() as tasks, AsyncExitStack() as stack:
@@ -288,7 +315,7 @@ class _LiveSession:
             follower = Follower(
                 session,
                 sinks,
-                self._plan.watch,
+                self._plan.case or self._plan.watch,
                 ends_with_pods=self._plan.form is Form.LINES
                 and not options.watch
                 and self._node is None
@@ -402,7 +429,8 @@ class _LiveSession:
         if self._plan.serve is not None:
             self._served = await self._serve_api(self._plan.serve, session, stack)
             sinks += self._served.sinks
-        await self._serve_state(session, stack)
+        if self._plan.case is None:  # many cases, and their socket is the process's
+            await self._serve_state(session, stack)
         return sinks
 
     async def _serve_metrics(self, address: str, stack: AsyncExitStack) -> Sink:

@@ -62,6 +62,7 @@ from probetui.record.writer import RecordWriter
 
 if TYPE_CHECKING:
     from probetui.drive.scenario.script import Scenario
+    from probetui.headless.cases.progress import CaseProgress
 
 _PULL_POLICIES = {
     "missing": PullPolicy.IF_NOT_PRESENT,
@@ -102,6 +103,7 @@ class Plan(Struct, frozen=True):
         host_access_warning: reports what the pods may do to this machine.
         node: the node of a cluster that the session is, None if it is none.
         serve: how it is served as a Kubernetes API, None if it is not.
+        case: the case of `probetui test` that it is, None if it is none.
     """
 
     loaded: Sequence[LoadedPod]
@@ -128,6 +130,7 @@ class Plan(Struct, frozen=True):
     host_access_warning: HostAccessWarning | None = None
     node: NodeOptions | None = None
     serve: ServeOptions | None = None
+    case: CaseProgress | None = None
 
     @property
     def desired(self) -> DesiredState:

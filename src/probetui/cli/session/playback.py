@@ -58,26 +58,29 @@ def run_simulation(plan: Plan) -> int:
     config = plan.kubelet_config(default_seed=0)
     outputs = SessionOutputs(plan, pod_registry, mask, scenario.start, goes_back=True)
 
-    def begin() -> Simulation:
-        simulation = Simulation(
-            Engine(config, scenario.start), scenario.world(), scenario.start
-        )
-        desired = plan.desired
-        if desired.objects:
-            simulation.schedule(SetObjects(desired.objects), scenario.start)
-        for update in desired.updates():
-            simulation.schedule(update, scenario.start)
-        for at, command in scenario.commands(desired.pods):
-            simulation.schedule(command, at)
-        return simulation
-
     journal = SessionJournal(SEEKABLE)
 
     def on_input(item: Input | None, now: datetime) -> None:
         outputs.on_input(item, now, len(journal))
 
-    source = SimulatedSource(begin, on_input, journal)
+    source = SimulatedSource(lambda: begin_simulation(plan, config), on_input, journal)
     return _PlaybackRun(plan, source, outputs, mask, "sim", _length(plan)).run(config)
+
+
+def begin_simulation(plan: Plan, config: KubeletConfig) -> Simulation:
+    """Return a simulation of a plan's pods and scenario, which has not run yet."""
+    scenario = plan.scenario or NO_SCENARIO
+    simulation = Simulation(
+        Engine(config, scenario.start), scenario.world(), scenario.start
+    )
+    desired = plan.desired
+    if desired.objects:
+        simulation.schedule(SetObjects(desired.objects), scenario.start)
+    for update in desired.updates():
+        simulation.schedule(update, scenario.start)
+    for at, command in scenario.commands(desired.pods):
+        simulation.schedule(command, at)
+    return simulation
 
 
 def _length(plan: Plan) -> timedelta | None:

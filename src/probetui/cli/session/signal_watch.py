@@ -10,9 +10,9 @@ import signal
 import termios
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from probetui.safe_text import safe_line
 from probetui.suggestions import removal_command
@@ -48,6 +48,79 @@ _USUAL_KEYS, _DISTINCT_KEYS = b"\x1b[<u", b"\x1b[>25u"
 """Kitty's keyboard protocol left, and entered again with Textual's flags."""
 
 _READ = Callable[[signal.Signals], None]
+
+
+class Signals(Protocol):
+    """What delivers signals to a session."""
+
+    def deliver(self, on_signal: _READ, left: Callable[[], str]) -> None:
+        """Call back with signals on the running loop from now on.
+
+        Args:
+            on_signal: handles one.
+            left: names the pods that stay if the program ends now, empty for none.
+        """
+
+    def leave(self, number: signal.Signals) -> None:
+        """End the program in a while, unless it ends by itself."""
+
+
+class SharedSignals:
+    """Signals of one program that many sessions receive.
+
+    Args:
+        watch: receives them; from now on they are delivered on the running loop.
+
+    Attributes:
+        received: the first that came, None before.
+    """
+
+    def __init__(self, watch: Signals) -> None:
+        self._watch = watch
+        self._members: dict[int, tuple[_READ, Callable[[], str]]] = {}
+        self._last = 0
+        self.received: signal.Signals | None = None
+        watch.deliver(self._receive, self._left)
+
+    @contextlib.contextmanager
+    def member(self) -> Iterator[Signals]:
+        """Deliver signals to a session, too, for as long as it runs."""
+        self._last += 1
+        number = self._last
+        try:
+            yield _Member(self._watch, self._members, number)
+        finally:
+            self._members.pop(number, None)
+
+    def _receive(self, number: signal.Signals) -> None:
+        self.received = self.received or number
+        for on_signal, _ in tuple(self._members.values()):
+            on_signal(number)
+
+    def _left(self) -> str:
+        return ", ".join(filter(None, (left() for _, left in self._members.values())))
+
+
+class _Member:
+    """The `Signals` of one of many sessions."""
+
+    def __init__(
+        self,
+        watch: Signals,
+        members: dict[int, tuple[_READ, Callable[[], str]]],
+        number: int,
+    ) -> None:
+        self._watch = watch
+        self._members = members
+        self._number = number
+
+    def deliver(self, on_signal: _READ, left: Callable[[], str]) -> None:
+        """Call back with signals, until the session has ended."""
+        self._members[self._number] = on_signal, left
+
+    def leave(self, number: signal.Signals) -> None:
+        """End the program in a while, unless it ends by itself."""
+        self._watch.leave(number)
 
 
 class SignalWatch:

@@ -100,7 +100,7 @@ def as_junit(report: CheckReport) -> str:
         failures=str(report.count(Severity.ERROR)),
     )
     for problem in report.problems:
-        case = _case(suite, problem.file, f"{problem.rule} {problem.path}".strip())
+        case = junit_case(suite, problem.file, f"{problem.rule} {problem.path}".strip())
         if problem.severity is Severity.ERROR:
             message = safe_line(problem.message)
             failure = ET.SubElement(case, "failure", type=problem.rule, message=message)
@@ -108,7 +108,12 @@ def as_junit(report: CheckReport) -> str:
         else:
             ET.SubElement(case, "system-out").text = _sentence(problem)
     for name in report.clean:
-        _case(suite, name, "no problems")
+        junit_case(suite, name, "no problems")
+    return junit_text(suite)
+
+
+def junit_text(suite: ET.Element) -> str:
+    """Return the file of a test suite."""
     suites = ET.Element("testsuites", name=PROGRAM)
     suites.append(suite)
     ET.indent(suites)
@@ -116,7 +121,8 @@ def as_junit(report: CheckReport) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _case(suite: ET.Element, file: str, name: str) -> ET.Element:
+def junit_case(suite: ET.Element, file: str, name: str) -> ET.Element:
+    """Add a case to a test suite."""
     # XML has no form at all for most control characters.
     return ET.SubElement(
         suite, "testcase", classname=safe_line(file), name=safe_line(name)
@@ -126,7 +132,7 @@ def _case(suite: ET.Element, file: str, name: str) -> ET.Element:
 def as_tap(report: CheckReport) -> str:
     """Return the Test Anything Protocol; what is no error is a TODO, and passes."""
     points = [_point(problem) for problem in report.problems]
-    points += [f"ok - {_words(file)}" for file in report.clean]
+    points += [f"ok - {tap_words(file)}" for file in report.clean]
     lines = ["TAP version 13", f"1..{len(points)}"]
     for number, point in enumerate(points, start=1):
         verdict, _, rest = point.partition(" - ")
@@ -135,12 +141,13 @@ def as_tap(report: CheckReport) -> str:
 
 
 def _point(problem: Problem) -> str:
-    words = _words(_one_line(_sentence(problem)))
+    words = tap_words(_one_line(_sentence(problem)))
     todo = "" if problem.severity is Severity.ERROR else f" # TODO {problem.severity}"
     return f"not ok - {words}{todo}"
 
 
-def _words(text: str) -> str:
+def tap_words(text: str) -> str:
+    """Return a text for a line of the Test Anything Protocol."""
     # A hash would begin a directive.
     return safe_line(text).replace("#", "\\#")
 
@@ -199,14 +206,32 @@ def as_github(report: CheckReport) -> str:
 
 def _annotation(problem: Problem) -> str:
     level = "notice" if problem.severity is Severity.NOTE else problem.severity.value
-    properties = {"file": safe_line(problem.file), "title": problem.rule}
-    if problem.line:
-        properties |= {"line": str(problem.line), "col": str(problem.column)}
+    words = ": ".join(filter(None, (problem.path, problem.message)))
+    return github_command(
+        level, problem.file, problem.rule, problem.line, problem.column, words
+    )
+
+
+def github_command(
+    level: str, file: str, title: str, line: int, column: int, text: str
+) -> str:
+    """Return the command that annotates a place of a file; line 0 is unknown.
+
+    Args:
+        level: notice, warning or error.
+        file: its name.
+        title: of the annotation, one line.
+        line: from 1.
+        column: from 1.
+        text: one line or several.
+    """
+    properties = {"file": safe_line(file), "title": safe_line(title)}
+    if line:
+        properties |= {"line": str(line), "col": str(column)}
     written = ",".join(
         f"{name}={_for_property(value)}" for name, value in properties.items()
     )
-    words = ": ".join(filter(None, (problem.path, problem.message)))
-    return f"::{level} {written}::{_for_message(safe_lines(words))}"
+    return f"::{level} {written}::{_for_message(safe_lines(text))}"
 
 
 def _for_message(text: str) -> str:

@@ -1,0 +1,188 @@
+"""`probetui test`: reads cases, runs them, reports them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from probetui.analysis.reproduce import quote_shell_line
+from probetui.cli.case_files import Case, built_in_cases, read_cases
+from probetui.cli.folders import make_private_directory
+from probetui.cli.option_values import pick_options
+from probetui.cli.pods import ManifestOptions, load_pods, report_problems
+from probetui.cli.printing import Notes, print_line, print_text
+from probetui.cli.runtimes import AUTO, SIM
+from probetui.cli.session.case_runs import CaseRun, CaseRunner, record_file, skipped
+from probetui.errors import ManifestError, NothingToDoError, UsageError
+from probetui.headless.cases.report import (
+    FORMS,
+    as_github,
+    as_junit,
+    count,
+    format_case,
+    summary,
+)
+from probetui.headless.cases.result import CaseResult, Outcome
+from probetui.manifest.load import CASES_RULE
+from probetui.suggestions import nearest_hint
+from probetui.untrusted_files import open_output
+
+_FAILED = 1
+_GITHUB = "GITHUB_ACTIONS"
+_REPEATED = {
+    "static": "--static",
+    "namespace": "-n",
+    "selector": "-l",
+    "changes": "--set",
+    "kubelet": "--kubelet",
+    "feature_gates": "--feature-gates",
+    "host": "-H",
+    "docker_context": "--docker-context",
+    "runtime_endpoint": "-r",
+    "pull": "--pull",
+    "exec_errors": "--exec-errors",
+    "seed": "--seed",
+}
+_REPEATED_FLAGS = {
+    "recursive": "-R",
+    "strict": "--strict",
+    "stub_missing": "--stub-missing",
+}
+"""Options that change what a case comes to, and have no default to repeat."""
+
+
+def run_cases(params: Mapping[str, Any]) -> int:
+    """Run the cases of the files and return the exit status.
+
+    Raises:
+        UsageError: an option cannot be used.
+        ManifestError: what is wrong with the files, all of it.
+        NothingToDoError: there is no pod, or no case for the runtime.
+        RuntimeUnavailableError: no container runtime answers.
+    """
+    options = pick_options(ManifestOptions, params)
+    reader = options.reader()
+    manifests = load_pods(options, reader)
+    notes = Notes(quiet=params["quiet"])
+    told = [one for one in manifests.problems if one.rule != CASES_RULE]
+    report_problems(replace(manifests, problems=tuple(told)), notes)
+    read = read_cases(reader.read(), manifests.pods)
+    cases = _chosen(read or built_in_cases(manifests.loaded), params["cases"])
+    results: list[CaseResult] = []
+    is_text = params["output"] == "text"
+
+    def report(result: CaseResult) -> None:
+        results.append(result)
+        if is_text:
+            for line in format_case(result):
+                print_line(line)
+
+    runner = CaseRunner(options, reader, manifests, params, report)
+    _check_settings(cases, runner)
+    runs = list(_runs(cases, params))
+    left_out = [skipped(run, why) for run, why in _not_here(cases, runs, params)]
+    if not runs:
+        raise NothingToDoError(f"no case is for --runtime {params['runtime']}")
+    status = runner.run(runs, params["jobs"])
+    for result in left_out:
+        report(result)
+    _write_reports([*runner.results, *left_out], params)
+    notes.note(summary(results))
+    if status:
+        return status
+    return _FAILED if count(results, Outcome.FAILED) else 0
+
+
+def _chosen(cases: Sequence[Case], names: Sequence[str]) -> Sequence[Case]:
+    known = [case.name for case in cases]
+    for name in names:
+        if name not in known:
+            hint = nearest_hint(name, known)
+            raise UsageError(
+                f'--case: no case is called "{name}" (has: {", ".join(known)}){hint}'
+            )
+    return [case for case in cases if not names or case.name in names]
+
+
+def _check_settings(cases: Sequence[Case], runner: CaseRunner) -> None:
+    """Refuse what cases cannot set.
+
+    Raises:
+        ManifestError: names each case with a problem.
+    """
+    problems = []
+    for case in cases:
+        if case.settings:
+            try:
+                runner.load(case)
+            except ManifestError as error:
+                problems += [f"{case.position}: set: {one}" for one in error.problems]
+    if problems:
+        raise ManifestError(problems)
+
+
+def _runs(cases: Sequence[Case], params: Mapping[str, Any]) -> Iterator[CaseRun]:
+    """Yield the runs of cases: on the runtime that is named, or on those they name."""
+    wanted = params["runtime"]
+    run_name = secrets.token_hex(3)
+    folder: Path | None = params["record_dir"]
+    if folder is not None:
+        try:
+            make_private_directory(folder)
+        except OSError as error:
+            raise UsageError(f"--record {folder}: {error.strerror or error}") from error
+    for number, case in enumerate(cases):
+        runtimes = case.runtimes or (wanted,)
+        for runtime in runtimes if wanted == AUTO else (wanted,):
+            if runtime in runtimes:
+                yield CaseRun(
+                    case,
+                    runtime,
+                    _command(case, runtime, params),
+                    "" if runtime == SIM else f"-test-{run_name}-{number}",
+                    None if folder is None else record_file(folder, case, runtime),
+                )
+
+
+def _not_here(
+    cases: Sequence[Case], runs: Sequence[CaseRun], params: Mapping[str, Any]
+) -> Iterator[tuple[CaseRun, str]]:
+    """Yield the cases that are for other runtimes than the one that is named."""
+    there = {run.case.name for run in runs}
+    for case in cases:
+        if case.name not in there:
+            run = CaseRun(case, params["runtime"], "", "", None)
+            yield run, f"runs on {', '.join(case.runtimes)}"
+
+
+def _command(case: Case, runtime: str, params: Mapping[str, Any]) -> str:
+    """Return the command that repeats one case."""
+    words = ["probetui", "test"]
+    for name in params["filenames"]:
+        words += ["-f", name]
+    words += [flag for name, flag in _REPEATED_FLAGS.items() if params[name]]
+    for parameter, option in _REPEATED.items():
+        given = params[parameter]
+        for value in given if isinstance(given, tuple) else (given,):
+            words += [] if value is None else [option, str(value)]
+    return quote_shell_line([*words, "--runtime", runtime, "--case", case.name])
+
+
+def _write_reports(results: Sequence[CaseResult], params: Mapping[str, Any]) -> None:
+    if params["output"] != "text":
+        print_text(FORMS[params["output"]](results))
+    if os.environ.get(_GITHUB) == "true" and params["output"] != "github":
+        print_text(as_github(results), err=True)
+    path: Path | None = params["junit"]
+    if path is None:
+        return
+    try:
+        with os.fdopen(open_output(path, os.O_CREAT | os.O_TRUNC), "w") as file:
+            file.write(as_junit(results))
+    except OSError as error:
+        raise UsageError(f"--junit {path}: {error.strerror or error}") from error

@@ -1,0 +1,523 @@
+"""The progress of a case: what is done when, and whether each expectation is met."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from probetui.debugger.commands import (
+    ContainerCommand,
+    DebuggerCommand,
+    DelayProbes,
+    InjectContainerFault,
+    InjectResults,
+    RestartContainer,
+)
+from probetui.debugger.scope import Scope
+from probetui.durations import format_duration
+from probetui.headless.cases.case import (
+    FAULTS,
+    UNDOING,
+    ActionKind,
+    CaseAction,
+    CaseStep,
+    Expectation,
+    Relation,
+)
+from probetui.headless.cases.result import ExpectationResult, Failure, Outcome
+from probetui.headless.condition import Condition, ConditionKind, ConditionWatch
+from probetui.headless.verdict import EXIT_NO, EXIT_OK, Verdict
+from probetui.k8s.event import EventType
+from probetui.k8s.pod import Pod
+from probetui.k8s.pod_names import find_pods
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.status import PodStatus, Terminated, Waiting
+from probetui.kubelet.journal import (
+    ContainerEntry,
+    EventEntry,
+    JournalEntry,
+    LifecycleStep,
+    NoteEntry,
+    StatusEntry,
+    TickAction,
+    TickEntry,
+    UserEntry,
+)
+from probetui.kubelet.outcome import Result
+from probetui.presentation.plain.lines import PlainLines
+
+Command = DebuggerCommand | ContainerCommand
+_KEPT = 400
+_MOST_LINES = 12
+_LONGEST = 200
+_ENDED = {LifecycleStep.EXITED, LifecycleStep.KILLED, LifecycleStep.GONE}
+_NO_ONE_OFF = {Relation.EQUAL, Relation.AT_MOST, Relation.LESS}
+"""Relations that a growing count does not come back to."""
+
+
+_DECIDING = {
+    ConditionKind.READY: {ProbeType.READINESS, ProbeType.STARTUP},
+    ConditionKind.STARTED: {ProbeType.STARTUP},
+    ConditionKind.KILLED: {ProbeType.LIVENESS, ProbeType.STARTUP},
+}
+"""The probes that a condition hangs on; for any other all of them are told."""
+
+
+class _Undo(Struct, frozen=True):
+    """What ends a fault at an instant; `container` is the frozen one."""
+
+    at: datetime
+    command: Command
+    container: tuple[str, str] | None = None
+
+
+class CaseProgress:
+    """Follows the journal of a case's session, and does what the case says.
+
+    Expectations are met one after the other; the first that fails ends the case.
+
+    Args:
+        steps: those of the case.
+        pods: those of its session.
+        timeout: for the whole case, None for no limit.
+        lines: writes what happened, for a failure; times are since the case began.
+
+    Attributes:
+        condition: what is waited for, for people.
+        failure: why the case failed, None if it has not.
+        results: what came of the expectations so far.
+        is_over: whether it has passed or failed.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[CaseStep],
+        pods: Sequence[Pod],
+        timeout: timedelta | None = None,
+        lines: Callable[[datetime], PlainLines] | None = None,
+    ) -> None:
+        self._pods = pods
+        self._timeout = timeout
+        self._lines = lines or (lambda at: PlainLines(started_at=at))
+        self._steps = steps
+        self._items: list[tuple[CaseStep, CaseAction | Expectation]] = []
+        for step in steps:
+            if step.action is not None:
+                self._items.append((step, step.action))
+            self._items += [(step, expected) for expected in step.expectations]
+        self._place = 0
+        conditions = {one.condition for step in steps for one in step.expectations}
+        self._watches = {one: ConditionWatch(one, pods) for one in conditions}
+        self._lost: set[Condition] = set()
+        self._since_step: dict[Condition, int] = dict.fromkeys(conditions, 0)
+        self._used: dict[Condition, int] = dict.fromkeys(conditions, 0)
+        self._undoing: list[_Undo] = []
+        self._doing: CaseAction | None = None
+        self._recent: deque[JournalEntry] = deque(maxlen=_KEPT)
+        self._statuses: dict[str, PodStatus] = {}
+        self._ticks: dict[ProbeKey, TickEntry] = {}
+        self._send: Callable[[Command], object] = _send_nowhere
+        self._began_at: datetime | None = None
+        self._armed_at: datetime | None = None
+        self.condition = "the end of the case"
+        self.failure: Failure | None = None
+        self.results: list[ExpectationResult] = []
+        self.is_over = False
+        self.ended_at: datetime | None = None
+
+    def begin(self, now: datetime, send: Callable[[Command], object]) -> None:
+        """Begin; `send` gives commands to the engine."""
+        self._began_at = self._armed_at = now
+        self._send = send
+        self._evaluate(now)
+
+    @property
+    def began_at(self) -> datetime:
+        """When it began."""
+        assert self._began_at is not None, "it has begun"  # noqa: S101  # for the type
+        return self._began_at
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Why the session is over; None while it is not."""
+        if not self.is_over:
+            return None
+        if self.failure is None:
+            return Verdict("passed", EXIT_OK)
+        return Verdict("failed", EXIT_NO)
+
+    @property
+    def due_at(self) -> datetime | None:
+        """When it wants to be told the time, None for never."""
+        if self.is_over or self._began_at is None:
+            return None
+        instants = [undo.at for undo in self._undoing]
+        if self._timeout is not None:
+            instants.append(self._began_at + self._timeout)
+        if (ends_at := self._current_ends_at()) is not None:
+            instants.append(ends_at)
+        return min(instants, default=None)
+
+    def observe(self, entry: JournalEntry) -> None:
+        """Evaluate the next journal entry; they come in order, each once."""
+        while not self.is_over and (due := self.due_at) and due < entry.at:
+            self._reach(due)
+        if self.is_over:
+            return
+        self._recent.append(entry)
+        for watch in self._watches.values():
+            watch.observe(entry)
+        match entry:
+            case StatusEntry():
+                self._statuses[entry.pod_uid] = entry.status
+            case TickEntry() if entry.attempts or entry.injected:
+                self._ticks[entry.key] = entry
+            case ContainerEntry(what=what) if what in _ENDED:
+                ended = entry.pod_uid, entry.container_name
+                self._undoing = [
+                    undo for undo in self._undoing if undo.container != ended
+                ]
+            case UserEntry(target=target) if self._doing is not None:
+                if target.startswith(f"{self._doing.pod}/{self._doing.container}"):
+                    self._doing = None
+            case NoteEntry(is_fault=True):
+                self._check_action(entry)
+            case _:
+                pass
+        self._note_lost()
+        self._evaluate(entry.at)
+
+    def advance(self, now: datetime) -> None:
+        """Note that it is now so late, and nothing has changed since the last entry."""
+        while not self.is_over and (due := self.due_at) and due <= now:
+            self._reach(due)
+
+    def stop(self, now: datetime, came: str) -> None:
+        """Fail, unless it is over: the session has ended before the case."""
+        if self._began_at is None:
+            self._began_at = now
+        if not self.is_over:
+            self._fail(now, came)
+
+    def all_results(self) -> tuple[ExpectationResult, ...]:
+        """Return what came of all expectations, those that were not reached too."""
+        rest = [one for step in self._steps for one in step.expectations]
+        return (
+            *self.results,
+            *(
+                ExpectationResult(one.text, one.place, Outcome.NOT_REACHED)
+                for one in rest[len(self.results) :]
+            ),
+        )
+
+    # -- time
+
+    def _current_ends_at(self) -> datetime | None:
+        """Return when the current expectation is decided at the latest."""
+        if self._place == len(self._items) or self._armed_at is None:
+            return None
+        _, item = self._items[self._place]
+        length = item.lasting
+        if isinstance(item, Expectation) and item.within is not None:
+            length = item.within
+        return None if length is None else self._armed_at + length
+
+    def _reach(self, now: datetime) -> None:
+        """Do what is due at an instant."""
+        due = [undo for undo in self._undoing if undo.at <= now]
+        self._undoing = [undo for undo in self._undoing if undo.at > now]
+        for undo in due:
+            self._send(undo.command)
+        ends_at = self._current_ends_at()
+        if ends_at is not None and ends_at <= now:
+            _, item = self._items[self._place]
+            if isinstance(item, CaseAction) or item.lasting is not None:
+                self._meet(item, now)
+                self._evaluate(now)
+            else:
+                self._fail(now, self._what_came(item))
+        elif self._timeout is not None and self.began_at + self._timeout <= now:
+            limit = format_duration(self._timeout)
+            self._fail(now, f"the time limit of the case, {limit}, was reached")
+
+    # -- steps
+
+    def _evaluate(self, now: datetime) -> None:
+        """Go on as far as it is decided now."""
+        while not self.is_over and self._began_at is not None:
+            if self._place == len(self._items):
+                self._finish(now)
+                return
+            step, item = self._items[self._place]
+            if isinstance(item, CaseAction):
+                if item.kind is ActionKind.WAIT:
+                    return
+                self._act(item, now)
+                self._meet(item, now)
+                continue
+            is_met = None if self._doing is not None else self._is_met(step, item)
+            if is_met is None:
+                return
+            if not is_met:
+                self._fail(now, self._what_came(item))
+                return
+            self._meet(item, now)
+
+    def _meet(self, item: CaseAction | Expectation, now: datetime) -> None:
+        """Go on with the next item."""
+        if isinstance(item, Expectation):
+            at = now - self.began_at
+            met = ExpectationResult(item.text, item.place, Outcome.PASSED, at)
+            self.results.append(met)
+            if item.relation is None and not item.condition.kind.is_state:
+                self._used[item.condition] += 1
+        elif item.kind is not ActionKind.WAIT:
+            self._count_from_now()
+        self._place += 1
+        self._armed_at = now
+        if self._place == len(self._items):
+            return
+        step, item = self._items[self._place]
+        if step.action is None:
+            self._lost.clear()
+        elif isinstance(item, CaseAction) and item.kind is ActionKind.WAIT:
+            self._count_from_now()
+
+    def _count_from_now(self) -> None:
+        """Begin a step: what it expects happens from now on."""
+        for condition, watch in self._watches.items():
+            self._since_step[condition] = self._used[condition] = watch.count
+        self._lost.clear()
+
+    def _act(self, action: CaseAction, now: datetime) -> None:
+        uid = next(pod.uid for pod in self._pods if pod.name == action.pod)
+        name, kind = action.container, action.kind
+        scope = Scope(uid, name, action.probe_type)
+        if kind in FAULTS:
+            command: Command = InjectContainerFault(uid, name, FAULTS[kind])
+        elif kind is ActionKind.RESTART:
+            command = RestartContainer(uid, name)
+        elif kind is ActionKind.DELAY:
+            command = DelayProbes(scope, action.delay)
+        else:
+            assert action.result is not None, "it was parsed"  # noqa: S101  # the type
+            assert action.probe_type is not None, "it was parsed"  # noqa: S101
+            key = ProbeKey(uid, name, action.probe_type)
+            command = InjectResults(key, (action.result,) * action.times)
+        if action.lasting is not None:
+            at = now + action.lasting
+            if kind in UNDOING:
+                undoing: Command = InjectContainerFault(uid, name, UNDOING[kind])
+            else:
+                undoing = DelayProbes(scope, timedelta())
+            is_frozen = kind is ActionKind.FREEZE
+            frozen = (uid, name) if is_frozen else None
+            self._undoing.append(_Undo(at, undoing, frozen))
+        self._doing = action
+        self._send(command)
+
+    def _check_action(self, note: NoteEntry) -> None:
+        """Fail if what the step does could not be done."""
+        if self._place == 0 or self._place == len(self._items):
+            return
+        step, item = self._items[self._place]
+        is_first = step.expectations[:1] == (item,)
+        was_refused = " failed: " in note.text or "nothing was done" in note.text
+        if step.action is not None and is_first and was_refused:
+            self._fail(note.at, f"{step.action.text}: {note.text}")
+
+    def _note_lost(self) -> None:
+        """Note which states do not hold, or do with another instance."""
+        self._lost.update(
+            condition
+            for condition, watch in self._watches.items()
+            if condition.kind.is_state and not watch.holds
+        )
+
+    # -- decisions
+
+    def _is_met(self, step: CaseStep, expected: Expectation) -> bool | None:
+        """Return whether an expectation is met; None while that is open."""
+        watch = self._watches[expected.condition]
+        if expected.relation is not None:
+            return self._is_count_met(step, expected, expected.relation)
+        if expected.condition.kind.is_state:
+            if expected.lasting is not None:
+                return None if watch.holds else False
+            if expected.is_negated:
+                return True if not watch.holds else None
+            was_lost = expected.condition in self._lost
+            if watch.holds and (was_lost or not needs_loss(step, expected)):
+                return True
+        elif watch.count > self._used[expected.condition]:
+            return True
+        return False if watch.impossible else None
+
+    def _is_count_met(
+        self, step: CaseStep, expected: Expectation, relation: Relation
+    ) -> bool | None:
+        count = self._count(step, expected)
+        holds = relation.holds(count, expected.number)
+        if expected.lasting is not None:
+            return None if holds else False
+        if expected.within is None or holds:
+            return holds
+        is_over = count > expected.number and relation in _NO_ONE_OFF
+        return False if is_over else None
+
+    def _count(self, step: CaseStep, expected: Expectation) -> int:
+        """Return the count since the step's action, or since the beginning."""
+        before = 0 if step.action is None else self._since_step[expected.condition]
+        return self._watches[expected.condition].count - before
+
+    # -- the end
+
+    def _fail(self, now: datetime, came: str) -> None:
+        self._finish(now)
+        at = now - self.began_at
+        _, item = self._items[min(self._place, len(self._items) - 1)]
+        self.failure = Failure(
+            self._said(), item.place, came, at, tuple(self._last_lines())
+        )
+        if isinstance(item, Expectation) and self._place < len(self._items):
+            failed = ExpectationResult(item.text, item.place, Outcome.FAILED, at)
+            self.results.append(failed)
+
+    def _finish(self, now: datetime) -> None:
+        """End, and take back what is in force: pods are to end soon."""
+        self.is_over = True
+        self.ended_at = now
+        for undo in self._undoing:
+            self._send(undo.command)
+        self._undoing.clear()
+
+    def _said(self) -> str:
+        """Return the current expectation, with the action that it comes after."""
+        step, item = self._items[min(self._place, len(self._items) - 1)]
+        if isinstance(item, CaseAction):
+            return f"after {item.text}"
+        return (
+            item.text
+            if step.action is None
+            else f"after {step.action.text}: {item.text}"
+        )
+
+    def _what_came(self, expected: Expectation) -> str:
+        step, _ = self._items[self._place]
+        if self._doing is not None:
+            return f"{self._doing.text} was not done"
+        watch = self._watches[expected.condition]
+        kind = expected.condition.kind
+        if expected.relation is not None:
+            noun = "restarts" if kind is ConditionKind.RESTARTS else f"{kind}"
+            since = "" if step.action is None else f" since {step.action.text}"
+            return f"{noun}: {self._count(step, expected)}{since}"
+        if watch.impossible:
+            return watch.impossible
+        if not kind.is_state:
+            reason = (
+                f" {expected.condition.reason}" if expected.condition.reason else ""
+            )
+            return f"{kind}{reason}: not once{self._state_words(expected)}"
+        if expected.is_negated or (watch.holds and needs_loss(step, expected)):
+            return f"it was {kind} all the time"
+        return f"not {kind}{self._state_words(expected)}"
+
+    def _state_words(self, expected: Expectation) -> str:
+        """Return how the containers of a target are, and which probes fail."""
+        words = list(self._container_words(expected.condition))
+        return f": {'; '.join(words)}" if words else ""
+
+    def _container_words(self, condition: Condition) -> Iterator[str]:
+        target = condition.target
+        pods, wanted = find_pods(target, self._pods) if target else (self._pods, "")
+        for pod in pods:
+            status = self._statuses.get(pod.uid)
+            for container in pod.all_containers():
+                if wanted in {"", container.name}:
+                    yield from self._words_about(
+                        pod, container.name, status, _DECIDING.get(condition.kind)
+                    )
+
+    def _words_about(
+        self,
+        pod: Pod,
+        name: str,
+        status: PodStatus | None,
+        deciding: Collection[ProbeType] | None,
+    ) -> Iterator[str]:
+        found = None if status is None else status.container(name)
+        where = f"{pod.name}/{name}"
+        match found and found.state:
+            case None:
+                yield f"{where} has not been created"
+            case Waiting(reason=reason, message=message):
+                yield f"{where} waits: {': '.join(filter(None, (reason, message)))}"
+            case Terminated(exit_code=code, reason=reason):
+                yield f"{where} has ended with {code} ({reason})"
+            case _:
+                pass
+        for key, tick in self._ticks.items():
+            if key[:2] == (pod.uid, name) and (
+                deciding is None or key.probe_type in deciding
+            ):
+                yield f"{where} {key.probe_type.lower()} {_tick_words(tick)}"
+
+    def _last_lines(self) -> Sequence[str]:
+        """Return what happened last, but successes that changed nothing."""
+        lines = self._lines(self.began_at)
+        lines.register_pods(self._pods)
+        found = [
+            line
+            for entry in self._recent
+            for line in lines.format_entry(entry)
+            if not _is_routine(entry)
+        ]
+        return [_cut(line) for line in found[-_MOST_LINES:]]
+
+
+def needs_loss(step: CaseStep, expected: Expectation) -> bool:
+    """Tell whether a state has to be lost first: it is meant to come back.
+
+    That is so for `again`, and after an action that ends the container it is about.
+    """
+    action = step.action
+    if expected.again:
+        return True
+    if action is None or not action.kind.ends_container:
+        return False
+    target = expected.condition.target
+    return target in {"", action.pod, f"{action.pod}/{action.container}"}
+
+
+def _tick_words(tick: TickEntry) -> str:
+    """Return how a probe was last: `failed, run 2 of 3: no such file`."""
+    attempt = tick.attempts[-1] if tick.attempts else None
+    if tick.result is Result.SUCCESS:
+        return "succeeds"
+    output = (attempt.error or attempt.output).strip() if attempt else ""
+    said = f": {_cut(output)}" if output else ""
+    if attempt is not None and attempt.error:
+        return f"could not be run, which the kubelet ignores{said}"
+    return f"failed, run {tick.run} of {tick.threshold}{said}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _is_routine(entry: JournalEntry) -> bool:
+    if isinstance(entry, EventEntry):
+        return entry.event.type is EventType.NORMAL
+    return (
+        isinstance(entry, TickEntry)
+        and entry.result in {Result.SUCCESS, None}
+        and entry.action is TickAction.NONE
+    )
+
+
+def _send_nowhere(_command: Command) -> None:
+    """Do nothing: the case has not begun."""
