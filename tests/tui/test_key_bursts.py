@@ -12,14 +12,14 @@ from itertools import count
 
 import pytest
 from textual._xterm_parser import XTermParser
-from textual.events import Key
+from textual.events import Event, Key
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from probetui.debugger.commands import MuteProbes, RestartContainer
 from probetui.engine.inputs import Command, DeletePod
 from probetui.tui.app import ProbetuiApp
-from probetui.tui.services.key_order import is_waiting
+from probetui.tui.services.key_order import KeyOrder, is_waiting
 from tests.tui.app_harness import an_app
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
@@ -61,6 +61,37 @@ EACH_WAY = pytest.mark.parametrize(
         pytest.param(type_byte_by_byte, id="byte by byte"),
     ],
 )
+
+
+async def test_a_key_after_the_one_that_quits_goes_nowhere() -> None:
+    delivered: list[Event] = []
+
+    async def deliver(event: Event) -> None:
+        delivered.append(event)
+
+    app = an_app(failing())
+    async with app.run_test(size=SIZE):
+        keys = KeyOrder(app, deliver)
+        app.exit()
+        await keys.deliver_in_turn(Key("y", "y"))
+
+        assert (delivered, keys.is_holding) == ([], False)
+
+
+async def test_a_key_that_waits_while_the_program_is_left_goes_nowhere() -> None:
+    delivered: list[Event] = []
+
+    async def deliver(event: Event) -> None:
+        delivered.append(event)
+
+    app = an_app(failing())
+    async with app.run_test(size=SIZE):
+        keys = KeyOrder(app, deliver)
+        keys._held.append(Key("y", "y"))
+        app.exit()
+        await keys._deliver_next()
+
+        assert (delivered, keys.is_holding) == ([], False)
 
 
 def fields(app: ProbetuiApp) -> list[str]:

@@ -43,8 +43,8 @@ class KeyOrder:
         return bool(self._held)
 
     async def deliver_in_turn(self, event: Event) -> None:
-        """Deliver a key, now or when it is its turn."""
-        if self._is_dropping:
+        """Deliver a key, now or when it is its turn; after one that quits, never."""
+        if self._is_dropping or self._is_leaving:
             return
         if not self._held and self._is_settled():
             await self._deliver(event)
@@ -68,7 +68,14 @@ class KeyOrder:
         later = asyncio.get_running_loop().call_later
         later(_LOOKS_AGAIN_SECONDS, self._app.call_next, self._deliver_next)
 
+    @property
+    def _is_leaving(self) -> bool:
+        # The screens go before the program does: there is nobody to deliver to.
+        return self._app._exit  # noqa: SLF001  # the framework does not tell otherwise
+
     async def _deliver_next(self) -> None:
+        if self._is_leaving:
+            self._held.clear()
         if self._held and self._is_settled():
             await self._deliver(self._held.popleft())
         if self._held:
