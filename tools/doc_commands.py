@@ -7,7 +7,7 @@ after `$` with their output. Comments before a block say more:
 
     <!-- file: pod.yaml -->      the block is a file, there for all commands of the page
     <!-- needs: docker -->       an engine (docker, cri), a cluster, or an installer
-    <!-- screen: q y -->         each line opens the screen; these keys leave it
+    <!-- screen: q -->           each line opens the screen; these keys leave it
     <!-- background -->          goes on while the commands after it run
     <!-- status: 1 -->           the exit status, if not 0
     <!-- varies -->              times and IDs of the output differ from run to run

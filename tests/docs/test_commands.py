@@ -63,6 +63,12 @@ def lanes() -> Iterator[object]:
                 marks.append(pytest.mark.tmux)
             name = f"{name_of(page)}-{needs or 'alone'}"
             yield pytest.param(page, needs, marks=marks, id=name)
+        for block in blocks_of(page):
+            if "not run" in block.said:
+                reason = block.said["not run"]
+                name = f"{name_of(page)}-{block.text.splitlines()[0]}"
+                left_out = pytest.mark.skip(reason=f"not run: {reason}")
+                yield pytest.param(page, "", marks=left_out, id=name)
 
 
 @pytest.fixture
