@@ -32,7 +32,7 @@ def loader(sample: str) -> Callable[[KubeletRules], VersionInput]:
 
     def load(rules: KubeletRules) -> VersionInput:
         manifests = load_manifests([source], rules=rules)
-        dropped = tuple(problem.path for problem in manifests.problems if problem.rule)
+        dropped = {one.path: one.path for one in manifests.problems if one.rule}
         return VersionInput(manifests.pods, manifests.config_objects, dropped)
 
     return load

@@ -48,12 +48,19 @@ _PROBE_EVENTS = frozenset({"Unhealthy", "ProbeWarning"})
 _NO_DIFFERENCE = frozenset({"version", "feature_gates"})
 
 
+KNOWN_FIELDS = "known_fields"
+"""The difference between versions that know a field of the manifests or do not."""
+
+
 class VersionInput(Struct, frozen=True):
-    """The pods as one version reads them, and what it says of the manifests."""
+    """The pods as one version reads them, and what it says of the manifests.
+
+    A key of `problems` says what is done with which field, its value also why.
+    """
 
     pods: tuple[Pod, ...]
     objects: tuple[ConfigObject, ...]
-    problems: tuple[str, ...]
+    problems: Mapping[str, str]
 
 
 class Observation(Struct, frozen=True):
@@ -67,7 +74,7 @@ class VersionDifference(Struct, frozen=True):
     """One difference between neighbouring versions.
 
     Attributes:
-        field: of the rules.
+        field: of the rules, or `KNOWN_FIELDS`.
         script: the first one in which it is seen; empty if no simulation shows it.
         since: the first version that does the later thing.
         before: the first thing that differs, as the earlier version does it.
@@ -170,12 +177,23 @@ def _between(
         if _observe(earlier, ends[0], script) != _observe(later, ends[1], script)
     }
     now = replace(earlier, version=later.version)
-    seen = {name: _observe(earlier, ends[0], one) for name, one in changed.items()}
+    told = ends[0].problems
+    dropped = {key: told[key] for key in told if key.startswith("drops ")}
+    start = _in_earlier_words(load(now), dropped)
+    for key in sorted({*told} ^ {*start.problems}):
+        yield VersionDifference(
+            KNOWN_FIELDS,
+            "",
+            later.version,
+            _problem(told, key),
+            _problem(start.problems, key),
+        )
+    seen = {name: _observe(now, start, one) for name, one in changed.items()}
     for field in KubeletRules.__struct_fields__:
         if field in _NO_DIFFERENCE or getattr(now, field) == getattr(later, field):
             continue
         now = replace(now, **{field: getattr(later, field)})
-        given = load(now)
+        given = _in_earlier_words(load(now), dropped)
         if field == "sends_accept" and any(map(_has_http_probe, given.pods)):
             yield VersionDifference(
                 field,
@@ -196,6 +214,16 @@ def _between(
             yield first
 
 
+def _in_earlier_words(given: VersionInput, told: Mapping[str, str]) -> VersionInput:
+    """Return what a version reads; a field that both drop has the earlier reason."""
+    problems = {key: told.get(key, text) for key, text in given.problems.items()}
+    return replace(given, problems=problems)
+
+
+def _problem(problems: Mapping[str, str], key: str) -> Observation | None:
+    return Observation(None, problems[key]) if key in problems else None
+
+
 def _has_http_probe(pod: Pod) -> bool:
     probes = (
         container.probe(probe_type)
@@ -214,7 +242,10 @@ _StreamKey = tuple[int, str]
 _Observations = Mapping[_StreamKey, list[Observation]]
 """What is refused, then steps of containers, events, states and ticks: in order."""
 
-_REFUSED, _STEP, _EVENT, _STATE, _HIDDEN_STATE, _TICK = range(6)
+_REFUSED, _DROPPED, _STEP, _EVENT, _STATE, _HIDDEN_STATE, _TICK, _WARNED = range(8)
+_PROBLEMS = {"drops": _DROPPED, "warns": _WARNED}
+"""The ranks of problems by their first words."""
+
 _HIDDEN = frozenset({StateField.RESULT, StateField.HOLD})
 """States that no cluster shows."""
 
@@ -258,8 +289,9 @@ def _observe(
         simulation.schedule(command, at)
     simulation.run_for(LENGTH)
     observations: dict[_StreamKey, list[Observation]] = defaultdict(list)
-    for problem in given.problems:
-        observations[_REFUSED, ""].append(Observation(None, problem))
+    for what, problem in given.problems.items():
+        rank = _PROBLEMS.get(what.partition(" ")[0], _REFUSED)
+        observations[rank, what].append(Observation(None, problem))
     for entry in simulation.journal:
         match entry:
             case ContainerEntry():

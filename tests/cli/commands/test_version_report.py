@@ -185,3 +185,63 @@ def test_names_are_those_of_the_differences(
     report = json.loads(capsys.readouterr().out)
     assert set(names) == {one["field"] for one in report["differences"]}
     assert len(names) == len(set(names))
+
+
+REFUSED_SOONER_OR_LATER = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  hostAliases: [{ip: 010.0.0.1, hostnames: [a]}]
+  volumes: [{name: v, gitRepo: {repository: r}}]
+  containers:
+  - {name: app, image: busybox, lifecycle: {preStop: {sleep: {seconds: 0}}}}
+"""
+
+
+def test_what_one_version_refuses_and_another_does_not_is_a_difference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(REFUSED_SOONER_OR_LATER)
+    args = ["--from", "1.32", "--to", "1.36", "--script", "healthy", "-o", "json"]
+
+    assert run(["versions", "-f", str(file), *args]) == 1
+
+    report = json.loads(capsys.readouterr().out)
+    found = {one["field"]: one for one in report["differences"]}
+    sleep = found["zero_sleep"]["before"]
+    assert (sleep["versions"], sleep["at"]) == (["1.32", "1.32"], None)
+    assert sleep["what"].startswith(
+        "refuses spec.containers[0].lifecycle.preStop.sleep"
+    )
+    address = found["strict_addresses"]["after"]
+    assert address["versions"] == ["1.36", "1.36"]
+    assert address["what"].startswith("refuses spec.hostAliases[0].ip")
+    assert "disabled by default" in found["git_repo_warning"]["after"]["what"]
+
+
+def test_a_pod_that_no_version_accepts_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(REFUSED_SOONER_OR_LATER)
+
+    status = run(["versions", "-f", str(file), "--from", "1.36", "--to", "1.37"])
+
+    assert status == 2
+    assert "must not have leading 0s" in capsys.readouterr().err
+
+
+def test_a_pod_that_cannot_start_anywhere_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(
+        "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c,"
+        " image: i, envFrom: [{configMapRef: {name: absent}}]}]}}"
+    )
+
+    run(["versions", "-f", str(file), "--from", "1.36", "--script", "healthy"])
+
+    assert 'ConfigMap "absent" is not in the given files' in capsys.readouterr().err

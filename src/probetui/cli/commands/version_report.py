@@ -14,6 +14,7 @@ from probetui.cli.printing import PRINTERS, Notes, print_line, print_table
 from probetui.drive.scenario.reader import read_scenario
 from probetui.drive.scenario.script import Scenario
 from probetui.drive.version_comparison import (
+    KNOWN_FIELDS,
     Observation,
     VersionDifference,
     VersionInput,
@@ -30,6 +31,7 @@ from probetui.kubelet_rules import (
 )
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import Manifests
+from probetui.manifest.problem import Severity
 from probetui.manifest.yaml.parser import SourceFile
 from probetui.suggestions import nearest_hint
 
@@ -40,6 +42,13 @@ _DROPPED = {
     "disabled-field": "whose feature gate is off",
 }
 """What happens to a field, by the rule of its problem."""
+
+_ABOUT_KNOWN_FIELDS = (
+    "a field of the manifest came with a later version; before, an API server drops it "
+    "(field_versions.py, from the OpenAPI of each version)."
+)
+_MISSING = "no-object"
+_WARNED = "api-warning"
 
 
 def compare_versions(params: Mapping[str, Any]) -> int:
@@ -55,16 +64,19 @@ def compare_versions(params: Mapping[str, Any]) -> int:
     gates = (options.feature_gates or "").split(",")
     versions = rules_of_each(names, tuple(gate.strip() for gate in gates if gate))
     sources = options.reader().read()
-    newest = _read(sources, options, versions[-1])
-    newest.raise_for_errors()
-    if not newest.pods:
+    accepted = _accepted(sources, options, versions)
+    if not accepted.pods:
         raise NothingToDoError(f"{options.names}: no pod in it")
-    select_pods(newest.loaded, options.selector)
+    select_pods(accepted.loaded, options.selector)
+    notes = Notes(quiet=params["quiet"])
+    for problem in accepted.warnings:
+        if problem.rule == _MISSING:
+            notes.warning(str(problem))
 
     def load(rules: KubeletRules) -> VersionInput:
         return _version_input(_read(sources, options, rules), options)
 
-    scripts = _scripts(params["scripts"], newest.pods)
+    scripts = _scripts(params["scripts"], accepted.pods)
     differences = tuple(find_differences(versions, scripts, load))
     if print_value := PRINTERS.get(params["output"]):
         print_value(
@@ -87,13 +99,12 @@ def compare_versions(params: Mapping[str, Any]) -> int:
             ],
             headers=not params["no_headers"],
         )
-        descriptions = {} if is_wide else field_descriptions()
         for field in dict.fromkeys(one.field for one in differences):
-            if field in descriptions:
+            if not is_wide:
                 print_line()
-                print_line(f"{field}: {descriptions[field]}")
+                print_line(f"{field}: {_about(field)}")
         count = len(differences)
-        Notes(quiet=params["quiet"]).note(
+        notes.note(
             f"{count} difference{'' if count == 1 else 's'} from {names[0]} to "
             f"{names[-1]}"
         )
@@ -142,22 +153,46 @@ def _read(
     )
 
 
+def _accepted(
+    sources: Sequence[SourceFile],
+    options: ManifestOptions,
+    versions: Sequence[KubeletRules],
+) -> Manifests:
+    """Return the manifests as the newest version reads them that refuses none.
+
+    Raises:
+        ManifestError: all versions refuse something; the error is the newest one's.
+    """
+    newest = _read(sources, options, versions[-1])
+    if not newest.errors:
+        return newest
+    for rules in reversed(versions[:-1]):
+        older = _read(sources, options, rules)
+        if not older.errors:
+            return older
+    newest.raise_for_errors()
+    return newest
+
+
 def _version_input(manifests: Manifests, options: ManifestOptions) -> VersionInput:
     """Return what a version runs of the manifests, and what it refuses."""
     try:
         loaded = select_pods(manifests.loaded, options.selector)
     except NothingToDoError:
         loaded = ()
-    refused = (f"refuses {error.path}: {error.message}" for error in manifests.errors)
-    dropped = (
-        f"drops {problem.path}, {_DROPPED[problem.rule]}"
-        for problem in manifests.problems
-        if problem.rule in _DROPPED
-    )
+    problems = {}
+    for problem in manifests.problems:
+        if problem.severity is Severity.ERROR:
+            what, why = f"refuses {problem.path}", f": {problem.message}"
+        elif problem.rule in _DROPPED:
+            what, why = f"drops {problem.path}", f", {_DROPPED[problem.rule]}"
+        elif problem.rule == _WARNED:
+            what, why = f"warns of {problem.path}", f": {problem.message}"
+        else:
+            continue
+        problems[what] = f"{what}{why}"
     return VersionInput(
-        tuple(pod.pod for pod in loaded),
-        manifests.config_objects,
-        (*refused, *dropped),
+        tuple(pod.pod for pod in loaded), manifests.config_objects, problems
     )
 
 
@@ -165,9 +200,11 @@ def _ranges(
     difference: VersionDifference, versions: Sequence[KubeletRules]
 ) -> tuple[tuple[str, str], tuple[str, str]]:
     """Return the first and last versions that do the earlier and the later thing."""
-    values = [getattr(rules, difference.field) for rules in versions]
     names = [rules.version for rules in versions]
     turn = names.index(difference.since)
+    if difference.field == KNOWN_FIELDS:
+        return (names[0], names[turn - 1]), (names[turn], names[-1])
+    values = [getattr(rules, difference.field) for rules in versions]
     begin, end = turn - 1, turn
     while begin > 0 and values[begin - 1] == values[turn - 1]:
         begin -= 1
@@ -179,7 +216,7 @@ def _ranges(
 def _rows(
     difference: VersionDifference, versions: Sequence[KubeletRules], *, is_wide: bool
 ) -> Iterator[dict[str, str]]:
-    about = {"ABOUT": field_descriptions()[difference.field]} if is_wide else {}
+    about = {"ABOUT": _about(difference.field)} if is_wide else {}
     for (first, last), observation in zip(
         _ranges(difference, versions),
         (difference.before, difference.later),
@@ -201,13 +238,19 @@ def _format_time(observation: Observation | None) -> str:
     return f"+{observation.after:.1f}s"
 
 
+def _about(field: str) -> str:
+    if field == KNOWN_FIELDS:
+        return _ABOUT_KNOWN_FIELDS
+    return field_descriptions()[field]
+
+
 def _json(
     difference: VersionDifference, versions: Sequence[KubeletRules]
 ) -> dict[str, Any]:
     before, later = _ranges(difference, versions)
     return {
         "field": difference.field,
-        "about": field_descriptions()[difference.field],
+        "about": _about(difference.field),
         "since": difference.since,
         "script": difference.script or None,
         "before": _observation_json(before, difference.before),
