@@ -162,6 +162,10 @@ class ExecTimeoutError(ProbetuiError):
         self.killed = killed
 
 
+class ForwardRefusedError(ProbetuiError):
+    """The far end of a port-forward could not connect to the pod; its own words."""
+
+
 class GoError(ProbetuiError):
     """A step of a probe failed; the message is what the kubelet, in Go, would say.
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Mapping,
+    Sequence,
+)
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct, field
 
@@ -470,11 +477,43 @@ class ClockSource(Protocol):
         """Have somebody told how far its clock is ahead, from a second on."""
 
 
+class ForwardedConnection(Protocol):
+    """A connection to a port of a pod that somebody else makes, as by a port-forward.
+
+    That it was made is seen only when something comes. Sending and receiving raise
+    `ForwardRefusedError` if the far end could not connect, and `ContainerRuntimeError`
+    if the way there is broken.
+    """
+
+    @property
+    def quiet_seconds(self) -> float:
+        """After so long without a word the far end has probably connected."""
+
+    async def send(self, data: bytes) -> None:
+        """Send all of it."""
+
+    async def receive(self) -> bytes:
+        """Return received bytes; none at the end of the stream."""
+
+    async def finish_sending(self) -> None:
+        """Say that nothing more is sent."""
+
+    def close(self) -> None:
+        """Close the connection; it may be closed already."""
+
+
+Forward: TypeAlias = Callable[[], Awaitable[ForwardedConnection]]
+"""Asks for a connection; raises `ContainerRuntimeError` where that is not possible."""
+
+Destination: TypeAlias = tuple[str, int] | Forward
+"""Where to connect: an address and a port, or what connects."""
+
+
 @runtime_checkable
 class DialAddress(Protocol):
     """A runtime whose pod IPs may not be reachable from here."""
 
-    def dial_address(self, pod_ip: str, port: int) -> tuple[str, int]:
+    def dial_address(self, pod_ip: str, port: int) -> Destination:
         """Return where to connect instead of `pod_ip:port`."""
 
 
@@ -538,7 +577,7 @@ class UnmanagedContainers(FaultInjector, Protocol):
     async def start(self, container_id: ContainerID) -> None:
         """Start one that has ended once more, as it is."""
 
-    def dial_address(self, ip: str, port: int) -> tuple[str, int]:
+    def dial_address(self, ip: str, port: int) -> Destination:
         """Return where to connect instead of `ip:port`."""
 
     def watch(self) -> AsyncIterator[None]:

@@ -22,7 +22,7 @@ from probetui.k8s.runtime import ContainerID, SocketAddress
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult
 from probetui.kubelet_rules import KubeletRules
-from probetui.ports import ExecResult
+from probetui.ports import Destination, ExecResult
 from probetui.probers.http_request import ProbeRequest
 from probetui.probers.prober import ProbeDispatcher
 from probetui.probers.route import Route
@@ -168,7 +168,7 @@ class Reached:
     """Handlers that keep where a probe would have connected."""
 
     def __init__(self) -> None:
-        self.places: list[tuple[str, int]] = []
+        self.places: list[Destination] = []
 
     async def http_get(
         self, request: ProbeRequest, limit: timedelta, route: Route

@@ -102,7 +102,9 @@ class NetworkContract:
         (address,) = (await bench.pod()).ips
         target = (address, port)
         if isinstance(bench.runtime, DialAddress):
-            target = bench.runtime.dial_address(address, port)
+            where = bench.runtime.dial_address(address, port)
+            assert isinstance(where, tuple)
+            target = where
 
         async def accepts() -> bool:
             try:

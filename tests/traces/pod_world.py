@@ -54,7 +54,7 @@ from probetui.kubelet.runtime.go_format import join_host_port
 from probetui.kubelet_rules import KubeletRules
 from probetui.ports import ExecResult
 from probetui.probers.exec_probe import probe_exec
-from probetui.probers.go.dial import DialRefusedError
+from probetui.probers.go.errors import DialRefusedError
 from probetui.probers.http_probe import probe_http
 from probetui.probers.http_request import ProbeRequest
 from probetui.probers.lifecycle_hooks import LifecycleHookRunner

@@ -25,7 +25,7 @@ from probetui.kubelet.prober.timeout_text import (
     http_failure,
 )
 from probetui.kubelet.runtime.go_format import go_quote, to_text
-from probetui.probers.go.dial import DialRefusedError
+from probetui.probers.go.errors import DialRefusedError
 from probetui.probers.go.http_response import parse_length
 from probetui.probers.go.tls import PlainHTTPResponseError
 from probetui.probers.go.urls import GoURL

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from probetui.ports import DialAddress
+from probetui.ports import Destination, DialAddress
 
-Route = Callable[[str, int], tuple[str, int]]
+Route = Callable[[str, int], Destination]
 """Maps a host and port to where to connect."""
 
 
@@ -20,7 +20,7 @@ def pod_route(pod_ip: str, dial_address: DialAddress | None) -> Route:
     if dial_address is None or not pod_ip:
         return direct_route
 
-    def route(host: str, port: int) -> tuple[str, int]:
+    def route(host: str, port: int) -> Destination:
         if host == pod_ip:
             return dial_address.dial_address(host, port)
         return host, port

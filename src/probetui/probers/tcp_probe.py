@@ -11,7 +11,8 @@ from datetime import timedelta
 from probetui.errors import GoError
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet.prober.timeout_text import tcp_timeout
-from probetui.probers.go.dial import DialRefusedError, dial
+from probetui.probers.go.dial import dial
+from probetui.probers.go.errors import DialRefusedError
 from probetui.probers.route import Route, direct_route
 
 
@@ -25,7 +26,11 @@ async def probe_tcp(
     seconds = time_limit.total_seconds() if time_limit else None
     try:
         async with asyncio.timeout(seconds):
-            (await dial(host, port, route)).close()
+            connection = await dial(host, port, route)
+            try:
+                await connection.established(time_limit.total_seconds())
+            finally:
+                connection.close()
             if time_limit < timedelta():
                 raise TimeoutError  # noqa: TRY301  # dialling may not have waited
     except TimeoutError:

@@ -7,7 +7,8 @@ import pytest
 
 from probetui.errors import GoError
 from probetui.k8s.runtime import SocketAddress
-from probetui.probers.go.dial import DialRefusedError, dial
+from probetui.probers.go.dial import dial
+from probetui.probers.go.errors import DialRefusedError
 from tests.probers.peers import Peer
 from tests.probers.servers import LOOPBACK, full, refusing, serving
 

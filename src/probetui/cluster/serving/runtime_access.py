@@ -15,7 +15,7 @@ from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.k8s.status import Running, Terminated, Waiting
-from probetui.ports import DialAddress, LogLine, LogSource, Runtime
+from probetui.ports import Destination, DialAddress, LogLine, LogSource, Runtime
 
 
 class NoSuchInstanceError(Exception):
@@ -74,9 +74,12 @@ class RuntimeAccess:
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to a port of a pod; raises OSError."""
         host = pod.status.pod_ip or "127.0.0.1"
+        where: Destination = host, port
         if isinstance(self._runtime, DialAddress):
-            host, port = self._runtime.dial_address(host, port)
-        return await asyncio.open_connection(host, port)
+            where = self._runtime.dial_address(host, port)
+        if not isinstance(where, tuple):
+            raise OSError(f"{self._runtime.name} connects for probes only")
+        return await asyncio.open_connection(*where)
 
 
 async def _until_gone(lines: AsyncIterator[LogLine]) -> AsyncIterator[LogLine]:

@@ -23,7 +23,8 @@ from probetui.cpu_budget import CPUBudget, wait_readable
 from probetui.errors import GoError, LocalResourceError, ProbetuiError
 from probetui.k8s.runtime import SocketAddress
 from probetui.kubelet.runtime.go_format import join_host_port
-from probetui.probers.go.errors import describe_os_error
+from probetui.probers.go.errors import DialRefusedError, describe_os_error
+from probetui.probers.go.forwarded import forward
 from probetui.probers.go.net import address_family, check_host_port
 from probetui.probers.go.resolver import Resolver, is_own_shortage
 from probetui.probers.route import Route, direct_route
@@ -36,19 +37,6 @@ _THIS_MACHINE = "127.0.0.1"
 
 _RESOLVER = Resolver()
 """One for all: how many threads there are is a matter of the process."""
-
-
-class DialRefusedError(GoError):
-    """The connection was refused: no process listens on the port.
-
-    Args:
-        message: Go's text.
-        endpoint: the address that was dialled.
-    """
-
-    def __init__(self, message: str, endpoint: SocketAddress) -> None:
-        super().__init__(message)
-        self.endpoint = endpoint
 
 
 class Connection(Protocol):
@@ -65,6 +53,19 @@ class Connection(Protocol):
 
     def close(self) -> None:
         """Close the connection; it may be closed already."""
+
+
+class DialledConnection(Connection, Protocol):
+    """A connection as dialling gives it."""
+
+    async def established(self, limit_seconds: float) -> None:
+        """Wait until the handshake is known to be over, or most of a limit has passed.
+
+        Raises the error of dialling where it shows only now.
+        """
+
+    def send_at_once(self, data: bytes) -> None:
+        """Send what can be sent without waiting and forget the rest."""
 
 
 class TCPConnection:
@@ -84,6 +85,9 @@ class TCPConnection:
         self._peer = peer
         self._loop = asyncio.get_running_loop()
         self._budget: CPUBudget | None = None
+
+    async def established(self, limit_seconds: float) -> None:
+        """Do nothing: it is connected."""
 
     async def send(self, data: bytes) -> None:
         """Send all of it."""
@@ -138,7 +142,7 @@ class TCPConnection:
         return GoError(f"{what} tcp {here}->{self._peer}: {what}: {text}")
 
 
-async def dial(host: str, port: int, route: Route = direct_route) -> TCPConnection:
+async def dial(host: str, port: int, route: Route = direct_route) -> DialledConnection:
     """Connect to a host and port; an empty host is this machine, as in Go.
 
     Messages name what was asked for, not where `route` led. Raises `GoError`, and
@@ -153,7 +157,10 @@ async def dial(host: str, port: int, route: Route = direct_route) -> TCPConnecti
         check_host_port(join_host_port(host, port))
         if port not in PORTS:
             raise GoError(f"address {port}: invalid port")  # noqa: TRY301  # one prefix for all
-        addresses = await _look_up(host, port, route)
+        where = route(host, port)
+        if not isinstance(where, tuple):
+            return await forward(host, port, where)
+        addresses = await _look_up(host, port, where)
     except GoError as error:
         raise GoError(f"dial tcp: {error}") from error
     errors: list[GoError] = []
@@ -177,9 +184,8 @@ async def dial(host: str, port: int, route: Route = direct_route) -> TCPConnecti
 _Address = tuple[socket.AddressFamily, tuple[str, int], str]
 
 
-async def _look_up(host: str, port: int, route: Route) -> list[_Address]:
+async def _look_up(host: str, port: int, where: tuple[str, int]) -> list[_Address]:
     """Return each address to try: family, where to connect, and its name."""
-    where = route(host, port)
     family = address_family(where[0])
     if family is not None or not where[0]:
         address = (where[0] or _THIS_MACHINE, where[1])

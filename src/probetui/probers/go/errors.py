@@ -6,6 +6,9 @@ import os
 import socket
 import ssl
 
+from probetui.errors import GoError
+from probetui.k8s.runtime import SocketAddress
+
 # Alerts a server may send, by OpenSSL's name of the reason (RFC 8446, 6).
 _ALERTS = {
     "SSLV3_ALERT_UNEXPECTED_MESSAGE": "unexpected message",
@@ -42,6 +45,19 @@ _ALERTS = {
     "TLSV1_ALERT_NO_APPLICATION_PROTOCOL": "no application protocol",
 }
 _NO_SUCH_HOST = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", None)})
+
+
+class DialRefusedError(GoError):
+    """The connection was refused: no process listens on the port.
+
+    Args:
+        message: Go's text.
+        endpoint: the address that was dialled.
+    """
+
+    def __init__(self, message: str, endpoint: SocketAddress) -> None:
+        super().__init__(message)
+        self.endpoint = endpoint
 
 
 def describe_os_error(error: OSError) -> str:

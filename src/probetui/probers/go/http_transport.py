@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 import httpx
 
 from probetui.errors import GoError
-from probetui.probers.go.dial import Connection, TCPConnection, dial
+from probetui.probers.go.dial import Connection, DialledConnection, dial
 from probetui.probers.go.http2_stream import Headers, HTTP2Stream
 from probetui.probers.go.http_response import (
     ReceiveBuffer,
@@ -63,7 +63,9 @@ class OneShotTransport(httpx.AsyncBaseTransport):
             connection.close()
             raise
 
-    async def _connect(self, request: httpx.Request) -> TCPConnection | TLSConnection:
+    async def _connect(
+        self, request: httpx.Request
+    ) -> DialledConnection | TLSConnection:
         url = request.url
         host, port = request.extensions.get("address") or (
             url.raw_host.decode("ascii"),

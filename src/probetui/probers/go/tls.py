@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from probetui.errors import GoError
-from probetui.probers.go.dial import TCPConnection
+from probetui.probers.go.dial import DialledConnection
 from probetui.probers.go.errors import describe_tls_error
 from probetui.probers.go.net import address_family
 
@@ -60,7 +60,10 @@ class TLSConnection:
     __slots__ = ("_connection", "_incoming", "_outgoing", "_tls")
 
     def __init__(
-        self, connection: TCPConnection, context: ssl.SSLContext, server_name: str
+        self,
+        connection: DialledConnection,
+        context: ssl.SSLContext,
+        server_name: str,
     ) -> None:
         self._connection = connection
         self._incoming = ssl.MemoryBIO()

@@ -33,6 +33,7 @@ from probetui.kubelet.effects import (
     RunPodSandbox,
 )
 from probetui.ports import (
+    Destination,
     ExecResult,
     ExecSource,
     ListenerSource,
@@ -150,7 +151,7 @@ class AttachedRuntime:
         """Return the IP of a container, empty if it has none."""
         return self._addresses.get(runtime_container_id(container_id), "")
 
-    def dial_address(self, pod_ip: str, port: int) -> tuple[str, int]:
+    def dial_address(self, pod_ip: str, port: int) -> Destination:
         """Return where to connect instead of `pod_ip:port`."""
         return self._unmanaged.dial_address(pod_ip, port)
 
