@@ -203,7 +203,7 @@ class Published:
 
 async def places(
     handler: ProbeHandler, *, pod_ip: str = POD_IP, published: bool
-) -> list[tuple[str, int]]:
+) -> list[Destination]:
     reached = Reached()
     dispatch = a_dispatch(
         dial_address=Published() if published else None,

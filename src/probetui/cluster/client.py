@@ -52,6 +52,7 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 _TIMEOUT = httpx.Timeout(30, connect=10)
 _OK = range(200, 300)
+_SWITCHING_PROTOCOLS = 101
 _ERROR_BODY = 2**20
 
 
@@ -385,6 +386,24 @@ class ApiClient:
         ) as response:
             yield response
 
+    @asynccontextmanager
+    async def upgrade(
+        self, method: str, path: str, access: Access, headers: Mapping[str, str]
+    ) -> AsyncIterator[httpx.Response]:
+        """Open a connection that is no HTTP from its answer on; errors as of `request`.
+
+        The answer's extension `network_stream` is the connection. `path` has the query.
+        """
+        async with self._send(
+            method, path, access, headers={"Connection": "Upgrade", **headers}
+        ) as response:
+            if response.status_code != _SWITCHING_PROTOCOLS:
+                raise ServerUnreachableError(
+                    f"{self.access.cluster.server}: the answer to {access.words} is no "
+                    "change of the protocol"
+                )
+            yield response
+
     async def log_lines(
         self, namespace: str, pod: str, params: Mapping[str, str]
     ) -> AsyncGenerator[bytes]:
@@ -424,7 +443,8 @@ class ApiClient:
         try:
             response = await http.send(request, stream=True)
             try:
-                if response.status_code not in _OK:
+                code = response.status_code
+                if code not in _OK and code != _SWITCHING_PROTOCOLS:
                     data = await _body(response, _ERROR_BODY)
                     raise api_error(
                         response.status_code,

@@ -107,6 +107,11 @@ class Access(Struct, frozen=True):
         return f"{what} in all namespaces" if self.is_namespaced else what
 
 
+def missing_right(access: Access) -> str:
+    """Return which right is missing, and the command that shows it."""
+    return f"not allowed to {access.words}; `{access.command}` shows it"
+
+
 def api_error(
     code: int, status: Any, access: Access, *, retry_after: str | None = None
 ) -> ApiError:
@@ -136,10 +141,7 @@ def api_error(
                 **options,
             )
         case 403:
-            return ForbiddenError(
-                f"not allowed to {access.words}; `{access.command}` shows it{said}",
-                **options,
-            )
+            return ForbiddenError(f"{missing_right(access)}{said}", **options)
         case 410:
             return ExpiredError(text or "the resourceVersion is too old", **options)
         case 429:

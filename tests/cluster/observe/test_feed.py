@@ -19,12 +19,12 @@ from probetui.cluster.api_server.resources import EVENTS, PODS, SERVICES
 from probetui.cluster.api_server.store import Store
 from probetui.cluster.client import PODS as CLIENT_PODS
 from probetui.cluster.client import ApiClient
+from probetui.cluster.container_logs import ClusterLogs
 from probetui.cluster.errors import ClusterError, ForbiddenError
 from probetui.cluster.kubeconfig import load_access
 from probetui.cluster.observe.feed import Feed
 from probetui.cluster.observe.kubelet_counters import CounterSource, ProxyCounters
 from probetui.cluster.observe.observation import ClusterObservation
-from probetui.cluster.observe.session import ClusterLogs
 from probetui.cluster.selection import PodSelection, select, selector_of
 from probetui.cluster.serving.http_server import HttpRequest, HttpResponse
 from probetui.drive.clocks import SystemClock
@@ -384,7 +384,7 @@ async def test_a_log_is_that_of_the_instance_that_is_meant(tmp_path: Path) -> No
             observation = ClusterObservation(_CLOCK.now())
             found = await client.list(CLIENT_PODS)
             observation.set_pods(found.items, _CLOCK.now())
-            logs = ClusterLogs(observation, client)
+            logs = ClusterLogs(client, observation.find_container)
             lines = []
             for own_id in ("containerd://now", "containerd://before"):
                 lines += [

@@ -88,7 +88,10 @@ class NodeAgent:
         self._contact = ServerContact(clock, tell)
         self._is_changed = asyncio.Event()
         self._watch = PodWatch(
-            api, facts.name, self._contact, on_change=self._is_changed.set
+            api,
+            f"spec.nodeName={facts.name}",
+            self._contact,
+            on_change=self._is_changed.set,
         )
         self.registration = NodeRegistration(
             api, self._contact, facts, self._readiness, tell

@@ -1,4 +1,4 @@
-"""The pods of a node as the API server has them: the kubelet's source `api`.
+"""Some pods as the API server has them: those of a node are its source `api`.
 
 Source: kubelet/config/apiserver.go, v1.32.10; client-go tools/cache/reflector.go,
 v0.32.10, ListAndWatch.
@@ -20,15 +20,16 @@ from probetui.cluster.node.contact import ServerContact
 
 
 class PodWatch:
-    """Lists and watches the pods of a node.
+    """Lists and watches pods.
 
     While the server is away, the pods are those that it had last.
 
     Args:
         api: the API server.
-        node_name: the node's name.
+        field_selector: says which, as `spec.nodeName=NAME`.
         contact: waits after failures.
         on_change: called whenever the pods may have changed.
+        namespace: where; empty for all namespaces.
 
     Attributes:
         pods: the pods by uid.
@@ -38,14 +39,16 @@ class PodWatch:
     def __init__(
         self,
         api: ApiClient,
-        node_name: str,
+        field_selector: str,
         contact: ServerContact,
         on_change: Callable[[], None],
+        namespace: str = "",
     ) -> None:
         self.pods: Mapping[str, Object] = {}
         self.has_listed = False
         self._api = api
-        self._selector = f"spec.nodeName={node_name}"
+        self._selector = field_selector
+        self._namespace = namespace
         self._contact = contact
         self._on_change = on_change
         self._version = ""
@@ -70,7 +73,9 @@ class PodWatch:
         Raises:
             ClusterError: the API server does not answer, or refuses.
         """
-        found = await self._api.list(PODS, field_selector=self._selector)
+        found = await self._api.list(
+            PODS, self._namespace, field_selector=self._selector
+        )
         self._contact.on_answer()
         self.has_listed = True
         self._version = found.resource_version
@@ -82,7 +87,10 @@ class PodWatch:
         while True:
             try:
                 async for event in self._api.watch(
-                    PODS, resource_version=self._version, field_selector=self._selector
+                    PODS,
+                    self._namespace,
+                    resource_version=self._version,
+                    field_selector=self._selector,
                 ):
                     attempt = 0
                     self._contact.on_answer()

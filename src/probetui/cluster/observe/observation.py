@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from probetui.cluster.container_logs import LoggedInstance
 from probetui.cluster.observe.node_clock import NodeClock, moved_status
 from probetui.cluster.observe.observed_pod import (
     ObservedPod,
@@ -286,12 +287,13 @@ class ClusterObservation:
         )
         return entries
 
-    def find_container(self, container_id: str) -> tuple[Pod, str, bool] | None:
-        """Return the pod and name of a container by its ID, and if it has ended."""
+    def find_container(self, container_id: str) -> LoggedInstance | None:
+        """Return a container instance by its ID."""
         for observed in self._pods.values():
             name = observed.name_of(container_id)
             if name is not None:
-                return observed.pod, name, observed.has_successor(name, container_id)
+                pod, ended = observed.pod, observed.has_successor(name, container_id)
+                return LoggedInstance(pod.namespace, pod.name, name, ended)
         return None
 
     def snapshot(self, now: datetime) -> Snapshot:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from contextlib import aclosing
-from datetime import datetime, timedelta
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import timedelta
 from typing import Any
 
 from probetui.cluster.client import ApiClient
-from probetui.cluster.errors import ClusterError
+from probetui.cluster.container_logs import ClusterLogs
 from probetui.cluster.observe.feed import Feed
 from probetui.cluster.observe.observation import ClusterObservation
 from probetui.drive.logs import LogTail, read_log
@@ -17,10 +16,9 @@ from probetui.drive.session import Subscribers
 from probetui.drive.session_journal import SessionJournal
 from probetui.engine.inputs import Command
 from probetui.engine.snapshot import Snapshot
-from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.journal import JournalEntry
-from probetui.ports import Clock, LogLine
+from probetui.ports import Clock
 
 NOTICE_PERIOD_SECONDS = 0.05
 _TICK = timedelta(seconds=1)
@@ -98,7 +96,11 @@ class ObservedSession:
         """Read what a container prints until the tail is closed."""
         tail = LogTail(container_id, callback)
         reading = self._spawn(
-            read_log(ClusterLogs(self._observation, self._client), tail, self._clock)
+            read_log(
+                ClusterLogs(self._client, self._observation.find_container),
+                tail,
+                self._clock,
+            )
         )
         tail.read_by(reading.cancel)
         return tail
@@ -156,46 +158,3 @@ class ObservedSession:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-
-class ClusterLogs:
-    """The logs of a cluster's containers by their IDs, as `ports.LogSource`."""
-
-    def __init__(self, observation: ClusterObservation, client: ApiClient) -> None:
-        self._observation = observation
-        self._client = client
-
-    async def follow_logs(
-        self, container_id: ContainerID, *, tail: int, follow: bool
-    ) -> AsyncGenerator[LogLine]:
-        """Yield the last lines, then what comes; of an earlier instance too."""
-        found = self._observation.find_container(container_id)
-        if found is None:
-            raise ContainerRuntimeError("the API server keeps no logs of it any more")
-        pod, name, is_previous = found
-        params = {
-            "container": name,
-            "tailLines": str(tail),
-            "timestamps": "true",
-            "follow": "true" if follow and not is_previous else "false",
-            "previous": "true" if is_previous else "false",
-        }
-        try:
-            async with aclosing(
-                self._client.log_lines(pod.namespace, pod.name, params)
-            ) as lines:
-                async for line in lines:
-                    yield _log_line(line)
-        except ClusterError as error:
-            raise ContainerRuntimeError(str(error)) from error
-
-
-def _log_line(line: bytes) -> LogLine:
-    """Return a line of a log, which begins with its time to the nanosecond."""
-    text = line.decode("utf-8", "surrogateescape")
-    stamp, separator, rest = text.partition(" ")
-    try:
-        at = datetime.fromisoformat(stamp) if separator else None
-    except ValueError:
-        at = None
-    return LogLine(None, text) if at is None else LogLine(at, rest)

@@ -31,6 +31,7 @@ from probetui.cluster.serving.websocket import (
     is_websocket,
     websocket_tunnel,
 )
+from probetui.probers.go.errors import describe_os_error
 
 PORT_FORWARD = "portforward.k8s.io"
 TUNNELED = f"SPDY/3.1+{PORT_FORWARD}"
@@ -104,7 +105,10 @@ class _Forwarder:
         try:
             reader, writer = await self._dial(int(port))
         except (OSError, ValueError) as error:
-            text = f"error forwarding port {port} to {self._target}: {error}"
+            why = str(error)
+            if isinstance(error, OSError):
+                why = f"connect: {describe_os_error(error)}"
+            text = f"error forwarding port {port} to {self._target}: {why}"
             await errors.write(text.encode())
         else:
             try:

@@ -23,6 +23,7 @@ _STREAM_MASK = _CONTROL - 1
 _HEAD = struct.Struct("!II")
 _LENGTH = struct.Struct("!I")
 _LENGTH_MASK = (1 << 24) - 1
+_CANCEL = 5
 _LONGEST_HEADERS = 1 << 16
 
 
@@ -41,7 +42,7 @@ class SpdyError(ValueError):
 
 
 class StreamOpened(Struct, frozen=True):
-    """The client opened a stream; `is_finished` says that it sends nothing on it."""
+    """The other side opened a stream; it sends nothing on it if `is_finished`."""
 
     stream_id: int
     headers: Mapping[str, str]
@@ -57,29 +58,30 @@ class StreamData(Struct, frozen=True):
 
 
 class StreamReset(Struct, frozen=True):
-    """The client wants nothing more of a stream."""
+    """The other side wants nothing more of a stream."""
 
     stream_id: int
 
 
 class ConnectionEnded(Struct, frozen=True):
-    """The client opens no more streams."""
+    """The other side opens no more streams."""
 
 
 SpdyEvent = StreamOpened | StreamData | StreamReset | ConnectionEnded
 
 
 class SpdyConnection:
-    """The server's side of one connection; what is to be sent gathers in `output`."""
+    """One side of a connection; what is to be sent gathers in `output`."""
 
     def __init__(self) -> None:
         self.output = bytearray()
         self._input = bytearray()
         self._inflate = zlib.decompressobj(zdict=_DICTIONARY)
         self._deflate = zlib.compressobj(zdict=_DICTIONARY)
+        self._next_stream = 1
 
     def receive(self, data: bytes) -> Iterator[SpdyEvent]:
-        """Yield what data of the client's mean.
+        """Yield what the other side's data mean.
 
         Raises:
             SpdyError: they are no SPDY.
@@ -103,12 +105,22 @@ class SpdyConnection:
             except struct.error as error:
                 raise SpdyError(f"a frame that is cut off: {error}") from None
 
+    def open(self, headers: Mapping[str, str]) -> int:
+        """Open a stream as a client does, and return its ID."""
+        stream_id, self._next_stream = self._next_stream, self._next_stream + 2
+        body = _LENGTH.pack(stream_id) + bytes(6) + self._header_block(headers)
+        self._send_control(FrameType.SYN_STREAM, body)
+        return stream_id
+
     def reply(self, stream_id: int) -> None:
         """Accept a stream."""
-        block = self._deflate.compress(_LENGTH.pack(0))
-        block += self._deflate.flush(zlib.Z_SYNC_FLUSH)
-        body = _LENGTH.pack(stream_id) + block
+        body = _LENGTH.pack(stream_id) + self._header_block({})
         self._send_control(FrameType.SYN_REPLY, body)
+
+    def reset(self, stream_id: int) -> None:
+        """Want nothing more of a stream."""
+        body = _LENGTH.pack(stream_id) + _LENGTH.pack(_CANCEL)
+        self._send_control(FrameType.RST_STREAM, body)
 
     def send(self, stream_id: int, data: bytes, *, is_finished: bool = False) -> None:
         """Send data on a stream."""
@@ -140,6 +152,12 @@ class SpdyConnection:
             return dict(_pairs(text))
         except (zlib.error, struct.error, UnicodeDecodeError) as error:
             raise SpdyError(f"headers that cannot be read: {error}") from None
+
+    def _header_block(self, headers: Mapping[str, str]) -> bytes:
+        text = _LENGTH.pack(len(headers))
+        for word in (word.encode() for pair in headers.items() for word in pair):
+            text += _LENGTH.pack(len(word)) + word
+        return self._deflate.compress(text) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
 
     def _send_control(self, kind: FrameType, body: bytes) -> None:
         self.output += _HEAD.pack(_CONTROL | _VERSION << 16 | kind, len(body)) + body

@@ -15,6 +15,7 @@ from probetui.cluster.serving.spdy import (
     StreamOpened,
     StreamReset,
 )
+from probetui.cluster.serving.websocket import ByteReader, ByteWriter
 
 MAX_STREAMS = 1000
 
@@ -32,9 +33,7 @@ class ByteConnection(Protocol):
 class UpgradedConnection:
     """The connection of a request itself."""
 
-    def __init__(
-        self, left: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    def __init__(self, left: bytes, reader: ByteReader, writer: ByteWriter) -> None:
         self._left = left
         self._reader = reader
         self._writer = writer
@@ -51,7 +50,7 @@ class UpgradedConnection:
 
 
 class SpdyStream:
-    """One stream; `incoming` has what the client sends on it."""
+    """One stream; `incoming` has what the other side sends on it."""
 
     def __init__(
         self, stream_id: int, headers: Mapping[str, str], streams: SpdyStreams
@@ -59,19 +58,35 @@ class SpdyStream:
         self.stream_id = stream_id
         self.headers = headers
         self.incoming = asyncio.StreamReader()
+        self.has_ended = False
+        """Whether the other side sends nothing more."""
+        self.backlog = 0
+        """How many bytes came that `read` has not returned."""
+        self.is_finished = False
+        """Whether this side sends nothing more."""
         self._streams = streams
-        self._is_finished = False
+
+    async def read(self) -> bytes:
+        """Return some of what came; none at the end."""
+        data = await self.incoming.read(CHUNK_BYTES)
+        self.backlog -= len(data)
+        return data
 
     async def write(self, data: bytes) -> None:
         """Send data."""
-        if data and not self._is_finished:
+        if data and not self.is_finished:
             await self._streams.send(self.stream_id, data)
 
     async def finish(self) -> None:
         """Say that nothing more is sent."""
-        if not self._is_finished:
-            self._is_finished = True
+        if not self.is_finished:
+            self.is_finished = True
             await self._streams.send(self.stream_id, b"", is_finished=True)
+
+    async def reset(self) -> None:
+        """Say that nothing more is sent or wanted."""
+        self.is_finished = True
+        await self._streams.reset(self.stream_id)
 
 
 class SpdyStreams:
@@ -79,26 +94,49 @@ class SpdyStreams:
 
     Args:
         connection: where they run.
-        on_stream: called with each stream that the client opens.
+        longest_backlog: of how many unread bytes a stream is reset; 0 is no limit.
+        on_stream: called with each stream that the other side opens, None to refuse
+            them, as a client does.
     """
 
     def __init__(
-        self, connection: ByteConnection, on_stream: Callable[[SpdyStream], None]
+        self,
+        connection: ByteConnection,
+        on_stream: Callable[[SpdyStream], None] | None = None,
+        *,
+        longest_backlog: int = 0,
     ) -> None:
         self._connection = connection
         self._on_stream = on_stream
+        self._longest_backlog = longest_backlog
         self._spdy = SpdyConnection()
         self._streams: dict[int, SpdyStream] = {}
+
+    async def open(self, headers: Mapping[str, str]) -> SpdyStream:
+        """Open a stream."""
+        stream = SpdyStream(self._spdy.open(headers), headers, self)
+        self._streams[stream.stream_id] = stream
+        await self._flush()
+        return stream
 
     async def send(
         self, stream_id: int, data: bytes, *, is_finished: bool = False
     ) -> None:
         """Send data on a stream."""
         self._spdy.send(stream_id, data, is_finished=is_finished)
+        stream = self._streams.get(stream_id)
+        if is_finished and stream is not None and stream.has_ended:
+            del self._streams[stream_id]
         await self._flush()
 
+    async def reset(self, stream_id: int) -> None:
+        """Want nothing more of a stream, unless both sides have finished it."""
+        if self._streams.pop(stream_id, None) is not None:
+            self._spdy.reset(stream_id)
+            await self._flush()
+
     async def run(self) -> None:
-        """Take what the client sends, until it ends the connection."""
+        """Take what the other side sends, until it ends the connection."""
         try:
             while (data := await self._connection.receive()) is not None:
                 for event in self._spdy.receive(data):
@@ -114,24 +152,33 @@ class SpdyStreams:
 
     def _take(self, event: StreamOpened | StreamData | StreamReset) -> None:
         if isinstance(event, StreamOpened):
+            if self._on_stream is None:
+                return self._spdy.reset(event.stream_id)
             if len(self._streams) >= MAX_STREAMS:
                 raise SpdyError("too many streams")
             stream = SpdyStream(event.stream_id, event.headers, self)
             self._streams[event.stream_id] = stream
             self._spdy.reply(event.stream_id)
             if event.is_finished:
+                stream.has_ended = True
                 stream.incoming.feed_eof()
-            self._on_stream(stream)
-            return
+            return self._on_stream(stream)
         found = self._streams.get(event.stream_id)
         if found is None:
-            return
+            return None
         if isinstance(event, StreamData):
-            found.incoming.feed_data(event.data)
+            found.backlog += len(event.data)
+            if 0 < self._longest_backlog < found.backlog:
+                self._spdy.reset(event.stream_id)
+                event = StreamReset(event.stream_id)
+            else:
+                found.incoming.feed_data(event.data)
         if isinstance(event, StreamReset) or event.is_finished:
+            found.has_ended = True
             found.incoming.feed_eof()
-            if isinstance(event, StreamReset):
+            if isinstance(event, StreamReset) or found.is_finished:
                 del self._streams[event.stream_id]
+        return None
 
     async def _flush(self) -> None:
         if self._spdy.output:

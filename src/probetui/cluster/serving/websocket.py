@@ -1,4 +1,4 @@
-"""The server's side of a WebSocket: whole binary messages.
+"""One side of a WebSocket: whole binary messages.
 
 Source: RFC 6455; k8s.io/apimachinery pkg/util/httpstream/wsstream/conn.go, v0.36.2.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
 
 from wsproto.connection import Connection, ConnectionState, ConnectionType
 from wsproto.events import (
@@ -29,13 +30,36 @@ TOO_BIG = 1009
 LONGEST_MESSAGE = 1 << 24
 
 
+class ByteReader(Protocol):
+    """What bytes come from."""
+
+    async def read(self, n: int, /) -> bytes:
+        """Return some bytes, none at the end."""
+
+
+class ByteWriter(Protocol):
+    """What takes bytes."""
+
+    def write(self, data: bytes, /) -> None:
+        """Take bytes to be sent."""
+
+    async def drain(self) -> None:
+        """Wait until not many are left to be sent."""
+
+
 class WebSocket:
     """One connection; `receive` in one task only."""
 
     def __init__(
-        self, left: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        left: bytes,
+        reader: ByteReader,
+        writer: ByteWriter,
+        *,
+        is_client: bool = False,
     ) -> None:
-        self._connection = Connection(ConnectionType.SERVER)
+        kind = ConnectionType.CLIENT if is_client else ConnectionType.SERVER
+        self._connection = Connection(kind)
         self._reader = reader
         self._writer = writer
         self._parts = bytearray()
@@ -49,7 +73,7 @@ class WebSocket:
         await self._writer.drain()
 
     async def receive(self) -> bytes | None:
-        """Return the next message, None once the client has closed."""
+        """Return the next message, None once the other side has closed."""
         while not self._messages and not self._is_over:
             data = await self._reader.read(CHUNK_BYTES)
             if not data:
@@ -94,6 +118,11 @@ class WebSocket:
             return  # It is closed: there is nobody to tell.
 
 
+def accept_token(key: bytes) -> str:
+    """Return how a server answers a client's key."""
+    return generate_accept_token(key).decode()
+
+
 def is_websocket(request: HttpRequest) -> bool:
     """Tell whether a request asks for a WebSocket."""
     return request.headers.get("upgrade", "").lower() == "websocket"
@@ -124,7 +153,7 @@ def websocket_tunnel(
         headers={
             "Upgrade": "websocket",
             "Connection": "Upgrade",
-            "Sec-WebSocket-Accept": generate_accept_token(key).decode(),
+            "Sec-WebSocket-Accept": accept_token(key),
             "Sec-WebSocket-Protocol": protocol,
         },
     )
