@@ -537,11 +537,13 @@ class UnmanagedStatus(Struct, frozen=True):
     """What a foreign container is like now, and the address its ports are at.
 
     The status has the name, the hash and the restart count of nobody's manifest: they
-    are empty and 0. `ip` is empty where there is none.
+    are empty and 0, but for those of a cluster's pod. `ip` is empty where there is
+    none. `earlier` is the instance before it, where another container was it.
     """
 
     status: RuntimeContainerStatus
     ip: str = ""
+    earlier: RuntimeContainerStatus | None = None
 
 
 class UnmanagedContainers(FaultInjector, Protocol):
@@ -582,6 +584,29 @@ class UnmanagedContainers(FaultInjector, Protocol):
 
     def watch(self) -> AsyncIterator[None]:
         """Yield whenever something happened, as `EventSource.watch` does."""
+
+
+@runtime_checkable
+class RemarkSource(Protocol):
+    """A runtime of which one must know something to judge the results of probes."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What one must know, in sentences."""
+
+
+class AttachableRuntime(Protocol):
+    """What attaching needs of a runtime, besides its containers."""
+
+    @property
+    def name(self) -> str:
+        """The runtime's word in container IDs."""
+
+    async def version(self) -> str:
+        """Return name and version of the runtime."""
+
+    async def close(self) -> None:
+        """Close connections and end tasks; containers are left as they are."""
 
 
 @runtime_checkable

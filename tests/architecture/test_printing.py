@@ -18,6 +18,7 @@ WRITES = re.compile(
 
 MAY_WRITE = {
     "cli/session/attachment.py": "the gate's own question",
+    "cli/session/cluster_attachment.py": "the same",
     "cli/commands/info_report.py": "a fixed question for the terminal itself",
     "cli/printing.py": "the gate",
     "cli/session/terminal_hold.py": "fixed escape sequences, between two screens",

@@ -47,10 +47,14 @@ _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class CommandLineReach(Struct, frozen=True):
-    """Words that come after `docker` or `crictl`; none where they need none."""
+    """Words that come after `docker` or `crictl`; none where they need none.
+
+    Those after `kubectl exec` are there only of a cluster's pod.
+    """
 
     docker: tuple[str, ...] = ()
     cri: tuple[str, ...] = ()
+    kubectl: tuple[str, ...] = ()
 
     @classmethod
     def by(
@@ -137,7 +141,8 @@ def _command(
             except ExpansionTooLargeError:
                 return ""  # The probe says so; there is nothing to run by hand.
             expanded = map(mask.text, command)
-            return quote_shell_line([*_prefix(container_id, reach), *expanded])
+            prefix = _prefix(container, container_id, reach)
+            return quote_shell_line([*prefix, *expanded])
         case HTTPGetAction() as action:
             url = mask.text(_url(container, action, pod_ip))
             return quote_shell_line(
@@ -166,8 +171,12 @@ def command_note(probe: Probe, command: str = "") -> str:
     return ""
 
 
-def _prefix(container_id: ContainerID, reach: CommandLineReach) -> tuple[str, ...]:
+def _prefix(
+    container: Container, container_id: ContainerID, reach: CommandLineReach
+) -> tuple[str, ...]:
     """Return what runs a command in a container, nothing where no program does."""
+    if reach.kubectl:
+        return ("kubectl", "exec", *reach.kubectl, "-c", container.name, "--")
     runtime, _, _ = container_id.partition("://")
     match runtime:
         case "docker":

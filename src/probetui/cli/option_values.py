@@ -93,6 +93,31 @@ class RuntimeOptions(Struct, frozen=True):
         )
 
 
+class ClusterPodRuntime(RuntimeOptions, frozen=True):
+    """The pod of a cluster in place of a runtime.
+
+    `cluster_pod` is its namespace and name, with a slash between.
+    """
+
+    cluster_pod: str = ""
+    kubeconfig: str | None = None
+    kube_context: str | None = None
+
+    @property
+    def reach(self) -> CommandLineReach:
+        """What kubectl has to be told to reach it."""
+        namespace, _, name = self.cluster_pod.partition("/")
+        words = ["--kubeconfig", self.kubeconfig] if self.kubeconfig else []
+        words += ["--context", self.kube_context] if self.kube_context else []
+        return CommandLineReach(kubectl=(*words, "-n", namespace, name))
+
+
+def pick_runtime(params: Mapping[str, Any]) -> RuntimeOptions:
+    """Return where the containers are, by the parameters of a command."""
+    of_cluster = params.get("cluster_pod")
+    return pick_options(ClusterPodRuntime if of_cluster else RuntimeOptions, params)
+
+
 class NodeOptions(Struct, frozen=True):
     """Of which cluster a session is a node, and how.
 
@@ -125,7 +150,7 @@ def recorded_runtime(options: Mapping[str, Any]) -> RuntimeOptions:
         for name, value in options.items()
         if value is None or isinstance(value, str)
     }
-    return pick_options(RuntimeOptions, possible)
+    return pick_runtime(possible)
 
 
 class ScreenChoices(Struct, frozen=True):

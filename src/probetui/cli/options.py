@@ -243,6 +243,9 @@ table_options = _group(
 )
 
 
+FORMER_CONTEXT = "--context means Docker's here; its name is --docker-context now"
+
+
 def _note_former_name(
     ctx: click.Context, parameter: click.Parameter, name: str | None
 ) -> str | None:
@@ -251,8 +254,7 @@ def _note_former_name(
         ctx.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
     )
     if is_typed and not ctx.resilient_parsing:
-        text = "--context means Docker's here; its name is --docker-context now"
-        print_notice("note", text)
+        print_notice("note", FORMER_CONTEXT)
     return name
 
 

@@ -57,6 +57,10 @@ NOT_TIMED = "duration not known"
 """The detail of an attempt of which only the result was seen, from outside."""
 
 
+FORWARDED = "by port-forward to 127.0.0.1 in the pod"
+"""The end of the detail of an attempt that did not connect to the pod's IP."""
+
+
 class Attempt(Struct, frozen=True):
     """One run of a handler.
 
@@ -81,6 +85,11 @@ class Attempt(Struct, frozen=True):
     def is_timed(self) -> bool:
         """Whether it is known how long it took."""
         return self.detail != NOT_TIMED
+
+    @property
+    def is_forwarded(self) -> bool:
+        """Whether it connected by a port-forward instead of to the pod's IP."""
+        return self.detail.endswith(FORWARDED)
 
 
 class ProbeOutcome(Struct, frozen=True):

@@ -28,7 +28,7 @@ from probetui.kubelet.prober.container_port import resolve_port
 from probetui.kubelet.runtime.go_format import to_text
 from probetui.ports import DialAddress, HookResult
 from probetui.probers.exec_probe import CommandRunner
-from probetui.probers.route import Route, pod_route
+from probetui.probers.route import PodRoute, Route
 from probetui.probers.truncation import truncate_text
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class LifecycleHookRunner:
             user_agent=rules.hook_user_agent,
         )
         open_transport = self._open_transport or OneShotTransport
-        transport = open_transport(pod_route(operation.pod_ip, self._dial_address))
+        transport = open_transport(PodRoute(operation.pod_ip, self._dial_address))
         if not rules.consistent_http_hooks:
             await send_request(build_bare_request(action, host, port), transport)
             return HookResult()

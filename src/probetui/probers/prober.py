@@ -22,13 +22,13 @@ from probetui.k8s.probe import ExecAction, GRPCAction, HTTPGetAction, TCPSocketA
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.kuberuntime.expansion import expand_command
-from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
+from probetui.kubelet.outcome import FORWARDED, Attempt, ProbeOutcome, ProbeResult
 from probetui.kubelet.prober.container_port import resolve_port
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
 from probetui.kubelet_rules import KubeletRules
 from probetui.ports import Clock, DialAddress, LagSource
 from probetui.probers.exec_probe import EXITED, CommandRunner, probe_exec
-from probetui.probers.route import Route, pod_route
+from probetui.probers.route import PodRoute, Route
 from probetui.probers.truncation import truncate_text
 
 if TYPE_CHECKING:
@@ -185,6 +185,14 @@ class ProbeDispatcher:
 
     async def _attempt(self, effect: RunProbe) -> Attempt:
         """Call the handler; raises `GoError` for an invalid port, URL or command."""
+        route = PodRoute(effect.pod_ip, self._dial_address)
+        attempt = await self._call_handler(effect, route)
+        if route.has_forwarded:
+            detail = ", ".join(filter(None, (attempt.detail, FORWARDED)))
+            return replace(attempt, detail=detail)
+        return attempt
+
+    async def _call_handler(self, effect: RunProbe, route: PodRoute) -> Attempt:
         probe, container = effect.probe, effect.container
         timeout = timedelta(seconds=probe.timeout_seconds)
         match probe.handler:
@@ -205,16 +213,13 @@ class ProbeDispatcher:
                 port = resolve_port(action.port, container)
                 host = action.host or effect.pod_ip
                 request = build_request(action, host, port, effect.rules)
-                route = pod_route(effect.pod_ip, self._dial_address)
                 return await self._handlers.http_get(request, timeout, route)
             case TCPSocketAction(port=named) as action:
                 port = resolve_port(named, container)
-                route = pod_route(effect.pod_ip, self._dial_address)
                 return await self._handlers.tcp_socket(
                     action.host or effect.pod_ip, port, timeout, route
                 )
             case GRPCAction() as action:
-                route = pod_route(effect.pod_ip, self._dial_address)
                 return await self._handlers.grpc(
                     effect.pod_ip, action, timeout, route, effect.rules
                 )

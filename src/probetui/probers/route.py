@@ -15,14 +15,19 @@ def direct_route(host: str, port: int) -> tuple[str, int]:
     return host, port
 
 
-def pod_route(pod_ip: str, dial_address: DialAddress | None) -> Route:
-    """Return the route that replaces a pod's IP by where the pod is reachable."""
-    if dial_address is None or not pod_ip:
-        return direct_route
+class PodRoute:
+    """The route that replaces a pod's IP by where the pod is reachable."""
 
-    def route(host: str, port: int) -> Destination:
-        if host == pod_ip:
-            return dial_address.dial_address(host, port)
-        return host, port
+    def __init__(self, pod_ip: str, dial_address: DialAddress | None) -> None:
+        self._pod_ip = pod_ip
+        self._dial_address = dial_address if pod_ip else None
+        self.has_forwarded = False
+        """Whether it has led through a port-forward."""
 
-    return route
+    def __call__(self, host: str, port: int) -> Destination:
+        """Return where to connect."""
+        if self._dial_address is None or host != self._pod_ip:
+            return host, port
+        where = self._dial_address.dial_address(host, port)
+        self.has_forwarded = not isinstance(where, tuple)
+        return where

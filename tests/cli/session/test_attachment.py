@@ -20,6 +20,7 @@ from probetui.cli.session.attachment import (
     confirm_actions,
     without_creation_fields,
 )
+from probetui.cli.session.cluster_attachment import ClusterPodOptions
 from probetui.errors import RuntimeUnavailableError, UsageError
 from probetui.k8s.environment import ConfigMapEnvSource, EnvFrom
 from probetui.k8s.pod import (
@@ -196,7 +197,13 @@ async def test_who_walks_away_from_the_question_has_interrupted(
 def test_every_option_of_attach_means_something_to_somebody() -> None:
     known = {
         field.name
-        for kind in (ManifestOptions, RuntimeOptions, SessionOptions, ScreenChoices)
+        for kind in (
+            ManifestOptions,
+            RuntimeOptions,
+            SessionOptions,
+            ScreenChoices,
+            ClusterPodOptions,
+        )
         for field in fields(kind)
     }
 

@@ -21,9 +21,9 @@ from probetui.runtimes.docker.port_publishing import (
     PublishedPorts,
     ReachMode,
     choose_publishing,
-    probed_ports,
 )
 from probetui.runtimes.docker.translate import InspectedContainer
+from probetui.runtimes.probed_ports import probed_ports
 from probetui.runtimes.translation import PodName
 from tests.builders import (
     a_container,

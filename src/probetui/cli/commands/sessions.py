@@ -10,8 +10,10 @@ import click
 from probetui.cli import completions
 from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
+    FORMER_CONTEXT,
     act_option,
     autosave_options,
+    cluster_options,
     ending_options,
     freeze_option,
     image_gc_option,
@@ -19,20 +21,23 @@ from probetui.cli.options import (
     kubelet_options,
     manifest_options,
     metrics_option,
+    node_runtime_options,
     output_options,
     play_options,
     program_options,
     pull_option,
     runtime_events_option,
-    runtime_options,
     screen_options,
     session_runtime_options,
     takes_files,
     takes_files_among,
     watch_option,
 )
-from probetui.cli.parameters import SectionedCommand, examples, option
-from probetui.cli.printing import print_short_help
+from probetui.cli.parameters import OneOf, SectionedCommand, examples, option
+from probetui.cli.printing import print_notice, print_short_help
+
+_CLUSTER = "Cluster"
+_POD_WORDS = ("pod/", "pods/", "po/")
 
 
 @click.command(
@@ -81,16 +86,42 @@ def run(**params: Any) -> int:
         "probetui attach pod.yaml",
         "probetui attach -f pod.yaml web=shop-web-1",
         "probetui attach -f pod.yaml --runtime process web=4711",
+        "probetui attach pod/web-7d4b9 --context kind-kind -n shop",
     ),
 )
 @click.argument(
     "words",
     nargs=-1,
-    metavar="[FILE | CONTAINER=NAME_OR_ID]...",
+    metavar="[FILE | CONTAINER=NAME_OR_ID | pod/NAME]...",
     shell_complete=completions.complete_container_targets,
 )
 @manifest_options
-@runtime_options
+@node_runtime_options
+@cluster_options
+@option(
+    "--reach",
+    section=_CLUSTER,
+    type=OneOf(("auto", "direct", "forward")),
+    default="auto",
+    show_default=True,
+    help="How ports of a cluster's pod are reached: at its IP (direct), by "
+    "port-forward, or by port-forward where its IP does not answer (auto).",
+)
+@option(
+    "--act-by",
+    section=_CLUSTER,
+    type=OneOf(("evict", "delete")),
+    default="evict",
+    show_default=True,
+    help="What --act does to a cluster's pod instead of killing its container.",
+)
+@option(
+    "-y",
+    "--yes",
+    section=_CLUSTER,
+    is_flag=True,
+    help="Let --act evict or delete a cluster's pod without asking.",
+)
 @act_option(default=False)
 @option(
     "--no-wait",
@@ -117,7 +148,18 @@ def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
     process. Nothing is created. Without --act nothing is killed or restarted: the
     session only shows what the kubelet would do. It waits for containers that are not
     running.
+
+    pod/NAME is a pod of a cluster, with its own manifest and by the rules of its
+    node's kubelet, which goes on probing beside. Commands are run by the API. The
+    kubelet's other probes connect to the pod's IP; where that does not answer, ports
+    are forwarded, which reaches 127.0.0.1 in the pod.
     """
+    if any(word.lower().startswith(_POD_WORDS) for word in words):
+        target = "cli.session.cluster_attachment:attach_cluster_pod"
+        return run_late(target, words, params, waits=not no_wait)
+    if params["kube_context"] is not None:
+        print_notice("note", FORMER_CONTEXT)
+        params["context"] = params["kube_context"]
     if not (params["filenames"] or params["static"]):
         if words:
             raise click.UsageError(

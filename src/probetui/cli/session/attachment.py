@@ -37,6 +37,7 @@ class AttachOptions(Struct, frozen=True):
         waits: wait for containers that are not running.
         asks: ask for confirmation before anything is killed.
         looks_once: only containers that run now are of use.
+        has_consent: the user has agreed to it already.
     """
 
     words: tuple[str, ...] = ()
@@ -44,6 +45,7 @@ class AttachOptions(Struct, frozen=True):
     waits: bool = True
     asks: bool = False
     looks_once: bool = False
+    has_consent: bool = False
 
 
 def without_creation_fields(pod: Pod) -> Pod:
@@ -119,7 +121,7 @@ async def confirm_actions(
     attached: AttachedRuntime, attachment: AttachOptions, notes: Notes
 ) -> bool:
     """Return whether containers may be killed; ask for confirmation on a terminal."""
-    if not attachment.acts:
+    if not attachment.acts or attachment.has_consent:
         return True
     names = ", ".join(
         _name(match.chosen)

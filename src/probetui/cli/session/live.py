@@ -122,7 +122,7 @@ async def open_session_runtime(plan: Plan, clock: Clock) -> AsyncIterator[Runtim
         RuntimeUnavailableError: no container runtime answers.
         ManifestError: with `--strict`, the runtime does not support some fields.
     """
-    runtime = await open_runtime(plan.runtime, clock, exec_errors=plan.exec_errors)
+    runtime = await _open_runtime(plan, clock)
     if isinstance(runtime, ClockSource):
         name = runtime.name
         runtime.on_clock_offset(
@@ -167,6 +167,15 @@ async def run_on_runtime(
             if not plan.options.keep:
                 await _remove_after_bug(runtime, pod_registry, plan.notes)
             raise _first_cause(error) from error
+
+
+async def _open_runtime(plan: Plan, clock: Clock) -> Runtime:
+    if plan.cluster is None:
+        return await open_runtime(plan.runtime, clock, exec_errors=plan.exec_errors)
+    # Late: few sessions attach to a cluster's pod.
+    open_pod = load_late("cli.session.cluster_attachment:open_cluster_pod")
+    runtime: Runtime = await open_pod(plan.cluster, plan, clock)
+    return runtime
 
 
 async def _lock_pods(
@@ -540,6 +549,8 @@ class _LiveSession:
         )
         if self._plan.options.paused:
             session.send(PauseProbes())
+        for remark in () if self._attached is None else self._attached.remarks:
+            session.send(AddNote(remark))
         self._pod_registry.subscribe_objects(
             lambda objects: session.send(SetObjects(tuple(objects)))
         )

@@ -23,6 +23,7 @@ from probetui.cli.option_values import (
     SessionOptions,
     check_restart_period,
     pick_options,
+    pick_runtime,
     recorded_runtime,
     rules_by,
 )
@@ -61,6 +62,7 @@ from probetui.record.credentials import mask_credentials
 from probetui.record.writer import RecordWriter
 
 if TYPE_CHECKING:
+    from probetui.cli.session.cluster_attachment import ClusterTarget
     from probetui.drive.scenario.script import Scenario
     from probetui.headless.cases.progress import CaseProgress
 
@@ -104,6 +106,7 @@ class Plan(Struct, frozen=True):
         node: the node of a cluster that the session is, None if it is none.
         serve: how it is served as a Kubernetes API, None if it is not.
         case: the case of `probetui test` that it is, None if it is none.
+        cluster: the pod of a cluster that it attaches to, None if it does not.
     """
 
     loaded: Sequence[LoadedPod]
@@ -131,6 +134,7 @@ class Plan(Struct, frozen=True):
     node: NodeOptions | None = None
     serve: ServeOptions | None = None
     case: CaseProgress | None = None
+    cluster: ClusterTarget | None = None
 
     @property
     def desired(self) -> DesiredState:
@@ -232,7 +236,7 @@ def make_plan(
     options = pick_options(SessionOptions, params)
     start_log(options.log_file, options.log_level)
     notes = Notes(quiet=options.quiet)
-    runtime = pick_options(RuntimeOptions, params)
+    runtime = pick_runtime(params)
     rules = rules_by(params)
     _check_time_options(options, runtime)
     check_restart_period(options.max_container_restart_period, rules)

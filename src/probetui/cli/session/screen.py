@@ -110,7 +110,7 @@ async def show_screen(
         lesson=None if plan.page is None else _lesson(plan.page, turn),
         save=save,
         shell=None
-        if session.playback is not None or is_remote
+        if session.playback is not None or is_remote or plan.cluster is not None
         else shell_commands(plan.runtime.reach),
         fault_refusal=session.fault_refusal
         if isinstance(session, FaultTarget)

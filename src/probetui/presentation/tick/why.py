@@ -18,7 +18,7 @@ from probetui.durations import format_duration
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ExecAction, HTTPGetAction, ProbeHandler
 from probetui.kubelet.journal import Exit, Skip, TickEntry, Trigger
-from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult
+from probetui.kubelet.outcome import FORWARDED, Attempt, HTTPAnswer, ProbeResult
 from probetui.kubelet.prober.gates import short_id
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
 from probetui.presentation.probe.refusals import as_sentence, refusal_text
@@ -229,6 +229,9 @@ def attempt_predicate(attempt: Attempt, view: View) -> str:
     if attempt.error is not None:
         return f"could not run ({length}): {view.safe(attempt.error)}"
     detail, output = view.safe(attempt.detail), view.safe(attempt.output)
+    if attempt.is_forwarded:
+        detail = detail.removesuffix(FORWARDED).removesuffix(", ")
+        length += f" {FORWARDED}"
     if detail.startswith("exit "):
         printed = f"output: {output}" if output else "no output"
         return f"gave {detail} after {length}, {printed}"
@@ -384,7 +387,14 @@ def _network_hints(
     attempt: Attempt, handler: ProbeHandler | None, container: Container | None
 ) -> Iterator[str]:
     said = attempt.output.lower()
-    if _REFUSED in said:
+    if attempt.is_forwarded:
+        yield (
+            "The kubelet connects to the pod's IP: what listens on 127.0.0.1 only "
+            "succeeds here and fails there, what does not listen on it the reverse."
+        )
+    if _REFUSED in said and attempt.is_forwarded:
+        yield f"Nothing listens on that port at 127.0.0.1.{_declared_ports(container)}"
+    elif _REFUSED in said:
         yield (
             "Nothing listens at that address and port: the program may not be up yet, "
             "listen on another port, or only on 127.0.0.1, which the pod's IP does not "

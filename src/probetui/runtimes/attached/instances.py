@@ -59,15 +59,31 @@ class InstanceTracker:
         """Return whether an ID is that of the newest instance."""
         return bool(self.instances) and self.instances[0].container_id == container_id
 
-    def update(self, status: RuntimeContainerStatus | None) -> None:
-        """Update from the runtime's status; None if the container is gone."""
+    def update(
+        self,
+        status: RuntimeContainerStatus | None,
+        ended: RuntimeContainerStatus | None = None,
+    ) -> None:
+        """Update from the runtime's status.
+
+        Args:
+            status: the container, None if it is gone.
+            ended: the one before it, where another container was it and is known.
+        """
         if status is None:
             self._current = NO_CONTAINER
             self.instances = ()
             return
         newest = self.instances[0] if self.instances else None
         if newest is None or status.container_id != self._current:
-            self.instances = (self._begin(status),)
+            before: tuple[RuntimeContainerStatus, ...] = ()
+            if ended is not None and newest and ended.container_id == self._current:
+                before = (
+                    self._as_pod_container(
+                        ended, newest.container_id, newest.restart_count
+                    ),
+                )
+            self.instances = (self._begin(status), *before)
         elif _is_restarted(newest, status):
             earlier = (_as_ended(newest), *self.instances[1:])[:DEAD_KEPT]
             self.instances = (self._begin(status), *earlier)
@@ -88,7 +104,7 @@ class InstanceTracker:
     def _begin(self, status: RuntimeContainerStatus) -> RuntimeContainerStatus:
         self._current = status.container_id
         self._numbers[self._current] += 1
-        self._restarts += 1
+        self._restarts = max(self._restarts + 1, status.restart_count)
         life = _instance_id(self._current, self._numbers[self._current])
         return self._as_pod_container(status, life, self._restarts)
 

@@ -33,6 +33,7 @@ from probetui.kubelet.effects import (
     RunPodSandbox,
 )
 from probetui.ports import (
+    AttachableRuntime,
     Destination,
     ExecResult,
     ExecSource,
@@ -41,10 +42,11 @@ from probetui.ports import (
     LogSource,
     NodeSource,
     Progress,
-    Runtime,
+    RemarkSource,
     StartedExec,
     UnmanagedContainer,
     UnmanagedContainers,
+    UnmanagedStatus,
 )
 from probetui.runtimes.attached.instances import InstanceTracker, runtime_container_id
 from probetui.runtimes.attached.matching import (
@@ -86,7 +88,7 @@ class AttachedRuntime:
 
     def __init__(
         self,
-        runtime: Runtime,
+        runtime: AttachableRuntime,
         unmanaged: UnmanagedContainers,
         targets: Sequence[AttachTarget],
         *,
@@ -122,6 +124,13 @@ class AttachedRuntime:
             return await self._runtime.node()
         return UNKNOWN_NODE
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What one must know to judge the results of probes."""
+        if isinstance(self._runtime, RemarkSource):
+            return self._runtime.remarks
+        return ()
+
     async def matches(self) -> tuple[TargetMatch, ...]:
         """Return the match of each target now."""
         everything = await self._unmanaged.list()
@@ -140,7 +149,7 @@ class AttachedRuntime:
             found = None
             if match.chosen is not None:
                 found = await self._unmanaged.inspect(match.chosen.container_id)
-            watched.tracker.update(None if found is None else found.status)
+            _update(watched.tracker, found)
             if found is not None:
                 addresses[found.status.container_id] = found.ip
         self._addresses = addresses
@@ -232,7 +241,7 @@ class AttachedRuntime:
             tracker = watched.tracker
             if tracker.is_current_instance(container_id):
                 found = await self._unmanaged.inspect(tracker.current)
-                tracker.update(None if found is None else found.status)
+                _update(tracker, found)
             for instance in tracker.instances:
                 if instance.container_id == container_id:
                     return instance
@@ -353,6 +362,13 @@ class AttachedRuntime:
             host_network=pod.host_network,
             ip=ip or None,
         )
+
+
+def _update(tracker: InstanceTracker, found: UnmanagedStatus | None) -> None:
+    if found is None:
+        tracker.update(None)
+    else:
+        tracker.update(found.status, found.earlier)
 
 
 def _sandbox_id(pod: Pod) -> str:

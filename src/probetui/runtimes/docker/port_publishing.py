@@ -12,17 +12,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import (
-    ExecAction,
-    GRPCAction,
-    HTTPGetAction,
-    LifecycleHandler,
-    ProbeHandler,
-    SleepAction,
-    TCPSocketAction,
-)
+from probetui.k8s.pod import Pod
 from probetui.runtimes.docker.translate import InspectedContainer
+from probetui.runtimes.probed_ports import probed_ports
 
 LOOPBACK = "127.0.0.1"
 ANY_ADDRESS = "0.0.0.0"
@@ -175,51 +167,6 @@ class PublishedPorts:
         if self._how is None:
             return "pods are reached at their own addresses"
         return f"ports of pods are published, and reached at {self._how.dial}"
-
-
-def probed_ports(pod: Pod) -> tuple[int, ...]:
-    """Return the ports of probes and hooks that have no host of their own."""
-    found = {
-        number
-        for container in pod.all_containers()
-        for handler in _handlers(container)
-        if (number := _port(container, handler)) is not None
-    }
-    return tuple(sorted(found))
-
-
-def _handlers(container: Container) -> Iterator[ProbeHandler | LifecycleHandler]:
-    probes = (
-        container.startup_probe,
-        container.liveness_probe,
-        container.readiness_probe,
-    )
-    handlers = (
-        *(probe.handler for probe in probes if probe),
-        container.post_start,
-        container.pre_stop,
-    )
-    yield from (handler for handler in handlers if handler)
-
-
-def _port(container: Container, handler: ProbeHandler | LifecycleHandler) -> int | None:
-    match handler:
-        case HTTPGetAction() | TCPSocketAction():
-            return None if handler.host else _number(container, handler.port)
-        case GRPCAction():
-            return handler.port
-        case ExecAction() | SleepAction():
-            return None
-
-
-def _number(container: Container, port: int | str) -> int | None:
-    """Return the number of a port, None for a name that the container lacks."""
-    if isinstance(port, int):
-        return port
-    for container_port in container.ports:
-        if container_port.name == port:
-            return container_port.container_port
-    return int(port) if port.isdecimal() else None
 
 
 def _targets(

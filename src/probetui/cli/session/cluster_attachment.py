@@ -1,0 +1,227 @@
+"""`probetui attach pod/NAME`: a cluster's pod as containers to attach to."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from probetui.cli.late_calls import run_late
+from probetui.cli.option_values import pick_options, rules_by
+from probetui.cli.printing import Notes, confirm
+from probetui.cli.session.attachment import AttachOptions
+from probetui.cli.session.plan import make_plan
+from probetui.cli.terminal import Terminal
+from probetui.cluster.attach.containers import ClusterContainers
+from probetui.cluster.attach.reach import PodReach, ReachMode
+from probetui.cluster.attach.removal import PodRemoval, RemovalMode
+from probetui.cluster.attach.rights import check_right
+from probetui.cluster.client import PODS, ApiClient, Object
+from probetui.cluster.errors import ClusterError, ForbiddenError
+from probetui.cluster.kubeconfig import ClusterAccess, load_access
+from probetui.cluster.node.contact import ServerContact
+from probetui.cluster.observe.kubelet_counters import read_node
+from probetui.drive.clocks import SystemClock
+from probetui.errors import NothingToDoError, UsageError
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ExecAction, Probe, ProbeType
+from probetui.kubelet_rules import DEFAULT_VERSION, rules_for_kubelet
+from probetui.manifest.load import load_manifests
+from probetui.manifest.manifests import FieldValidation, Manifests
+from probetui.manifest.yaml.parser import SourceFile
+from probetui.ports import Clock, Runtime
+from probetui.runtimes.probed_ports import probed_ports
+
+if TYPE_CHECKING:
+    from probetui.cli.session.plan import Plan
+
+_WORD = re.compile(r"(?:pods?|po)/([^/]+)", re.IGNORECASE)
+
+
+class ClusterPodOptions(Struct, frozen=True):
+    """Which pod, and how it is reached, by the names of the options."""
+
+    namespace: str | None = None
+    kubeconfig: str | None = None
+    kube_context: str | None = None
+    reach: str = ReachMode.AUTO
+    act_by: str = RemovalMode.EVICT
+    yes: bool = False
+    containers: tuple[str, ...] = ()
+    act: bool = False
+
+
+class ClusterTarget(Struct, frozen=True):
+    """The pod that a session attaches to."""
+
+    access: ClusterAccess
+    options: ClusterPodOptions
+    pod: Pod
+
+
+def attach_cluster_pod(
+    words: Sequence[str], params: Mapping[str, Any], *, waits: bool
+) -> int:
+    """Probe a pod of a cluster and return the exit status.
+
+    Args:
+        words: `pod/NAME`, and nothing else.
+        params: the command's other parameters, by name.
+        waits: wait for containers that are not running, instead of failing.
+    """
+    options = pick_options(ClusterPodOptions, params)
+    name = _pod_name(words, params)
+    access = load_access(options.kubeconfig, options.kube_context)
+    namespace = options.namespace or access.namespace
+    notes = Notes(quiet=bool(params.get("quiet")))
+    json, kubelet = asyncio.run(_find(access, namespace, name, notes))
+    if not params.get("kubelet"):
+        params = {**params, "kubelet": rules_for_kubelet(kubelet).version}
+    manifests = _read(json, params, options.containers)
+    (pod,) = manifests.pods
+    if options.act and not _agrees(pod, options, notes):
+        notes.note("nothing was changed")
+        return 0
+    named = f"{pod.namespace}/{pod.name}"
+    attachment = AttachOptions(acts=options.act, waits=waits, has_consent=True)
+    plan = make_plan(manifests, {**params, "cluster_pod": named}, attachment=attachment)
+    target = ClusterTarget(access, options, pod)
+    return run_late("cli.session.live:run_session", replace(plan, cluster=target))
+
+
+async def open_cluster_pod(target: ClusterTarget, plan: Plan, clock: Clock) -> Runtime:
+    """Return the containers of a pod as what is attached to.
+
+    Raises:
+        ClusterError: the cluster cannot be used; a right that is missing is named.
+    """
+    client = await ApiClient(target.access, clock).__aenter__()
+    try:
+        return await _open(target, plan, clock, client)
+    except BaseException:
+        await client.__aexit__()
+        raise
+
+
+async def _open(
+    target: ClusterTarget, plan: Plan, clock: Clock, client: ApiClient
+) -> Runtime:
+    options, (pod,) = target.options, plan.pods
+    if any(isinstance(probe.handler, ExecAction) for probe in _probes(pod)):
+        await _check(client, pod, "exec")
+    if options.act:
+        removal = RemovalMode(options.act_by)
+        await _check(client, pod, "eviction" if removal is RemovalMode.EVICT else "")
+    tell = plan.notes.warning
+    reach = PodReach(ReachMode(options.reach), probed_ports(pod), tell)
+    containers = ClusterContainers(
+        client,
+        pod,
+        reach,
+        PodRemoval(client, RemovalMode(options.act_by)),
+        ServerContact(clock, tell),
+        tell,
+    )
+    await containers.open()
+    if reach.remarks:
+        await _check(client, pod, "portforward")
+    # Attaching needs no more of a runtime than this.
+    return cast("Runtime", containers)
+
+
+async def _check(client: ApiClient, pod: Pod, subresource: str) -> None:
+    verb = "create" if subresource else "delete"
+    access = PODS.access(verb, pod.namespace, pod.name, subresource)
+    streamed = subresource in {"exec", "portforward"}
+    # Before 1.35 who asks by a WebSocket "gets" it.
+    await check_right(client, access, or_verb="get" if streamed else "")
+
+
+def _pod_name(words: Sequence[str], params: Mapping[str, Any]) -> str:
+    names = [found[1] for word in words if (found := _WORD.fullmatch(word))]
+    if len(names) != 1 or len(words) != 1:
+        raise UsageError("attach pod/NAME: one pod, and nothing else")
+    if params["filenames"] or params["static"]:
+        raise UsageError("attach pod/NAME: its manifest is the cluster's; leave out -f")
+    return names[0]
+
+
+async def _find(
+    access: ClusterAccess, namespace: str, name: str, notes: Notes
+) -> tuple[Object, str]:
+    """Return a pod as the API has it, and the version of its kubelet."""
+    async with ApiClient(access, SystemClock()) as client:
+        json = await client.get(PODS, namespace, name)
+        node = (json.get("spec") or {}).get("nodeName")
+        if not node:
+            raise NothingToDoError(f"pod {name} is not on a node yet")
+        try:
+            return json, (await read_node(client, node)).version
+        except ForbiddenError as error:
+            notes.warning(
+                f"the version of its kubelet is not known ({error}): the rules are "
+                f"those of {DEFAULT_VERSION}; --kubelet says otherwise"
+            )
+            return json, ""
+        except ClusterError as error:
+            if getattr(error, "code", None) is None:
+                raise
+            notes.warning(f"node {node}: {error}: the rules are of {DEFAULT_VERSION}")
+            return json, ""
+
+
+def _read(
+    json: Object, params: Mapping[str, Any], containers: Sequence[str]
+) -> Manifests:
+    """Return a pod of the API with those of its containers that are wanted."""
+    metadata = json["metadata"]
+    name = f"pod {metadata.get('namespace')}/{metadata['name']}"
+    content = msgspec.json.encode({**json, "apiVersion": "v1", "kind": "Pod"})
+    manifests = load_manifests(
+        [SourceFile(name, content)],
+        validation=FieldValidation.IGNORE,
+        rules=rules_by(params),
+    )
+    manifests.raise_for_errors()
+    (loaded,) = manifests.loaded
+    pod = loaded.pod
+    if unknown := set(containers) - set(pod.container_names()):
+        has = ", ".join(pod.container_names())
+        raise UsageError(f"-c {min(unknown)}: {name} has {has}")
+    if containers:
+        pod = replace(
+            pod,
+            init_containers=tuple(
+                one for one in pod.init_containers if one.name in containers
+            ),
+            containers=tuple(one for one in pod.containers if one.name in containers),
+        )
+    if not any(_probes(pod)):
+        raise NothingToDoError(f"{name} has no probe")
+    return replace(manifests, loaded=(replace(loaded, pod=pod),))
+
+
+def _probes(pod: Pod) -> Iterator[Probe]:
+    for container in pod.all_containers():
+        yield from filter(None, map(container.probe, ProbeType))
+
+
+def _agrees(pod: Pod, options: ClusterPodOptions, notes: Notes) -> bool:
+    """Return whether the user agrees to the pod's end; `--yes` needs no question."""
+    text = f"probes may {options.act_by} the pod {pod.namespace}/{pod.name}"
+    if options.yes:
+        notes.warning(f"--act: {text}")
+        return True
+    terminal = Terminal.here()
+    if not (terminal.stdin and terminal.stderr):
+        raise UsageError("--act on a cluster's pod asks first; --yes answers")
+    try:
+        return confirm(f"P{text[1:]}. The API stops no single container. Continue?")
+    except click.Abort as error:
+        raise KeyboardInterrupt from error

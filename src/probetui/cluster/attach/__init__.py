@@ -1,0 +1,1 @@
+"""A pod of a cluster as containers to attach to: commands, ports, and its end."""

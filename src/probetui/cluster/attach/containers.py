@@ -1,0 +1,350 @@
+"""The containers of a cluster's pod, as `ports.UnmanagedContainers`.
+
+What they are like comes from the pod's status, to the second; what runs in them and
+what answers is asked by the API, or at the pod's IP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from typing import Self
+
+from msgspec.structs import replace
+
+from probetui.cluster.attach.execution import ClusterCommands
+from probetui.cluster.attach.port_forward import PortForward
+from probetui.cluster.attach.reach import PodReach
+from probetui.cluster.attach.removal import PodRemoval
+from probetui.cluster.client import ApiClient, Object
+from probetui.cluster.container_logs import ClusterLogs, LoggedInstance
+from probetui.cluster.node.contact import ServerContact
+from probetui.cluster.node.pod_watch import PodWatch
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.api.codec import ApiFormatError
+from probetui.k8s.api.status import POD_STATUS
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ExecAction, ProbeType
+from probetui.k8s.runtime import (
+    ContainerID,
+    RuntimeContainerStatus,
+    RuntimeState,
+    parse_container_id,
+)
+from probetui.k8s.status import (
+    ContainerState,
+    ContainerStatus,
+    PodStatus,
+    Running,
+    Terminated,
+)
+from probetui.kubelet.effects import Fault
+from probetui.kubelet.kuberuntime.labels import CONTAINER_NAME, POD_NAME, POD_NAMESPACE
+from probetui.ports import (
+    Destination,
+    ExecResult,
+    LogLine,
+    UnmanagedContainer,
+    UnmanagedStatus,
+)
+
+NAME = "cluster"
+_NO_FAULTS = "the Kubernetes API has no way to disturb a container"
+_PATIENCE_SECONDS = 30
+
+
+class ClusterContainers:
+    """The containers of one pod; a runtime only as far as attaching needs one.
+
+    Args:
+        client: the API server; closed with it.
+        pod: the pod, as it was found.
+        reach: how its ports are reached.
+        removal: what is done instead of stopping one of its containers.
+        contact: waits while the API server does not answer.
+        tell: called with a sentence where another pod has come.
+    """
+
+    can_start = False
+    name = NAME
+
+    def __init__(
+        self,
+        client: ApiClient,
+        pod: Pod,
+        reach: PodReach,
+        removal: PodRemoval,
+        contact: ServerContact,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._client = client
+        self._pod = pod
+        self._reach = reach
+        self._removal = removal
+        self._commands = ClusterCommands(client, pod.namespace, pod.name)
+        self._forward = PortForward(client, pod.namespace, pod.name)
+        self._logs = ClusterLogs(client, self._logged)
+        self._changed = asyncio.Event()
+        self._watch = PodWatch(
+            client,
+            f"metadata.name={pod.name}",
+            contact,
+            self._on_change,
+            pod.namespace,
+        )
+        self._watching: asyncio.Future[None] | None = None
+        self._tell = tell
+        self._uid = ""
+        self._probes: object = None
+
+    async def open(self) -> None:
+        """Find out how the pod is reached, and watch it from now on.
+
+        Raises:
+            ClusterError: the API server does not answer, or refuses.
+        """
+        await self._watch.list()
+        await self._check_reach()
+        self._watching = asyncio.ensure_future(self._watch.run())
+
+    async def version(self) -> str:
+        """Return the cluster, and how the pod is reached."""
+        access = self._client.access
+        where = access.context or access.cluster.server
+        # A narrow header shows the first word alone.
+        name = f"{NAME}/port-forward" if self._reach.remarks else NAME
+        return f"{name} {where}, {self._reach.words}"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What one must know to judge the results."""
+        return self._reach.remarks
+
+    def unmanaged(self) -> Self:
+        """Return the containers."""
+        return self
+
+    async def close(self) -> None:
+        """Close the connections and the client; containers keep running."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        await self._forward.close()
+        await self._client.__aexit__()
+
+    # -- looking
+
+    async def list(self) -> tuple[UnmanagedContainer, ...]:
+        """Return the containers of the pod, as far as they have ever run."""
+        return tuple(
+            UnmanagedContainer(
+                status.container_id,
+                (f"{self._pod.name}/{status.name}",),
+                status.state is RuntimeState.RUNNING,
+                {
+                    POD_NAMESPACE: self._pod.namespace,
+                    POD_NAME: self._pod.name,
+                    CONTAINER_NAME: status.name,
+                },
+                status.image,
+                status.created_at,
+            )
+            for status, _ in self._instances()
+        )
+
+    async def inspect(self, container_id: ContainerID) -> UnmanagedStatus | None:
+        """Return what one is like now, None if it is gone."""
+        for status, earlier in self._instances():
+            if status.container_id == container_id:
+                is_running = status.state is RuntimeState.RUNNING
+                ip = self._status().pod_ip if is_running else ""
+                await self._check_reach()
+                nameless = replace(status, name="")
+                return UnmanagedStatus(nameless, ip, earlier)
+        return None
+
+    async def watch(self) -> AsyncIterator[None]:
+        """Yield whenever the pod changes."""
+        changed = self._changed
+        while True:
+            await changed.wait()
+            changed = self._changed
+            yield
+
+    async def follow_logs(
+        self, container_id: ContainerID, *, tail: int, follow: bool
+    ) -> AsyncIterator[LogLine]:
+        """Yield what a container prints."""
+        lines = self._logs.follow_logs(container_id, tail=tail, follow=follow)
+        async for line in lines:
+            yield line
+
+    # -- probing
+
+    async def exec_sync(
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        timeout_seconds: int,
+    ) -> ExecResult:
+        """Run a command in a container; 0 seconds is no limit."""
+        for status, _ in self._instances():
+            if status.container_id == container_id:
+                return await self._commands.run(status.name, command, timeout_seconds)
+        raise ContainerRuntimeError(f"{container_id} is not there any more")
+
+    def dial_address(self, ip: str, port: int) -> Destination:
+        """Return where to connect: the pod's IP, or its forwarded port."""
+        if self._reach.forwards:
+            return partial(self._forward.connect, port)
+        return ip, port
+
+    # -- changing
+
+    async def stop(self, container_id: ContainerID, grace_period_seconds: int) -> None:
+        """Evict or delete the pod, as the user agreed to; the API stops no container.
+
+        Raises:
+            ContainerRuntimeError: that is refused.
+        """
+        if not self._runs(container_id):
+            return
+        uid = str(self._object()["metadata"]["uid"])
+        await self._removal.remove(self._pod, uid, grace_period_seconds)
+        try:
+            async with asyncio.timeout(grace_period_seconds + _PATIENCE_SECONDS):
+                while self._runs(container_id):
+                    await self._changed.wait()
+        except TimeoutError as error:
+            raise ContainerRuntimeError(f"{container_id} has not ended") from error
+
+    async def start(self, container_id: ContainerID) -> None:
+        """Refuse."""
+        raise ContainerRuntimeError(f"{container_id}: only its kubelet starts it again")
+
+    async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
+        """Refuse."""
+        del fault
+        raise ContainerRuntimeError(f"{container_id}: {_NO_FAULTS}")
+
+    def fault_refusal(self, pod: Pod, fault: Fault) -> str:
+        """Return why there are no faults in a cluster's pods."""
+        del pod, fault
+        return _NO_FAULTS
+
+    # -- inside
+
+    def _on_change(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+        uid, probes = _identity(self._object())
+        if not uid or uid == self._uid:
+            return
+        if self._uid:
+            text = f"the pod {self._pod.name} was deleted, and another one has its name"
+            changed = "; its probes are others: attach again" * (probes != self._probes)
+            self._tell(f"{text}{changed}")
+        self._uid, self._probes = uid, probes
+
+    async def _check_reach(self) -> None:
+        status = self._status()
+        ready = {one.name: one.ready for one in status.container_statuses or ()}
+        is_ready = any(
+            ready.get(container.name)
+            for container in self._pod.all_containers()
+            if container.readiness_probe is not None
+            and not isinstance(container.readiness_probe.handler, ExecAction)
+        )
+        await self._reach.check(status.pod_ip, is_ready=is_ready)
+
+    def _runs(self, container_id: ContainerID) -> bool:
+        return any(
+            status.container_id == container_id and status.state is RuntimeState.RUNNING
+            for status, _ in self._instances()
+        )
+
+    def _object(self) -> Object:
+        """Return the pod as the API server had it last, empty if it is gone."""
+        return next(iter(self._watch.pods.values()), {})
+
+    def _status(self) -> PodStatus:
+        try:
+            return POD_STATUS.read(self._object().get("status") or {})
+        except ApiFormatError as error:
+            raise ContainerRuntimeError(f"the pod's status: {error}") from error
+
+    def _instances(
+        self,
+    ) -> Iterator[tuple[RuntimeContainerStatus, RuntimeContainerStatus | None]]:
+        """Yield each container's newest instance and the one before it."""
+        status = self._status()
+        for one in (
+            *(status.init_container_statuses or ()),
+            *(status.container_statuses or ()),
+        ):
+            instances = [
+                found
+                for state in (one.state, one.last_state)
+                if (found := _instance(one, state)) is not None
+            ]
+            if instances:
+                yield instances[0], instances[1] if instances[1:] else None
+
+    def _logged(self, container_id: ContainerID) -> LoggedInstance | None:
+        for newest, earlier in self._instances():
+            for found in (newest, earlier):
+                if found is not None and found.container_id == container_id:
+                    pod, is_previous = self._pod, found is earlier
+                    return LoggedInstance(
+                        pod.namespace, pod.name, newest.name, is_previous
+                    )
+        return None
+
+
+def _identity(pod: Object) -> tuple[str, object]:
+    """Return a pod's uid, empty if it is gone, and what its probes are."""
+    metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
+    containers = (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))
+    probes = [
+        [container.get(f"{kind.lower()}Probe") for kind in ProbeType]
+        for container in containers
+    ]
+    return str(metadata.get("uid") or ""), probes
+
+
+def _instance(
+    status: ContainerStatus, state: ContainerState | None
+) -> RuntimeContainerStatus | None:
+    """Return what a state tells of an instance, None of one that has not begun."""
+    count, image = status.restart_count, status.image
+    match state:
+        case Running(started_at=began_at):
+            found = parse_container_id(status.container_id)
+            return RuntimeContainerStatus(
+                found,
+                status.name,
+                RuntimeState.RUNNING,
+                created_at=began_at,
+                started_at=began_at,
+                image=image,
+                restart_count=count,
+            )
+        case Terminated() as ended:
+            found = parse_container_id(ended.container_id)
+            is_earlier = state is not status.state
+            return RuntimeContainerStatus(
+                found,
+                status.name,
+                RuntimeState.EXITED,
+                created_at=ended.started_at,
+                started_at=ended.started_at,
+                finished_at=ended.finished_at,
+                exit_code=ended.exit_code,
+                reason=ended.reason,
+                message=ended.message,
+                image=image,
+                restart_count=max(count - is_earlier, 0),
+            )
+        case _:
+            return None

@@ -1,0 +1,149 @@
+"""A pod of a cluster to attach to: API server, commands and ports in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from probetui.cluster.api_server.pod_connections import exec_connection, port_connection
+from probetui.cluster.api_server.resources import PODS
+from probetui.cluster.attach.containers import ClusterContainers
+from probetui.cluster.attach.reach import PodReach, ReachMode
+from probetui.cluster.attach.removal import PodRemoval, RemovalMode
+from probetui.cluster.client import ApiClient
+from probetui.cluster.kubeconfig import ApiServerInfo, ClusterAccess, UserCredentials
+from probetui.cluster.node.contact import ServerContact
+from probetui.cluster.serving.remote_command import RemoteCommand, RemoteStreams
+from probetui.drive.clocks import SystemClock
+from probetui.k8s.api.codec import Json, format_time
+from tests.builders import a_container, a_pod, a_tcp_probe
+from tests.cluster.servers import RunningServer, running_server
+
+NOW = SystemClock().now
+
+Run = Callable[[RemoteCommand, RemoteStreams], Any]
+
+
+class FakeInside:
+    """What is inside a pod: `run` are its commands, `ports` lead to servers of ours."""
+
+    def __init__(self) -> None:
+        self.run_command: Run | None = None
+        self.ports: dict[int, int] = {}
+        self.dialled: list[int] = []
+
+    async def run(
+        self, pod: Json, command: RemoteCommand, streams: RemoteStreams
+    ) -> int:
+        del pod
+        assert self.run_command is not None
+        code: int = await self.run_command(command, streams)
+        return code
+
+    async def dial(
+        self, pod: Json, port: int
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        del pod
+        self.dialled.append(port)
+        return await asyncio.open_connection("127.0.0.1", self.ports.get(port, 1))
+
+
+class Bench:
+    """A pod `web` with one container `app`, on a server that listens."""
+
+    def __init__(self, server: RunningServer, inside: FakeInside) -> None:
+        self.server = server
+        self.inside = inside
+        self.told: list[str] = []
+        self.access = ClusterAccess(
+            "tests", "default", ApiServerInfo(server.url), UserCredentials()
+        )
+
+    def create(self, **probes: Any) -> None:
+        container = {"name": "app", "image": "busybox:1.36", **probes}
+        self.server.store.create(
+            PODS,
+            "default",
+            {
+                "metadata": {"name": "web"},
+                "spec": {"nodeName": "node1", "containers": [container]},
+            },
+        )
+
+    def delete(self) -> None:
+        self.server.store.remove(PODS, "default", "web")
+
+    def set_status(self, **status: Any) -> None:
+        pod = self.server.store.get(PODS, "default", "web")
+        self.server.store.update(
+            PODS, "default", "web", {**pod, "status": status}, "status"
+        )
+
+    def run(
+        self,
+        number: int,
+        *,
+        ip: str = "192.0.2.7",
+        ended: int = 0,
+        is_ready: bool = False,
+    ) -> None:
+        """Have the container run as its n-th instance; the one before has ended."""
+        status: Json = {
+            "name": "app",
+            "ready": is_ready,
+            "restartCount": number - 1,
+            "image": "docker.io/library/busybox:1.36",
+            "imageID": "",
+            "containerID": f"containerd://{number}",
+            "state": {"running": {"startedAt": format_time(NOW())}},
+        }
+        if number > 1:
+            status["lastState"] = {
+                "terminated": {
+                    "exitCode": ended,
+                    "reason": "Error",
+                    "containerID": f"containerd://{number - 1}",
+                    "startedAt": format_time(NOW()),
+                    "finishedAt": format_time(NOW()),
+                }
+            }
+        self.set_status(phase="Running", podIP=ip, containerStatuses=[status])
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[ApiClient]:
+        async with ApiClient(self.access, SystemClock()) as client:
+            yield client
+
+    @asynccontextmanager
+    async def attached(
+        self,
+        mode: ReachMode = ReachMode.FORWARD,
+        removal: RemovalMode = RemovalMode.EVICT,
+        ports: tuple[int, ...] = (80,),
+    ) -> AsyncIterator[ClusterContainers]:
+        clock = SystemClock()
+        probe = a_tcp_probe(ports[0]) if ports else None
+        client = await ApiClient(self.access, clock).__aenter__()
+        containers = ClusterContainers(
+            client,
+            a_pod(a_container("app", readiness_probe=probe), name="web"),
+            PodReach(mode, ports, self.told.append),
+            PodRemoval(client, removal),
+            ServerContact(clock, self.told.append),
+            self.told.append,
+        )
+        try:
+            await containers.open()
+            yield containers
+        finally:
+            await containers.close()
+
+
+@asynccontextmanager
+async def a_bench(**options: Any) -> AsyncIterator[Bench]:
+    inside = FakeInside()
+    connect = {**exec_connection(inside), **port_connection(inside)}
+    async with running_server(connect=connect, **options) as server:
+        yield Bench(server, inside)

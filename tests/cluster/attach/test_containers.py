@@ -1,0 +1,273 @@
+"""A cluster's pod as containers to attach to, against the API server of ours."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from probetui.cluster.api_server.api import ServerFault
+from probetui.cluster.api_server.asked import Asked
+from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.resources import PODS
+from probetui.cluster.attach.containers import ClusterContainers
+from probetui.cluster.attach.reach import ReachMode
+from probetui.cluster.attach.removal import RemovalMode
+from probetui.cluster.attach.rights import check_right
+from probetui.cluster.client import PODS as POD_REQUESTS
+from probetui.cluster.errors import ForbiddenError
+from probetui.cluster.serving.http_server import HttpRequest
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.runtime import ContainerID, RuntimeState
+from probetui.runtimes.attached.matching import make_targets
+from probetui.runtimes.attached.runtime import AttachedRuntime
+from tests.builders import START, a_container, a_pod
+from tests.cluster.attach.bench import Bench, a_bench
+
+FIRST, SECOND = ContainerID("containerd://1"), ContainerID("containerd://2")
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    async with a_bench() as bench:
+        bench.create()
+        bench.run(1)
+        yield bench
+
+
+def refuse(bench: Bench, subresource: str, failure: ApiFailure) -> None:
+    def fault(asked: Asked, _request: HttpRequest) -> ServerFault | None:
+        if asked.subresource == subresource:
+            return ServerFault(failure=failure)
+        return None
+
+    bench.server.api.fault = fault
+
+
+async def until(containers: ClusterContainers, condition: Callable[[], bool]) -> None:
+    """Wait until a change of the pod makes something true."""
+    async with asyncio.timeout(10):
+        changes = containers.watch()
+        while not condition():
+            await anext(changes)
+
+
+async def seen(containers: ClusterContainers) -> list[ContainerID]:
+    return [found.container_id for found in await containers.list()]
+
+
+async def test_a_container_is_as_the_pods_status_has_it(bench: Bench) -> None:
+    async with bench.attached() as containers:
+        (found,) = await containers.list()
+        status = await containers.inspect(FIRST)
+
+    assert (found.container_id, found.names, found.is_running) == (
+        FIRST,
+        ("web/app",),
+        True,
+    )
+    assert status is not None
+    assert (status.status.state, status.ip) == (RuntimeState.RUNNING, "192.0.2.7")
+
+
+async def test_an_instance_and_the_one_before_it_are_told(bench: Bench) -> None:
+    async with bench.attached() as containers:
+        attached = AttachedRuntime(
+            containers,
+            containers,
+            make_targets([a_pod(a_container("app"), name="web")], ()),
+            acts=False,
+            began_at=START,
+        )
+        await attached.relist()
+        bench.run(2, ended=137)
+        async with asyncio.timeout(10):
+            changes = containers.watch()
+            while await seen(containers) != [SECOND]:
+                await anext(changes)
+
+        (pod,) = await attached.relist()
+
+    now, before = pod.containers
+    assert (now.container_id, now.state, now.restart_count) == (
+        SECOND,
+        RuntimeState.RUNNING,
+        1,
+    )
+    assert (before.container_id, before.state, before.exit_code) == (
+        FIRST,
+        RuntimeState.EXITED,
+        137,
+    )
+
+
+async def test_a_pod_of_the_same_name_is_another_one_and_said_to_be(
+    bench: Bench,
+) -> None:
+    async with bench.attached() as containers:
+        bench.delete()
+        async with asyncio.timeout(10):
+            changes = containers.watch()
+            while await seen(containers):
+                await anext(changes)
+
+        bench.create(livenessProbe={"exec": {"command": ["true"]}})
+        await until(containers, lambda: bool(bench.told))
+
+    assert bench.told == [
+        (
+            "the pod web was deleted, and another one has its name; its probes are "
+            "others: attach again"
+        )
+    ]
+
+
+async def test_without_a_pod_there_is_nothing_to_run_a_command_in(
+    bench: Bench,
+) -> None:
+    bench.delete()
+    async with bench.attached() as containers:
+        with pytest.raises(ContainerRuntimeError, match="not there any more"):
+            await containers.exec_sync(FIRST, ("true",), 1)
+
+
+@pytest.mark.parametrize("mode", list(RemovalMode))
+async def test_a_kill_is_the_end_of_the_pod_and_waits_for_it(
+    bench: Bench, mode: RemovalMode
+) -> None:
+    async with bench.attached(removal=mode) as containers:
+        stopping = asyncio.ensure_future(containers.stop(FIRST, 30))
+        await until(
+            containers,
+            lambda: (
+                "deletionTimestamp"
+                in bench.server.store.get(PODS, "default", "web")["metadata"]
+            ),
+        )
+        assert not stopping.done()
+
+        bench.delete()
+
+        await asyncio.wait_for(stopping, 10)
+
+
+async def test_a_refusal_of_a_disruption_budget_is_honoured(bench: Bench) -> None:
+    text = "Cannot evict pod as it would violate the pod's disruption budget."
+    refuse(bench, "eviction", ApiFailure(429, "TooManyRequests", text, {}))
+    async with bench.attached() as containers:
+        with pytest.raises(ContainerRuntimeError, match="the eviction is refused: "):
+            await containers.stop(FIRST, 30)
+
+    assert bench.server.store.find(PODS, "default", "web") is not None
+
+
+async def test_a_pod_that_came_in_its_place_is_left_alone(bench: Bench) -> None:
+    async with bench.attached() as containers:
+        bench.delete()
+        bench.create()
+
+        # The watch may not have told of it yet: the uid is what protects it.
+        await containers.stop(FIRST, 30)
+
+    pod = bench.server.store.get(PODS, "default", "web")
+    assert "deletionTimestamp" not in pod["metadata"]
+
+
+async def test_nothing_of_a_clusters_container_can_be_disturbed(bench: Bench) -> None:
+    async with bench.attached() as containers:
+        with pytest.raises(ContainerRuntimeError, match="only its kubelet"):
+            await containers.start(FIRST)
+
+
+# -- how ports are reached
+
+
+@contextmanager
+def full_backlog() -> Iterator[int]:
+    """Give a port of this machine that does not answer any more."""
+    with socket.socket() as server, ExitStack() as clients:
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        for _ in range(3):
+            client = clients.enter_context(socket.socket())
+            client.setblocking(False)  # noqa: FBT003  # the name of its only argument is private
+            client.connect_ex(server.getsockname())
+        yield server.getsockname()[1]
+
+
+async def test_a_pod_whose_ip_answers_is_reached_there() -> None:
+    server = await asyncio.start_server(lambda _r, w: w.close(), "127.0.0.1", 0)
+    port: int = server.sockets[0].getsockname()[1]
+    async with server, a_bench() as bench:
+        bench.create()
+        bench.run(1, ip="127.0.0.1")
+        async with bench.attached(ReachMode.AUTO, ports=(port,)) as containers:
+            assert containers.remarks == ()
+            assert containers.dial_address("127.0.0.1", port) == ("127.0.0.1", port)
+            assert "at the pod's IP 127.0.0.1" in await containers.version()
+
+
+async def test_an_ip_that_refuses_is_reached(unused_tcp_port: int) -> None:
+    async with a_bench() as bench:
+        bench.create()
+        bench.run(1, ip="127.0.0.1")
+        async with bench.attached(ReachMode.AUTO, ports=(unused_tcp_port,)) as found:
+            assert found.remarks == ()
+
+
+async def test_a_pod_whose_ip_does_not_answer_is_forwarded_and_that_is_said() -> None:
+    with full_backlog() as port:
+        async with a_bench() as bench:
+            bench.create()
+            bench.run(1, ip="127.0.0.1")
+            async with bench.attached(ReachMode.AUTO, ports=(port,)) as containers:
+                (remark,) = containers.remarks
+                where = containers.dial_address("127.0.0.1", port)
+                name = await containers.version()
+
+    assert not isinstance(where, tuple)
+    assert "because the pod's IP 127.0.0.1 is not reached from here" in remark
+    assert "127.0.0.1 in the pod and not its IP" in remark
+    assert name.startswith("cluster/port-forward tests, by port-forward to 127.0.0.1")
+
+
+async def test_a_refusal_is_somebody_elses_if_the_kubelet_finds_the_pod_ready(
+    unused_tcp_port: int,
+) -> None:
+    async with a_bench() as bench:
+        bench.create()
+        bench.run(1, ip="127.0.0.1", is_ready=True)
+        async with bench.attached(ReachMode.AUTO, ports=(unused_tcp_port,)) as found:
+            assert found.remarks
+
+
+async def test_a_pod_of_exec_probes_alone_needs_no_reach(bench: Bench) -> None:
+    async with bench.attached(ReachMode.AUTO, ports=()) as containers:
+        assert containers.remarks == ()
+        assert "exec by the API" in await containers.version()
+
+
+# -- rights
+
+
+async def test_a_right_that_is_missing_is_found_before_the_session() -> None:
+    def allow_reading(_user: str, asked: Asked) -> str | None:
+        return "" if asked.subresource == "exec" else None
+
+    access = POD_REQUESTS.access("create", "shop", "web", "exec")
+    async with a_bench(authorize=allow_reading) as bench, bench.client() as client:
+        with pytest.raises(ForbiddenError, match="kubectl auth can-i create pods/web"):
+            await check_right(client, access, or_verb="get")
+
+
+async def test_another_verb_may_be_enough() -> None:
+    def allow(_user: str, asked: Asked) -> str | None:
+        is_create = asked.subresource == "exec" and asked.verb == "create"
+        return "" if is_create else None
+
+    access = POD_REQUESTS.access("create", "shop", "web", "exec")
+    async with a_bench(authorize=allow) as bench, bench.client() as client:
+        await check_right(client, access, or_verb="get")
