@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tools import cli_reference
+from tools import cli_reference, pictures
 
 import probetui.errors
 from probetui.analysis.findings import FINDING_RULES
@@ -25,6 +25,7 @@ DOCUMENTS = (
 
 PLACES = (PACKAGE, ROOT, ROOT / "benchmarks")
 
+PICTURE = re.compile(r"!\[[^]]*\]\(([^)]+)\)")
 PATH = re.compile(r"`([a-z_0-9./]+(?:\.py|/))`")
 
 
@@ -52,6 +53,18 @@ def test_the_architecture_names_every_room() -> None:
     }
 
     assert rooms <= paths_in(ROOT / "docs" / "ARCHITECTURE.md")
+
+
+def test_the_program_draws_every_picture_that_is_shown() -> None:
+    pages = (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
+    shown = {
+        path.stem
+        for page in pages
+        for path in map(Path, PICTURE.findall(page.read_text(encoding="utf-8")))
+    }
+    drawn = {*pictures.PICTURES, pictures.DEMO}
+
+    assert shown == drawn == {path.stem for path in pictures.DRAWN.iterdir()}
 
 
 def contract() -> str:
