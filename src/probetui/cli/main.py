@@ -89,6 +89,9 @@ COMMANDS = {
     "whatif": CommandEntry(
         "what_if:whatif", "Rerun a record under other probe settings or versions."
     ),
+    "fit": CommandEntry(
+        "what_if:fit", "Find probe settings from what records measured."
+    ),
     "ls": CommandEntry(
         "management:ls", "List the pods that probetui runs or has left behind."
     ),

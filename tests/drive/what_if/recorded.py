@@ -31,15 +31,30 @@ spec:
 """
 
 
-def simulate(folder: Path, script: str, *settings: str, pod: str = POD) -> Path:
-    """Simulate two minutes of a pod that follows a script and return the record."""
+def simulate(
+    folder: Path, script: str, *settings: str, pod: str = POD, length: str = "2m"
+) -> Path:
+    """Simulate a pod that follows a script and return the record."""
     record = folder / f"{len(list(folder.iterdir()))}.jsonl"
     manifest, behavior = folder / "pod.yaml", folder / "script.yaml"
     manifest.write_text(pod)
     behavior.write_text(script)
     options = [word for setting in settings for word in ("--set", setting)]
-    words = ["sim", "-f", str(manifest), "--script", str(behavior), "--for", "2m"]
-    assert run([*words, *options, "--record", str(record), "--plain", "-q"]) == 0
+    words = ["sim", "-f", str(manifest), "--script", str(behavior), "--for", length]
+    assert (
+        run(
+            [
+                *words,
+                *options,
+                "--record",
+                str(record),
+                "--plain",
+                "-q",
+                "--no-autosave",
+            ]
+        )
+        == 0
+    )
     return record
 
 

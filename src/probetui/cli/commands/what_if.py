@@ -1,7 +1,8 @@
-"""Declarations of the commands that learn settings from records: whatif."""
+"""Declarations of the commands that learn settings from records: whatif, fit."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 from probetui.cli.late_calls import run_late
 from probetui.cli.options import ascii_option, program_options
 from probetui.cli.parameters import (
+    Duration,
     KubeletVersion,
     SectionedCommand,
     examples,
@@ -71,3 +73,54 @@ def whatif(record: Path | None, **params: Any) -> int:
     The exit status is 1 if a kill, a restart or a change of readiness differs.
     """
     return run_late("cli.commands.what_if_report:print_what_if", record, params)
+
+
+@click.command(
+    "fit",
+    cls=SectionedCommand,
+    epilog=examples(
+        "probetui fit session.jsonl",
+        "probetui fit monday.jsonl tuesday.jsonl --false-kills 1/90d --notice 1m",
+        "probetui fit session.jsonl -c web/app > probes.yaml",
+    ),
+)
+@click.argument("records", nargs=-1, type=click.Path(path_type=Path))
+@option(
+    "--false-kills",
+    section=_SETTINGS,
+    default="1/30d",
+    show_default=True,
+    metavar="RATE",
+    help="How often a healthy container may be killed: 1/30d, or the probability in a "
+    "day, 0.1%.",
+)
+@option(
+    "--notice",
+    section=_SETTINGS,
+    type=Duration(),
+    default=timedelta(minutes=1),
+    metavar="DUR",
+    help="How soon a dead container has to be killed at the latest.  [default: 1m]",
+)
+@option(
+    "-c",
+    "--container",
+    section=_SETTINGS,
+    metavar="[POD/]NAME",
+    help="Only this container.  [default: all with a liveness or startup probe]",
+)
+@output_option("text", "json", "yaml")
+@program_options
+def fit(records: tuple[Path, ...], **params: Any) -> int:
+    """Find settings of liveness and startup probes from what records measured.
+
+    From starts, latencies and failures follow the startup budget, the time-out, the
+    threshold and the period, for as few false kills as wanted and a dead container
+    noticed in time. What is printed is YAML to paste, with what it stands on in its
+    comments and the command that tries it with the record. Without RECORDS it is the
+    last session.
+
+    Where the records say too little, nothing is guessed: what is missing is told, and
+    the exit status is 1.
+    """
+    return run_late("cli.commands.fit_report:print_fit", records, params)

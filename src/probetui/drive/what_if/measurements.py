@@ -166,10 +166,13 @@ class Measurements:
             key: call.behavior() for key, call in self._calls.items() if call.took
         }
 
-    def latencies(self, key: ProbeKey) -> Iterator[Measured]:
-        """Yield what was measured of a probe, instance by instance."""
+    def of_instances(
+        self, key: ProbeKey
+    ) -> Iterator[tuple[ContainerID, Sequence[Measured]]]:
+        """Yield what was measured of a probe, by instance, in the order of starts."""
         for instance in self._of_container(key.pod_uid, key.container_name):
-            yield from instance.measured.get(key.probe_type, ())
+            measured = instance.measured.get(key.probe_type, ())
+            yield instance.status.container_id, measured
 
     def lives(self, note_gap: NoteGap) -> Mapping[str, tuple[InstanceBehavior, ...]]:
         """Return how the instances of each container behave, by `pod/container`.

@@ -1,0 +1,364 @@
+"""Settings of probes from what was measured: start budget, time-out, threshold, period.
+
+A healthy container fails a probe now and then, in spells that end by themselves. With
+threshold k, a spell of k ticks is a false kill. Spells begin at a tick with probability
+p and go on at the next with probability q, so that one of k ticks begins at any tick
+with p q^(k-1), and false kills come once in period / (p q^(k-1)). Of p and q the upper
+ends of 95 % confidence intervals are taken (Clopper and Pearson 1934). Failures that do
+not depend on each other are the case q = p.
+
+The logarithms of start times are taken as normally distributed; the budget is the upper
+end of the prediction interval for the next start (Student's t).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from statistics import NormalDist, fmean, median, stdev
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from probetui.analysis.timing import notice_delay
+from probetui.k8s.probe import Probe
+
+LEAST_PROBES = 100
+"""With fewer, the bound of p is above 3 % even if none of them failed."""
+
+LEAST_STARTS = 5
+"""With fewer, the spread of start times is not known to a factor of three."""
+
+LEAST_SPELLS = 10
+"""With fewer, it is not known how long spells last."""
+
+UNKNOWN_GOES_ON = 0.5
+"""The least q where too few spells were seen: each is as likely to go on as to end."""
+
+LATENCY_MARGIN = 2.0
+START_MARGIN = 1.5
+START_RISK = 0.001
+"""The largest probability with which the budget ends a healthy start."""
+
+_CONFIDENCE = 0.95
+_PERCENT_99 = 0.99
+_LONGEST_START_PERIOD = 10
+_SECOND = timedelta(seconds=1)
+_DAY = timedelta(days=1)
+
+
+class MeasuredProbe(NamedTuple):
+    """One probe that ran: at which age of its instance, and for how long; in seconds.
+
+    `is_success` is None where it could not be run, which counts for nothing.
+    """
+
+    age: float
+    is_success: bool | None
+    took: float
+    is_cut_off: bool = False
+
+
+class ProbeEvidence(Struct, frozen=True):
+    """What one probe of a container measured while the container was well.
+
+    Attributes:
+        probe: as it was recorded.
+        probes: how many ran after the container had started.
+        latencies: of those that were not cut off by their time-out; in seconds.
+        cut_off: how many were cut off.
+        spells: how many ticks each run of failures had that ended by itself.
+        kills: how many runs ended in the container's end; they are taken as real.
+    """
+
+    probe: Probe
+    probes: int = 0
+    latencies: tuple[float, ...] = ()
+    cut_off: int = 0
+    spells: tuple[int, ...] = ()
+    kills: int = 0
+
+    @property
+    def longest_spell(self) -> int:
+        """The most failures in a row after which it was well again."""
+        return max(self.spells, default=0)
+
+
+class StartEvidence(Struct, frozen=True):
+    """How long starts took until the first success, in seconds.
+
+    `unfinished` counts those that were ended before.
+    """
+
+    seconds: tuple[float, ...] = ()
+    unfinished: int = 0
+
+
+def probe_evidence(
+    probe: Probe, lives: Iterable[Sequence[MeasuredProbe]]
+) -> ProbeEvidence:
+    """Return what a probe measured in the lives of some instances.
+
+    What comes before the first success belongs to the start. A run of failures at the
+    end of a life that reached the threshold is a kill; a shorter one says nothing.
+    """
+    ran: list[MeasuredProbe] = []
+    spells: list[int] = []
+    kills = 0
+    for life in lives:
+        run: list[MeasuredProbe] = []
+        is_started = False
+        for one in life:
+            if one.is_success:
+                is_started = True
+                ran += (*run, one)
+                spells += [len(run)] if run else []
+                run = []
+            elif one.is_success is False and is_started:
+                run.append(one)
+        kills += len(run) >= probe.failure_threshold
+    return ProbeEvidence(
+        probe,
+        len(ran),
+        tuple(one.took for one in ran if not one.is_cut_off),
+        sum(one.is_cut_off for one in ran),
+        tuple(spells),
+        kills,
+    )
+
+
+def first_success(life: Iterable[MeasuredProbe]) -> float | None:
+    """Return at which age an instance first answered well; None for never."""
+    return next((one.age for one in life if one.is_success), None)
+
+
+class FitGoal(Struct, frozen=True):
+    """What settings are to do: at most one false kill in `per`, notice in `notice`."""
+
+    per: timedelta
+    notice: timedelta
+
+    @property
+    def start_risk(self) -> float:
+        """The largest probability with which a healthy start may be ended."""
+        return min(START_RISK, _DAY / self.per)
+
+
+class LivenessFit(Struct, frozen=True):
+    """A probe that does what is wanted.
+
+    `false_kill_every` is the estimate for it, `noticed` the longest time from a failure
+    of the app to the kill, `assumed` what was taken for granted, empty if nothing.
+    """
+
+    probe: Probe
+    p99: float
+    false_kill_every: timedelta
+    noticed: timedelta
+    assumed: str = ""
+
+
+class StartupFit(Struct, frozen=True):
+    """A startup probe whose budget is at least `needed`."""
+
+    probe: Probe
+    needed: timedelta
+
+
+class NotFitted(Struct, frozen=True):
+    """Why there are no settings: what is missing, one sentence each."""
+
+    missing: tuple[str, ...]
+
+
+def fit_liveness(evidence: ProbeEvidence, goal: FitGoal) -> LivenessFit | NotFitted:
+    """Return the settings of a liveness probe, or what is missing for them.
+
+    The recorded period is kept if it can be, because it is the one that was measured;
+    else it is shortened.
+    """
+    missing = []
+    if evidence.probes < LEAST_PROBES:
+        missing.append(
+            f"{evidence.probes} probes of the running container are too few: "
+            f"record {LEAST_PROBES} or more"
+        )
+    allowed = round((1 - _PERCENT_99) * evidence.probes)
+    if evidence.cut_off > allowed:
+        limit = evidence.probe.timeout_seconds
+        missing.append(
+            f"{evidence.cut_off} of {evidence.probes} probes were cut off after "
+            f"{limit} s, and nobody knows how long they take: record with a larger "
+            "timeoutSeconds"
+        )
+    if missing:
+        return NotFitted(tuple(missing))
+    p99 = _quantile(evidence.latencies, _PERCENT_99)
+    slowest = max(evidence.latencies, default=0.0)
+    limit = max(1, math.ceil(slowest * LATENCY_MARGIN))
+    best: tuple[timedelta, Probe] | None = None
+    for period in range(evidence.probe.period_seconds, 0, -1):
+        probe = replace(evidence.probe, period_seconds=period, timeout_seconds=limit)
+        probe = replace(probe, failure_threshold=_threshold(evidence, probe, goal))
+        noticed = notice_delay(probe).most
+        if noticed <= goal.notice:
+            return LivenessFit(
+                probe,
+                p99,
+                false_kill_every(evidence, probe),
+                noticed,
+                _assumed(evidence),
+            )
+        if best is None or noticed < best[0]:
+            best = noticed, probe
+    assert best is not None, "a period is at least a second"  # noqa: S101  # for the type
+    soonest, probe = best
+    reason = (
+        "no period and threshold do both: with false kills as rare as wanted the "
+        f"soonest notice is {soonest // _SECOND} s (periodSeconds "
+        f"{probe.period_seconds}, failureThreshold {probe.failure_threshold}); "
+        "allow more of either, or record longer"
+    )
+    return NotFitted((reason,))
+
+
+def false_kill_every(evidence: ProbeEvidence, probe: Probe) -> timedelta:
+    """Return how long it is from one false kill to the next, at the least."""
+    begins, goes_on = _spell_bounds(evidence, probe.period_seconds)
+    chance = begins * goes_on ** (probe.failure_threshold - 1)
+    seconds = probe.period_seconds / chance if chance > 0 else math.inf
+    return timedelta(seconds=min(seconds, timedelta.max.total_seconds() / 2))
+
+
+def fit_startup(
+    evidence: StartEvidence, probe: Probe, goal: FitGoal
+) -> StartupFit | NotFitted:
+    """Return the settings of a startup probe, or what is missing for them.
+
+    Args:
+        evidence: of starts.
+        probe: what is to be asked, and in what time it has to answer.
+        goal: how rarely a healthy start may be ended.
+    """
+    count, missing = len(evidence.seconds), []
+    if count < LEAST_STARTS:
+        missing.append(
+            f"{count} starts are too few: record {LEAST_STARTS} or more, for example "
+            "several sessions"
+        )
+    if evidence.unfinished:
+        missing.append(
+            f"{evidence.unfinished} starts were ended before their first success, and "
+            "nobody knows how long they take: record with a larger failureThreshold "
+            "of the startup probe, or initialDelaySeconds"
+        )
+    if missing:
+        return NotFitted(tuple(missing))
+    slowest = max(evidence.seconds)
+    logarithms = [math.log(max(seconds, 0.001)) for seconds in evidence.seconds]
+    quantile = student_quantile(1 - goal.start_risk, count - 1)
+    reach = quantile * stdev(logarithms) * math.sqrt(1 + 1 / count)
+    needed = max(math.exp(fmean(logarithms) + reach), slowest * START_MARGIN)
+    period = min(max(round(median(evidence.seconds) / 10), 1), _LONGEST_START_PERIOD)
+    # The first tick may come at once: the budget is what lies between it and the last.
+    threshold = math.ceil(needed / period) + 1
+    fitted = replace(
+        probe,
+        initial_delay_seconds=0,
+        period_seconds=period,
+        failure_threshold=threshold,
+        success_threshold=1,
+    )
+    return StartupFit(fitted, timedelta(seconds=needed))
+
+
+def upper_bound(successes: int, trials: int) -> float:
+    """Return the upper end of the one-sided 95 % interval of a probability."""
+    if successes >= trials:
+        return 1.0
+    low, high = successes / trials, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if _at_most(successes, trials, middle) > 1 - _CONFIDENCE:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def student_quantile(probability: float, freedom: int) -> float:
+    """Return a quantile of Student's t; within 4 % from 4 degrees of freedom on.
+
+    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5.
+    """
+    z = NormalDist().inv_cdf(probability)
+    return (
+        z
+        + (z**3 + z) / (4 * freedom)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    )
+
+
+def _at_most(successes: int, trials: int, probability: float) -> float:
+    """Return the probability of so many successes or fewer."""
+    logarithm, other = math.log(probability), math.log1p(-probability)
+    return math.fsum(
+        math.exp(
+            math.lgamma(trials + 1)
+            - math.lgamma(number + 1)
+            - math.lgamma(trials - number + 1)
+            + number * logarithm
+            + (trials - number) * other
+        )
+        for number in range(successes + 1)
+    )
+
+
+def _spell_bounds(evidence: ProbeEvidence, period: int) -> tuple[float, float]:
+    """Return the bounds of p and q: that a spell begins at a tick, that it goes on.
+
+    A spell outlasts a shorter period more often; a longer one is given no credit.
+    """
+    failed = sum(evidence.spells)
+    spells = len(evidence.spells)
+    begins = upper_bound(spells, max(evidence.probes - failed, 1) + spells)
+    if spells >= LEAST_SPELLS:
+        goes_on = upper_bound(failed - spells, failed)
+    else:
+        seen = (failed - spells) / failed if failed else 0.0
+        goes_on = max(UNKNOWN_GOES_ON, seen)
+    return begins, goes_on ** min(period / evidence.probe.period_seconds, 1.0)
+
+
+def _assumed(evidence: ProbeEvidence) -> str:
+    spells = len(evidence.spells)
+    if spells >= LEAST_SPELLS:
+        return ""
+    seen = f"only {spells} spells of failures were" if spells else "no failure was"
+    return (
+        f"{seen} recorded, which does not say how long they last: each is taken to be "
+        "as likely to go on as to end"
+    )
+
+
+def _threshold(evidence: ProbeEvidence, probe: Probe, goal: FitGoal) -> int:
+    """Return the least threshold that kills as rarely as wanted.
+
+    It is above the longest spell that was seen, reckoned in time.
+    """
+    ticks = evidence.longest_spell * evidence.probe.period_seconds
+    seen = math.ceil(ticks / probe.period_seconds) + 1
+    begins, goes_on = _spell_bounds(evidence, probe.period_seconds)
+    chance = probe.period_seconds / (goal.per / _SECOND)
+    if begins <= chance:
+        return seen
+    return max(seen, math.ceil(math.log(chance / begins, goes_on)) + 1)
+
+
+def _quantile(values: Sequence[float], part: float) -> float:
+    """Return the least value that a part of all does not exceed."""
+    ordered = sorted(values)
+    return ordered[math.ceil(part * len(ordered)) - 1] if ordered else 0.0

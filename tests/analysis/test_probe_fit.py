@@ -1,0 +1,333 @@
+"""Fitted settings do what they promise, for applications whose truth is known."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from probetui.analysis.probe_fit import (
+    FitGoal,
+    LivenessFit,
+    MeasuredProbe,
+    NotFitted,
+    ProbeEvidence,
+    StartEvidence,
+    StartupFit,
+    false_kill_every,
+    fit_liveness,
+    fit_startup,
+    probe_evidence,
+    student_quantile,
+    upper_bound,
+)
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import ExecAction, Probe, ProbeKey, ProbeType
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.outcome import Result
+from probetui.kubelet.prober.results_manager import ResultsManager
+from probetui.kubelet.prober.worker import Worker
+
+RECORDED = Probe(ExecAction(("check",)), period_seconds=10, timeout_seconds=5)
+GOAL = FitGoal(timedelta(days=1_000_000), timedelta(minutes=4))
+RUNS = 10_000
+TICKS = 60
+
+
+class Application:
+    """An application whose start times, latencies and spells of failures are known.
+
+    A spell begins at a probe with probability `begins` and goes on with `goes_on`.
+    """
+
+    def __init__(self, seed: int, begins: float = 0.02, goes_on: float = 0.3) -> None:
+        self._random = random.Random(seed)  # no secret
+        self._begins = begins
+        self._goes_on = goes_on
+        self._is_failing = False
+
+    def start_seconds(self) -> float:
+        return self._random.lognormvariate(3.0, 0.2)
+
+    def latency(self) -> float:
+        return self._random.lognormvariate(-1.0, 0.3)
+
+    def phase(self, period: int) -> float:
+        return self._random.uniform(0, period)
+
+    def is_well(self) -> bool:
+        chance = self._goes_on if self._is_failing else self._begins
+        self._is_failing = self._random.random() < chance
+        return not self._is_failing
+
+
+def measure(application: Application, count: int) -> Iterator[MeasuredProbe]:
+    for number in range(count):
+        yield MeasuredProbe(number * 10.0, application.is_well(), application.latency())
+
+
+def evidence_of(application: Application, lives: int = 3) -> ProbeEvidence:
+    return probe_evidence(
+        RECORDED, [list(measure(application, 2_000)) for _ in range(lives)]
+    )
+
+
+def worker_of(probe: Probe, kind: ProbeType) -> tuple[Worker, ResultsManager]:
+    container = Container("app")
+    pod = Pod("uid", "web", containers=(container,))
+    worker = Worker(ProbeKey("uid", "app", kind), pod, container, probe)
+    worker.container_id = ContainerID("sim://1")
+    return worker, ResultsManager(kind)
+
+
+def is_killed(worker: Worker, results: ResultsManager, result: Result) -> bool:
+    kills = worker.would_kill(result)
+    worker.record(result, results)
+    return kills
+
+
+def fitted(seed: int) -> tuple[LivenessFit, StartupFit]:
+    application = Application(seed)
+    starts = StartEvidence(tuple(application.start_seconds() for _ in range(30)))
+    liveness = fit_liveness(evidence_of(application), GOAL)
+    startup = fit_startup(starts, RECORDED, GOAL)
+    assert isinstance(liveness, LivenessFit)
+    assert isinstance(startup, StartupFit)
+    return liveness, startup
+
+
+def test_a_healthy_container_is_never_killed_in_ten_thousand_runs() -> None:
+    liveness, startup = fitted(1)
+    application = Application(2)
+    killed = 0
+
+    for _ in range(RUNS):
+        worker, results = worker_of(startup.probe, ProbeType.STARTUP)
+        ready_at = application.start_seconds()
+        age = application.phase(startup.probe.period_seconds)
+        while age < ready_at:
+            killed += is_killed(worker, results, Result.FAILURE)
+            age += startup.probe.period_seconds
+        worker, results = worker_of(liveness.probe, ProbeType.LIVENESS)
+        for _ in range(TICKS):
+            is_well = application.is_well() and (
+                application.latency() < liveness.probe.timeout_seconds
+            )
+            result = Result.SUCCESS if is_well else Result.FAILURE
+            killed += is_killed(worker, results, result)
+
+    assert killed == 0
+
+
+def test_the_recorded_settings_would_have_killed_it() -> None:
+    application = Application(2)
+    worker, results = worker_of(RECORDED, ProbeType.LIVENESS)
+    results_of = (
+        Result.SUCCESS if application.is_well() else Result.FAILURE
+        for _ in range(RUNS * TICKS)
+    )
+
+    assert any(is_killed(worker, results, result) for result in results_of)
+
+
+def test_a_dead_container_is_noticed_in_the_time_promised_in_ten_thousand_runs() -> (
+    None
+):
+    liveness, _ = fitted(1)
+    probe = liveness.probe
+    draw = random.Random(3)  # no secret
+    longest = 0.0
+
+    for _ in range(RUNS):
+        died_at = draw.uniform(0, probe.period_seconds)
+        worker, results = worker_of(probe, ProbeType.LIVENESS)
+        # Some die at once, some leave each probe hanging until its time-out.
+        took = draw.choice((0.0, float(probe.timeout_seconds)))
+        tick = 0.0 if died_at == 0 else float(probe.period_seconds)
+        while not is_killed(worker, results, Result.FAILURE):
+            tick += max(probe.period_seconds, took)
+        longest = max(longest, tick + took - died_at)
+
+    assert longest <= liveness.noticed.total_seconds() <= GOAL.notice.total_seconds()
+
+
+def test_false_kills_come_no_oftener_than_estimated() -> None:
+    evidence = evidence_of(Application(4))
+    probe = replace(RECORDED, failure_threshold=3)
+    application = Application(5)
+    worker, results = worker_of(probe, ProbeType.LIVENESS)
+    kills, ticks = 0, 300_000
+
+    for _ in range(ticks):
+        result = Result.SUCCESS if application.is_well() else Result.FAILURE
+        kills += is_killed(worker, results, result) and worker.result_run == 0
+
+    each = timedelta(seconds=ticks * 10) / kills
+    estimated = false_kill_every(evidence, probe)
+    assert estimated < each
+    # It is cautious, by the width of the intervals, and no more.
+    assert each < 4 * estimated
+
+
+def test_failures_before_the_first_success_belong_to_the_start() -> None:
+    life = [
+        MeasuredProbe(0.0, is_success=False, took=0.1),
+        MeasuredProbe(1.0, is_success=False, took=0.1),
+        MeasuredProbe(2.0, is_success=True, took=0.1),
+    ]
+
+    evidence = probe_evidence(RECORDED, [life])
+
+    assert (evidence.probes, evidence.spells, evidence.kills) == (1, (), 0)
+
+
+def marks(text: str) -> list[MeasuredProbe]:
+    known = {"+": True, "-": False, "?": None}
+    return [
+        MeasuredProbe(float(age), known[mark], 0.1) for age, mark in enumerate(text)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "probes", "spells", "kills"),
+    [
+        pytest.param("+++", 3, (), 0, id="well"),
+        pytest.param("+-+--+", 6, (1, 2), 0, id="two-spells"),
+        pytest.param("++---", 2, (), 1, id="killed"),
+        pytest.param("++--", 2, (), 0, id="ended-in-a-run-too-short-to-kill"),
+        pytest.param("+-?-+", 4, (2,), 0, id="errors-count-for-nothing"),
+        pytest.param("---", 0, (), 0, id="never-started"),
+    ],
+)
+def test_runs_of_failures_are_spells_or_kills(
+    text: str, probes: int, spells: Sequence[int], kills: int
+) -> None:
+    evidence = probe_evidence(RECORDED, [marks(text)])
+
+    assert (evidence.probes, evidence.spells) == (probes, spells)
+    assert evidence.kills == kills
+
+
+def test_the_threshold_is_above_the_longest_spell_that_was_seen() -> None:
+    evidence = probe_evidence(RECORDED, [marks("+" * 500 + "------" + "+" * 500)])
+
+    fit = fit_liveness(evidence, FitGoal(timedelta(hours=1), timedelta(minutes=30)))
+
+    assert isinstance(fit, LivenessFit)
+    assert fit.probe.failure_threshold >= 7
+    assert "only 1 spells of failures were recorded" in fit.assumed
+
+
+def test_a_period_that_notices_too_late_is_shortened() -> None:
+    evidence = probe_evidence(
+        replace(RECORDED, period_seconds=30), [marks("+" * 2_000)]
+    )
+
+    fit = fit_liveness(evidence, FitGoal(timedelta(hours=6), timedelta(seconds=60)))
+
+    assert isinstance(fit, LivenessFit)
+    assert fit.probe.period_seconds < 30
+    assert fit.noticed <= timedelta(seconds=60)
+
+
+def test_the_time_out_has_a_margin_over_the_longest_latency() -> None:
+    life = [MeasuredProbe(float(age), is_success=True, took=0.7) for age in range(200)]
+    slow = [*life, MeasuredProbe(200.0, is_success=True, took=1.6)]
+
+    fit = fit_liveness(
+        probe_evidence(RECORDED, [slow]),
+        FitGoal(timedelta(hours=1), timedelta(hours=1)),
+    )
+
+    assert isinstance(fit, LivenessFit)
+    assert fit.probe.timeout_seconds == 4
+    assert fit.p99 == 0.7
+
+
+def missing_of(fit: LivenessFit | StartupFit | NotFitted) -> str:
+    assert isinstance(fit, NotFitted)
+    return "; ".join(fit.missing)
+
+
+def test_too_few_probes_are_refused() -> None:
+    fit = fit_liveness(probe_evidence(RECORDED, [marks("+" * 99)]), GOAL)
+
+    assert "99 probes of the running container are too few" in missing_of(fit)
+
+
+def test_latencies_that_were_cut_off_are_refused() -> None:
+    life = [
+        MeasuredProbe(float(age), age % 10 != 0, 5.0, is_cut_off=age % 10 == 0)
+        for age in range(1, 202)
+    ]
+
+    text = missing_of(fit_liveness(probe_evidence(RECORDED, [life]), GOAL))
+
+    assert "20 of 201 probes were cut off after 5 s" in text
+    assert "record with a larger timeoutSeconds" in text
+
+
+def test_what_cannot_be_had_both_is_refused_with_the_soonest_notice() -> None:
+    evidence = evidence_of(Application(1))
+
+    fit = fit_liveness(evidence, FitGoal(timedelta(days=30), timedelta(seconds=20)))
+
+    assert "no period and threshold do both" in missing_of(fit)
+    assert "the soonest notice is" in missing_of(fit)
+
+
+def test_too_few_starts_are_refused() -> None:
+    fit = fit_startup(StartEvidence((1.0, 2.0, 3.0, 4.0)), RECORDED, GOAL)
+
+    assert "4 starts are too few" in missing_of(fit)
+
+
+def test_starts_that_were_ended_are_refused() -> None:
+    starts = StartEvidence((1.0, 2.0, 3.0, 4.0, 5.0), unfinished=2)
+
+    text = missing_of(fit_startup(starts, RECORDED, GOAL))
+
+    assert "2 starts were ended before their first success" in text
+
+
+def test_equal_starts_have_a_margin_all_the_same() -> None:
+    fit = fit_startup(StartEvidence((20.0,) * 10), RECORDED, GOAL)
+
+    assert isinstance(fit, StartupFit)
+    assert fit.needed == timedelta(seconds=30)
+    assert fit.probe.period_seconds == 2
+    assert fit.probe.failure_threshold == 16
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "bound"),
+    [
+        # 1 - 0.05 ** (1 / n); Clopper and Pearson's tables, one-sided.
+        pytest.param(0, 100, 0.02951, id="none"),
+        pytest.param(1, 100, 0.04656, id="one"),
+        pytest.param(5, 10, 0.77756, id="half"),
+        pytest.param(10, 10, 1.0, id="all"),
+    ],
+)
+def test_the_upper_bound_is_clopper_and_pearsons(
+    successes: int, trials: int, bound: float
+) -> None:
+    assert upper_bound(successes, trials) == pytest.approx(bound, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("probability", "freedom", "quantile"),
+    [
+        # From tables of Student's distribution.
+        pytest.param(0.975, 10, 2.228, id="975-10"),
+        pytest.param(0.999, 4, 7.173, id="999-4"),
+        pytest.param(0.999, 30, 3.385, id="999-30"),
+    ],
+)
+def test_students_quantile_is_near_that_of_tables(
+    probability: float, freedom: int, quantile: float
+) -> None:
+    assert student_quantile(probability, freedom) == pytest.approx(quantile, rel=0.04)
