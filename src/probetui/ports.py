@@ -65,8 +65,8 @@ class Clock(Protocol):
 class LagSource(Protocol):
     """Measures how long this process was held up."""
 
-    def lost(self) -> timedelta:
-        """Return the total time in which nothing ran; it only grows."""
+    def lost(self, now: datetime) -> timedelta:
+        """Return the total time up to now in which nothing ran; it only grows."""
 
 
 class ExecResult(Struct, frozen=True):

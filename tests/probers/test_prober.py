@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
@@ -319,7 +319,7 @@ class Stall:
         self._attempts = list(attempts)
         self._lost = timedelta(seconds=100)
 
-    def lost(self) -> timedelta:
+    def lost(self, _now: datetime) -> timedelta:
         return self._lost
 
     async def __call__(self, *_: object) -> Attempt:

@@ -91,18 +91,18 @@ class LoopWatch:
         self._lost = timedelta()
         self._due_at: datetime | None = None
 
-    def lost(self) -> timedelta:
-        """Return by how much the loop has been late in total."""
-        return self._lost + self._late()
+    def lost(self, now: datetime) -> timedelta:
+        """Return by how much the loop has been late in total, up to now."""
+        return self._lost + self._late(now)
 
     async def run(self) -> None:
         """Measure how late this task is woken, until cancelled."""
         while True:
             self._due_at = self._clock.now() + BEAT
             await self._clock.sleep_until(self._due_at)
-            self._lost += self._late()
+            self._lost += self._late(self._clock.now())
 
-    def _late(self) -> timedelta:
-        if self._due_at is None:
+    def _late(self, now: datetime) -> timedelta:
+        if self._due_at is None or now < self._due_at:
             return timedelta()
-        return max(self._clock.now() - self._due_at, timedelta())
+        return now - self._due_at

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
-from functools import partial
+from datetime import datetime, timedelta
+from functools import cache, partial
 from importlib import import_module
 from sys import intern
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -65,28 +65,32 @@ class ProbeHandlers(Struct, frozen=True):
         return cls(partial(probe_exec, runtime), _probe_http, _probe_tcp, _probe_grpc)
 
 
-def _import_http() -> None:
-    """Import the HTTP handler: it takes 25 ms, and many pods have no HTTP probe."""
-    import_module("probetui.probers.go.http_transport")
+@cache
+def _load(target: str) -> Any:
+    """Import what a kind of probe needs, once: an import costs also where it is done.
+
+    HTTP takes 25 ms, and many pods have no HTTP probe; TCP needs the resolver, which
+    the first screen does not wait for.
+    """
+    module, _, name = target.partition(":")
+    return getattr(import_module(f"probetui.probers.{module}"), name)
 
 
 async def _probe_http(
     request: ProbeRequest, time_limit: timedelta, route: Route
 ) -> Attempt:
-    # Late, see `_import_http`.
-    from probetui.probers.go.http_transport import OneShotTransport  # noqa: PLC0415
-    from probetui.probers.http_probe import probe_http  # noqa: PLC0415
-
-    return await probe_http(request, time_limit, OneShotTransport(route))
+    transport = _load("go.http_transport:OneShotTransport")(route)
+    attempt: Attempt = await _load("http_probe:probe_http")(
+        request, time_limit, transport
+    )
+    return attempt
 
 
 async def _probe_tcp(
     host: str, port: int, time_limit: timedelta, route: Route
 ) -> Attempt:
-    # Late: dialling needs the resolver, which the first screen does not wait for.
-    from probetui.probers.tcp_probe import probe_tcp  # noqa: PLC0415
-
-    return await probe_tcp(host, port, time_limit, route)
+    attempt: Attempt = await _load("tcp_probe:probe_tcp")(host, port, time_limit, route)
+    return attempt
 
 
 async def _probe_grpc(
@@ -140,20 +144,23 @@ class ProbeDispatcher:
         """
         if isinstance(effect.probe.handler, HTTPGetAction):
             # Before the clock is read: the import is no part of the first probe.
-            _import_http()
-        started_at = self._clock.now()
+            _load("go.http_transport:OneShotTransport")
+        started_at = ended_at = self._clock.now()
         attempts: list[Attempt] = []
         for _ in range(MAX_PROBE_RETRIES):
-            attempts.append(await self._timed_attempt(effect))
+            attempts.append(await self._timed_attempt(effect, ended_at))
+            ended_at += attempts[-1].duration
             if attempts[-1].error is None:
                 break
-        return ProbeOutcome(tuple(attempts), started_at, self._clock.now() - started_at)
+        return ProbeOutcome(tuple(attempts), started_at, ended_at - started_at)
 
-    async def _timed_attempt(self, effect: RunProbe) -> Attempt:
-        started_at, lost_before = self._clock.now(), self._lost()
+    async def _timed_attempt(self, effect: RunProbe, started_at: datetime) -> Attempt:
+        lost_before = self._lost(started_at)
         try:
             attempt = await self._attempt(effect)
-            self._raise_if_late(effect, attempt, self._lost() - lost_before)
+            if _is_without_answer(attempt):
+                lost = self._lost(self._clock.now()) - lost_before
+                self._raise_if_late(effect, attempt, lost)
         except (GoError, LocalResourceError) as error:
             attempt = Attempt(ProbeResult.UNKNOWN, error=str(error))
         except Exception as error:  # noqa: BLE001  # see below
@@ -169,14 +176,14 @@ class ProbeDispatcher:
             detail=intern(attempt.detail),
         )
 
-    def _lost(self) -> timedelta:
-        return timedelta() if self._lost_time is None else self._lost_time.lost()
+    def _lost(self, now: datetime) -> timedelta:
+        return timedelta() if self._lost_time is None else self._lost_time.lost(now)
 
     @staticmethod
     def _raise_if_late(effect: RunProbe, attempt: Attempt, lost: timedelta) -> None:
         """Raise `LocalResourceError` for a failure that our delay may have caused."""
         limit = max(timedelta(seconds=effect.probe.timeout_seconds), SHORTEST_LIMIT)
-        if lost * LOST_SHARE < limit or not _is_without_answer(attempt):
+        if lost * LOST_SHARE < limit:
             return
         raise LocalResourceError(
             f"probetui was busy or stopped for {lost.total_seconds():.1f}s of "
@@ -205,13 +212,9 @@ class ProbeDispatcher:
                     effect.container_id, command, probe.timeout_seconds, effect.rules
                 )
             case HTTPGetAction() as action:
-                # Late, see `_import_http`.
-                from probetui.probers.http_request import (  # noqa: PLC0415
-                    build_request,
-                )
-
                 port = resolve_port(action.port, container)
                 host = action.host or effect.pod_ip
+                build_request = _load("http_request:build_request")
                 request = build_request(action, host, port, effect.rules)
                 return await self._handlers.http_get(request, timeout, route)
             case TCPSocketAction(port=named) as action:

@@ -350,6 +350,8 @@ def _tick(tick: TickEntry, pod: Pod | None) -> str:
 
 def _lost(tick: TickEntry, pod: Pod | None) -> str:
     """Return how many ticks fell due in vain while the probe took too long."""
+    if tick.duration <= _SECOND:  # the shortest period
+        return ""
     container = None if pod is None else pod.container(tick.key.container_name)
     probe = None if container is None else container.probe(tick.key.probe_type)
     if probe is None:

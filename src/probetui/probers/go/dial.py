@@ -78,13 +78,14 @@ class TCPConnection:
         peer: the address that was dialled, as messages write it.
     """
 
-    __slots__ = ("_budget", "_loop", "_peer", "_socket")
+    __slots__ = ("_budget", "_has_received", "_loop", "_peer", "_socket")
 
     def __init__(self, sock: socket.socket, peer: str) -> None:
         self._socket = sock
         self._peer = peer
         self._loop = asyncio.get_running_loop()
         self._budget: CPUBudget | None = None
+        self._has_received = False
 
     async def established(self, limit_seconds: float) -> None:
         """Do nothing: it is connected."""
@@ -110,9 +111,11 @@ class TCPConnection:
             except OSError as error:
                 raise self._broken("read", error) from error
             else:
-                # To read the clock of a thread costs more than most else here.
-                if self._budget is None:
+                # To read the clock of a thread costs more than most else here, and
+                # most answers come at once.
+                if self._has_received and self._budget is None:
                     self._budget = CPUBudget()
+                self._has_received = True
                 return data
 
     async def give_way(self) -> None:
