@@ -1,4 +1,4 @@
-"""How late the event loop has been."""
+"""How late the event loop has been, and whose lateness it was."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from probetui.drive.clocks import LoopWatch
+from probetui.drive.lateness import LoopWatch, ProcessorTimes, processor_times
+from probetui.engine.snapshot import LatenessCause, LatenessOwner
 from tests.fakes import FakeClock
 
 SECOND = timedelta(seconds=1)
@@ -73,3 +74,109 @@ async def test_nothing_is_lost_before_it_runs(clock: StallingClock) -> None:
     clock.stall(SECOND)
 
     assert watch.lost(clock.now()) == timedelta()
+
+
+class Processor:
+    """Says how long the process has run and waited."""
+
+    def __init__(self, *, tells_of_waits: bool = True) -> None:
+        self._tells_of_waits = tells_of_waits
+        self.ran = self.waited = timedelta()
+
+    def times(self) -> ProcessorTimes:
+        waited_ns = self.waited // timedelta(microseconds=1) * 1000
+        return ProcessorTimes(
+            self.ran // timedelta(microseconds=1) * 1000,
+            waited_ns if self._tells_of_waits else None,
+        )
+
+
+async def cause_of_stall(
+    stall: float, ran: float, waited: float, *, tells_of_waits: bool = True
+) -> LatenessCause | None:
+    """Return whose lateness a stall of so many seconds is."""
+    clock, processor = StallingClock(), Processor(tells_of_waits=tells_of_waits)
+    watch = LoopWatch(clock, processor.times)
+    task = asyncio.ensure_future(watch.run())
+    await clock.advance(SECOND)
+    clock.stall(stall * SECOND)
+    processor.ran += ran * SECOND
+    processor.waited += waited * SECOND
+    await clock.advance(0.2 * SECOND)
+    task.cancel()
+    return watch.cause(clock.now())
+
+
+@pytest.mark.parametrize(
+    ("stall", "ran", "waited", "owner"),
+    [
+        pytest.param(2, 2, 0, LatenessOwner.PROBETUI, id="it ran all the time"),
+        pytest.param(2, 1.7, 0.3, LatenessOwner.PROBETUI, id="it ran nearly always"),
+        pytest.param(2, 1, 1, LatenessOwner.MACHINE, id="it had half a processor"),
+        pytest.param(2, 0.1, 1.9, LatenessOwner.MACHINE, id="it hardly ran"),
+        pytest.param(2, 0, 0, LatenessOwner.STOP, id="it was stopped"),
+        pytest.param(0.2, 0.2, 0, LatenessOwner.PROBETUI, id="a short time"),
+        pytest.param(0.2, 0.02, 0.18, LatenessOwner.MACHINE, id="a short wait"),
+    ],
+)
+async def test_what_the_processor_did_tells_whose_lateness_it_is(
+    stall: float, ran: float, waited: float, owner: LatenessOwner
+) -> None:
+    cause = await cause_of_stall(stall, ran, waited)
+
+    assert cause is not None
+    assert cause.owner is owner
+
+
+async def test_the_part_of_the_time_that_it_waited_is_told() -> None:
+    cause = await cause_of_stall(4, 1, 3)
+
+    assert str(cause) == (
+        "this machine is busy: probetui waited 75% of that time for a processor"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ran", "owner"),
+    [
+        pytest.param(2, LatenessOwner.PROBETUI, id="it ran"),
+        pytest.param(0.5, None, id="it did not"),
+    ],
+)
+async def test_where_the_kernel_tells_of_no_waits_only_our_own_lateness_is_known(
+    ran: float, owner: LatenessOwner | None
+) -> None:
+    cause = await cause_of_stall(2, ran, 2 - ran, tells_of_waits=False)
+
+    assert (cause.owner if cause else None) is owner
+
+
+async def test_a_loop_in_time_has_no_cause(
+    clock: StallingClock, watch: LoopWatch
+) -> None:
+    await clock.advance(5 * SECOND)
+
+    assert watch.cause(clock.now()) is None
+
+
+async def test_a_cause_is_forgotten_after_ten_seconds() -> None:
+    clock, processor = StallingClock(), Processor()
+    watch = LoopWatch(clock, processor.times)
+    task = asyncio.ensure_future(watch.run())
+    await clock.settle()
+    clock.stall(2 * SECOND)
+
+    await clock.advance(9 * SECOND)
+    known = watch.cause(clock.now())
+    await clock.advance(3 * SECOND)
+    task.cancel()
+
+    assert known is not None
+    assert watch.cause(clock.now()) is None
+
+
+def test_this_process_has_run() -> None:
+    before = processor_times()
+    sum(range(1_000_000))
+
+    assert processor_times().ran_ns > before.ran_ns > 0

@@ -11,7 +11,10 @@ import pytest
 from probetui.debugger.commands import PauseProbes
 from probetui.drive import realtime
 from probetui.drive.executor import Executor
-from probetui.drive.realtime import NOTICE_PERIOD_SECONDS, RealtimeSession
+from probetui.drive.realtime import (
+    NOTICE_PERIOD_SECONDS,
+    RealtimeSession,
+)
 from probetui.drive.session import Session
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import AddPod, ExecSeen, Input
@@ -25,7 +28,9 @@ from probetui.kubelet.journal import (
     EventEntry,
     JournalEntry,
     LifecycleStep,
+    NoteEntry,
     PodGoneEntry,
+    TickEntry,
     UserEntry,
 )
 from probetui.ports import EventSource, ExecSource, HookResult, StartedExec
@@ -435,3 +440,54 @@ class TestLateness:
 
         assert (before, after) == (timedelta(), timedelta())
         assert late == still == 5 * SECOND
+
+    async def test_what_may_have_lost_ticks_is_in_the_journal_once_it_is_over(
+        self,
+    ) -> None:
+        clock = LateClock()
+        bench = Bench(clock=clock)
+        async with running(bench):
+            await bench.pass_time(3.5)
+            clock.lag = 5 * SECOND
+            await bench.pass_time(9)
+            before = bench.of(NoteEntry)
+            await bench.pass_time(3)
+
+        (note,) = bench.of(NoteEntry)
+        assert before == []
+        assert isinstance(note, NoteEntry)
+        assert note.text == "ticks were up to 5.0s late for 5.0s, none was lost"
+
+    async def test_a_delay_that_loses_no_tick_is_no_matter_of_the_journal(self) -> None:
+        clock = LateClock()
+        bench = Bench(clock=clock)
+        async with running(bench):
+            await bench.pass_time(3.5)
+            clock.lag = 0.4 * SECOND
+            await bench.pass_time(15)
+
+        assert bench.of(NoteEntry) == []
+
+    async def test_at_the_end_what_is_still_to_be_told_is_told(self) -> None:
+        clock = LateClock()
+        bench = Bench(clock=clock)
+        async with running(bench):
+            bench.session.send(
+                AddPod(a_pod(a_container(liveness_probe=a_probe(period_seconds=1))))
+            )
+            await bench.pass_time(3.5)
+            clock.lag = 5 * SECOND
+            await bench.pass_time(1)
+
+            bench.session.tell_lateness()
+            bench.session.tell_lateness()
+
+        (note,) = bench.of(NoteEntry)
+        assert isinstance(note, NoteEntry)
+        lost = sum(
+            entry.late_drops
+            for entry in bench.session.journal
+            if isinstance(entry, TickEntry)
+        )
+        assert lost > 1
+        assert note.text.endswith(f", {lost} were lost")

@@ -10,12 +10,19 @@ from msgspec.structs import replace
 
 from probetui.debugger.breakpoints import StopReason
 from probetui.debugger.commands import BreakpointKind, Injected
-from probetui.engine.snapshot import PlaybackKind, PlaybackSnapshot, Snapshot
+from probetui.engine.snapshot import (
+    LatenessCause,
+    LatenessOwner,
+    PlaybackKind,
+    PlaybackSnapshot,
+    Snapshot,
+)
 from probetui.presentation.header import (
     LEVELS,
     SessionInfo,
     breakpoint_banner,
     header,
+    lateness_banner,
     overload_banner,
     playback_banner,
     runtime_lost_banner,
@@ -34,6 +41,7 @@ from tests.tui.snapshots import (
 )
 
 NAME = "docker 27.3 (default)"
+MACHINE = LatenessCause(LatenessOwner.MACHINE, 0.61)
 
 
 ABOUT = SessionInfo(("shop.yaml", "demo.yaml"), "session.jsonl")
@@ -257,6 +265,65 @@ def test_a_busy_machine_says_how_late_its_ticks_are() -> None:
     snapshot = replace(slow_pods(*"tttt"), lateness=timedelta(milliseconds=200))
 
     assert text_of(overload_banner(snapshot)).endswith(", its ticks are 0.2s late")
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "cause", "words"),
+    [
+        pytest.param(900, MACHINE, "", id="no tick can be lost"),
+        pytest.param(
+            1200,
+            MACHINE,
+            " ticks come 1.2s late; this machine is busy: probetui waited 61% of that "
+            "time for a processor",
+            id="the machine",
+        ),
+        pytest.param(
+            1200,
+            LatenessCause(LatenessOwner.PROBETUI, 0.93),
+            " ticks come 1.2s late; probetui has too much to do: it ran 93% of that "
+            "time",
+            id="ours",
+        ),
+        pytest.param(
+            5000,
+            LatenessCause(LatenessOwner.STOP, 0.99),
+            " ticks come 5.0s late; probetui was stopped, or this machine was "
+            "suspended",
+            id="a stop",
+        ),
+        pytest.param(
+            1200,
+            None,
+            " ticks come 1.2s late; probetui or this machine is busy",
+            id="not known",
+        ),
+    ],
+)
+def test_ticks_that_may_be_lost_are_told_and_whose_fault_it_is(
+    milliseconds: int, cause: LatenessCause | None, words: str
+) -> None:
+    snapshot = replace(
+        a_snapshot(demo()),
+        lateness=timedelta(milliseconds=milliseconds),
+        lateness_cause=cause,
+    )
+
+    assert text_of(lateness_banner(snapshot)) == words
+
+
+def test_a_wide_header_says_whose_lateness_it_is() -> None:
+    late = replace(
+        a_snapshot(demo()),
+        lateness=timedelta(milliseconds=200),
+        lateness_cause=MACHINE,
+    )
+
+    _, wide = shown(0, late)
+    _, narrow = shown(3, late)
+
+    assert "late 0.2s (this machine)" in wide
+    assert "late 0.2s  " in narrow
 
 
 def test_timeouts_of_long_ago_are_no_overload() -> None:

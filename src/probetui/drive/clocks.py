@@ -1,4 +1,4 @@
-"""Real clocks and the event loop's lag; nothing else in probetui reads a clock."""
+"""Real clocks; besides `lateness`, nothing else in probetui reads a clock."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-
-from probetui.ports import Clock
 
 LONGEST_SLEEP_SECONDS = 1.0
 """After so long awake a sleeper looks at the clock again.
@@ -69,40 +67,3 @@ class SystemClock:
         while remaining > timedelta():
             await asyncio.sleep(min(remaining.total_seconds(), LONGEST_SLEEP_SECONDS))
             remaining = deadline - self.now()
-
-
-BEAT = timedelta(milliseconds=100)
-"""How often the lag is measured."""
-
-
-class LoopWatch:
-    """The `ports.LagSource` of the event loop that runs `run`.
-
-    Whatever is late on this loop is late by as much: a callback that takes long, a
-    machine without time for this process, a process that was stopped, a machine that
-    was suspended.
-
-    Args:
-        clock: one that counts suspends.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._lost = timedelta()
-        self._due_at: datetime | None = None
-
-    def lost(self, now: datetime) -> timedelta:
-        """Return by how much the loop has been late in total, up to now."""
-        return self._lost + self._late(now)
-
-    async def run(self) -> None:
-        """Measure how late this task is woken, until cancelled."""
-        while True:
-            self._due_at = self._clock.now() + BEAT
-            await self._clock.sleep_until(self._due_at)
-            self._lost += self._late(self._clock.now())
-
-    def _late(self, now: datetime) -> timedelta:
-        if self._due_at is None or now < self._due_at:
-            return timedelta()
-        return now - self._due_at

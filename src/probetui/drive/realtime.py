@@ -13,21 +13,24 @@ from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from probetui.drive.clocks import LoopWatch
+from probetui.debugger.commands import AddNote
+from probetui.drive.lateness import LoopWatch
 from probetui.drive.logs import LogState, LogTail, read_log
 from probetui.drive.session import Subscribers
 from probetui.drive.session_journal import SessionJournal
+from probetui.durations import format_duration
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import Command, DeletePod, ExecSeen, Fact, Input
-from probetui.engine.snapshot import Snapshot
+from probetui.engine.snapshot import LatenessCause, Snapshot
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import Effect, Fault
 from probetui.kubelet.facts import RuntimeChanged
-from probetui.kubelet.journal import JournalEntry
+from probetui.kubelet.journal import JournalEntry, TickEntry
 from probetui.kubelet.runtime.turn import Turn
 from probetui.ports import Clock, EventSource, ExecSource, FaultInjector, LogSource
 
@@ -39,8 +42,37 @@ NOTICE_PERIOD_SECONDS = 0.05
 WATCH_RETRY = timedelta(seconds=2)
 LATENESS_SHOWN = timedelta(milliseconds=100)
 LATENESS_KEPT = timedelta(seconds=10)
+LATENESS_TOLD = timedelta(seconds=1)
+"""From where on the journal has it: the shortest period, so that ticks may be lost."""
+
+LATENESS_TOLD_EACH = timedelta(minutes=1)
+
 PATIENCE = timedelta(seconds=15)
 """How long to wait, after the longest grace period, for all pods to end."""
+
+
+class _LateTime(Struct):
+    """A time in which ticks came late.
+
+    `newest` is by how much the newest of them did, `worst` the latest one. `lost` is
+    how many fell due in vain. The cause was asked for last at `asked_at`.
+    """
+
+    began_at: datetime
+    last_at: datetime
+    asked_at: datetime
+    newest: timedelta = timedelta()
+    worst: timedelta = timedelta()
+    lost: int = 0
+    cause: LatenessCause | None = None
+
+    def describe(self) -> str:
+        """Return what there is to say of it when it is over."""
+        lasted = format_duration(self.last_at - self.began_at)
+        lost = {0: "none was", 1: "1 was"}.get(self.lost, f"{self.lost} were")
+        why = f"; {self.cause}" if self.cause else ""
+        worst = format_duration(self.worst)
+        return f"ticks were up to {worst} late for {lasted}, {lost} lost{why}"
 
 
 class EffectExecutor(Protocol):
@@ -110,8 +142,7 @@ class RealtimeSession:
         self._run_ended = False
         self._bug: Exception | None = None
         self.on_bug: Callable[[Exception], None] = self._stop_for
-        self._lateness = timedelta()
-        self._late_at: datetime | None = None
+        self._late: _LateTime | None = None
 
     # -- Session
 
@@ -129,9 +160,11 @@ class RealtimeSession:
         """The state at this moment; pods that did not change are the same objects."""
         now = self._clock.now()
         snapshot = self._engine.snapshot(now)
-        if self._late_at is None or now - self._late_at > LATENESS_KEPT:
+        late = self._late
+        if late is None or now - late.last_at > LATENESS_KEPT:
             return snapshot
-        return replace(snapshot, lateness=self._lateness)
+        cause = None if self._loop_watch is None else self._loop_watch.cause(now)
+        return replace(snapshot, lateness=late.newest, lateness_cause=cause)
 
     @property
     def journal(self) -> Sequence[JournalEntry]:
@@ -224,6 +257,12 @@ class RealtimeSession:
             end()
         return True
 
+    def tell_lateness(self) -> None:
+        """Write into the journal how late ticks have been, if that is not told yet."""
+        if self._late is not None and not self._run_ended:
+            self._end_lateness(self._late)
+            self._turn(self._clock.now())
+
     def stop(self) -> None:
         """Let `run` return soon."""
         self._is_stopping = True
@@ -255,6 +294,9 @@ class RealtimeSession:
 
     def _apply_turn(self, turn: Turn) -> None:
         self._journal.extend(turn.entries)
+        if self._late is not None:
+            ticks = (entry for entry in turn.entries if isinstance(entry, TickEntry))
+            self._late.lost += sum(tick.late_drops for tick in ticks)
         for effect in turn.effects:
             self._spawn(self._execute(effect))
 
@@ -293,10 +335,27 @@ class RealtimeSession:
 
     def _note_lateness(self, now: datetime) -> None:
         """Note by how much the engine was woken too late, if that is worth showing."""
-        deadline = self._engine.next_deadline()
+        deadline, late = self._engine.next_deadline(), self._late
         if deadline is not None and now - deadline > LATENESS_SHOWN:
-            self._lateness = now - deadline
-            self._late_at = now
+            if late is None:
+                late = self._late = _LateTime(deadline, now, deadline)
+            late.last_at = now
+            late.newest = now - deadline
+            late.worst = max(late.worst, late.newest)
+        if late is None:
+            return
+        # The loop's watch may be woken only after this.
+        if self._loop_watch is not None and now - late.asked_at > LATENESS_SHOWN:
+            late.cause = self._loop_watch.cause(now) or late.cause
+            late.asked_at = now
+        is_over = now - late.last_at > LATENESS_KEPT
+        if is_over or now - late.began_at > LATENESS_TOLD_EACH:
+            self._end_lateness(late)
+
+    def _end_lateness(self, late: _LateTime) -> None:
+        self._late = None
+        if late.lost or late.worst >= LATENESS_TOLD:
+            self._put(AddNote(late.describe()))
 
     def _schedule_notice(self) -> None:
         is_held = self._held_until is not None

@@ -256,6 +256,34 @@ class NodeSnapshot(Struct, frozen=True):
     workers: tuple[PodWorkerSnapshot, ...] = ()
 
 
+class LatenessOwner(StrEnum):
+    """Whose lateness it is: ours, of other programs, or of what stopped this one."""
+
+    PROBETUI = "probetui"
+    MACHINE = "this machine"
+    STOP = "a stop"
+
+
+class LatenessCause(Struct, frozen=True):
+    """Why ticks are late, and for what part of that time it held, from 0 to 1.
+
+    Its text goes on from a sentence that says for how long they were.
+    """
+
+    owner: LatenessOwner
+    share: float
+
+    def __str__(self) -> str:
+        share = f"{self.share:.0%} of that time"
+        match self.owner:
+            case LatenessOwner.PROBETUI:
+                return f"probetui has too much to do: it ran {share}"
+            case LatenessOwner.MACHINE:
+                return f"this machine is busy: probetui waited {share} for a processor"
+            case LatenessOwner.STOP:
+                return "probetui was stopped, or this machine was suspended"
+
+
 class Snapshot(Struct, frozen=True):
     """The state of the engine at one instant.
 
@@ -266,7 +294,9 @@ class Snapshot(Struct, frozen=True):
     `upcoming` is what comes next, in order, at most 50; it is filled while paused, like
     `queue`, which has the ticks alone. `stopped_by` says why probes are paused where no
     person did it. Without `acts` kills and restarts are only told.
-    `is_observed` says that a kubelet elsewhere runs the pods, which are only watched.
+    `lateness` is by how much ticks have come late lately, `lateness_cause` why, where
+    that is known. `is_observed` says that a kubelet elsewhere runs the pods, which are
+    only watched.
     `rules` are those of the kubelet's version. `node` is what the kubelet knows apart
     from the pods.
     """
@@ -283,6 +313,7 @@ class Snapshot(Struct, frozen=True):
     runtime_lost_since: datetime | None
     runtime_error: str
     lateness: timedelta = timedelta()
+    lateness_cause: LatenessCause | None = None
     playback: PlaybackSnapshot | None = None
     upcoming: tuple[Upcoming, ...] = ()
     stopped_by: StopReason | None = None

@@ -31,6 +31,7 @@ from probetui.presentation.text.spans import (
 from probetui.presentation.text.view import View
 
 _LATE = timedelta(milliseconds=100)
+_SHORTEST_PERIOD = timedelta(seconds=1)
 """Ticks that are later than this, by our own fault, are shown as late."""
 
 _SEVERAL = 3
@@ -128,6 +129,12 @@ def is_late(snapshot: Snapshot) -> bool:
     return snapshot.lateness > _LATE
 
 
+def _late(snapshot: Snapshot, *, has_owner: bool) -> str:
+    cause = snapshot.lateness_cause
+    owner = f" ({cause.owner})" if cause is not None and has_owner else ""
+    return f"late {format_countdown(snapshot.lateness)}{owner}"
+
+
 LEVELS = 10
 """How many versions of the header there are, from the longest to the shortest."""
 
@@ -212,7 +219,9 @@ def header(
         else "",
         "   ",
     ]
-    late = f"  late {format_countdown(snapshot.lateness)}" if is_late(snapshot) else ""
+    late = (
+        f"  {_late(snapshot, has_owner=level <= _READY)}" if is_late(snapshot) else ""
+    )
     ready = f"ready {counts.ready}/{counts.to_be_ready}  " if level <= _READY else ""
     erroring = f"  erroring {counts.erroring}" if counts.erroring else ""
     has_restarts = level < _WITHOUT_RESTARTS
@@ -298,6 +307,19 @@ def overload_banner(
         Span(f" {len(late)} of {running} probes time out at once", Role.WARNING),
         f": this machine is busy{ticks}",
     )
+
+
+def lateness_banner(snapshot: Snapshot) -> Line:
+    """Return the banner for ticks that may be lost as they are late, and why they are.
+
+    Empty while they are not so late.
+    """
+    if snapshot.lateness < _SHORTEST_PERIOD:
+        return EMPTY
+    late = f" ticks come {format_countdown(snapshot.lateness)} late"
+    cause = snapshot.lateness_cause
+    why = f"; {cause}" if cause is not None else "; probetui or this machine is busy"
+    return line(Span(late, Role.WARNING), why)
 
 
 def _probed_lately(probe: ProbeSnapshot, now: datetime) -> bool:

@@ -40,8 +40,9 @@ from probetui.cli.session.state_socket import serve_state
 from probetui.cli.terminal import Form
 from probetui.debugger.commands import AddNote, PauseProbes
 from probetui.descriptor_limit import raise_descriptor_limit
-from probetui.drive.clocks import LoopWatch, SystemClock
+from probetui.drive.clocks import SystemClock
 from probetui.drive.executor import Executor
+from probetui.drive.lateness import LoopWatch
 from probetui.drive.realtime import RealtimeSession
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import SetObjects
@@ -623,6 +624,7 @@ class _LiveSession:
         self, session: RealtimeSession, interrupts: Interrupts, verdict: Verdict
     ) -> Verdict:
         plan = self._plan
+        session.tell_lateness()
         names_cause_last = verdict.exit_status == EXIT_NOT_STARTED
         if verdict.message and not names_cause_last:
             plan.notes.error(verdict.message)

@@ -16,6 +16,7 @@ from probetui.presentation.header import (
     breakpoint_banner,
     count_pod,
     header,
+    lateness_banner,
     overload_banner,
     playback_banner,
     runtime_lost_banner,
@@ -90,6 +91,7 @@ class Banner(LineWidget):
             or playback_banner(snapshot, view)
             or breakpoint_banner(snapshot, view)
             or overload_banner(snapshot, self._timed_out.of(snapshot.pods))
+            or lateness_banner(snapshot)
         )
         self.display = bool(self._line)
         self.repaint()
