@@ -12,17 +12,18 @@ from probetui.debugger.commands import PauseProbes
 from probetui.drive import realtime
 from probetui.drive.executor import Executor
 from probetui.drive.realtime import (
+    EFFECTS_AT_ONCE,
     NOTICE_PERIOD_SECONDS,
     RealtimeSession,
 )
 from probetui.drive.session import Session
 from probetui.engine.engine import Engine
-from probetui.engine.inputs import AddPod, ExecSeen, Input
+from probetui.engine.inputs import AddPod, ExecSeen, Fact, Input
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.effects import RunHook
-from probetui.kubelet.facts import RuntimeChanged
+from probetui.kubelet.effects import Effect, Relist, RunHook, RunOperation
+from probetui.kubelet.facts import Relisted, RuntimeChanged
 from probetui.kubelet.journal import (
     ContainerEntry,
     EventEntry,
@@ -420,6 +421,43 @@ class TestShutdown:
             bench.world.unreachable = "no daemon"
 
             assert not await bench.session.shutdown()
+
+
+class CountingExecutor:
+    """Only relists; tells how many operations had begun when a key was read."""
+
+    def __init__(self) -> None:
+        self.begun: list[int] = []
+        self.begun_at_key = 0
+
+    async def execute(self, effect: Effect, report: Callable[[Fact], None]) -> None:
+        if isinstance(effect, Relist):
+            report(Relisted((), START))
+        if isinstance(effect, RunOperation):
+            if not self.begun:
+                asyncio.get_running_loop().call_soon(self._read_key)
+            self.begun.append(effect.operation_id)
+
+    def _read_key(self) -> None:
+        self.begun_at_key = len(self.begun)
+
+
+class TestManyEffectsAtOnce:
+    async def test_a_key_is_read_between_them(self) -> None:
+        executor, clock = CountingExecutor(), FakeClock()
+        engine = Engine(KubeletConfig(), START)
+        session = RealtimeSession(engine, executor, clock, runtime_name="fake 1.0")
+        for number in range(5 * EFFECTS_AT_ONCE):
+            session.send(AddPod(a_pod(name=f"web-{number}")))
+
+        task = asyncio.ensure_future(session.run())
+        await clock.settle()
+        session.stop()
+        await task
+
+        assert 0 < executor.begun_at_key <= EFFECTS_AT_ONCE
+        assert len(executor.begun) == 5 * EFFECTS_AT_ONCE
+        assert executor.begun == sorted(executor.begun)
 
 
 class TestLateness:

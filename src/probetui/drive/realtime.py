@@ -51,6 +51,14 @@ PATIENCE = timedelta(seconds=15)
 """How long to wait, after the longest grace period, for all pods to end."""
 
 
+EFFECTS_AT_ONCE = 64
+"""How many effects begin in one turn of the event loop.
+
+A thousand probes that are due at once take a second of a busy machine: between them
+keys are read, answers taken in and the screen painted.
+"""
+
+
 class _LateTime(Struct):
     """A time in which ticks came late.
 
@@ -131,6 +139,7 @@ class RealtimeSession:
         self._loop_watch = loop_watch
         self._held_until = held_until
         self._inbox: deque[Input] = deque()
+        self._effects: deque[Effect] = deque()
         self._wake = asyncio.Event()
         self._journal = SessionJournal()
         self._subscribers = Subscribers()
@@ -297,8 +306,19 @@ class RealtimeSession:
         if self._late is not None:
             ticks = (entry for entry in turn.entries if isinstance(entry, TickEntry))
             self._late.lost += sum(tick.late_drops for tick in ticks)
-        for effect in turn.effects:
-            self._spawn(self._execute(effect))
+        is_beginning = bool(self._effects)
+        self._effects.extend(turn.effects)
+        if not is_beginning:
+            self._begin_effects()
+
+    def _begin_effects(self) -> None:
+        """Begin what the engine wants done, in its order, a part of it at a time."""
+        if self._run_ended:
+            return
+        for _ in range(min(len(self._effects), EFFECTS_AT_ONCE)):
+            self._spawn(self._execute(self._effects.popleft()))
+        if self._effects:
+            asyncio.get_running_loop().call_soon(self._begin_effects)
 
     async def _release(self, held_until: asyncio.Event) -> None:
         await held_until.wait()
