@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
 import pytest
-from tools import cli_reference, pictures
+from tools import cli_reference
 
 import probetui.errors
 from probetui.analysis.findings import FINDING_RULES
@@ -62,6 +63,8 @@ def test_the_program_draws_every_picture_that_is_shown() -> None:
         for page in pages
         for path in map(Path, PICTURE.findall(page.read_text(encoding="utf-8")))
     }
+    # By its name: there is a folder of that name beside the module.
+    pictures = importlib.import_module("tools.pictures")
     drawn = {*pictures.PICTURES, pictures.DEMO}
 
     assert shown == drawn == {path.stem for path in pictures.DRAWN.iterdir()}
