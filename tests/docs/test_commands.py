@@ -12,6 +12,7 @@ import pytest
 from tools.doc_commands import (
     NEEDS,
     PAGES,
+    PATIENCE_SECONDS,
     ROOT,
     Block,
     Runner,
@@ -120,7 +121,9 @@ def _leave_by_keys(runner: Runner, block: Block, keys: Sequence[str]) -> None:
         shown.enter(f"cd {shlex.quote(str(runner.folder))}")
         for line in block.text.splitlines():
             shown.enter(line)
-            wait_until(lambda: shown.is_covered, f"the screen of {line}")
+            # It may be installed first.
+            drawn = f"the screen of {line}"
+            wait_until(lambda: shown.is_covered, drawn, PATIENCE_SECONDS)
             shown.wait_for("quit")
             for key in keys:
                 shown.type(key)

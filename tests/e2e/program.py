@@ -133,9 +133,11 @@ def _in_thread(work: Callable[[], str | None]) -> Future[str | None]:
     return done
 
 
-def wait_until(condition: Callable[[], bool], what: str) -> None:
+def wait_until(
+    condition: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS
+) -> None:
     """Look again and again until something is so."""
-    deadline = time.monotonic() + PATIENCE_SECONDS  # noqa: TID251  # real time is waited for
+    deadline = time.monotonic() + seconds  # noqa: TID251  # real time is waited for
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain for {what}"  # noqa: TID251  # the same
         time.sleep(0.05)  # noqa: TID251  # another program decides when it is so
