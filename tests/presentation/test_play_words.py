@@ -19,6 +19,7 @@ from probetui.engine.snapshot import (
     UpcomingKind,
 )
 from probetui.k8s.event import Event, EventType
+from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import (
     DryRunEntry,
     EventEntry,
@@ -194,6 +195,15 @@ class TestQueue:
         assert line.split()[:2] == [">", "+3.0s"]
         assert "demo/liveness" in line
         assert line.endswith("liveness  exec cat /tmp/healthy")
+
+    def test_a_startup_probe_that_has_succeeded_is_done(self) -> None:
+        key = DEMO_KEY._replace(probe_type=ProbeType.STARTUP)
+        probe = a_probe_snapshot(key, LIVENESS, "s", upcoming_skip=Skip.ON_HOLD)
+        pod = a_pod_snapshot(DEMO, a_container_snapshot(DEMO.containers[0], probe))
+
+        (line,) = queued(upcoming(Upcoming(UpcomingKind.TICK, NOW, *key), pods=(pod,)))
+
+        assert line.endswith("startup   skip: startup done")
 
     @pytest.mark.parametrize(
         ("fields", "words"),

@@ -412,7 +412,7 @@ class TestQueue:
         _, screen = await press_on(stopped(), "Q")
 
         assert "held back" in screen
-        assert "a failure that would kill" in screen
+        assert "held back  would kill" in screen
         assert "resync" in screen
         assert "stopped before a kill: the liveness probe of demo" in screen
 

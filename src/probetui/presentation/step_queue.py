@@ -18,7 +18,11 @@ from probetui.engine.snapshot import (
 from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.journal import EventEntry, JournalEntry, TickEntry
 from probetui.presentation.container.table import object_name
-from probetui.presentation.probe.state import format_handler, threshold
+from probetui.presentation.probe.state import (
+    format_handler,
+    threshold,
+    upcoming_skip_text,
+)
 from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.report import report_tick
@@ -292,9 +296,9 @@ def _what(upcoming: Upcoming, snapshot: Snapshot, view: View) -> str:
         return ""
     probe = found.probe
     if upcoming.what is UpcomingKind.HELD_RESULT:
-        return "a failure that would kill"
-    if probe.upcoming_skip is not None:
-        return f"{_SKIP}{probe.upcoming_skip.replace('-', ' ')}"
+        return "would kill"
+    if reason := upcoming_skip_text(probe):
+        return f"{_SKIP}{reason}"
     if probe.injections:
         return f"injected: {probe.injections[0]}"
     late = f", answered {format_duration(probe.delay)} late" if probe.delay else ""

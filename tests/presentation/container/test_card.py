@@ -16,6 +16,7 @@ from probetui.engine.snapshot import (
 )
 from probetui.k8s.pod import Container, RestartPolicy
 from probetui.k8s.probe import ExecAction, ProbeType
+from probetui.k8s.runtime import NO_CONTAINER
 from probetui.k8s.status import Running, Waiting
 from probetui.kubelet.journal import ExitCause, Skip, StoppingSnapshot
 from probetui.kubelet.outcome import Attempt, ProbeResult, Result
@@ -521,6 +522,15 @@ def test_a_container_without_probes_says_what_that_means() -> None:
         "image         web:1  id d71cb34f0e11",
     ]
     assert card_tone(the_subject(pod), VIEW) is Tone.WAITING
+
+
+def test_of_a_container_that_is_not_made_yet_no_id_is_announced() -> None:
+    container = a_container_snapshot(Container("app", "web:1"))
+    assert container.status is not None
+    status = replace(container.status, container_id=NO_CONTAINER)
+    pod = a_pod_snapshot(DEMO, replace(container, status=status))
+
+    assert card(pod, height=9)[-1] == "image         web:1"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from probetui.durations import format_age, format_countdown
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
+from probetui.k8s.runtime import NO_CONTAINER
 from probetui.k8s.status import Waiting
 from probetui.kubelet.prober.gates import short_id
 from probetui.presentation.container.exits import (
@@ -164,7 +165,8 @@ def image_line(
     Where both do not fit in `width` cells the id goes, then the image's beginning.
     """
     status = container.status
-    shown_id = f"  id {short_id(status.container_id)}" if status else ""
+    container_id = status.container_id if status else NO_CONTAINER
+    shown_id = f"  id {short_id(container_id)}" if container_id else ""
     image = view.safe(container.container.image)
     if width is not None:
         room = max(width - LABEL, 1)

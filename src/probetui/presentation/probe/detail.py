@@ -28,9 +28,11 @@ from probetui.presentation.probe.state import (
     format_handler,
     format_timing,
     is_running_towards_change,
+    is_startup_done,
     run_count,
     run_gauge,
     threshold,
+    upcoming_skip_text,
 )
 from probetui.presentation.text.cells import all_lines
 from probetui.presentation.text.meters import segments
@@ -82,6 +84,8 @@ def standing_lines(
     )
     if probe.on_hold:
         until = "  until the container has restarted"
+        if is_startup_done(probe):
+            until = "  startup has succeeded, the probe is done"
         yield labelled("on hold", Span("yes", Role.HOLD), until)
     if words := _delay_words(container, probe, view):
         yield labelled("initial delay", words)
@@ -228,10 +232,8 @@ def next_tick_line(probe: ProbeSnapshot, view: View, at: str = "") -> Line:
     when = format_countdown(probe.next_tick_at - view.now)
     if probe.is_held_back and probe.next_tick_at <= view.now:
         when = "held back by the pause"
-    if probe.upcoming_skip is None:
-        return line(f"{when}{at}")
-    reason = probe.upcoming_skip.replace("-", " ")
-    return line(f"{when}{at}", muted(f"  (skipped: {reason})"))
+    reason = upcoming_skip_text(probe)
+    return line(f"{when}{at}", muted(f"  (skipped: {reason})" if reason else ""))
 
 
 def _next_at(probe: ProbeSnapshot, view: View) -> str:

@@ -88,6 +88,16 @@ def is_startup_done(probe: ProbeSnapshot) -> bool:
     )
 
 
+def upcoming_skip_text(probe: ProbeSnapshot) -> str:
+    """Return why the next tick will not probe: `on hold`; empty if it will.
+
+    A startup probe that has succeeded is on hold too, in the kubelet's words.
+    """
+    if probe.upcoming_skip is Skip.ON_HOLD and is_startup_done(probe):
+        return "startup done"
+    return "" if probe.upcoming_skip is None else probe.upcoming_skip.replace("-", " ")
+
+
 def probe_state_word(probe: ProbeSnapshot) -> str:
     """Return what keeps a probe from probing, or what failed last; else nothing."""
     if not probe.worker_alive:
