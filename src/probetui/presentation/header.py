@@ -352,7 +352,7 @@ def breakpoint_banner(snapshot: Snapshot, view: View) -> Line:
     if reason is None:
         return EMPTY
     words = view.safe(reason.text)
-    return line(Span(" stopped ", Role.WARNING), words, muted("  (space resumes)"))
+    return line(Span(" stopped ", Role.WARNING), words)
 
 
 def _sources(about: SessionInfo, view: View) -> str:

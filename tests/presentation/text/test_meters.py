@@ -87,3 +87,8 @@ def test_a_bar_has_the_cells_it_was_given(
     part: float, marks: MarkSet, width: int
 ) -> None:
     assert len(text_of(bar(part, Role.ERROR, marks, width))) == width
+
+
+def test_in_ascii_a_bar_of_few_cells_has_no_brackets_that_would_take_them() -> None:
+    assert text_of(bar(0.5, Role.ERROR, ASCII, 3)) == "##."
+    assert text_of(bar(0.5, Role.ERROR, ASCII, 6)) == "[##..]"

@@ -47,7 +47,7 @@ def tick_sentence(tick: TickEntry) -> str:
         case TickVerdict.NOT_COUNTED:
             return (
                 f"error after {len(tick.attempts)} attempts; "
-                "an error is not counted, so nothing was done."
+                "not counted, so nothing was done."
             )
         case TickVerdict.IGNORED:
             return f"{counted}; {tick.threshold} are needed, so nothing was done."

@@ -32,12 +32,16 @@ def segments(filled: int, total: int, role: Role, marks: MarkSet, width: int) ->
     return bar(filled / total, role, marks, width)
 
 
+_LEAST_IN_BRACKETS = 5
+"""Cells of a bar with brackets; a single mark between them would say nothing."""
+
+
 def bar(part: float, role: Role, marks: MarkSet, width: int) -> Line:
     """Return a bar of `width` cells of which a part, from 0 to 1, is filled.
 
     It is empty only at 0 and full only at 1, so that a little of much can be seen.
     """
-    if marks.is_ascii and width > len("[]"):
+    if marks.is_ascii and width >= _LEAST_IN_BRACKETS:
         filled = _cells(part, width - len("[]"))
         return line("[", *_bar(filled, width - len("[]"), role, marks), "]")
     return _bar(_cells(part, width), width, role, marks)
