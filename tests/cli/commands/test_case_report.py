@@ -417,8 +417,8 @@ def test_a_record_of_each_case_is_kept_and_explained(
 
     assert "why:      probetui why " in cases.out
     names = sorted(path.name for path in folder.iterdir())
-    assert names == ["is-killed-sim.jsonl.gz", "starts-sim.jsonl.gz"]
-    record = str(folder / names[0])
+    assert names == ["1-starts-sim.jsonl.gz", "2-is-killed-sim.jsonl.gz"]
+    record = str(folder / names[1])
     assert run(["replay", record, "--plain", "--since-start"]) == 0
     assert "+59" in capsys.readouterr().out
 

@@ -145,7 +145,9 @@ def _runs(cases: Sequence[Case], params: Mapping[str, Any]) -> Iterator[CaseRun]
                     runtime,
                     _command(case, runtime, params),
                     "" if runtime == SIM else f"-test-{run_name}-{number}",
-                    None if folder is None else record_file(folder, case, runtime),
+                    None
+                    if folder is None
+                    else record_file(folder, number + 1, case, runtime),
                 )
 
 

@@ -70,10 +70,10 @@ class CaseRun(Struct, frozen=True):
     record: Path | None
 
 
-def record_file(folder: Path, case: Case, runtime: str) -> Path:
-    """Return the file of the record of a case in a folder."""
-    name = _UNFIT.sub("-", f"{case.name}-{runtime}").strip("-.")[:_MOST_NAME]
-    return folder / f"{name}.jsonl{SUFFIX}"
+def record_file(folder: Path, number: int, case: Case, runtime: str) -> Path:
+    """Return the file of the record of a case in a folder; `number` counts the cases."""
+    name = _UNFIT.sub("-", case.name)[:_MOST_NAME]
+    return folder / f"{number}-{name}-{runtime}.jsonl{SUFFIX}"
 
 
 class CaseRunner:
@@ -286,12 +286,12 @@ class CaseRunner:
         plan = self._plan(run, manifests, errors)
         progress = plan.case
         assert progress is not None, "it was made with it"  # noqa: S101  # for the type
-        with signals.member() as member:
+        with signals.member(progress.abandon) as member:
             try:
                 await run_on_runtime(plan, runtime, clock, member)
             except ProbetuiError as error:
                 errors.append(str(error))
-        if signals.received is not None and not progress.is_over:
+        if progress.is_abandoned:
             return skipped(run, "interrupted")
         return self._result(run, progress, clock.now(), errors)
 

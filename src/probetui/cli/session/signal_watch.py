@@ -72,55 +72,61 @@ class SharedSignals:
         watch: receives them; from now on they are delivered on the running loop.
 
     Attributes:
+        watch: the same.
         received: the first that came, None before.
     """
 
     def __init__(self, watch: Signals) -> None:
-        self._watch = watch
-        self._members: dict[int, tuple[_READ, Callable[[], str]]] = {}
-        self._last = 0
+        self.watch = watch
+        self._members: list[_Member] = []
         self.received: signal.Signals | None = None
         watch.deliver(self._receive, self._left)
 
     @contextlib.contextmanager
-    def member(self) -> Iterator[Signals]:
-        """Deliver signals to a session, too, for as long as it runs."""
-        self._last += 1
-        number = self._last
+    def member(self, interrupt: Callable[[], bool]) -> Iterator[Signals]:
+        """Deliver signals to a session, too, for as long as it runs.
+
+        Args:
+            interrupt: called at the first signal; returns whether that ends the
+                session. One that is ending by itself is not to hear of it: it would
+                take it for impatience, and leave its pods.
+        """
+        member = _Member(self, interrupt)
+        self._members.append(member)
         try:
-            yield _Member(self._watch, self._members, number)
+            yield member
         finally:
-            self._members.pop(number, None)
+            self._members.remove(member)
 
     def _receive(self, number: signal.Signals) -> None:
+        is_first = self.received is None
         self.received = self.received or number
-        for on_signal, _ in tuple(self._members.values()):
-            on_signal(number)
+        for member in tuple(self._members):
+            if not is_first or member.interrupt():
+                member.on_signal(number)
 
     def _left(self) -> str:
-        return ", ".join(filter(None, (left() for _, left in self._members.values())))
+        return ", ".join(filter(None, (member.left() for member in self._members)))
 
 
 class _Member:
     """The `Signals` of one of many sessions."""
 
-    def __init__(
-        self,
-        watch: Signals,
-        members: dict[int, tuple[_READ, Callable[[], str]]],
-        number: int,
-    ) -> None:
-        self._watch = watch
-        self._members = members
-        self._number = number
+    def __init__(self, shared: SharedSignals, interrupt: Callable[[], bool]) -> None:
+        self._shared = shared
+        self.interrupt = interrupt
+        self.on_signal: _READ = _nobody
+        self.left: Callable[[], str] = str
 
     def deliver(self, on_signal: _READ, left: Callable[[], str]) -> None:
-        """Call back with signals, until the session has ended."""
-        self._members[self._number] = on_signal, left
+        """Call back with signals, with one that came before, too."""
+        self.on_signal, self.left = on_signal, left
+        if self._shared.received is not None:
+            on_signal(self._shared.received)
 
     def leave(self, number: signal.Signals) -> None:
         """End the program in a while, unless it ends by itself."""
-        self._watch.leave(number)
+        self._shared.watch.leave(number)
 
 
 class SignalWatch:

@@ -89,7 +89,9 @@ class CaseProgress:
         condition: what is waited for, for people.
         failure: why the case failed, None if it has not.
         results: what came of the expectations so far.
-        is_over: whether it has passed or failed.
+        is_over: whether it has passed or failed, or was abandoned.
+        is_abandoned: whether it was ended before it was decided.
+        ended_at: when it was over.
     """
 
     def __init__(
@@ -125,7 +127,7 @@ class CaseProgress:
         self.condition = "the end of the case"
         self.failure: Failure | None = None
         self.results: list[ExpectationResult] = []
-        self.is_over = False
+        self.is_over = self.is_abandoned = False
         self.ended_at: datetime | None = None
 
     def begin(self, now: datetime, send: Callable[[Command], object]) -> None:
@@ -143,7 +145,7 @@ class CaseProgress:
     @property
     def verdict(self) -> Verdict | None:
         """Why the session is over; None while it is not."""
-        if not self.is_over:
+        if not self.is_over or self.is_abandoned:
             return None
         if self.failure is None:
             return Verdict("passed", EXIT_OK)
@@ -194,6 +196,16 @@ class CaseProgress:
         """Note that it is now so late, and nothing has changed since the last entry."""
         while not self.is_over and (due := self.due_at) and due <= now:
             self._reach(due)
+
+    def abandon(self) -> bool:
+        """Decide nothing more: somebody ends the session before the case is over.
+
+        Returns whether it was not over.
+        """
+        if self.is_over:
+            return False
+        self.is_over = self.is_abandoned = True
+        return True
 
     def stop(self, now: datetime, came: str) -> None:
         """Fail, unless it is over: the session has ended before the case."""
