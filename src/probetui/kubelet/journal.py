@@ -80,7 +80,8 @@ class TickEntry(NamedTuple):
     attempt was delayed by a person. `held` is for how long a pause held the tick back.
     `period_seconds` is the probe's when it ticked, 0 in records that do not say.
     `late_drops` is how many ticks fell due in vain because this one was taken late;
-    those that a slow probe cost follow from its duration.
+    those that a slow probe cost follow from its duration. `run_doubt` says why the run
+    may be longer, of a tick that was observed from outside.
     """
 
     sequence: int
@@ -110,6 +111,7 @@ class TickEntry(NamedTuple):
     held: timedelta = timedelta()
     period_seconds: int = 0
     late_drops: int = 0
+    run_doubt: str = ""
 
 
 _CHANGING = ("sequence", "at", "n", "started_at", "duration", "attempts", "run")

@@ -25,7 +25,7 @@ from probetui.presentation.probe.state import (
 )
 from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
-from probetui.presentation.tick.report import report_tick
+from probetui.presentation.tick.report import report_tick, run_count
 
 NOTHING_YET = "No step yet: . runs the next tick, S runs to the next change."
 
@@ -311,7 +311,7 @@ def _fixed(text: str, cells: int) -> str:
 
 def _counted(tick: TickEntry) -> str:
     word = "" if tick.result is None else f"{tick.result.name.lower()} "
-    return f"{word}{tick.run} of {tick.threshold}"
+    return f"{word}{run_count(tick)} of {tick.threshold}"
 
 
 def _run(probe: ProbeSnapshot) -> str:

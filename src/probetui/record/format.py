@@ -313,11 +313,17 @@ class AttemptRecord(Struct, frozen=True):
 
 
 class RunRecord(Struct, frozen=True):
-    """Equal results in a row, against the threshold that applies."""
+    """Equal results in a row, against the threshold that applies.
+
+    `atLeast` says why there may have been more.
+    """
 
     result: ResultWord | None
     count: Annotated[Integer, At("run")]
     threshold: Integer
+    at_least: Annotated[MaskedText, At("run_doubt"), OMIT_DEFAULT] = field(
+        default="", name="atLeast"
+    )
 
 
 class StoredRecord(Struct, frozen=True):

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from probetui.cluster.observe.causal_order import CausalOrder, Cause
 from probetui.cluster.observe.expectations import Expectations
 from probetui.cluster.observe.observed_probe import ObservedProbe, SeenFailure
 from probetui.cluster.observe.probe_counters import CountedTicks
@@ -19,7 +21,7 @@ from probetui.engine.snapshot import (
 from probetui.k8s.event import Event
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.probe import ProbeKey, ProbeType
-from probetui.k8s.runtime import parse_container_id
+from probetui.k8s.runtime import ContainerID, parse_container_id
 from probetui.k8s.status import (
     ContainerStatus,
     PodStatus,
@@ -38,16 +40,18 @@ from probetui.kubelet.journal import (
     PodGoneEntry,
     Skip,
     StateEntry,
+    StateField,
     StatusEntry,
     StoppingSnapshot,
     TickAction,
+    TickEntry,
 )
 from probetui.kubelet.kuberuntime.grace_period import (
     KillReason,
     termination_grace_period,
 )
 from probetui.kubelet.outcome import Result
-from probetui.kubelet.pod_workers.pod_sync import status_changes
+from probetui.kubelet.pod_workers.pod_sync import StatusChange, status_changes
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from probetui.kubelet.runtime.turn import TurnBuilder
 from probetui.kubelet_rules import DEFAULT_VERSION, rules_of
@@ -70,9 +74,25 @@ _OF_A_START = frozenset({"Pulling", "Pulled", "Created", "Started"})
 _STATUS_LAG = timedelta(seconds=2)
 """How long an event of a start waits for the status that tells what came before it."""
 
+_LONGEST_POLL = timedelta(seconds=15)
+_ANSWER = timedelta(seconds=3)
+"""How long the counters are waited for beyond half a period."""
+
+_UNNUMBERED = 0
+
 _PROBE_REASONS = {
     ExitCause.LIVENESS: KillReason.LIVENESS_PROBE,
     ExitCause.STARTUP: KillReason.STARTUP_PROBE,
+}
+_ACTIONS = {
+    (StateField.READY, "true"): TickAction.READY,
+    (StateField.READY, "false"): TickAction.NOT_READY,
+    (StateField.STARTED, "true"): TickAction.STARTED,
+}
+_KINDS = {
+    TickAction.READY: ProbeType.READINESS,
+    TickAction.NOT_READY: ProbeType.READINESS,
+    TickAction.STARTED: ProbeType.STARTUP,
 }
 _PROBE_TYPES = {
     ExitCause.LIVENESS: ProbeType.LIVENESS,
@@ -93,6 +113,7 @@ class _ObservedContainer:
 
     def __init__(self, pod: Pod, container: Container, turn: TurnBuilder) -> None:
         self.container = container
+        self.order = CausalOrder(turn)
         self.status: ContainerStatus | None = None
         self.last_exit: LastExit | None = None
         self.stopping: StoppingSnapshot | None = None
@@ -108,15 +129,21 @@ class _ObservedContainer:
         self.early_until: datetime | None = None
 
     def is_early(self, event: Event) -> bool:
-        """Tell whether an event is of a start while its status has the instance before.
+        """Tell whether an event follows an end of which no status has told.
 
-        The kubelet sends events and statuses on ways of their own.
+        Or a start. The kubelet sends events and statuses on ways of their own.
         """
-        if event.reason not in _OF_A_START or self.status is None:
+        status = self.status
+        if status is None or not status.container_id:
             return False
-        state = self.status.state
-        began = state.started_at if isinstance(state, Running) else None
-        return began is not None and event.at > began
+        if isinstance(status.state, Running):
+            began = status.state.started_at
+            is_next = event.reason in _OF_A_START or event.reason == "BackOff"
+            return is_next and began is not None and event.at > began
+        ended = self.last_exit
+        return event.reason in _OF_A_START and (
+            ended is not None and event.at >= ended.at
+        )
 
     @property
     def own_ids(self) -> set[str]:
@@ -199,9 +226,7 @@ class ObservedPod:
         old, self.pod, self.status = self.status, pod, status
         self._snapshot = None
         for change in status_changes(old, status):
-            self._turn.write(
-                StateEntry(self._turn.next_sequence(), now, pod.uid, *change)
-            )
+            self._write_change(change, status, now)
         if old != status:
             self._turn.write(
                 StatusEntry(self._turn.next_sequence(), now, pod.uid, status)
@@ -214,7 +239,23 @@ class ObservedPod:
             if found is not None and found != container.status:
                 was, container.status = container.status, found
                 self._compare(container, was, found, now)
-                self._write_early_events(container)
+                self._write_early_events(container, now)
+
+    def _write_change(
+        self, change: StatusChange, status: PodStatus, now: datetime
+    ) -> None:
+        """Journal a change of a status; one that a probe made behind its tick."""
+        entry = StateEntry(_UNNUMBERED, now, self.uid, *change)
+        container = self._containers.get(change.container_name)
+        if container is None:
+            self._turn.write(replace(entry, sequence=self._turn.next_sequence()))
+            return
+        action = _ACTIONS.get((change.what, change.after))
+        is_same = _runs_on(container.status, status.container(change.container_name))
+        cause = None
+        if action is not None and is_same:
+            cause = _cause(container, _KINDS[action], now, action)
+        container.order.write(entry, now, cause)
 
     def note_event(self, seen: SeenEvent, now: datetime) -> None:
         """Take an event of this pod, or an update of it."""
@@ -231,8 +272,13 @@ class ObservedPod:
         if container is not None and container.is_early(event):
             container.early_events.append(event)
             container.early_until = container.early_until or now + _STATUS_LAG
+        elif container is None:
+            number = self._turn.next_sequence()
+            self._turn.write(EventEntry(number, event.at, event))
+        elif (found := _PROBED.match(event.message)) and event.reason == "Unhealthy":
+            self._note_probe_event(container, event, found, now)
         else:
-            self._write_event(event)
+            self._write_event(container, event, now)
         missing = seen.count - known - 1
         if missing and known:
             words = (
@@ -240,8 +286,9 @@ class ObservedPod:
                 "its last event: the kubelet had sent none"
             )
             self._note(words, now)
-        if container is not None:
-            self._take_event(container, event, now)
+        if container is not None and event.reason == "Killing":
+            cause = self._killing_cause(event.message)
+            self._begin_stopping(container, cause, event, now)
 
     def note_counts(self, counted: CountedTicks) -> None:
         """Take what was counted for one of its probes."""
@@ -261,6 +308,7 @@ class ObservedPod:
             )
             grace = found.seconds * _SECOND
         for tick in probe.note_counts(counted):
+            container.order.note_tick(tick, counted, counted.latest)
             if probe.is_close and tick.action is not TickAction.NONE:
                 self._expectations.expect(tick, counted, grace)
 
@@ -282,7 +330,8 @@ class ObservedPod:
     @property
     def next_deadline(self) -> datetime | None:
         """When something that should come is overdue, None for never."""
-        waiting = (it.early_until for it in self._containers.values())
+        waiting = [it.early_until for it in self._containers.values()]
+        waiting += [it.order.next_deadline for it in self._containers.values()]
         deadlines = (self._expectations.next_deadline, *waiting)
         return min((it for it in deadlines if it is not None), default=None)
 
@@ -291,34 +340,53 @@ class ObservedPod:
         self._expectations.check(now, counted_until)
         for container in self._containers.values():
             if container.early_until is not None and now >= container.early_until:
-                self._write_early_events(container)
+                self._write_early_events(container, now)
+            container.order.write_due(now)
 
     # -- events
 
-    def _write_event(self, event: Event) -> None:
-        self._turn.write(EventEntry(self._turn.next_sequence(), event.at, event))
+    def _write_event(
+        self,
+        container: _ObservedContainer,
+        event: Event,
+        now: datetime,
+        tick: TickEntry | None = None,
+    ) -> None:
+        """Journal an event; that a probe kills behind the tick that it follows from."""
+        cause = None
+        if event.reason == "Killing":
+            by = self._killing_cause(event.message)
+            cause = _kill_cause(container, by, event.at)
+        container.order.write(
+            EventEntry(_UNNUMBERED, event.at, event, tick), now, cause
+        )
 
-    def _write_early_events(self, container: _ObservedContainer) -> None:
+    def _write_early_events(self, container: _ObservedContainer, now: datetime) -> None:
         events, container.early_events = container.early_events, []
         container.early_until = None
         for event in events:
-            self._write_event(event)
+            self._write_event(container, event, now)
 
-    def _take_event(
-        self, container: _ObservedContainer, event: Event, now: datetime
+    def _note_probe_event(
+        self,
+        container: _ObservedContainer,
+        event: Event,
+        found: re.Match[str],
+        now: datetime,
     ) -> None:
-        if event.reason == "Unhealthy" and (found := _PROBED.match(event.message)):
-            probe = container.probes.get(ProbeType(found[1]))
-            if probe is not None:
-                seen = SeenFailure(event.at, found[3])
-                if found[2] == "errored":
-                    probe.note_error(seen)
-                else:
-                    probe.note_failure(seen)
-        elif event.reason == "Killing":
-            self._begin_stopping(
-                container, self._killing_cause(event.message), event, now
-            )
+        """Take the event of a failure or an error; it is of a tick."""
+        kind = ProbeType(found[1])
+        probe = container.probes.get(kind)
+        if probe is None:
+            return self._write_event(container, event, now)
+        seen = SeenFailure(event.at, found[3])
+        if found[2] == "errored":
+            return self._write_event(container, event, now, probe.note_error(seen))
+        if (tick := probe.note_failure(seen)) is not None:
+            return self._write_event(container, event, now, tick)
+        entry = EventEntry(_UNNUMBERED, event.at, event)
+        container.order.write(entry, now, _cause(container, kind, event.at))
+        return None
 
     def _killing_cause(self, message: str) -> ExitCause:
         if found := _KILLED_FOR.search(message):
@@ -343,25 +411,9 @@ class ObservedPod:
             return  # of the instance before
         if container.stopping is not None:
             return
-        reason = _PROBE_REASONS.get(by, KillReason.NONE)
-        grace = termination_grace_period(
-            self.pod, container.container, reason, self.rules
-        )
-        container.stopping = StoppingSnapshot(event.at, grace.seconds, grace.source, by)
-        self._turn.write(
-            ContainerEntry(
-                self._turn.next_sequence(),
-                event.at,
-                self.uid,
-                container.container.name,
-                parse_container_id(status.container_id),
-                status.restart_count,
-                LifecycleStep.STOPPING,
-                grace_period_seconds=grace.seconds,
-                grace_source=grace.source,
-                by=by,
-            )
-        )
+        own_id = parse_container_id(status.container_id)
+        count = status.restart_count
+        self._write_stopping(container, (own_id, count), by, event.at, now)
         kind = _PROBE_TYPES.get(by)
         probe = None if kind is None else container.probes.get(kind)
         if probe is not None:
@@ -369,6 +421,35 @@ class ObservedPod:
             self._note_fact(probe, TickAction.KILL, now)
         else:
             self._expectations.forget(container.container.name)
+
+    def _write_stopping(
+        self,
+        container: _ObservedContainer,
+        instance: tuple[ContainerID, int],
+        by: ExitCause,
+        at: datetime,
+        now: datetime,
+    ) -> None:
+        """Journal that an instance, by ID and number of its restart, is stopped."""
+        reason = _PROBE_REASONS.get(by, KillReason.NONE)
+        grace = termination_grace_period(
+            self.pod, container.container, reason, self.rules
+        )
+        container.stopping = StoppingSnapshot(at, grace.seconds, grace.source, by)
+        container.order.write(
+            ContainerEntry(
+                _UNNUMBERED,
+                at,
+                self.uid,
+                container.container.name,
+                *instance,
+                LifecycleStep.STOPPING,
+                grace_period_seconds=grace.seconds,
+                grace_source=grace.source,
+                by=by,
+            ),
+            now,
+        )
 
     def _note_fact(
         self, probe: ObservedProbe, action: TickAction, at: datetime
@@ -390,7 +471,7 @@ class ObservedPod:
             case Running(started_at=started_at):
                 was_running = was is not None and isinstance(was.state, Running)
                 if is_another or not was_running:
-                    self._begin_instance(container, now_is, started_at or now)
+                    self._begin_instance(container, now_is, started_at or now, now)
                 self._agree(container, was, now_is, now)
             case Waiting(reason="CrashLoopBackOff", message=message):
                 self._note_backoff(container, message, now)
@@ -430,27 +511,28 @@ class ObservedPod:
         now: datetime,
     ) -> None:
         at = state.finished_at or now
+        is_last = status.last_state is state and status.restart_count > 0
+        instance = parse_container_id(own_id), status.restart_count - is_last
         stopping, container.stopping = container.stopping, None
         by = ExitCause.ITSELF if stopping is None else stopping.by
         if stopping is None:
-            by = self._cause_by_counters(container, now)
-        is_last = status.last_state is state and status.restart_count > 0
+            by = self._cause_by_counters(container, instance, now)
+            stopping, container.stopping = container.stopping, None
         container.last_exit = LastExit(
             at,
             state.exit_code,
             by,
             state.reason,
             state.reason == _OOM,
-            parse_container_id(own_id),
+            instance[0],
         )
-        self._turn.write(
+        container.order.write(
             ContainerEntry(
-                self._turn.next_sequence(),
+                _UNNUMBERED,
                 at,
                 self.uid,
                 status.name,
-                parse_container_id(own_id),
-                status.restart_count - is_last,
+                *instance,
                 LifecycleStep.EXITED,
                 exit_code=state.exit_code,
                 oom_killed=state.reason == _OOM,
@@ -459,38 +541,49 @@ class ObservedPod:
                 else stopping.grace_period_seconds,
                 by=by,
                 reason=state.reason,
-            )
+            ),
+            now,
         )
 
     def _cause_by_counters(
-        self, container: _ObservedContainer, now: datetime
+        self,
+        container: _ObservedContainer,
+        instance: tuple[ContainerID, int],
+        now: datetime,
     ) -> ExitCause:
         """Return who asked for an end of which no event told: what was counted."""
         for cause, kind in _PROBE_TYPES.items():
             probe = container.probes.get(kind)
-            if probe is not None and probe.on_hold and probe.stored is Result.FAILURE:
-                self._note_fact(probe, TickAction.KILL, now)
-                return cause
+            if probe is None or probe.killed_at is None:
+                continue
+            self._write_stopping(container, instance, cause, probe.killed_at, now)
+            self._note_fact(probe, TickAction.KILL, now)
+            return cause
         return ExitCause.ITSELF
 
     def _begin_instance(
-        self, container: _ObservedContainer, status: ContainerStatus, at: datetime
+        self,
+        container: _ObservedContainer,
+        status: ContainerStatus,
+        at: datetime,
+        now: datetime,
     ) -> None:
         container.stopping = container.backoff = None
         own_id = parse_container_id(status.container_id)
         for probe in container.probes.values():
             probe.begin_instance(own_id)
         self.restarts += status.restart_count > 0
-        self._turn.write(
+        container.order.write(
             ContainerEntry(
-                self._turn.next_sequence(),
+                _UNNUMBERED,
                 at,
                 self.uid,
                 status.name,
                 own_id,
                 status.restart_count,
                 LifecycleStep.STARTED,
-            )
+            ),
+            now,
         )
 
     def _agree(
@@ -526,9 +619,9 @@ class ObservedPod:
             return
         following = min(2 * window, _LONGEST_WINDOW)
         container.backoff = BackoffSnapshot(window, exited.at, until, following)
-        self._turn.write(
+        container.order.write(
             BackoffEntry(
-                self._turn.next_sequence(),
+                _UNNUMBERED,
                 now,
                 self.uid,
                 container.container.name,
@@ -537,7 +630,8 @@ class ObservedPod:
                 waits=True,
                 until=until,
                 next_window=following,
-            )
+            ),
+            now,
         )
 
     def _note(self, text: str, at: datetime) -> None:
@@ -595,6 +689,41 @@ class ObservedPod:
             return False
         ends = self.pod.restart_policy is RestartPolicy.NEVER
         return not (ends and isinstance(container.status.state, Terminated))
+
+
+def _cause(
+    container: _ObservedContainer,
+    kind: ProbeType,
+    at: datetime,
+    action: TickAction = TickAction.NONE,
+) -> Cause | None:
+    """Return the tick that something follows from, None if no counter will tell it."""
+    probe = container.probes.get(kind)
+    if probe is None or not probe.is_counted:
+        return None
+    half = probe.probe.period_seconds * _SECOND / 2
+    until = at + min(half, _LONGEST_POLL) + _ANSWER
+    return Cause(probe.key, at, until, action)
+
+
+def _kill_cause(
+    container: _ObservedContainer, by: ExitCause, at: datetime
+) -> Cause | None:
+    kind = _PROBE_TYPES.get(by)
+    if kind is None:
+        return None
+    return _cause(container, kind, at, TickAction.KILL)
+
+
+def _runs_on(was: ContainerStatus | None, now_is: ContainerStatus | None) -> bool:
+    """Tell whether a status is of the same instance as the one before, and it runs."""
+    return (
+        was is not None
+        and now_is is not None
+        and was.container_id == now_is.container_id
+        and isinstance(was.state, Running)
+        and isinstance(now_is.state, Running)
+    )
 
 
 def _upcoming(

@@ -67,6 +67,18 @@ class ObservedProbe:
         self._reached_before: Result | None = None
 
     @property
+    def is_counted(self) -> bool:
+        """Whether the kubelet's counters tell of its ticks, or will."""
+        return not self._events_alone
+
+    @property
+    def killed_at(self) -> datetime | None:
+        """When a failure that was counted has had the container killed, or None."""
+        if self.last_tick is None or not self.on_hold:
+            return None
+        return self.last_tick.at if self.stored is Result.FAILURE else None
+
+    @property
     def is_exact(self) -> bool:
         """Whether the result run is known exactly, by polls that miss no tick."""
         return self._is_counted and self.is_close and self._run.bound.is_exact
@@ -102,14 +114,14 @@ class ObservedProbe:
         """Note that the counters can be read, though they may not have it yet."""
         self._events_alone = ""
 
-    def note_failure(self, seen: SeenFailure) -> None:
-        """Take what an event tells of a failure.
+    def note_failure(self, seen: SeenFailure) -> TickEntry | None:
+        """Take what an event tells of a failure; return the tick that it shows.
 
         Without counters it is a tick. Two a period apart are in a row.
         """
         self._failures.append(seen)
         if not self._events_alone:
-            return  # the counters tell of it, or will
+            return None  # the counters tell of it, or will
         before, self._seen_failure_at = self._seen_failure_at, seen.at
         period = self.probe.period_seconds * _SECOND
         if before is None or not _NO_TIME < seen.at - before <= period + _SECOND:
@@ -117,19 +129,19 @@ class ObservedProbe:
         self._note_instance()
         self._run.count(Result.FAILURE)
         self._counts = self._counts._replace(failures=self._counts.failures + 1)
-        self._write(
+        return self._write(
             Result.FAILURE,
             seen.at,
             _source_gates("event", seen.at, seen.at),
             seen.output,
         )
 
-    def note_error(self, seen: SeenFailure) -> None:
-        """Take what an event tells of an error; no counter has it."""
+    def note_error(self, seen: SeenFailure) -> TickEntry:
+        """Return the tick of an error of which an event tells; no counter has it."""
         self._errors += 1
         self._error_run += 1
         gates = _source_gates("event", seen.at, seen.at)
-        self._write(None, seen.at, gates, seen.output)
+        return self._write(None, seen.at, gates, seen.output)
 
     def note_counts(self, counted: CountedTicks) -> Iterator[TickEntry]:
         """Take what was counted between two polls; yield the ticks that are written."""
@@ -215,14 +227,14 @@ class ObservedProbe:
         """Write a tick of which the run has been counted; `follows` its order."""
         self._ticks += 1
         stored, held = self.stored, self.on_hold
-        bound = self._run.bound
         reached = self._run.reached if follows and result is not None else None
         threshold = self._threshold(result)
-        run = 0 if result is None else bound.run
+        run, doubt = self._run_of(result, follows=follows)
         action = TickAction.NONE
         if reached is not None and reached is result:
-            run = max(run, threshold)
             action = self._reach(reached)
+            if run < threshold:
+                run, doubt = threshold, ""
         attempt = Attempt(
             ProbeResult.UNKNOWN, error=output or "unknown", detail=NOT_TIMED
         )
@@ -252,11 +264,28 @@ class ObservedProbe:
             hold_after=self.on_hold,
             action=action,
             period_seconds=self.probe.period_seconds,
+            run_doubt=doubt,
         )
         self._turn.write(entry)
         self._history.append(entry)
         self.last_tick = entry
         return entry
+
+    def _run_of(self, result: Result | None, *, follows: bool) -> tuple[int, str]:
+        """Return the run at a tick, and why it may be longer."""
+        bound = self._bound()
+        if result is None:
+            return bound.run, ""
+        if bound.last is not result or not follows:
+            return 1, bound.reason or FROM_THE_MIDDLE
+        return max(bound.run, 1), "" if bound.is_exact else bound.reason
+
+    def _bound(self) -> RunBound:
+        """Return the run; of events alone it is never exact."""
+        bound = self._run.bound
+        if not self._events_alone:
+            return bound
+        return bound._replace(is_exact=False, reason=self._events_alone)
 
     def _reach(self, result: Result) -> TickAction:
         """Store a result whose threshold was reached; return what it leads to."""
@@ -286,14 +315,14 @@ class ObservedProbe:
 
     def _bound_at(self, now: datetime) -> RunBound:
         """Return the run; of events alone only while no success can have come since."""
-        bound = self._run.bound
+        bound = self._bound()
         if not self._events_alone:
             return bound
         seen_at = self._seen_failure_at
         longest = self.probe.period_seconds * _SECOND + 2 * _SECOND
         if seen_at is None or now - seen_at > longest:
-            bound = RunBound(Result.SUCCESS, 0, is_exact=False)
-        return bound._replace(is_exact=False, reason=self._events_alone)
+            return bound._replace(last=Result.SUCCESS, run=0)
+        return bound
 
     def snapshot(
         self,

@@ -65,6 +65,8 @@ def tick_sentence(tick: TickEntry) -> str:
 def _which(tick: TickEntry) -> str:
     word = "failure" if tick.result is Result.FAILURE else "success"
     word = f"injected {word}" if tick.injected else word
+    if tick.run_doubt:
+        return f"{word}, at least {ordinal(tick.run)}"
     return f"{ordinal(tick.run)} {word}"
 
 

@@ -58,7 +58,7 @@ from probetui.presentation.probe.refusals import refusal_text
 from probetui.presentation.text.cells import all_lines
 from probetui.presentation.text.spans import Role
 from probetui.presentation.text.view import View
-from probetui.presentation.tick.report import report_tick
+from probetui.presentation.tick.report import is_observed, report_tick, run_count
 
 _IN_A_STATUS = {
     StateField.READY,
@@ -163,8 +163,7 @@ class EventLog:
     ) -> EventLine | None:
         match entry:
             case TickEntry(key=key):
-                self._of(key[:2]).take_tick(entry)
-                return None
+                return self._of(key[:2]).take_tick(entry, names)
             case EventEntry():
                 return self._event(entry, names)
             case StateEntry(what=what) if what in _KEPT_TO_ITSELF:
@@ -255,7 +254,7 @@ class EventLog:
                 shown = _line(entry, names, "state", reason, message)
                 return threads.of_a_kill(shown, entry.by, words)
             case LifecycleStep.EXITED:
-                threads.ended()
+                threads.ended(entry.at)
                 shown = _line(entry, names, "state", "exit", format_exit(entry))
                 role = Role.KILL if is_failure(entry) else Role.STRONG
                 word = f"EXIT {entry.exit_code or 0}"
@@ -305,6 +304,10 @@ _ORDERLY = {
     ExitCause.POD,
     ExitCause.RESTART_ALL,
 }
+_FAILURES_KEPT = 32
+_AT_ONCE = timedelta(seconds=3)
+"""A restart that follows so soon has not waited; statuses tell whole seconds."""
+
 _BACK_OFF = "Back-off restarting"
 
 
@@ -312,8 +315,9 @@ class _Threads(Struct):
     """What of one container is under way in the log; rows are sequence numbers.
 
     `runs` has the row of a run of failures, or of errors, of each probe, and which of
-    both it is. `waited` is the window of the last wait. Of a pod, `said` is the event
-    that was told last.
+    both it is, `rows_of_ticks` that of each failure that was observed, of which an
+    event may come later or not at all. `waited` is the window of the last wait. Of a
+    pod, `said` is the event that was told last.
     """
 
     restarts: int = 0
@@ -323,6 +327,8 @@ class _Threads(Struct):
     kill_tick: TickEntry | None = None
     change_tick: TickEntry | None = None
     runs: dict[ProbeType, tuple[str, int]] = field(default_factory=dict)
+    rows_of_ticks: dict[int, int] = field(default_factory=dict)
+    exited_at: datetime | None = None
     start_row: int = 0
     start_at: datetime | None = None
     kill_row: int = 0
@@ -330,32 +336,44 @@ class _Threads(Struct):
     said: tuple[str, str] | None = None
     said_row: int = 0
 
-    def take_tick(self, tick: TickEntry) -> None:
-        """Remember a tick that has consequences; a success ends a run of failures."""
+    def take_tick(self, tick: TickEntry, names: Mapping[str, str]) -> EventLine | None:
+        """Remember a tick that has consequences; a success ends a run of failures.
+
+        Returns the line of a failure that was observed: its event may be lost.
+        """
         if tick.result is Result.SUCCESS and not is_warning(tick):
             self.runs.pop(tick.key.probe_type, None)
         if tick.action in {TickAction.KILL, TickAction.WOULD_KILL}:
             self.kill_tick = tick
         if tick.action in _CHANGES:
             self.change_tick = tick
+        if tick.result is not Result.FAILURE or not is_observed(tick):
+            return None
+        shown = self.of_a_probe(_observed(tick, names), tick)
+        self.rows_of_ticks[tick.sequence] = shown.row
+        if len(self.rows_of_ticks) > _FAILURES_KEPT:
+            del self.rows_of_ticks[next(iter(self.rows_of_ticks))]
+        return shown
 
     def take_change(self, entry: StateEntry) -> TickEntry | None:
         """Return the tick behind a change of a status, None if it is another's."""
         tick = self.change_tick
-        if tick is None or tick.at != entry.at:
+        if tick is None or (tick.at != entry.at and entry.cause != tick.sequence):
             return None
         return tick if tick.action in _CHANGED.get(entry.what, ()) else None
 
     def of_a_probe(self, line: EventLine, tick: TickEntry) -> EventLine:
         """Return a failure, an error or a warning in the row of its run."""
         report = report_tick(tick)
-        kind, count = "failure", f"{tick.run}/{tick.threshold}"
+        kind, count = "failure", f"{run_count(tick)}/{tick.threshold}"
         if tick.result is None:
             kind, count = "error", ""
         elif is_warning(tick):
             kind, count = "warning", ""
         known, row = self.runs.get(tick.key.probe_type, ("", 0))
-        if known != kind or (kind == "failure" and tick.run == 1):
+        if tick.sequence in self.rows_of_ticks:
+            row = self.rows_of_ticks[tick.sequence]
+        elif known != kind or (kind == "failure" and tick.run == 1):
             row = line.sequence
         self.runs[tick.key.probe_type] = kind, row
         effects = [what for what, holds in _OVERRIDES.items() if holds(tick)]
@@ -385,7 +403,7 @@ class _Threads(Struct):
                 note = f"restart {self.restarts}" if self.restarts else ""
                 word = f"RESTART {self.restarts}" if self.restarts else "START"
                 role = Role.RESTART if self.restarts else Role.STRONG
-                words = self.starts_after or line.message
+                words = self.starts_after or self._observed_start(line)
                 self.start_row, self.starts_after, self.waited = 0, "", None
                 return replace(
                     line, row=row, note=note, word=word, words=words, role=role
@@ -411,6 +429,16 @@ class _Threads(Struct):
                 if line.type == EventType.WARNING:
                     self.start_row = 0
                 return line
+
+    def _observed_start(self, line: EventLine) -> str:
+        """Return what is known of a start of which no back-off tells."""
+        if self.waited is not None:
+            return f"after the back-off of {format_age(self.waited)}"
+        if not self.restarts or self.exited_at is None:
+            return line.message
+        passed = max(line.at - self.exited_at, timedelta())
+        no_wait = "no wait: " if passed <= _AT_ONCE else ""
+        return f"{no_wait}{format_age(passed)} after the exit"
 
     def of_a_kill(self, line: EventLine, by: ExitCause | None, words: str) -> EventLine:
         """Return a stop in the row of its Killing event."""
@@ -444,8 +472,9 @@ class _Threads(Struct):
         kind = tick.key.probe_type.lower()
         return f"{kind} failed {_run(tick)}{_override(tick)}"
 
-    def ended(self) -> None:
+    def ended(self, at: datetime) -> None:
         """Forget what an instance had under way that has exited."""
+        self.exited_at = at
         self.runs.clear()
         self.start_row = self.kill_row = self.wait_row = 0
         self.kill_tick = self.change_tick = None
@@ -461,8 +490,8 @@ _EFFECTS = {TickAction.MUTED: "muted", TickAction.NOT_READY: "not ready"}
 def _run(tick: TickEntry) -> str:
     """Return the run against its threshold; one that goes on beyond it as a number."""
     if tick.run > tick.threshold:
-        return f"{tick.run} in a row"
-    return f"{tick.run}/{tick.threshold}"
+        return f"{run_count(tick)} in a row"
+    return f"{run_count(tick)}/{tick.threshold}"
 
 
 def _override(tick: TickEntry) -> str:
@@ -527,6 +556,15 @@ def _signals(entry: ContainerEntry, pod: Pod | None) -> str:
     if entry.grace_period_seconds is None:
         return first
     return f"{first}, SIGKILL in {entry.grace_period_seconds}s"
+
+
+def _observed(tick: TickEntry, names: Mapping[str, str]) -> EventLine:
+    """Return a failure as it was counted, of which an event may tell more."""
+    kind = tick.key.probe_type
+    output = tick.attempts[-1].output
+    text = f"{kind} probe failed{f': {output}' if output else ''}"
+    shown = _line(tick, names, "state", "failed", text, Role.WARNING)
+    return replace(shown, tick=tick)
 
 
 def _dry_run(entry: DryRunEntry, names: Mapping[str, str]) -> EventLine:

@@ -110,7 +110,10 @@ class StoryRow:
 
         `.. 3/3` is a run whose beginning is not in the log, or in another row.
         """
-        every = [shown.count for shown in self.lines if shown.count]
+        # A failure that was observed has a line, and another one if its event came.
+        every = list(
+            {_tick(shown): shown.count for shown in self.lines if shown.count}.values()
+        )
         counts = [count for count in every if not _is_beyond(count)]
         if not counts:
             return f"{mark}{every[-1].partition('/')[0]} in a row"
@@ -118,15 +121,21 @@ class StoryRow:
         more = f" +{beyond}" if beyond else ""
         first, last = counts[0], counts[-1]
         whole, ends = "  ".join(counts), f"{first} .. {last}"
-        if not first.startswith("1/"):
+        if not first.removeprefix(">=").startswith("1/"):
             whole, ends = f".. {whole}", f".. {last}"
         fitting = (text for text in (whole, ends) if len(mark + text + more) <= room)
         return f"{mark}{next(fitting, last)}{more}"
 
 
+def _tick(shown: EventLine) -> int:
+    """Return the number of the tick of a line, or its own."""
+    tick = shown.tick.sequence if shown.tick is not None else shown.tick_sequence
+    return tick or shown.sequence
+
+
 def _is_beyond(count: str) -> bool:
     """Tell whether a place in a run, `4/3`, is beyond its threshold."""
-    run, _, threshold = count.partition("/")
+    run, _, threshold = count.removeprefix(">=").partition("/")
     return int(run) > int(threshold)
 
 

@@ -54,6 +54,7 @@ from probetui.presentation.container.table import (
 from probetui.presentation.plain.detail import PlainDetail
 from probetui.presentation.probe.refusals import refusal_text
 from probetui.presentation.text.cells import one_line
+from probetui.presentation.tick.report import run_count
 from probetui.record.masking import Mask
 
 _SECOND = timedelta(seconds=1)
@@ -344,7 +345,7 @@ def _tick(tick: TickEntry, pod: Pod | None) -> str:
     result = "warning" if is_warning(tick) else tick.result.name.lower()
     kills = tick.action in {TickAction.KILL, TickAction.WOULD_KILL}
     grace = _grace(tick, pod) if kills else ""
-    run = f"run {tick.run}/{tick.threshold}"
+    run = f"run {run_count(tick)}/{tick.threshold}"
     return f"{result} {duration} {run} {tick.action}{grace}{unusual}"
 
 

@@ -21,6 +21,7 @@ from probetui.kubelet.outcome import Result
 from probetui.presentation.text.spans import Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.marks import MarkSet, result_mark
+from probetui.presentation.tick.report import count_text
 
 MOST_PLACES = 10
 """A gauge has a place for each count up to here; above it is a number."""
@@ -38,7 +39,7 @@ def threshold(probe: ProbeSnapshot, result: Result) -> int:
 
 def run_count(probe: ProbeSnapshot) -> str:
     """Return the result run as a number: `2`, or `>=2` where it may be longer."""
-    return f">={probe.result_run}" if probe.run_doubt else str(probe.result_run)
+    return count_text(probe.result_run, probe.run_doubt)
 
 
 def is_running_towards_change(probe: ProbeSnapshot) -> bool:

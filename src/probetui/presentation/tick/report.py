@@ -143,7 +143,7 @@ class TickReport(Struct, frozen=True):
         overridden += ", delayed" if tick.delay else ""
         if self.verdict is TickVerdict.NOT_COUNTED:
             return f"{self.verdict}{overridden}"
-        return f"{tick.run}/{tick.threshold} {self.verdict}{overridden}"
+        return f"{run_count(tick)}/{tick.threshold} {self.verdict}{overridden}"
 
     @property
     def steps(self) -> str:
@@ -158,11 +158,26 @@ class TickReport(Struct, frozen=True):
                 attempts = len(self.tick.attempts)
                 steps = [f"error after {attempts} attempts", self.result]
             case _:
-                run = f"run {self.tick.run} of {self.tick.threshold}"
+                run = f"run {run_count(self.tick)} of {self.tick.threshold}"
                 steps = [run, self.result]
         if self.verdict in {TickVerdict.ACTED, TickVerdict.WATCH_ONLY}:
             steps.append(self.effect.text)
         return f"{self.verdict}: {STEP.join(steps)}"
+
+
+def count_text(run: int, doubt: str) -> str:
+    """Return a result run as a number: `2`, or `>=2` where it may be longer."""
+    return f">={run}" if doubt else str(run)
+
+
+def run_count(tick: TickEntry) -> str:
+    """Return the result run that a tick has come to, as a number."""
+    return count_text(tick.run, tick.run_doubt)
+
+
+def is_observed(tick: TickEntry) -> bool:
+    """Tell whether a tick was a kubelet's elsewhere, and is known from outside."""
+    return bool(tick.gates) and tick.gates[0].name == "source"
 
 
 def report_tick(tick: TickEntry) -> TickReport:
@@ -222,9 +237,10 @@ def _counted(tick: TickEntry) -> str:
     word = "failure" if tick.result is Result.FAILURE else "success"
     if is_warning(tick):
         word = "success (with a warning)"
+    run = run_count(tick)
     if tick.run > tick.threshold:
-        return f"{word} {tick.run} in a row, threshold {tick.threshold}"
-    return f"{word} {tick.run} of {tick.threshold} in a row"
+        return f"{word} {run} in a row, threshold {tick.threshold}"
+    return f"{word} {run} of {tick.threshold} in a row"
 
 
 def _stored_result(tick: TickEntry, verdict: TickVerdict) -> str:
@@ -257,6 +273,8 @@ def _summary(tick: TickEntry, verdict: TickVerdict, effect: Effect) -> str:
     if verdict is TickVerdict.NOT_COUNTED:
         return f"error after {len(tick.attempts)} attempts, not counted"
     run = f"run {tick.run - 1}->{tick.run}" if tick.run > 1 else "run starts at 1"
+    if tick.run_doubt:
+        run = f"run {run_count(tick)} ({tick.run_doubt})"
     if verdict is TickVerdict.IGNORED:
         return f"probed: {run}, below threshold {tick.threshold}, no action"
     if verdict is TickVerdict.UNCHANGED:

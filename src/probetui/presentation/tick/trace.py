@@ -35,6 +35,7 @@ from probetui.presentation.tick.report import (
     TickEvent,
     blocking_gate,
     report_tick,
+    run_count,
     skip_text,
     tick_event,
 )
@@ -246,6 +247,8 @@ def _run(tick: TickEntry) -> Line:
         return line("unchanged (an error is not counted)")
     word = "failure" if tick.result is Result.FAILURE else "success"
     moved = f"{tick.run - 1} -> {tick.run}" if tick.run > 1 else "starts at 1"
+    if tick.run_doubt:
+        moved = run_count(tick)
     reached = tick.run >= tick.threshold
     return line(
         f"{word} {moved}   threshold {tick.threshold}   ",

@@ -26,6 +26,7 @@ from probetui.presentation.text.view import View
 from probetui.presentation.tick.report import (
     TickVerdict,
     blocking_gate,
+    is_observed,
     report_tick,
     skip_text,
     tick_event,
@@ -260,11 +261,13 @@ def _seen_predicate(attempt: Attempt, view: View) -> str:
 def source_sentences(tick: TickEntry, view: View) -> Iterator[str]:
     """Yield where a tick of a cluster is known from, and what cannot be known."""
     found = {gate.name: view.safe(gate.value) for gate in tick.gates}
-    if "source" not in found or tick.attempts[-1].is_timed:
+    if not is_observed(tick):
         return
     yield f"Known from the kubelet's {found['source']}."
     if "order" in found:
         yield f"The order of the results in that time is {found['order']}."
+    if tick.run_doubt:
+        yield f"The run may be longer: {view.safe(tick.run_doubt)}."
     yield "How long it took, and its retries, cannot be known from outside."
 
 

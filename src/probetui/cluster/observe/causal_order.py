@@ -1,0 +1,141 @@
+"""CausalOrder: what is told of a container, written as cause and effect.
+
+Events and statuses come by watches, results by polls of counters: a kill may be told
+before the failures that led to it. What has a cause that the counters will tell waits
+for it, and what follows waits behind it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from probetui.cluster.observe.probe_counters import CountedTicks
+from probetui.k8s.probe import ProbeKey
+from probetui.kubelet.journal import (
+    BackoffEntry,
+    ContainerEntry,
+    EventEntry,
+    NoteEntry,
+    StateEntry,
+    TickAction,
+    TickEntry,
+)
+from probetui.kubelet.outcome import Result
+from probetui.kubelet.runtime.turn import TurnBuilder
+
+_SECOND = timedelta(seconds=1)
+_TICKS_KEPT = 20
+
+Told = EventEntry | StateEntry | ContainerEntry | BackoffEntry | NoteEntry
+
+
+class Cause(Struct, frozen=True):
+    """A tick of which the counters have to tell, and until when that is waited for.
+
+    It is one that led to `action`, or, without one, a failure. `at` is when it was over
+    as the effect tells it, cut to seconds.
+    """
+
+    key: ProbeKey
+    at: datetime
+    until: datetime
+    action: TickAction = TickAction.NONE
+
+
+class _Waiting(Struct, frozen=True):
+    entry: Told
+    cause: Cause | None
+
+
+class _CountedTick(Struct):
+    """A tick that was counted; `has_event` once an event was found to be of it."""
+
+    entry: TickEntry
+    counted: CountedTicks
+    has_event: bool = False
+
+
+class CausalOrder:
+    """The entries of one container, behind the ticks that they follow from.
+
+    Args:
+        turn: takes them.
+    """
+
+    def __init__(self, turn: TurnBuilder) -> None:
+        self._turn = turn
+        self._waiting: deque[_Waiting] = deque()
+        self._ticks: deque[_CountedTick] = deque(maxlen=_TICKS_KEPT)
+        self._last_at: datetime | None = None
+
+    @property
+    def next_deadline(self) -> datetime | None:
+        """When the first entry waits no longer, None where nothing waits."""
+        cause = self._waiting[0].cause if self._waiting else None
+        return None if cause is None else cause.until
+
+    def write(self, entry: Told, now: datetime, cause: Cause | None = None) -> None:
+        """Write an entry, now or behind its cause; it gets its number then."""
+        self._waiting.append(_Waiting(entry, cause))
+        self.write_due(now)
+
+    def note_tick(self, tick: TickEntry, counted: CountedTicks, now: datetime) -> None:
+        """Note a tick that was written; what waited for it follows."""
+        self._ticks.append(_CountedTick(tick, counted))
+        self._last_at = tick.at
+        self.write_due(now)
+
+    def write_due(self, now: datetime) -> None:
+        """Write what waits for nothing, or has waited long enough."""
+        while self._waiting:
+            entry, cause = self._waiting[0].entry, self._waiting[0].cause
+            tick = None if cause is None else self._find(cause)
+            if cause is not None and tick is None and now < cause.until:
+                return
+            self._waiting.popleft()
+            self._write(entry, tick)
+
+    def _find(self, cause: Cause) -> TickEntry | None:
+        """Return the tick of a cause; of a failure one that has no event yet."""
+        for tick in self._ticks:
+            entry, counted = tick.entry, tick.counted
+            if entry.key != cause.key or counted.latest + _SECOND < cause.at:
+                continue
+            if cause.action is not TickAction.NONE:
+                if entry.action is cause.action:
+                    return entry
+            elif (
+                entry.result is Result.FAILURE
+                and not tick.has_event
+                and counted.earliest - _SECOND <= cause.at <= counted.latest
+            ):
+                tick.has_event = True
+                return entry
+        return None
+
+    def _write(self, entry: Told, tick: TickEntry | None) -> None:
+        at = self._instant(entry)
+        number = self._turn.next_sequence()
+        match entry:
+            case EventEntry() if tick is not None and entry.event.reason != "Killing":
+                entry = replace(entry, sequence=number, at=at, tick=tick)
+            case StateEntry() if tick is not None:
+                entry = replace(entry, sequence=number, at=at, cause=tick.sequence)
+            case _:
+                entry = replace(entry, sequence=number, at=at)
+        self._turn.write(entry)
+        self._last_at = at
+
+    def _instant(self, entry: Told) -> datetime:
+        """Return when it was; within its second behind what led to it.
+
+        Events and statuses tell whole seconds.
+        """
+        last = self._last_at
+        if last is not None and entry.at < last < entry.at + _SECOND:
+            return last
+        return entry.at
