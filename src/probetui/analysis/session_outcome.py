@@ -72,6 +72,22 @@ class ContainerTotals(Struct, frozen=True):
     unmeasured: int = 0
 
 
+def total_of(parts: Sequence[ContainerTotals]) -> ContainerTotals:
+    """Return the totals of a container whose pod was replaced by another of its name.
+
+    Each of them was not ready while another one ran, so the shortest time counts.
+    """
+    first = (one.first_ready for one in parts)
+    return ContainerTotals(
+        sum(one.kills for one in parts),
+        sum(one.restarts for one in parts),
+        min((one.not_ready for one in parts), default=_NO_TIME),
+        min((at for at in first if at is not None), default=None),
+        sum(one.probed for one in parts),
+        sum(one.unmeasured for one in parts),
+    )
+
+
 class SessionOutcome(Struct, frozen=True):
     """What happened, in order, and the totals of each container by pod UID and name."""
 

@@ -63,7 +63,7 @@ def course_of(record: Path) -> RecordedCourse:
 
 
 def what_if(course: RecordedCourse, *settings: str) -> Rerun:
-    pods = course.pods()
+    pods = course.pod_versions()
     parsed = [parse_probe_setting(setting, pods) for setting in settings]
     changed = apply_settings(pods, parsed, course.config.rules)
     return rerun(course, Measurements(course), changed, course.config)

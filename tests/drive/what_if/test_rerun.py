@@ -14,6 +14,7 @@ from probetui.drive.what_if.measurements import Gap, Measurements
 from probetui.drive.what_if.rerun import Rerun, rerun
 from probetui.drive.what_if.settings import (
     SETTABLE,
+    ChangedPods,
     ProbeSetting,
     apply_settings,
     probes_of,
@@ -64,12 +65,12 @@ def lines(course: RecordedCourse, entries: tuple[JournalEntry, ...]) -> list[byt
 def test_the_recorded_settings_give_the_recorded_decisions(record: Path) -> None:
     recording = RecordingFile(record)
     course = course_of(record)
-    pods = course.pods()
+    pods = course.pod_versions()
     same = [
-        ProbeSetting(f"{path}.{field}", key, field, value)
-        for key, path in probes_of(pods.values())
+        ProbeSetting(f"{probe.path}.{field}", probe, field, value)
+        for probe in probes_of(pods)
         for field in SETTABLE
-        for one in [ProbeSetting("", key, field, "")]
+        for one in [ProbeSetting("", probe, field, "")]
         if (value := recorded_value(one, pods))
     ]
 
@@ -77,7 +78,7 @@ def test_the_recorded_settings_give_the_recorded_decisions(record: Path) -> None
     found = rerun(course, Measurements(course), changed, course.config)
 
     assert same
-    assert changed == {}
+    assert changed == ChangedPods()
     assert found.simulated_from is None
     assert found.gaps == {}
     assert lines(course, found.journal) == lines(course, course.journal)
@@ -87,11 +88,11 @@ def test_the_recorded_settings_give_the_recorded_decisions(record: Path) -> None
 @pytest.mark.parametrize("packed", PLAYABLE, ids=id_of)
 def test_other_settings_can_be_tried_with_each_record(record: Path) -> None:
     course = course_of(record)
-    pods = course.pods()
+    pods = course.pod_versions()
 
-    for key, path in probes_of(pods.values()):
+    for probe in probes_of(pods):
         for field, value in (("failureThreshold", "9"), ("periodSeconds", "4")):
-            setting = ProbeSetting(f"{path}.{field}", key, field, value)
+            setting = ProbeSetting(f"{probe.path}.{field}", probe, field, value)
             changed = apply_settings(pods, [setting], course.config.rules)
             found = rerun(course, Measurements(course), changed, course.config)
 
@@ -223,7 +224,7 @@ def test_another_version_of_the_kubelet_decides_by_its_own_rules(
 
     def under(version: str) -> Rerun:
         config = replace(course.config, version=version)
-        return rerun(course, Measurements(course), {}, config)
+        return rerun(course, Measurements(course), ChangedPods(), config)
 
     # Before 1.20 the time-out of a command was no failure.
     assert kills(outcome_of(course, under("1.36")).happenings)

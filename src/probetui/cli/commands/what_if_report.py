@@ -20,16 +20,19 @@ from probetui.analysis.session_outcome import (
     SessionOutcome,
     outcome_differences,
     session_outcome,
+    total_of,
 )
 from probetui.cli.printing import PRINTERS, Notes, print_line, print_table
 from probetui.cli.session.autosave import last_session_to_play
 from probetui.cli.terminal import draws_unicode
+from probetui.debugger.commands import EditProbe
 from probetui.drive.playback.replay import ReplaySource
 from probetui.drive.what_if.course import RecordedCourse, read_course
 from probetui.drive.what_if.measurements import Gap, Measurements
 from probetui.drive.what_if.rerun import Rerun, rerun
 from probetui.drive.what_if.settings import (
     ProbeSetting,
+    RecordedProbe,
     apply_settings,
     parse_probe_setting,
     recorded_value,
@@ -99,7 +102,16 @@ def print_what_if(path: Path | None, params: Mapping[str, Any]) -> int:
     """
     notes = Notes(quiet=params["quiet"])
     session = read_session(path or last_session_to_play(), notes)
-    settings = [parse_probe_setting(text, session.pods) for text in params["changes"]]
+    pods = session.course.pod_versions()
+    settings = [parse_probe_setting(text, pods) for text in params["changes"]]
+    for step in session.course.steps:
+        if isinstance(step.item, EditProbe):
+            key = step.item.key
+            notes.warning(
+                f"{session.name(key.pod_uid, key.container_name)}: its "
+                f"{key.probe_type.lower()} probe was edited in this session, and is "
+                "edited again"
+            )
     if params["sweep"]:
         return _sweep(session, settings, params)
     trial = _try(session, settings, params["kubelet"])
@@ -133,9 +145,9 @@ def _try(
     if kubelet is not None:
         config = replace(config, version=kubelet)
     rules = rules_of(config.version, config.feature_gates)
-    pods = apply_settings(session.pods, settings, rules)
+    pods = apply_settings(session.course.pod_versions(), settings, rules)
     found = rerun(session.course, session.measurements, pods, config)
-    changed = frozenset(pods if config == session.course.config else session.pods)
+    changed = pods.uids if config == session.course.config else frozenset(session.pods)
     outcome = session.outcome(found)
     return _Trial(
         changed,
@@ -298,22 +310,24 @@ def _sweep(
     settings: Sequence[ProbeSetting],
     params: Mapping[str, Any],
 ) -> int:
-    swept = parse_probe_setting(params["sweep"], session.pods, "--sweep")
-    known = recorded_value(swept, session.pods)
+    versions = session.course.pod_versions()
+    swept = parse_probe_setting(params["sweep"], versions, "--sweep")
+    known, probe = recorded_value(swept, versions), swept.probe
     rows = []
     for value in parse_values(swept.value, params["sweep"]):
         trial = _try(session, [*settings, swept.with_value(value)], params["kubelet"])
-        totals = trial.outcome.totals.get(swept.key[:2], ContainerTotals())
+        totals = _totals_of(trial.outcome, session, probe)
         rows.append(_Row(value, value == known, totals, bool(trial.differences)))
-    owner = session.name(swept.key.pod_uid, swept.key.container_name)
-    kind = swept.key.probe_type
+    kind = probe.probe_type
     if print_value := PRINTERS.get(params["output"]):
         print_value(
             {
                 "record": str(session.path),
                 "settings": [setting.option for setting in settings],
                 "kubelet": params["kubelet"] or session.course.config.version,
-                **_names(session, swept.key.pod_uid, swept.key.container_name),
+                "namespace": probe.namespace,
+                "pod": probe.pod,
+                "container": probe.container,
                 "probe": kind.lower(),
                 "field": swept.field,
                 "values": [
@@ -328,10 +342,25 @@ def _sweep(
         )
     else:
         is_ascii = params["ascii"] or not draws_unicode(sys.stdout)
+        owner = f"{probe.pod}/{probe.container}"
         print_line(f"{owner}: {swept.field} of its {kind.lower()} probe")
         print_line()
         print_table(list(_sweep_rows(rows, kind, is_ascii=is_ascii)), headers=True)
     return _DIFFERS if any(row.differs for row in rows) else 0
+
+
+def _totals_of(
+    outcome: SessionOutcome, session: RecordedSession, probe: RecordedProbe
+) -> ContainerTotals:
+    """Return the totals of a probe's container, over all versions of its pod."""
+    own = [
+        totals
+        for (uid, name), totals in outcome.totals.items()
+        if name == probe.container
+        and uid in session.pods
+        and probe.find(session.pods[uid]) is not None
+    ]
+    return total_of(own)
 
 
 def _sweep_rows(

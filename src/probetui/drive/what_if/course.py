@@ -68,18 +68,22 @@ class RecordedCourse(Struct, frozen=True):
     steps: tuple[CourseStep, ...]
     journal: tuple[JournalEntry, ...]
 
-    def pods(self) -> dict[str, Pod]:
-        """Return the pods that the session was told to run, by UID, newest version."""
-        found: dict[str, Pod] = {}
+    def pod_versions(self) -> list[Pod]:
+        """Return the pods that the session was told to run, each time one was given."""
+        found: list[Pod] = []
         for step in self.steps:
             match step.item:
                 case AddPod(pod):
-                    found[pod.uid] = pod
+                    found.append(pod)
                 case SetPods(pods):
-                    found |= {pod.uid: pod for pod in pods}
+                    found += pods
                 case _:
                     continue
         return found
+
+    def pods(self) -> dict[str, Pod]:
+        """Return the newest version of each pod, by UID."""
+        return {pod.uid: pod for pod in self.pod_versions()}
 
 
 def read_course(recording: RecordingFile) -> RecordedCourse:

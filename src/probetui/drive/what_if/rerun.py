@@ -18,9 +18,9 @@ from probetui.drive.scenario.world import World
 from probetui.drive.simulation import Simulation
 from probetui.drive.what_if.course import CourseStep, RecordedCourse, answers
 from probetui.drive.what_if.measurements import Gap, Measurements
+from probetui.drive.what_if.settings import ChangedPods
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import AddPod, Command, Input, SetPods
-from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import (
@@ -68,7 +68,7 @@ class Rerun(Struct, frozen=True):
 def rerun(
     course: RecordedCourse,
     measurements: Measurements,
-    pods: Mapping[str, Pod],
+    pods: ChangedPods,
     config: KubeletConfig,
 ) -> Rerun:
     """Run a recorded session with other pods and another configuration.
@@ -76,7 +76,7 @@ def rerun(
     Args:
         course: the recorded session.
         measurements: what it measured.
-        pods: by UID, those to run instead of the recorded ones of the same UID.
+        pods: those to run instead of recorded ones.
         config: of the kubelet.
     """
     trial = _OtherSession(course, measurements, pods, config)
@@ -88,7 +88,7 @@ class _OtherSession:
         self,
         course: RecordedCourse,
         measurements: Measurements,
-        pods: Mapping[str, Pod],
+        pods: ChangedPods,
         config: KubeletConfig,
     ) -> None:
         self._course = course
@@ -128,11 +128,9 @@ class _OtherSession:
         """Return an input with the pods to run instead."""
         match item:
             case AddPod(pod):
-                return AddPod(self._pods.get(pod.uid, pod))
+                return AddPod(self._pods.of(pod))
             case SetPods(pods):
-                return replace(
-                    item, pods=tuple(self._pods.get(pod.uid, pod) for pod in pods)
-                )
+                return replace(item, pods=tuple(map(self._pods.of, pods)))
             case _:
                 return item
 

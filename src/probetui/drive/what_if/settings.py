@@ -7,7 +7,8 @@ no answers to another question.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from probetui.errors import ManifestError, UsageError
 from probetui.k8s.api.pod import POD
 from probetui.k8s.api.probe import PROBE
 from probetui.k8s.pod import Container, Pod, RestartPolicy
-from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.probe import Probe, ProbeType
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation
@@ -41,11 +42,32 @@ _HANDLERS = frozenset({"exec", "httpGet", "tcpSocket", "grpc"})
 _NAMES = {kind: name for name, kind in PROBE_FIELDS.items()}
 
 
+class RecordedProbe(NamedTuple):
+    """A probe of a record; a pod that was edited is the same by its name."""
+
+    namespace: str
+    pod: str
+    container: str
+    probe_type: ProbeType
+
+    @property
+    def path(self) -> str:
+        """Where it is, for people: `web/app.livenessProbe`."""
+        return f"{self.pod}/{self.container}.{_NAMES[self.probe_type]}"
+
+    def find(self, pod: Pod) -> Probe | None:
+        """Return the probe in a pod, None if it is not this pod's."""
+        if (pod.namespace, pod.name) != (self.namespace, self.pod):
+            return None
+        container = pod.container(self.container)
+        return None if container is None else container.probe(self.probe_type)
+
+
 class ProbeSetting(Struct, frozen=True):
     """One setting of one recorded probe; `option` is how it was written."""
 
     option: str
-    key: ProbeKey
+    probe: RecordedProbe
     field: str
     value: str
 
@@ -55,18 +77,38 @@ class ProbeSetting(Struct, frozen=True):
         return replace(self, option=option, value=value)
 
 
-def probes_of(pods: Iterable[Pod]) -> Iterator[tuple[ProbeKey, str]]:
-    """Yield the probes of some pods, each with its path: `web/app.livenessProbe`."""
-    for pod in pods:
-        for container in pod.all_containers():
-            for kind, name in _NAMES.items():
-                if container.probe(kind) is not None:
-                    key = ProbeKey(pod.uid, container.name, kind)
-                    yield key, f"{pod.name}/{container.name}.{name}"
+class ChangedPods(Struct, frozen=True):
+    """Pods as they were recorded and as they are to be, where these differ."""
+
+    pairs: tuple[tuple[Pod, Pod], ...] = ()
+
+    def of(self, recorded: Pod) -> Pod:
+        """Return the pod to run instead of a recorded one."""
+        for before, after in self.pairs:
+            if before is recorded:
+                return after
+        return recorded
+
+    @property
+    def uids(self) -> frozenset[str]:
+        """The UIDs of those that differ."""
+        return frozenset(pod.uid for pod, _ in self.pairs)
+
+
+def probes_of(pods: Iterable[Pod]) -> list[RecordedProbe]:
+    """Return the probes of some pods, each once."""
+    found = (
+        RecordedProbe(pod.namespace, pod.name, container.name, kind)
+        for pod in pods
+        for container in pod.all_containers()
+        for kind in _NAMES
+        if container.probe(kind) is not None
+    )
+    return list(dict.fromkeys(found))
 
 
 def parse_probe_setting(
-    option: str, pods: Mapping[str, Pod], flag: str = "--set"
+    option: str, pods: Sequence[Pod], flag: str = "--set"
 ) -> ProbeSetting:
     """Read a setting of a recorded probe.
 
@@ -75,7 +117,7 @@ def parse_probe_setting(
 
     Args:
         option: as it was typed.
-        pods: the recorded ones, by UID.
+        pods: the recorded ones.
         flag: the option that it belongs to, for messages.
 
     Raises:
@@ -100,14 +142,11 @@ def parse_probe_setting(
     probe = "" if place is None else steps[place]
     field = ".".join(steps if place is None else steps[place + 1 :])
     _check_field(where, field)
-    found = [
-        (key, name)
-        for key, name in probes_of(pods.values())
-        if _is_meant(name, owner, probe)
-    ]
+    probes = probes_of(pods)
+    found = [one for one in probes if _is_meant(one.path, owner, probe)]
     if len(found) == 1:
-        return ProbeSetting(option, found[0][0], field, value)
-    known = ", ".join(name for _, name in found or probes_of(pods.values()))
+        return ProbeSetting(option, found[0], field, value)
+    known = ", ".join(one.path for one in found or probes)
     if found:
         raise UsageError(f"{where}: there is more than one such probe ({known})")
     raise UsageError(f"{where}: the record has no such probe (has: {known or 'none'})")
@@ -133,12 +172,12 @@ def _is_meant(name: str, owner: str, probe: str) -> bool:
 
 
 def apply_settings(
-    pods: Mapping[str, Pod], settings: Iterable[ProbeSetting], rules: KubeletRules
-) -> dict[str, Pod]:
+    pods: Iterable[Pod], settings: Iterable[ProbeSetting], rules: KubeletRules
+) -> ChangedPods:
     """Return those pods that differ by settings or by the rules of another version.
 
     Args:
-        pods: the recorded ones, by UID.
+        pods: the recorded ones, all versions of each.
         settings: of their probes.
         rules: those of the version by which their probes are read.
 
@@ -146,9 +185,9 @@ def apply_settings(
         ManifestError: an API server would refuse a value; all problems.
     """
     wanted = tuple(settings)
-    changed = {}
-    for pod in pods.values():
-        own = [setting for setting in wanted if setting.key.pod_uid == pod.uid]
+    changed = []
+    for pod in pods:
+        own = [setting for setting in wanted if setting.probe.find(pod) is not None]
         probes = _read_again(pod, own, rules)
         new = replace(
             pod,
@@ -156,8 +195,8 @@ def apply_settings(
             init_containers=_with_probes(pod.init_containers, probes),
         )
         if new != pod:
-            changed[pod.uid] = new
-    return changed
+            changed.append((pod, new))
+    return ChangedPods(tuple(changed))
 
 
 def _read_again(
@@ -173,7 +212,7 @@ def _read_again(
     )
     json = {"apiVersion": "v1", "kind": "Pod", **POD.write(skeleton)}
     options = [
-        f"{one.key.container_name}.{_NAMES[one.key.probe_type]}.{one.field}={one.value}"
+        f"{one.probe.container}.{_NAMES[one.probe.probe_type]}.{one.field}={one.value}"
         for one in settings
     ]
     manifests = load_manifests(
@@ -232,9 +271,11 @@ def _with_probes(
     )
 
 
-def recorded_value(setting: ProbeSetting, pods: Mapping[str, Pod]) -> str:
-    """Return the recorded value of a setting, empty if it was not set."""
-    container = pods[setting.key.pod_uid].container(setting.key.container_name)
-    probe = None if container is None else container.probe(setting.key.probe_type)
-    value = None if probe is None else PROBE.write(probe).get(setting.field)
+def recorded_value(setting: ProbeSetting, pods: Iterable[Pod]) -> str:
+    """Return the recorded value of a setting, the newest, empty if it was not set."""
+    value = None
+    for pod in pods:
+        probe = setting.probe.find(pod)
+        if probe is not None:
+            value = PROBE.write(probe).get(setting.field)
     return "" if value is None else str(value)
