@@ -31,7 +31,7 @@ WITHOUT_A_SCREEN = [
     ]
 ]
 
-nox.options.sessions = ["format", "lint", "types", "imports", "tests"]
+nox.options.sessions = ["format", "lint", "types", "imports", "docs", "tests"]
 nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = False
 

@@ -56,6 +56,23 @@ def test_the_architecture_names_every_room() -> None:
     assert rooms <= paths_in(ROOT / "docs" / "ARCHITECTURE.md")
 
 
+def test_the_rules_of_the_kubelet_are_explained_with_sources_that_the_port_names() -> (
+    None
+):
+    page = ROOT / "docs" / "explanation" / "how-a-kubelet-probes.md"
+    sources = re.findall(
+        r"`(?:[a-z/]+/)?(\w+\.go)`, `(\w+)`", page.read_text(encoding="utf-8")
+    )
+    modules = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")]
+
+    assert len(sources) >= 8
+    for file, function in sources:
+        assert any(
+            re.search(rf"{re.escape(file)}[^.]*, v[^:]*\b{function}\b", module)
+            for module in modules
+        ), (file, function)
+
+
 def test_the_program_draws_every_picture_that_is_shown() -> None:
     pages = (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
     shown = {
