@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from string import Template
+from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
@@ -181,6 +182,25 @@ def test_the_action_marks_what_is_wrong_and_writes_sarif(
     )
     (run,) = json.loads((tmp_path / "wrong.sarif").read_text())["runs"]
     assert "livenesProbe" in json.dumps(run["results"])
+
+
+def test_the_action_runs_the_cases_and_writes_junit(
+    action: dict[str, str], tmp_path: Path
+) -> None:
+    cases = tmp_path / "cases.yaml"
+    cases.write_text("cases: [{name: stays, expect: [restarts == 0 for 1h]}]")
+    pod = str(SAMPLES / "exec-liveness.yaml")
+    inputs = {"files": pod, "cases": "cases.yaml", "runtime": "sim"}
+
+    good = run_step("Test the pods", action, tmp_path, **inputs)
+    cases.write_text("cases: [{name: dies, expect: [killed within 1h]}]")
+    wrong = run_step("Test the pods", action, tmp_path, **inputs)
+
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert wrong.returncode == 1, wrong.stdout + wrong.stderr
+    suite = ET.parse(tmp_path / "probetui-junit.xml").getroot()
+    assert [one.get("name") for one in suite.iter("testcase")] == ["dies [sim]"]
+    assert len([*suite.iter("failure")]) == 1
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -158,11 +159,16 @@ def read_cases(sources: Sequence[SourceFile], pods: Sequence[Pod]) -> list[Case]
     return cases
 
 
+_UP_WITHOUT_LIVENESS = timedelta(seconds=10)
+"""One that crashes as it starts has crashed by then."""
+
+
 def built_in_cases(loaded: Sequence[LoadedPod]) -> list[Case]:
     """Return what is expected of pods without cases: they start, and stay up.
 
     One that ends is expected to succeed. The time for that is what the probes allow,
-    and a minute for images and containers.
+    and a minute for images and containers. It stays up for as long as its liveness
+    probes take to find a container that is not well.
     """
     return [
         Case(
@@ -189,9 +195,24 @@ def _built_in_expectations(pod: Pod) -> Iterator[Expectation]:
         if ends and not _has_probe(pod)
         else (ConditionKind.READY)
     )
-    limit = f"{budget // timedelta(seconds=1)}s"
-    for text in (f"{word} within {limit}", "restarts == 0"):
+    stays = "" if word is ConditionKind.SUCCEEDED else f" for {_whole(_time_up(pod))}"
+    for text in (f"{word} within {_whole(budget)}", f"restarts == 0{stays}"):
         yield parse_expectation(text, "", [pod], None)
+
+
+def _whole(length: timedelta) -> str:
+    return f"{math.ceil(length / timedelta(seconds=1))}s"
+
+
+def _time_up(pod: Pod) -> timedelta:
+    """Return how long a pod without cases has to stay up after it was ready."""
+    found = (
+        timing.first.then(timing.noticed).most
+        for container in pod.all_containers()
+        if container.probe(ProbeType.LIVENESS) is not None
+        for timing in (timing_of(pod, container, ProbeType.LIVENESS),)
+    )
+    return max(found, default=_UP_WITHOUT_LIVENESS)
 
 
 def _time_to_success(pod: Pod, name: str) -> Iterator[timedelta]:

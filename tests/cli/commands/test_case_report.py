@@ -325,6 +325,14 @@ def test_without_cases_pods_are_expected_to_be_ready_and_to_stay(cases: Cases) -
     assert cases.out.startswith("PASS  web [sim]")
 
 
+@pytest.mark.slow
+def test_without_cases_a_pod_that_crashes_as_it_starts_fails(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["test", str(SAMPLES / "crashloop.yaml"), "--runtime", "process"]) == 1
+    assert "expected: restarts == 0 for 10s" in capsys.readouterr().out
+
+
 def test_without_cases_a_job_is_expected_to_succeed(cases: Cases) -> None:
     assert cases.run("", pod=JOB) == 1
     assert "expected: succeeded within 60s" in cases.out
