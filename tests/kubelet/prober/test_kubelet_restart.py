@@ -112,3 +112,31 @@ def test_a_container_that_was_there_has_no_initial_result(
 
     found = results.get(parse_container_id(container.container_id))
     assert (found is not None) is stored
+
+
+STARTS_UP = a_pod(a_container(startup_probe=a_probe()))
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "started"),
+    [
+        pytest.param("1.36", (), [True, True], id="1.36"),
+        pytest.param("1.34", (), [True, False], id="1.34"),
+        pytest.param("1.36", (GATE,), [True, False], id="the gate is on"),
+    ],
+)
+def test_a_container_counts_as_started_until_the_pod_has_workers_or_for_good(
+    version: str, gates: tuple[str, ...], started: list[bool]
+) -> None:
+    # k/k#142305: nobody asks whether it had started up for the kubelet before.
+    config = KubeletConfig(version=version, feature_gates=gates, age=timedelta())
+    manager = ProbeManager(config, START)
+    running = Running(START - timedelta(seconds=60))
+    status = a_status(a_container_status(state=running, started=None))
+
+    first = manager.update_pod_status(STARTS_UP, status)
+    manager.add_pod(STARTS_UP, START)
+    second = manager.update_pod_status(STARTS_UP, first)
+
+    found = [(one.container_statuses or ())[0].started for one in (first, second)]
+    assert found == started
