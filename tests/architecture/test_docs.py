@@ -24,6 +24,8 @@ DOCUMENTS = (
     *sorted((ROOT / "docs" / "decisions").glob("*.md")),
 )
 
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+
 PLACES = (PACKAGE, ROOT, ROOT / "benchmarks")
 
 PICTURE = re.compile(r"!\[[^]]*\]\(([^)]+)\)")
@@ -73,11 +75,25 @@ def test_the_rules_of_the_kubelet_are_explained_with_sources_that_the_port_names
         ), (file, function)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_command_in_a_sentence_has_only_options_that_exist(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for command in re.findall(r"`(?:kubectl )?probetui ([^`]+)`", text):
+        words = command.split()
+        name = next((word for word in words if word in COMMANDS), "run")
+        options = {
+            option
+            for parameter in COMMANDS[name].load().params
+            for option in (*parameter.opts, *parameter.secondary_opts)
+        }
+        typed = {word.partition("=")[0] for word in words if re.match("--?[a-z]", word)}
+        assert typed <= options | {"--help", "--version"}, command
+
+
 def test_the_program_draws_every_picture_that_is_shown() -> None:
-    pages = (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
     shown = {
         path.stem
-        for page in pages
+        for page in PAGES
         for path in map(Path, PICTURE.findall(page.read_text(encoding="utf-8")))
     }
     # By its name: there is a folder of that name beside the module.
