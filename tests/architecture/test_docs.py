@@ -77,7 +77,9 @@ def test_the_rules_of_the_kubelet_are_explained_with_sources_that_the_port_names
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_command_in_a_sentence_has_only_options_that_exist(page: Path) -> None:
-    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(
+        r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
     for command in re.findall(r"`(?:kubectl )?probetui ([^`]+)`", text):
         words = command.split()
         name = next((word for word in words if word in COMMANDS), "run")
