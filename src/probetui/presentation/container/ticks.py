@@ -52,8 +52,7 @@ def tick_sentence(tick: TickEntry) -> str:
         case TickVerdict.IGNORED:
             return f"{counted}; {tick.threshold} are needed, so nothing was done."
         case TickVerdict.UNCHANGED:
-            believed = f"the stored result is {tick.result} already"
-            return f"{counted}; {believed}, so nothing changed."
+            return f"{counted}; {tick.result} is stored already."
         case TickVerdict.MUTED:
             return f"{counted}, of {tick.threshold}; muted, so nothing was done."
         case TickVerdict.WATCH_ONLY:

@@ -302,7 +302,8 @@ def _settled(
         (ProbeType.STARTUP, True): ("STARTING", Tone.WAITING),
         (ProbeType.STARTUP, False): ("FAILING", Tone.COUNTING),
     }[kind, is_good]
-    sentence = f"next probe {_when(probe, view)}"
+    which = "next probe" if probe.in_flight_since is None else "probe"
+    sentence = f"{which} {_when(probe, view)}"
     most = probe.probe.failure_threshold
     if is_good:
         what = _outcome(probe, failure, view)
