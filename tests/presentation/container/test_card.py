@@ -18,7 +18,7 @@ from probetui.k8s.pod import Container, RestartPolicy
 from probetui.k8s.probe import ExecAction, ProbeType
 from probetui.k8s.runtime import NO_CONTAINER
 from probetui.k8s.status import Running, Waiting
-from probetui.kubelet.journal import ExitCause, Skip, StoppingSnapshot
+from probetui.kubelet.journal import ExitCause, Skip, StoppingSnapshot, TickAction
 from probetui.kubelet.outcome import Attempt, ProbeResult, Result
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from probetui.presentation.container.card import (
@@ -29,6 +29,8 @@ from probetui.presentation.container.card import (
     one_line_card,
 )
 from probetui.presentation.container.detail import Subject, choose_probe
+from probetui.presentation.container.health import Health, container_health
+from probetui.presentation.probe.cell import probe_cell
 from probetui.presentation.probe.verdict import BADGE, WORDS, Tone, verdict_of
 from probetui.presentation.text.spans import text_of
 from probetui.presentation.text.view import View
@@ -522,6 +524,25 @@ def test_a_container_without_probes_says_what_that_means() -> None:
         "image         web:1  id d71cb34f0e11",
     ]
     assert card_tone(the_subject(pod), VIEW) is Tone.WAITING
+
+
+def test_a_container_that_would_be_killed_is_not_called_healthy() -> None:
+    pod = demo("sfff")
+    (container,) = pod.containers
+    (probe,) = container.probes
+    assert probe.last_run is not None
+    last = probe.last_run._replace(action=TickAction.WOULD_KILL)
+    watched = replace(probe, last_run=last, result_run=0, stored_result=Result.SUCCESS)
+    container = replace(container, probes=(watched,))
+    pod = replace(pod, containers=(container,))
+
+    rows = card(pod, replace(VIEW, acts=False), width=76)
+
+    assert rows[0].startswith(" FAILING")
+    assert rows[0].endswith("3 of 3")
+    assert rows[1] == "would be killed now (watch only); failures count from 0 again"
+    assert text_of(probe_cell(watched, VIEW)) == "✗ fail"
+    assert container_health(pod, container) is Health.LAST_CHANCE
 
 
 def test_of_a_container_that_is_not_made_yet_no_id_is_announced() -> None:

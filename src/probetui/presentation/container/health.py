@@ -16,6 +16,7 @@ from probetui.presentation.container.table import WAITING_IN_TROUBLE, is_termina
 from probetui.presentation.probe.state import (
     is_running_towards_change,
     is_startup_done,
+    would_be_killed,
 )
 from probetui.presentation.text.spans import Role
 
@@ -117,12 +118,15 @@ def _is_counting(probe: ProbeSnapshot) -> bool:
 
 
 def _is_last_chance(probe: ProbeSnapshot) -> bool:
-    """Tell whether one more failure in a row kills the container."""
+    """Tell whether one more failure in a row kills the container, or this one would."""
     return (
         probe.worker_alive
         and probe.key.probe_type is not ProbeType.READINESS
         and probe.last_result is Result.FAILURE
-        and probe.result_run == probe.probe.failure_threshold - 1 > 0
+        and (
+            would_be_killed(probe)
+            or probe.result_run == probe.probe.failure_threshold - 1 > 0
+        )
     )
 
 

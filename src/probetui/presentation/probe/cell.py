@@ -16,6 +16,7 @@ from probetui.presentation.probe.state import (
     run_count,
     standing_mark,
     threshold,
+    would_be_killed,
 )
 from probetui.presentation.text.meters import segments
 from probetui.presentation.text.spans import Line, Role, Span, line, muted, text_of
@@ -67,6 +68,9 @@ def _versions(probe: ProbeSnapshot, view: View, *, is_over: bool) -> Iterator[Li
         yield line(Span("hold", Role.HOLD))
     elif probe.upcoming_skip is not None:
         yield from _skipped(probe, probe.upcoming_skip, view)
+    elif would_be_killed(probe):
+        yield line(Span(f"{marks.failure} fail", Role.ERROR))
+        yield line(Span("fail", Role.ERROR))
     elif (errors := probe.error_run) and not is_running_towards_change(probe):
         yield line(Span(f"{marks.errored} err {errors}", Role.WARNING))
         yield line(Span(f"{marks.errored} err", Role.WARNING))

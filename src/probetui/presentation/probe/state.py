@@ -16,7 +16,7 @@ from probetui.k8s.probe import (
     ProbeType,
     TCPSocketAction,
 )
-from probetui.kubelet.journal import Skip
+from probetui.kubelet.journal import Skip, TickAction
 from probetui.kubelet.outcome import Result
 from probetui.presentation.text.spans import Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
@@ -87,6 +87,16 @@ def is_startup_done(probe: ProbeSnapshot) -> bool:
         probe.key.probe_type is ProbeType.STARTUP
         and probe.stored_result is Result.SUCCESS
     )
+
+
+def would_be_killed(probe: ProbeSnapshot) -> bool:
+    """Tell whether the last run reached its threshold, and nothing was killed for it.
+
+    Where containers are only watched the worker then counts from 0 again, as after a
+    restart, with its initial result: that is no sign of health.
+    """
+    last = probe.last_run
+    return last is not None and last.action is TickAction.WOULD_KILL
 
 
 def upcoming_skip_text(probe: ProbeSnapshot) -> str:

@@ -20,7 +20,12 @@ from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
 from probetui.presentation.container.status_lines import format_waiting
 from probetui.presentation.container.table import WAITING_IN_TROUBLE
 from probetui.presentation.probe.next_failure import next_failure_of
-from probetui.presentation.probe.state import is_startup_done, run_count, threshold
+from probetui.presentation.probe.state import (
+    is_startup_done,
+    run_count,
+    threshold,
+    would_be_killed,
+)
 from probetui.presentation.text.meters import countdown, segments
 from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
@@ -270,6 +275,15 @@ def _probing(
             _errors(probe, width),
         )
     limit = threshold(probe, probe.last_result)
+    if would_be_killed(probe):
+        words = f"  {limit} of {limit}"
+        bar = segments(limit, limit, Role.ERROR, view.marks, width - len(words))
+        return ProbeVerdict(
+            "FAILING",
+            Tone.KILL,
+            "would be killed now (watch only); failures count from 0 again",
+            line(*bar, Span(words, Role.ERROR)),
+        )
     is_towards = 0 < probe.result_run < limit
     is_towards = is_towards and probe.last_result is not probe.stored_result
     if not is_towards:
