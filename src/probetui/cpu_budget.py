@@ -99,6 +99,18 @@ async def wait_readable(source: socket.socket) -> None:
         loop.remove_reader(descriptor)
 
 
+async def wait_writable(target: socket.socket) -> None:
+    """Suspend until a socket takes something, or has ended."""
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    descriptor = target.fileno()
+    loop.add_writer(descriptor, _resolve, ready)
+    try:
+        await ready
+    finally:
+        loop.remove_writer(descriptor)
+
+
 def _resolve(ready: asyncio.Future[None]) -> None:
     if not ready.done():
         ready.set_result(None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -185,6 +186,48 @@ class Prober(Protocol):
 
     async def probe(self, effect: RunProbe) -> ProbeOutcome:
         """Return its outcome."""
+
+
+class TerminalSize(Struct, frozen=True, rename="pascal"):
+    """A terminal's size in characters."""
+
+    width: int
+    height: int
+
+
+class CommandStreams(Protocol):
+    """The streams of a command, as somebody elsewhere has them."""
+
+    @property
+    def stdin(self) -> asyncio.StreamReader:
+        """What is typed; at its end nothing more comes."""
+
+    @property
+    def sizes(self) -> asyncio.Queue[TerminalSize]:
+        """Sizes of the terminal, as they change."""
+
+    async def write(self, data: bytes, *, is_stderr: bool = False) -> None:
+        """Take output."""
+
+
+@runtime_checkable
+class StreamingExec(Protocol):
+    """A runtime that runs commands with input, and in a terminal."""
+
+    async def exec_streams(
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        streams: CommandStreams,
+        *,
+        has_stdin: bool,
+        tty: bool,
+    ) -> int:
+        """Run a command to its end, and return its exit code.
+
+        Output is given as it comes. When the call is cancelled, the command is killed.
+        Raises `ContainerRuntimeError` where it cannot be run.
+        """
 
 
 class LogLine(Struct, frozen=True):

@@ -21,6 +21,7 @@ from tests.runtimes.contract import RuntimeContract
 from tests.runtimes.fault_contract import FaultContract, inject_fault
 from tests.runtimes.message_contract import MessageContract
 from tests.runtimes.process.bench import ProcessBench
+from tests.runtimes.streaming_contract import StreamingContract
 from tests.runtimes.volume_contract import VolumeContract
 
 SERVER = """
@@ -32,6 +33,7 @@ while True:
 
 
 class TestProcessRuntime(
+    StreamingContract,
     RuntimeContract,
     NetworkContract,
     LabelContract,

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
 
@@ -20,7 +21,7 @@ from probetui.cluster.api_server.resources import LEASES, NODES, PODS
 from probetui.cluster.api_server.store import Store
 from probetui.cluster.serving.certificate import self_signed
 from probetui.drive.clocks import SystemClock
-from tests.cluster.kubectl import Kubectl
+from tests.cluster.kubectl import Kubectl, next_line
 from tests.cluster.servers import RunningServer, running_server, write_kubeconfig
 from tests.e2e.program import Program
 
@@ -141,6 +142,7 @@ async def test_kubectl_sees_a_pod_restart_and_its_logs_and_deletes_it(
         log = await kubectl.output("logs", POD)
         said = await kubectl.output("exec", POD, "--", "echo", "hello")
         failed = await kubectl("exec", POD, "--", "sh", "-c", "exit 3")
+        typed = await kubectl.output("exec", "-i", POD, "--", "cat", stdin="typed\n")
         await kubectl.output(
             *("wait", f"pod/{POD}", "--timeout=60s"),
             "--for=jsonpath={.status.containerStatuses[0].restartCount}=1",
@@ -157,6 +159,7 @@ async def test_kubectl_sees_a_pod_restart_and_its_logs_and_deletes_it(
     assert before == "begun\n"
     assert said == "hello\n"
     assert failed.exit_code == 3
+    assert typed == "typed\n"
     assert "Restart Count:  1" in description
     for reason in ("Unhealthy", "Killing", "Pulled", "Created", "Started"):
         assert reason in description
@@ -165,6 +168,83 @@ async def test_kubectl_sees_a_pod_restart_and_its_logs_and_deletes_it(
     assert server.store.find(PODS, "default", POD) is None
     assert server.store.find(NODES, "", NODE) is None
     assert server.store.find(LEASES, "kube-node-lease", NODE) is None
+
+
+async def test_kubectl_attach_shows_what_a_container_prints_from_then_on(
+    tmp_path: Path,
+) -> None:
+    pod = json.loads(sample(failureThreshold=1000))
+    ticking = "n=0; while :; do n=$((n+1)); echo tick $n; sleep 0.2; done"
+    pod["spec"]["containers"][0]["command"] = ["/bin/sh", "-c", ticking]
+    pod["spec"]["containers"][0]["livenessProbe"]["exec"]["command"] = ["true"]
+    async with cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
+        kubectl = Kubectl(kubeconfig)
+        await registered(server)
+        await kubectl.output("apply", "-f", "-", stdin=json.dumps(pod))
+        await kubectl.output(
+            "wait", f"pod/{POD}", "--for=condition=Ready", "--timeout=30s"
+        )
+        async with kubectl.started("attach", POD) as attached:
+            lines = [await next_line(attached) for _ in range(2)]
+
+    first, second = (int(line.removeprefix("tick ")) for line in lines)
+    assert second == first + 1
+    assert first > 1
+
+
+async def test_a_forwarded_port_reaches_a_server_of_a_pod(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    pod = json.loads(sample(failureThreshold=1000))
+    serve = f"exec {sys.executable} -m http.server {unused_tcp_port}"
+    container = pod["spec"]["containers"][0]
+    container["command"] = ["/bin/sh", "-c", serve]
+    container["livenessProbe"]["exec"]["command"] = ["true"]
+    container["readinessProbe"] = {"httpGet": {"port": unused_tcp_port}}
+    async with cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
+        kubectl = Kubectl(kubeconfig)
+        await registered(server)
+        await kubectl.output("apply", "-f", "-", stdin=json.dumps(pod))
+        await kubectl.output(
+            "wait", f"pod/{POD}", "--for=condition=Ready", "--timeout=30s"
+        )
+        async with kubectl.started(
+            "port-forward", f"pod/{POD}", f":{unused_tcp_port}"
+        ) as forwarding:
+            line = await next_line(forwarding)
+            port = int(line.split("->")[0].rpartition(":")[2])
+            async with httpx.AsyncClient(trust_env=False) as client:
+                answers = [
+                    await client.get(f"http://127.0.0.1:{port}/") for _ in range(2)
+                ]
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+
+
+async def test_attach_probes_a_pod_of_the_node_and_kills_nothing(
+    tmp_path: Path,
+) -> None:
+    async with cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
+        kubectl = Kubectl(kubeconfig)
+        await registered(server)
+        await kubectl.output("apply", "-f", "-", stdin=sample(failureThreshold=2))
+        await kubectl.output(
+            "wait", f"pod/{POD}", "--for=condition=Ready", "--timeout=30s"
+        )
+        attached = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "probetui", "attach", f"pod/{POD}", "--plain", "--no-autosave"),
+            *("--kubeconfig", str(kubeconfig), "--context", "tests"),
+            *("--until", "event=Unhealthy", "--timeout", "40s"),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=Program(kubeconfig.parent).environment,
+        )
+        out, err = await attached.communicate()
+
+    assert attached.returncode == 0, err
+    assert b"app liveness" in out
+    assert b"cat: " in out
 
 
 async def test_at_its_end_a_node_is_drained_and_removed(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from tests.runtimes.capability_contract import (
 )
 from tests.runtimes.contract import RuntimeContract
 from tests.runtimes.docker.bench import DockerBench, bench, built_image
+from tests.runtimes.streaming_contract import StreamingContract
 
 __all__ = ["bench"]
 
@@ -41,6 +42,7 @@ def web_server(port: int) -> tuple[str, ...]:
 
 
 class TestDockerContract(
+    StreamingContract,
     RuntimeContract,
     ImageContract,
     NetworkContract,

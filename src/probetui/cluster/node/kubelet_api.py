@@ -99,6 +99,8 @@ class KubeletApi:
                 return self._exec(request, self._pod(namespace, name), container)
             case ["exec", namespace, name, _, container]:
                 return self._exec(request, self._pod(namespace, name), container)
+            case ["attach", namespace, name, container]:
+                return self._attach(request, self._pod(namespace, name), container)
             case ["portForward", namespace, name, *_]:
                 return self._forward(request, self._pod(namespace, name))
             case _:
@@ -136,6 +138,15 @@ class KubeletApi:
     ) -> HttpAnswer:
         async def run(command: RemoteCommand, streams: RemoteStreams) -> int:
             return await self._access.run(pod, container, command, streams)
+
+        command = read_remote_command(request)
+        return answer_exec(request, command, run) or _no_upgrade()
+
+    def _attach(
+        self, request: HttpRequest, pod: PodSnapshot, container: str
+    ) -> HttpAnswer:
+        async def run(_command: RemoteCommand, streams: RemoteStreams) -> int:
+            return await self._access.attach(pod, container, streams)
 
         command = read_remote_command(request)
         return answer_exec(request, command, run) or _no_upgrade()

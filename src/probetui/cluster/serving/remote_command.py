@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from enum import IntEnum
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -34,6 +34,7 @@ from probetui.cluster.serving.websocket import (
     websocket_tunnel,
 )
 from probetui.k8s.api.codec import Json
+from probetui.ports import CommandStreams, TerminalSize
 
 V5, V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
 STREAMS_SECONDS = 30
@@ -53,13 +54,6 @@ class Channel(IntEnum):
     RESIZE = 4
 
 
-class TerminalSize(Struct, frozen=True, rename="pascal"):
-    """A terminal's size in characters."""
-
-    width: int
-    height: int
-
-
 class RemoteCommand(Struct, frozen=True):
     """What is to be run, and which streams the client wants."""
 
@@ -75,20 +69,8 @@ class RemoteCommandError(Exception):
     """A command that cannot be run at all; the text is for people."""
 
 
-class RemoteStreams(Protocol):
-    """The client's ends of a command's streams."""
-
-    @property
-    def stdin(self) -> asyncio.StreamReader:
-        """What the client types; at its end nothing more comes."""
-
-    @property
-    def sizes(self) -> asyncio.Queue[TerminalSize]:
-        """Sizes of the client's terminal, as they change."""
-
-    async def write(self, data: bytes, *, is_stderr: bool = False) -> None:
-        """Give output to the client; what it did not ask for is dropped."""
-
+RemoteStreams: TypeAlias = CommandStreams
+"""The client's ends of a command's streams; what it did not ask for is dropped."""
 
 CommandRunner: TypeAlias = Callable[[RemoteCommand, RemoteStreams], Awaitable[int]]
 """Runs a command and returns its exit code; it is cancelled if the client is gone.

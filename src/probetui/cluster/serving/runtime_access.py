@@ -15,7 +15,14 @@ from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.k8s.status import Running, Terminated, Waiting
-from probetui.ports import Destination, DialAddress, LogLine, LogSource, Runtime
+from probetui.ports import (
+    Destination,
+    DialAddress,
+    LogLine,
+    LogSource,
+    Runtime,
+    StreamingExec,
+)
 
 
 class NoSuchInstanceError(Exception):
@@ -51,23 +58,52 @@ class RuntimeAccess:
         command: RemoteCommand,
         streams: RemoteStreams,
     ) -> int:
-        """Run a command, and return its exit code; it gets no input.
+        """Run a command, and return its exit code.
 
         Raises:
             RemoteCommandError: it cannot be run.
         """
-        status = _container(pod, container).status
-        if status is None or not isinstance(status.state, Running):
-            raise RemoteCommandError(f'container "{container}" does not run')
+        container_id = _running(pod, container)
         try:
+            if isinstance(self._runtime, StreamingExec):
+                return await self._runtime.exec_streams(
+                    container_id,
+                    command.command,
+                    streams,
+                    has_stdin=command.stdin,
+                    tty=command.tty,
+                )
+            if command.stdin or command.tty:
+                raise RemoteCommandError(
+                    f"{self._runtime.name} runs commands without input and terminal: "
+                    "leave out -i and -t"
+                )
             result = await self._runtime.exec_sync(
-                ContainerID(status.container_id), command.command, timeout_seconds=0
+                container_id, command.command, timeout_seconds=0
             )
         except ContainerRuntimeError as error:
             raise RemoteCommandError(str(error)) from error
         await streams.write(result.stdout)
         await streams.write(result.stderr, is_stderr=not command.tty)
         return result.exit_code
+
+    async def attach(
+        self, pod: PodSnapshot, container: str, streams: RemoteStreams
+    ) -> int:
+        """Give what a container prints from now on, until it ends; it gets no input.
+
+        Raises:
+            RemoteCommandError: it does not run, or nobody keeps what it prints.
+        """
+        container_id = _running(pod, container)
+        if not isinstance(self._runtime, LogSource):
+            raise RemoteCommandError(f"{self._runtime.name} keeps no output")
+        async for line in _until_gone(
+            self._runtime.follow_logs(container_id, tail=0, follow=True)
+        ):
+            data = line.text.encode("utf-8", "surrogateescape") + b"\n"
+            await streams.write(data, is_stderr=line.is_stderr)
+        return 0
 
     async def dial(
         self, pod: PodSnapshot, port: int
@@ -98,6 +134,14 @@ def _container(pod: PodSnapshot, name: str) -> ContainerSnapshot:
     raise NoSuchInstanceError(
         f'container "{name}" is not valid for pod "{pod.pod.name}"'
     )
+
+
+def _running(pod: PodSnapshot, name: str) -> ContainerID:
+    """Return the instance that runs; raises `RemoteCommandError` where none does."""
+    status = _container(pod, name).status
+    if status is None or not isinstance(status.state, Running):
+        raise RemoteCommandError(f'container "{name}" does not run')
+    return ContainerID(status.container_id)
 
 
 def _instance(pod: PodSnapshot, name: str, *, is_previous: bool) -> ContainerID:

@@ -74,14 +74,21 @@ class DockerApi(docker.APIClient):  # type: ignore[misc]  # the SDK has no type 
         container_id: str,
         command: tuple[str, ...],
         environment: Mapping[str, str],
+        *,
+        has_stdin: bool = False,
+        tty: bool = False,
     ) -> str:
         """Create an exec and return its ID."""
         created = self.exec_create(
-            container_id, list(command), environment=dict(environment)
+            container_id,
+            list(command),
+            environment=dict(environment),
+            stdin=has_stdin,
+            tty=tty,
         )
         return str(created["Id"])
 
-    def start_exec(self, exec_id: str) -> requests.Response:
+    def start_exec(self, exec_id: str, *, tty: bool = False) -> requests.Response:
         """Start an exec and return the response that its output follows.
 
         The SDK's own `exec_start` returns the socket below the response, without what
@@ -90,7 +97,7 @@ class DockerApi(docker.APIClient):  # type: ignore[misc]  # the SDK has no type 
         response: requests.Response = self._post_json(
             self._url("/exec/{0}/start", exec_id),
             headers={"Connection": "Upgrade", "Upgrade": "tcp"},
-            data={"Tty": False, "Detach": False},
+            data={"Tty": tty, "Detach": False},
             stream=True,
         )
         self._raise_for_status(response)

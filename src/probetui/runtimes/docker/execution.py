@@ -13,14 +13,14 @@ import requests
 from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError, ExecTimeoutError
-from probetui.ports import ExecResult, StartedExec
+from probetui.ports import CommandStreams, ExecResult, StartedExec
 from probetui.runtimes.docker.api import DockerApi
 from probetui.runtimes.docker.client import DockerClient
 from probetui.runtimes.docker.errors import refuse_undecodable
 from probetui.runtimes.docker.processes import HostProcesses
-from probetui.runtimes.docker.streams import ExecOutput
+from probetui.runtimes.docker.streams import Demultiplexer, ExecOutput
 from probetui.runtimes.docker.translate import to_container_id
-from probetui.runtimes.docker.transport import HijackedStream
+from probetui.runtimes.docker.transport import CHUNK_BYTES, HijackedStream
 from probetui.runtimes.missing_executable import command_error, is_missing
 
 ExecState = dict[str, Any]
@@ -130,11 +130,69 @@ class DockerExecutor:
             stream.close()
         return self._result(state, outputs)
 
+    async def run_streams(
+        self,
+        container_id: str,
+        command: tuple[str, ...],
+        streams: CommandStreams,
+        *,
+        has_stdin: bool,
+        tty: bool,
+    ) -> int:
+        """Run a command with streams; see `ports.StreamingExec.exec_streams`."""
+        refuse_undecodable(command)
+        mark = await self._mark(container_id)
+        started = await self._start(
+            container_id, command, mark, has_stdin=has_stdin, tty=tty
+        )
+        stream = HijackedStream(started.response)
+        tasks = [asyncio.ensure_future(self._resize(started.exec_id, streams))]
+        if has_stdin:
+            tasks.append(asyncio.ensure_future(_type(stream, streams)))
+        first = ExecOutput(OUTPUT_LIMIT_BYTES)
+        frames = Demultiplexer()
+        try:
+            while data := await stream.read():
+                if tty:
+                    await streams.write(data)
+                    continue
+                first.feed(data)
+                for piece in frames.feed(data):
+                    await streams.write(piece.payload, is_stderr=piece.is_stderr)
+            state = await self._ended(started.exec_id)
+        except BaseException:
+            await self._kill(container_id, started.exec_id, mark)
+            raise
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            stream.close()
+        return self._result(state, first).exit_code
+
+    async def _resize(self, exec_id: str, streams: CommandStreams) -> None:
+        def resize(api: DockerApi) -> None:
+            api.exec_resize(exec_id, size.height, size.width)
+
+        while True:
+            size = await streams.sizes.get()
+            # A command that has ended has no terminal.
+            with contextlib.suppress(ContainerRuntimeError):
+                await self._client.call(resize)
+
     async def _start(
-        self, container_id: str, command: tuple[str, ...], mark: str
+        self,
+        container_id: str,
+        command: tuple[str, ...],
+        mark: str,
+        *,
+        has_stdin: bool = False,
+        tty: bool = False,
     ) -> RunningExec:
         """Start a command; kill it if this is cancelled meanwhile."""
-        starting = asyncio.ensure_future(self._start_exec(container_id, command, mark))
+        starting = asyncio.ensure_future(
+            self._start_exec(container_id, command, mark, has_stdin=has_stdin, tty=tty)
+        )
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
@@ -146,16 +204,24 @@ class DockerExecutor:
             raise
 
     async def _start_exec(
-        self, container_id: str, command: tuple[str, ...], mark: str
+        self,
+        container_id: str,
+        command: tuple[str, ...],
+        mark: str,
+        *,
+        has_stdin: bool = False,
+        tty: bool = False,
     ) -> RunningExec:
         time = asyncio.get_running_loop().time
         environment = {MARK: mark} if mark else {}
 
         def start(api: DockerApi) -> RunningExec:
-            exec_id = api.create_exec(container_id, command, environment)
+            exec_id = api.create_exec(
+                container_id, command, environment, has_stdin=has_stdin, tty=tty
+            )
             self._own.add(exec_id)
             at = time()
-            return RunningExec(exec_id, api.start_exec(exec_id), at)
+            return RunningExec(exec_id, api.start_exec(exec_id, tty=tty), at)
 
         return await self._client.call(
             start, discard=lambda started: started.response.close()
@@ -281,6 +347,14 @@ async def _poll() -> AsyncIterator[None]:
         yield
         await asyncio.sleep(delay)
         delay = min(2 * delay, LAST_LOOK_SECONDS)
+
+
+async def _type(stream: HijackedStream, streams: CommandStreams) -> None:
+    """Send what is typed, until the command does not take it any more."""
+    with contextlib.suppress(ContainerRuntimeError):
+        while data := await streams.stdin.read(CHUNK_BYTES):
+            await stream.write(data)
+        stream.finish()
 
 
 async def _drain(stream: HijackedStream) -> ExecOutput:

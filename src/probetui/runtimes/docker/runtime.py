@@ -39,6 +39,7 @@ from probetui.kubelet.kuberuntime.labels import (
 )
 from probetui.ports import (
     Clock,
+    CommandStreams,
     ExecResult,
     LogLine,
     PodKey,
@@ -470,6 +471,20 @@ class DockerRuntime:
         """Run a command in a container; 0 seconds is no limit."""
         return await self._executor.run(
             to_docker_id(container_id), command, timeout_seconds
+        )
+
+    async def exec_streams(
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        streams: CommandStreams,
+        *,
+        has_stdin: bool,
+        tty: bool,
+    ) -> int:
+        """Run a command with input, or in a terminal."""
+        return await self._executor.run_streams(
+            to_docker_id(container_id), command, streams, has_stdin=has_stdin, tty=tty
         )
 
     async def close(self) -> None:

@@ -17,7 +17,7 @@ import requests.adapters
 import urllib3
 import urllib3.connection
 
-from probetui.cpu_budget import CPUBudget
+from probetui.cpu_budget import CPUBudget, wait_writable
 from probetui.runtimes.docker.errors import SDK_ERRORS, to_runtime_error
 
 CHUNK_BYTES = 64 * 1024
@@ -134,6 +134,22 @@ class HijackedStream:
             early: bytes = self._reader.peek(1)
             return early
         return b""
+
+    async def write(self, data: bytes) -> None:
+        """Send all of it; raises as `read` does."""
+        try:
+            while data:
+                try:
+                    data = data[self._socket.send(data) :]
+                except (BlockingIOError, ssl.SSLWantWriteError):
+                    await wait_writable(self._socket)
+        except OSError as error:
+            raise to_runtime_error(error) from error
+
+    def finish(self) -> None:
+        """Say that nothing more is sent, where that can be said."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         """Close the connection."""

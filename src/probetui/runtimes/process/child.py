@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import fcntl
 import os
 import re
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -55,6 +57,8 @@ def spawn(
     stdout: int,
     stderr: int,
     number: int = 0,
+    stdin: int = subprocess.DEVNULL,
+    is_terminal: bool = False,
 ) -> Process:
     """Start a program in a session of its own; the caller reaps it.
 
@@ -65,6 +69,8 @@ def spawn(
         stdout: the descriptor of its standard output.
         stderr: that of its standard error.
         number: the container's number, see `descendants`; 0 for none.
+        stdin: that of its standard input.
+        is_terminal: the descriptors are a terminal, which becomes its own.
 
     Raises:
         ContainerRuntimeError: it cannot be started.
@@ -77,10 +83,12 @@ def spawn(
                 [_bytes(text) for text in command],
                 env={_bytes(name): _bytes(value) for name, value in env.items()},
                 cwd=cwd,
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
                 start_new_session=True,
+                # One call of the kernel, which needs nothing that a thread may hold.
+                preexec_fn=_take_terminal if is_terminal else None,  # noqa: PLW1509
             )
     except (OSError, ValueError) as error:
         reason = _reason(error, command[0], cwd)
@@ -93,6 +101,11 @@ def spawn(
         os.waitpid(child.pid, 0)
         raise ContainerRuntimeError("the processes of this machine are not visible")
     return process
+
+
+def _take_terminal() -> None:
+    """Make standard input the terminal of this session, which has none yet."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def _bytes(text: str) -> bytes:

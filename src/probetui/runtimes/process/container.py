@@ -20,7 +20,7 @@ from probetui.kubelet.kuberuntime.termination_message import (
     termination_message,
     wants_log,
 )
-from probetui.ports import Clock, ExecResult
+from probetui.ports import Clock, CommandStreams, ExecResult
 from probetui.runtimes.missing_executable import command_error
 from probetui.runtimes.process import logs, records, translate
 from probetui.runtimes.process.child import (
@@ -40,6 +40,7 @@ from probetui.runtimes.process.descendants import (
     kill_numbered,
     numbered,
 )
+from probetui.runtimes.process.interactive import run_interactive
 from probetui.runtimes.process.mounts import read_message_file
 from probetui.runtimes.process.records import ProcessContainerRecord
 from probetui.runtimes.process.unmanaged import NETWORK_OF_ALL
@@ -261,10 +262,7 @@ class ProcessContainer:
         self, command: tuple[str, ...], timeout_seconds: int
     ) -> ExecResult:
         """Run a command beside the main process; see `ports.Runtime.exec_sync`."""
-        if self.state is not RuntimeState.RUNNING:
-            raise ContainerRuntimeError(
-                f"failed to exec in container: container is {self._cri_state}"
-            )
+        self._check_runs()
         try:
             running = RunningCommand(
                 command,
@@ -277,6 +275,35 @@ class ProcessContainer:
             raise command_error(f"failed to exec in container: {error}") from error
         self._commands.add(running)
         return await running.wait(timeout_seconds)
+
+    async def exec_streams(
+        self,
+        command: tuple[str, ...],
+        streams: CommandStreams,
+        *,
+        has_stdin: bool,
+        tty: bool,
+    ) -> int:
+        """Run a command with streams; see `ports.StreamingExec.exec_streams`."""
+        self._check_runs()
+        try:
+            return await run_interactive(
+                command,
+                self.record.env,
+                Path(self.record.working_dir),
+                self.record.number,
+                streams,
+                has_stdin=has_stdin,
+                tty=tty,
+            )
+        except ContainerRuntimeError as error:
+            raise command_error(f"failed to exec in container: {error}") from error
+
+    def _check_runs(self) -> None:
+        if self.state is not RuntimeState.RUNNING:
+            raise ContainerRuntimeError(
+                f"failed to exec in container: container is {self._cri_state}"
+            )
 
     def release(self) -> None:
         """Stop managing the container, which goes on; its commands are killed."""

@@ -36,7 +36,14 @@ from probetui.kubelet.effects import (
     UnmountVolume,
 )
 from probetui.kubelet.runtime_health import READY_CONDITIONS
-from probetui.ports import Clock, ExecResult, LogLine, PodVolumes, Progress
+from probetui.ports import (
+    Clock,
+    CommandStreams,
+    ExecResult,
+    LogLine,
+    PodVolumes,
+    Progress,
+)
 from probetui.runtimes.fault_notes import (
     FROZEN,
     FaultNotes,
@@ -322,6 +329,21 @@ class ProcessRuntime:
         with _wrap_os_errors():
             return await self._container(container_id).exec_sync(
                 command, timeout_seconds
+            )
+
+    async def exec_streams(
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        streams: CommandStreams,
+        *,
+        has_stdin: bool,
+        tty: bool,
+    ) -> int:
+        """Run a command with input, or in a terminal."""
+        with _wrap_os_errors():
+            return await self._container(container_id).exec_streams(
+                command, streams, has_stdin=has_stdin, tty=tty
             )
 
     async def follow_logs(
