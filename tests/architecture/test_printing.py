@@ -23,6 +23,7 @@ MAY_WRITE = {
     "cli/printing.py": "the gate",
     "cli/session/terminal_hold.py": "fixed escape sequences, between two screens",
     "cli/session/signal_watch.py": "one safe line, while the event loop hangs",
+    "runtimes/process/interactive.py": "the input of a command",
     "tui/services/shell.py": "two safe lines, before a shell has the terminal",
     "record/writer.py": "JSON, whose escapes are its own",
 }

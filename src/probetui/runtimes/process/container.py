@@ -40,7 +40,6 @@ from probetui.runtimes.process.descendants import (
     kill_numbered,
     numbered,
 )
-from probetui.runtimes.process.interactive import run_interactive
 from probetui.runtimes.process.mounts import read_message_file
 from probetui.runtimes.process.records import ProcessContainerRecord
 from probetui.runtimes.process.unmanaged import NETWORK_OF_ALL
@@ -285,6 +284,11 @@ class ProcessContainer:
         tty: bool,
     ) -> int:
         """Run a command with streams; see `ports.StreamingExec.exec_streams`."""
+        # Late: few sessions have somebody who types.
+        from probetui.runtimes.process.interactive import (  # noqa: PLC0415
+            run_interactive,
+        )
+
         self._check_runs()
         try:
             return await run_interactive(
