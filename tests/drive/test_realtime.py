@@ -12,18 +12,17 @@ from probetui.debugger.commands import PauseProbes
 from probetui.drive import realtime
 from probetui.drive.executor import Executor
 from probetui.drive.realtime import (
-    EFFECTS_AT_ONCE,
     NOTICE_PERIOD_SECONDS,
     RealtimeSession,
 )
 from probetui.drive.session import Session
 from probetui.engine.engine import Engine
-from probetui.engine.inputs import AddPod, ExecSeen, Fact, Input
+from probetui.engine.inputs import AddPod, ExecSeen, Input
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.effects import Effect, Relist, RunHook, RunOperation
-from probetui.kubelet.facts import Relisted, RuntimeChanged
+from probetui.kubelet.effects import RunHook
+from probetui.kubelet.facts import RuntimeChanged
 from probetui.kubelet.journal import (
     ContainerEntry,
     EventEntry,
@@ -423,43 +422,6 @@ class TestShutdown:
             assert not await bench.session.shutdown()
 
 
-class CountingExecutor:
-    """Only relists; tells how many operations had begun when a key was read."""
-
-    def __init__(self) -> None:
-        self.begun: list[int] = []
-        self.begun_at_key = 0
-
-    async def execute(self, effect: Effect, report: Callable[[Fact], None]) -> None:
-        if isinstance(effect, Relist):
-            report(Relisted((), START))
-        if isinstance(effect, RunOperation):
-            if not self.begun:
-                asyncio.get_running_loop().call_soon(self._read_key)
-            self.begun.append(effect.operation_id)
-
-    def _read_key(self) -> None:
-        self.begun_at_key = len(self.begun)
-
-
-class TestManyEffectsAtOnce:
-    async def test_a_key_is_read_between_them(self) -> None:
-        executor, clock = CountingExecutor(), FakeClock()
-        engine = Engine(KubeletConfig(), START)
-        session = RealtimeSession(engine, executor, clock, runtime_name="fake 1.0")
-        for number in range(5 * EFFECTS_AT_ONCE):
-            session.send(AddPod(a_pod(name=f"web-{number}")))
-
-        task = asyncio.ensure_future(session.run())
-        await clock.settle()
-        session.stop()
-        await task
-
-        assert 0 < executor.begun_at_key <= EFFECTS_AT_ONCE
-        assert len(executor.begun) == 5 * EFFECTS_AT_ONCE
-        assert executor.begun == sorted(executor.begun)
-
-
 class TestLateness:
     async def test_a_late_wake_up_is_shown_for_a_while(self) -> None:
         clock = LateClock()
@@ -478,6 +440,21 @@ class TestLateness:
 
         assert (before, after) == (timedelta(), timedelta())
         assert late == still == 5 * SECOND
+
+    async def test_what_begins_later_than_it_was_due_is_late(self) -> None:
+        clock = LateClock()
+        bench = Bench(clock=clock)
+        task = asyncio.ensure_future(bench.session.run())
+        asyncio.get_running_loop().call_soon(setattr, clock, "lag", 2 * SECOND)
+        await clock.settle()
+
+        bench.session.tell_lateness()
+        bench.session.stop()
+        await task
+
+        (note,) = bench.of(NoteEntry)
+        assert isinstance(note, NoteEntry)
+        assert note.text.startswith("ticks were up to 2.0s late")
 
     async def test_what_may_have_lost_ticks_is_in_the_journal_once_it_is_over(
         self,

@@ -51,14 +51,6 @@ PATIENCE = timedelta(seconds=15)
 """How long to wait, after the longest grace period, for all pods to end."""
 
 
-EFFECTS_AT_ONCE = 64
-"""How many effects begin in one turn of the event loop.
-
-A thousand probes that are due at once take a second of a busy machine: between them
-keys are read, answers taken in and the screen painted.
-"""
-
-
 class _LateTime(Struct):
     """A time in which ticks came late.
 
@@ -139,7 +131,6 @@ class RealtimeSession:
         self._loop_watch = loop_watch
         self._held_until = held_until
         self._inbox: deque[Input] = deque()
-        self._effects: deque[Effect] = deque()
         self._wake = asyncio.Event()
         self._journal = SessionJournal()
         self._subscribers = Subscribers()
@@ -287,11 +278,11 @@ class RealtimeSession:
         """Submit what is in the inbox, or only the instant if it is empty."""
         if not self._inbox:
             self._notify_input_listener(None, now)
-            self._apply_turn(self._engine.advance(now))
+            self._apply_turn(self._engine.advance(now), now)
         while self._inbox:
             item = self._inbox.popleft()
             self._notify_input_listener(item, now)
-            self._apply_turn(self._engine.submit(item, now))
+            self._apply_turn(self._engine.submit(item, now), now)
         self._schedule_notice()
 
     def _notify_input_listener(self, item: Input | None, now: datetime) -> None:
@@ -301,33 +292,25 @@ class RealtimeSession:
             except Exception as error:  # noqa: BLE001  # the pods go on meanwhile
                 self.on_bug(error)
 
-    def _apply_turn(self, turn: Turn) -> None:
+    def _apply_turn(self, turn: Turn, now: datetime) -> None:
         self._journal.extend(turn.entries)
         if self._late is not None:
             ticks = (entry for entry in turn.entries if isinstance(entry, TickEntry))
             self._late.lost += sum(tick.late_drops for tick in ticks)
-        is_beginning = bool(self._effects)
-        self._effects.extend(turn.effects)
-        if not is_beginning:
-            self._begin_effects()
-
-    def _begin_effects(self) -> None:
-        """Begin what the engine wants done, in its order, a part of it at a time."""
-        if self._run_ended:
-            return
-        for _ in range(min(len(self._effects), EFFECTS_AT_ONCE)):
-            self._spawn(self._execute(self._effects.popleft()))
-        if self._effects:
-            asyncio.get_running_loop().call_soon(self._begin_effects)
+        for effect in turn.effects:
+            self._spawn(self._execute(effect, now))
 
     async def _release(self, held_until: asyncio.Event) -> None:
         await held_until.wait()
         self._held_until = None
         self._schedule_notice()
 
-    async def _execute(self, effect: Effect) -> None:
+    async def _execute(self, effect: Effect, due_at: datetime) -> None:
         if self._held_until is not None:
             await self._held_until.wait()
+        else:
+            # Of a thousand that are due at once the last waits for all others.
+            self._note_late(due_at, self._clock.now())
         await self._executor.execute(effect, self._put)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -355,13 +338,10 @@ class RealtimeSession:
 
     def _note_lateness(self, now: datetime) -> None:
         """Note by how much the engine was woken too late, if that is worth showing."""
-        deadline, late = self._engine.next_deadline(), self._late
-        if deadline is not None and now - deadline > LATENESS_SHOWN:
-            if late is None:
-                late = self._late = _LateTime(deadline, now, deadline)
-            late.last_at = now
-            late.newest = now - deadline
-            late.worst = max(late.worst, late.newest)
+        deadline = self._engine.next_deadline()
+        if deadline is not None:
+            self._note_late(deadline, now)
+        late = self._late
         if late is None:
             return
         # The loop's watch may be woken only after this.
@@ -371,6 +351,15 @@ class RealtimeSession:
         is_over = now - late.last_at > LATENESS_KEPT
         if is_over or now - late.began_at > LATENESS_TOLD_EACH:
             self._end_lateness(late)
+
+    def _note_late(self, due_at: datetime, now: datetime) -> None:
+        if now - due_at <= LATENESS_SHOWN:
+            return
+        if self._late is None:
+            self._late = _LateTime(due_at, now, due_at)
+        self._late.last_at = now
+        self._late.newest = now - due_at
+        self._late.worst = max(self._late.worst, self._late.newest)
 
     def _end_lateness(self, late: _LateTime) -> None:
         self._late = None
