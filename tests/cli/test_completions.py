@@ -104,3 +104,17 @@ def test_the_command_below_images_is_offered_with_its_options(
 
     assert offered("probetui images ") == ["plain,gc"]
     assert "plain,--dry-run" in offered("probetui images gc --d")
+
+
+def test_the_cases_of_the_files_on_the_line_are_offered(tmp_path: Path) -> None:
+    path = tmp_path / "cases.yaml"
+    path.write_text(
+        f"{POD}---\ncases: [{{name: starts}}, {{name: stays up}}, {{}}, 3]\n"
+    )
+
+    every = completions.complete_cases(context("-", str(path)), OPTION, "")
+    some = completions.complete_cases(context(str(path)), OPTION, "star")
+
+    assert [item.value for item in every] == ["starts", "stays up"]
+    assert [item.value for item in some] == ["starts"]
+    assert completions.complete_cases(context("gone.yaml"), OPTION, "") == []

@@ -671,6 +671,39 @@ def test_the_namespace_asked_for_is_everyones() -> None:
     assert "namespace: c" in manifests.loaded[0].manifest
 
 
+def test_pods_set_apart_are_others_than_their_manifests_with_what_they_refer_to() -> (
+    None
+):
+    text = (
+        f"{pod_yaml(PROBED, metadata='name: a, namespace: shop, uid: u1')}---\n"
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cfg, namespace: shop}\n"
+    )
+
+    one, other = (load(text, namespace_suffix=suffix) for suffix in ("-1", "-2"))
+
+    assert [one.pods[0].namespace, other.pods[0].namespace] == ["shop-1", "shop-2"]
+    assert one.pods[0].name == "a"
+    assert len({"u1", one.pods[0].uid, other.pods[0].uid}) == 3
+    assert one.config_objects == (ConfigMap("cfg", "shop-1", {}),)
+    assert "namespace: shop-1" in one.loaded[0].manifest
+
+
+def test_a_long_namespace_is_cut_for_its_suffix() -> None:
+    metadata = f"name: a, namespace: {'n' * 63}"
+
+    pod = load(pod_yaml(PROBED, metadata=metadata), namespace_suffix="-test-1").pods[0]
+
+    assert pod.namespace == f"{'n' * 56}-test-1"
+
+
+def test_cases_are_left_to_the_command_that_runs_them() -> None:
+    manifests = load(f"{pod_yaml(PROBED)}---\ncases: [{{name: a}}]\n")
+
+    assert len(manifests.pods) == 1
+    assert [problem.rule for problem in manifests.problems] == ["test-cases"]
+    assert not manifests.errors
+
+
 def test_two_pods_with_one_name_are_an_error() -> None:
     manifests = load(f"{pod_yaml(PROBED)}---\n{pod_yaml(PROBED)}")
 

@@ -26,11 +26,16 @@ def load(
     validation: FieldValidation = FieldValidation.WARN,
     settings: tuple[str, ...] = (),
     namespace: str | None = None,
+    namespace_suffix: str = "",
 ) -> Manifests:
     """Load one file that is called pod.yaml."""
     source = SourceFile("pod.yaml", text)
     return load_manifests(
-        [source], validation=validation, settings=settings, namespace=namespace
+        [source],
+        validation=validation,
+        settings=settings,
+        namespace=namespace,
+        namespace_suffix=namespace_suffix,
     )
 
 

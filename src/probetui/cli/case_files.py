@@ -159,6 +159,19 @@ def read_cases(sources: Sequence[SourceFile], pods: Sequence[Pod]) -> list[Case]
     return cases
 
 
+def case_names(sources: Sequence[SourceFile]) -> Iterator[str]:
+    """Yield the names of all cases in some files, whatever else is wrong in them."""
+    for source in sources:
+        for document in parse_yaml(source).documents:
+            root = document.root
+            if not isinstance(root, MapNode) or not is_case_document(root):
+                continue
+            cases = root.get("cases")
+            for node in cases.items if isinstance(cases, ListNode) else ():
+                if isinstance(node, MapNode) and (name := node.text("name")):
+                    yield name
+
+
 _UP_WITHOUT_LIVENESS = timedelta(seconds=10)
 """One that crashes as it starts has crashed by then."""
 

@@ -62,6 +62,19 @@ def complete_container_targets(
     return _items_starting_with(incomplete, words)
 
 
+def complete_cases(
+    ctx: click.Context, _option: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the cases of the files that the line names so far."""
+    names = [name for name in ctx.params.get("filenames") or () if name != "-"]
+    try:
+        sources = load_late("cli.files:read_sources")(names, recursive=False)
+        found = load_late("cli.case_files:case_names")(sources)
+    except ProbetuiError:
+        return []
+    return _items_starting_with(incomplete, found)
+
+
 def _container_names(ctx: click.Context) -> list[tuple[str, str]]:
     """Return the names of pods and their containers; nothing is waited for."""
     is_url = load_late("cli.files:is_url")

@@ -163,6 +163,11 @@ def test_an_expectation_is_met(
                      id="ready again"),
         pytest.param(["killed within 1m"], "{}", "killed within 1m",
                      "killed: not once: web/app liveness succeeds", id="killed"),
+        pytest.param(["ready within 5s",
+                      "after inject app liveness failure: killed within 20s"], "{}",
+                     "after inject app liveness failure: killed within 20s",
+                     "killed: not once: web/app liveness succeeds; before, it failed 1 "
+                     "in a row", id="nearly killed"),
         pytest.param(["restarted within 1m"], "{}", "restarted within 1m",
                      "restarts: not once", id="restarted"),
         pytest.param(["backoff within 1m"], "{}", "backoff within 1m",

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from probetui.cli import completions
 from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
     kubelet_options,
@@ -49,6 +50,7 @@ _CASES, _OUTPUT = "Cases", "Output"
     section=_CASES,
     multiple=True,
     metavar="NAME",
+    shell_complete=completions.complete_cases,
     help="Run only this case. Repeatable.",
 )
 @option(

@@ -71,7 +71,7 @@ class CaseRun(Struct, frozen=True):
 
 
 def record_file(folder: Path, number: int, case: Case, runtime: str) -> Path:
-    """Return the file of the record of a case in a folder; `number` counts the cases."""
+    """Return the file of the record of a case; `number` counts the cases."""
     name = _UNFIT.sub("-", case.name)[:_MOST_NAME]
     return folder / f"{number}-{name}-{runtime}.jsonl{SUFFIX}"
 

@@ -121,6 +121,7 @@ class CaseProgress:
         self._recent: deque[JournalEntry] = deque(maxlen=_KEPT)
         self._statuses: dict[str, PodStatus] = {}
         self._ticks: dict[ProbeKey, TickEntry] = {}
+        self._longest_runs: dict[ProbeKey, int] = {}
         self._send: Callable[[Command], object] = _send_nowhere
         self._began_at: datetime | None = None
         self._armed_at: datetime | None = None
@@ -172,23 +173,7 @@ class CaseProgress:
         self._recent.append(entry)
         for watch in self._watches.values():
             watch.observe(entry)
-        match entry:
-            case StatusEntry():
-                self._statuses[entry.pod_uid] = entry.status
-            case TickEntry() if entry.attempts or entry.injected:
-                self._ticks[entry.key] = entry
-            case ContainerEntry(what=what) if what in _ENDED:
-                ended = entry.pod_uid, entry.container_name
-                self._undoing = [
-                    undo for undo in self._undoing if undo.container != ended
-                ]
-            case UserEntry(target=target) if self._doing is not None:
-                if target.startswith(f"{self._doing.pod}/{self._doing.container}"):
-                    self._doing = None
-            case NoteEntry(is_fault=True):
-                self._check_action(entry)
-            case _:
-                pass
+        self._note(entry)
         self._note_lost()
         self._evaluate(entry.at)
 
@@ -302,6 +287,7 @@ class CaseProgress:
         """Begin a step: what it expects happens from now on."""
         for condition, watch in self._watches.items():
             self._since_step[condition] = self._used[condition] = watch.count
+        self._longest_runs.clear()
         self._lost.clear()
 
     def _act(self, action: CaseAction, now: datetime) -> None:
@@ -330,6 +316,29 @@ class CaseProgress:
             self._undoing.append(_Undo(at, undoing, frozen))
         self._doing = action
         self._send(command)
+
+    def _note(self, entry: JournalEntry) -> None:
+        """Keep what decides whether an action was done, and what explains a failure."""
+        match entry:
+            case StatusEntry():
+                self._statuses[entry.pod_uid] = entry.status
+            case TickEntry() if entry.attempts or entry.injected:
+                self._ticks[entry.key] = entry
+                if entry.result is Result.FAILURE:
+                    longest = self._longest_runs.get(entry.key, 0)
+                    self._longest_runs[entry.key] = max(longest, entry.run)
+            case ContainerEntry(what=what) if what in _ENDED:
+                ended = entry.pod_uid, entry.container_name
+                self._undoing = [
+                    undo for undo in self._undoing if undo.container != ended
+                ]
+            case UserEntry(target=target) if self._doing is not None:
+                if target.startswith(f"{self._doing.pod}/{self._doing.container}"):
+                    self._doing = None
+            case NoteEntry(is_fault=True):
+                self._check_action(entry)
+            case _:
+                pass
 
     def _check_action(self, note: NoteEntry) -> None:
         """Fail if what the step does could not be done."""
@@ -477,6 +486,9 @@ class CaseProgress:
                 deciding is None or key.probe_type in deciding
             ):
                 yield f"{where} {key.probe_type.lower()} {_tick_words(tick)}"
+                longest = self._longest_runs.get(key, 0)
+                if longest and tick.result is Result.SUCCESS:
+                    yield f"before, it failed {longest} in a row"
 
     def _last_lines(self) -> Sequence[str]:
         """Return what happened last, but successes that changed nothing."""
