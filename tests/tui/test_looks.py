@@ -24,6 +24,11 @@ WORDS_FOR_PEOPLE = (
 )  # fmt: skip
 PAGES = (
     *(SOURCES.parents[1] / each for each in ("README.md", "CHANGELOG.md")),
+    *(
+        page
+        for kind in ("tutorials", "how-to", "reference", "explanation")
+        for page in sorted((SOURCES.parents[1] / "docs" / kind).glob("*.md"))
+    ),
     *sorted((SOURCES / "cli" / "lessons").glob("*.yaml")),
 )
 GLOSSARY = {
