@@ -97,6 +97,25 @@ async def test_facts_are_printed_as_json_lines(tmp_path: Path) -> None:
     assert "known from events alone" in output
 
 
+async def test_a_record_is_replayed_as_it_was_watched(tmp_path: Path) -> None:
+    record = str(tmp_path / "watch.jsonl.gz")
+    async with running_server() as server:
+        play_until(server.store, SystemClock(), 60)
+        config = write_kubeconfig(tmp_path / "config", server.url)
+        _, watched, _ = await _run(
+            *("watch", "exec-liveness", "--kubeconfig", str(config), "--no-counters"),
+            *("--record", record, "--timeout", "2s"),
+        )
+
+    status, replayed, errors = await _run("replay", record, "--plain")
+    _, explained, _ = await _run("why", record)
+
+    assert status == 0
+    assert "known from events alone" in errors
+    assert replayed == watched != ""
+    assert "exec-liveness/liveness" in explained
+
+
 def test_a_plugin_of_kubectl_without_a_command_watches(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,7 +1,8 @@
 """Records that a released version wrote: they load, replay and are explained as then.
 
 `records/N/` holds sessions of format N: on processes, on Docker, over CRI, attached,
-only watched, simulated by a script and with a rewind, and one that was cut off within a
+only watched, pods of a cluster that were
+observed, simulated by a script and with a rewind, and one that was cut off within a
 line. In `causal-order` an exit comes before the restart, and the event of a tick before
 what the tick changed; in the older ones they come after. `compressed/` has files just
 as sessions leave them: the two parts of one that probetui saved by itself, whose probes
@@ -24,7 +25,8 @@ from typing import get_args
 import pytest
 
 from probetui.cli.main import run
-from probetui.drive.playback.replay import ReplaySource
+from probetui.cluster.observe.replay import ObservationReplay
+from probetui.drive.playback.replay import ReplayEngine, ReplaySource
 from probetui.errors import RecordError
 from probetui.kubelet.journal import TickEntry
 from probetui.record.file import read_record_file
@@ -93,6 +95,7 @@ def test_there_is_a_record_of_each_kind_of_session_with_each_kind_of_line() -> N
         "first-part",
         "killed",
         LATER_PART,
+        "observed",
         "process",
         "sim",
         "watched",
@@ -116,7 +119,9 @@ def test_every_line_of_it_is_read(record: Path) -> None:
 )
 def test_the_engine_decides_as_it_did_then(record: Path) -> None:
     recording = RecordingFile(record)
-    course = ReplaySource(recording)
+    is_observed = recording.session.observed
+    begin = ObservationReplay if is_observed else ReplayEngine
+    course = ReplaySource(recording, begin=begin)
 
     while course.next_at() is not None:
         course.turn()

@@ -208,6 +208,8 @@ class ExitCause(StrEnum):
     POD = "pod"
     RESTART_ALL = "restart-all"
     """Another container's exit, by its rule."""
+    UNSEEN = "unseen"
+    """It ended before it was watched."""
 
 
 class ContainerEntry(Struct, frozen=True):

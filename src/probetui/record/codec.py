@@ -64,6 +64,7 @@ class SessionHeader(Struct, frozen=True):
     manifests: Sequence[tuple[str, str]]
     seed: int | None
     config: KubeletConfig = DEFAULT_CONFIG
+    observed: bool = False
 
 
 def encode_session(
@@ -80,6 +81,7 @@ def encode_session(
             manifests=[ManifestRecord(name, text) for name, text in header.manifests],
             seed=header.seed,
             config=encode_value(KubeletConfig, header.config),
+            observed=header.observed,
         )
     )
 

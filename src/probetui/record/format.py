@@ -243,7 +243,8 @@ class SessionRecord(
 ):
     """The first record: all that it takes to run the session again.
 
-    `continues` marks a later part of a session whose beginning is in another file.
+    `continues` marks a later part of a session whose beginning is in another file,
+    `observed` one in which a cluster's pods were watched: its inputs are what was seen.
     """
 
     probetui: str
@@ -254,6 +255,7 @@ class SessionRecord(
     seed: Integer | None
     config: Any
     continues: bool = False
+    observed: bool = False
 
 
 class GateRecord(Struct, frozen=True):

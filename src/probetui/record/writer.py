@@ -301,17 +301,19 @@ class Recorder:
         """Write the session record; its number is 0."""
         self._writer.write([encode_session(header, self._next_line(), self._context)])
 
-    def note_input(self, item: Input | None, now: datetime, sequence: int) -> None:
+    def note_input(
+        self, item: Input | dict[str, Any] | None, now: datetime, sequence: int
+    ) -> None:
         """Note an input that the engine is about to get; it goes before its entries.
 
         Args:
-            item: the input, None where only time passes.
+            item: the input, None where only time passes; JSON where it is no engine's.
             now: at which instant.
             sequence: the number of the newest entry before it.
         """
         self._inputs_noted += 1
         noted: ProbeFinished | dict[str, Any] | None
-        if item is None or isinstance(item, ProbeFinished):
+        if item is None or isinstance(item, ProbeFinished | dict):
             noted = item
         else:
             noted = self._inputs.encode(item)

@@ -11,7 +11,7 @@ from probetui.cli.options import (
     appearance_options,
     cluster_options,
     ending_options,
-    printing_options,
+    output_options,
     program_options,
 )
 from probetui.cli.parameters import SectionedCommand, examples, option
@@ -72,7 +72,7 @@ _CLUSTER = "Cluster"
     help="Do not read the kubelets' counters: probe results from events alone.",
 )
 @ending_options
-@printing_options
+@output_options
 @appearance_options
 @program_options
 def watch(words: tuple[str, ...], **params: Any) -> int:

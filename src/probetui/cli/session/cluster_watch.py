@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from datetime import datetime
 from random import SystemRandom
 from typing import Any
 
@@ -22,6 +23,11 @@ from probetui.cli.terminal import Form
 from probetui.cluster.client import ApiClient
 from probetui.cluster.kubeconfig import load_access
 from probetui.cluster.observe.feed import Feed
+from probetui.cluster.observe.inputs import (
+    ObservedInput,
+    ObservedInputEncoder,
+    PodSeen,
+)
 from probetui.cluster.observe.kubelet_counters import (
     CounterSource,
     KubeletCounters,
@@ -35,6 +41,9 @@ from probetui.headless.follow import Follower
 from probetui.headless.verdict import Verdict
 from probetui.kubelet.config import KubeletConfig
 from probetui.ports import Clock
+from probetui.record.masking import find_pod_secrets
+
+_Seen = tuple[ObservedInput | None, datetime, int]
 
 
 class ClusterOptions(Struct, frozen=True):
@@ -74,6 +83,8 @@ async def _watch(
             namespace = access.namespace
         selection = await select(client, words, namespace, options.selector or "")
         observation = ClusterObservation(clock.now(), selection.matches)
+        seen: list[_Seen] = []
+        observation.on_input = lambda *item: seen.append(item)
         feed = Feed(
             client,
             observation,
@@ -87,10 +98,10 @@ async def _watch(
         session = ObservedSession(observation, feed, client, clock, name)
         pods = [it.pod for it in session.snapshot.pods]
         where = f"namespace {namespace}" if namespace else "all namespaces"
-        # A record is of what probetui runs: of a cluster only what is seen is known.
-        params = {**params, "record": None, "paused": False}
+        params = {**params, "paused": False}
         plan = make_watch_plan(pods, params, f"{len(pods)} pods of {where}, {name}")
-        return await _Watching(plan, session, clock).run(signals)
+        watching = _Watching(plan, session, observation, clock)
+        return await watching.run(signals, seen)
 
 
 async def _counters(
@@ -107,21 +118,33 @@ async def _counters(
 class _Watching:
     """One session, from its start to its end."""
 
-    def __init__(self, plan: Plan, session: ObservedSession, clock: Clock) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        session: ObservedSession,
+        observation: ClusterObservation,
+        clock: Clock,
+    ) -> None:
         self._plan = plan
+        self._observation = observation
         self._session = session
         self._clock = clock
         self._pod_registry = PodRegistry(plan.desired)
         hides = not plan.options.show_secrets
         self._mask = self._pod_registry.make_mask(hides=hides)
         self._outputs = SessionOutputs(
-            plan, self._pod_registry, self._mask, clock.now()
+            plan,
+            self._pod_registry,
+            self._mask,
+            session.snapshot.started_at,
+            is_observed=True,
         )
 
-    async def run(self, signals: SignalWatch) -> int:
-        """Run the session and return the exit status."""
+    async def run(self, signals: SignalWatch, seen: Sequence[_Seen]) -> int:
+        """Run the session, of which something was seen before; return the status."""
         plan, session = self._plan, self._session
         sinks = self._outputs.open(session.runtime_name, KubeletConfig())
+        self._record_inputs(seen)
         session.on_new_pods = self._register_pods
         follower = Follower(session, sinks, plan.watch, ends_with_pods=False)
         session.on_bug = follower.fail
@@ -137,6 +160,20 @@ class _Watching:
         for error in follower.errors:
             raise error
         return verdict.exit_status
+
+    def _record_inputs(self, seen: Sequence[_Seen]) -> None:
+        mask = None if self._plan.options.show_secrets else self._mask
+        encoder = ObservedInputEncoder(mask)
+
+        def on_input(item: ObservedInput | None, now: datetime, sequence: int) -> None:
+            if mask is not None and isinstance(item, PodSeen):
+                mask.learn(find_pod_secrets([item.pod]))
+            json = None if item is None else encoder.encode(item)
+            self._outputs.on_input(json, now, sequence)
+
+        for item in seen:
+            on_input(*item)
+        self._observation.on_input = on_input
 
     async def _supervise(self, follower: Follower) -> None:
         try:

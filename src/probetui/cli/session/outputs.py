@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from probetui.cli.files import STDOUT
 from probetui.cli.late_calls import load_late
@@ -43,6 +43,7 @@ class SessionOutputs:
         mask: what is not to be shown.
         started_at: when the session began.
         goes_back: the session may go back in time, to any entry.
+        is_observed: the inputs are what was seen of a cluster.
     """
 
     def __init__(
@@ -53,7 +54,9 @@ class SessionOutputs:
         started_at: datetime,
         *,
         goes_back: bool = False,
+        is_observed: bool = False,
     ) -> None:
+        self._is_observed = is_observed
         self._goes_back = goes_back
         self._plan = plan
         self._pod_registry = pod_registry
@@ -128,7 +131,9 @@ class SessionOutputs:
                 writer.flush()
         errors.raise_first()
 
-    def on_input(self, item: Input | None, now: datetime, sequence: int) -> None:
+    def on_input(
+        self, item: Input | dict[str, Any] | None, now: datetime, sequence: int
+    ) -> None:
         """Record an input that the engine is about to get; None only passes time."""
         for recorder in self._whole:
             recorder.note_input(item, now, sequence)
@@ -196,6 +201,7 @@ class SessionOutputs:
                 plan.arguments,
                 show_secrets=plan.options.show_secrets,
                 objects=plan.objects,
+                observed=self._is_observed,
             )
         )
         if is_asked_for and recording.problem:

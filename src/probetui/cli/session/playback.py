@@ -20,7 +20,7 @@ from probetui.cli.session.pod_registry import PodRegistry
 from probetui.cli.session.signal_watch import SignalWatch
 from probetui.cli.terminal import Form
 from probetui.drive.clocks import SystemClock, awake_ns
-from probetui.drive.playback.replay import ReplaySource
+from probetui.drive.playback.replay import ReplayEngine, ReplaySource
 from probetui.drive.playback.session import PlaybackSession
 from probetui.drive.playback.simulated import SimulatedSource
 from probetui.drive.playback.source import PlaybackSource
@@ -101,7 +101,10 @@ def replay_record(path: Path | None, params: Mapping[str, Any]) -> int:
     """
     record = RecordingFile(path or last_session_to_play())
     plan = make_replay_plan(record.pods(), params, record.session.options)
-    source = ReplaySource(record)
+    begin = ReplayEngine
+    if record.session.observed:  # late: other sessions do not need it
+        begin = load_late("cluster.observe.replay:ObservationReplay")
+    source = ReplaySource(record, begin=begin)
     mask = Mask()
     outputs = SessionOutputs(
         plan, PodRegistry(plan.desired), mask, source.now, goes_back=True

@@ -45,6 +45,7 @@ def make_header(
     *,
     show_secrets: bool,
     objects: Sequence[LoadedConfigObject] = (),
+    observed: bool = False,
 ) -> SessionHeader:
     """Return the header of a record: what is needed to run the session again."""
     mask = None if show_secrets else MASKED
@@ -68,6 +69,7 @@ def make_header(
         ],
         seed=config.seed,
         config=config,
+        observed=observed,
     )
 
 

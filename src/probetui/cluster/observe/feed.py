@@ -175,7 +175,7 @@ class Feed:
         await self._clock.sleep_until(self._clock.now() + timedelta(seconds=seconds))
 
     def _found(self) -> None:
-        self._observation.find_server()
+        self._observation.find_server(self._clock.now())
         self._changed()
 
     def _take_list(self, listed: ObjectList) -> None:
@@ -225,7 +225,7 @@ class Feed:
                 continue
             except ClusterError as error:
                 failures += 1
-                self._observation.note_failed_poll(name)
+                self._observation.note_failed_poll(name, self._clock.now())
                 if failures >= _FAILURES_IN_A_ROW:
                     await self._lose(name, str(error))
                 else:
@@ -245,7 +245,8 @@ class Feed:
             text = f"node {name}: its kubelet's version is not known: {error}"
             self._observation.note(text, self._clock.now())
         else:
-            self._observation.set_rules(name, rules_for_kubelet(info.version))
+            rules = rules_for_kubelet(info.version)
+            self._observation.set_rules(name, rules, self._clock.now())
 
     async def _lose(self, name: str, reason: str) -> None:
         self._observation.lose_counters(name, reason, self._clock.now())

@@ -14,13 +14,27 @@ from typing import Any
 from msgspec.structs import replace
 
 from probetui.cluster.container_logs import LoggedInstance
-from probetui.cluster.observe.node_clock import NodeClock, moved_status
-from probetui.cluster.observe.observed_pod import (
-    ObservedPod,
+from probetui.cluster.observe.inputs import (
+    CountersLost,
+    CountersPolled,
+    KubeletFound,
+    ObservedInput,
+    PodGone,
+    PodSeen,
+    PollFailed,
+    Remark,
     SeenEvent,
-    container_of,
+    SeriesCounts,
+    ServerFound,
+    ServerLost,
 )
-from probetui.cluster.observe.probe_counters import NodeCounters, SeriesReader
+from probetui.cluster.observe.node_clock import NodeClock, moved_status
+from probetui.cluster.observe.observed_pod import ObservedPod, container_of
+from probetui.cluster.observe.probe_counters import (
+    NodeCounters,
+    ProbeCounts,
+    SeriesReader,
+)
 from probetui.engine.snapshot import Snapshot
 from probetui.k8s.api.codec import ApiFormatError
 from probetui.k8s.api.pod import POD
@@ -31,11 +45,12 @@ from probetui.k8s.probe import ProbeKey
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.journal import EventEntry, JournalEntry, NoteEntry
 from probetui.kubelet.runtime.turn import TurnBuilder
-from probetui.kubelet_rules import KubeletRules
+from probetui.kubelet_rules import KubeletRules, rules_of
 
 Object = dict[str, Any]
 
 ENTRIES_SHOWN = 500
+_OnInput = Callable[[ObservedInput | None, datetime, int], None]
 _MOST_PODS_WAITING = 1_000
 _MOST_EVENTS_OF_A_POD = 100
 """That came before the pod itself, as the two watches are apart."""
@@ -47,6 +62,7 @@ class _ObservedNode:
     def __init__(self) -> None:
         self.counters = NodeCounters()
         self.reader = SeriesReader()
+        self.counts: dict[ProbeKey, ProbeCounts] = {}
         self.periods: dict[ProbeKey, int] = {}
         self.problem: str | None = None
         self.clock = NodeClock()
@@ -57,13 +73,13 @@ class ClusterObservation:
 
     Args:
         started_at: when the observation began.
-        selects: which pods are meant, of those that a watch tells.
+        selects: which pods are meant, of those that a watch tells; None for all.
     """
 
     def __init__(
         self,
         started_at: datetime,
-        selects: Callable[[Pod], bool] = lambda _: True,
+        selects: Callable[[Pod], bool] | None = None,
     ) -> None:
         self._started_at = started_at
         self._selects = selects
@@ -75,9 +91,60 @@ class ClusterObservation:
         self._restarts = 0
         self._warnings = 0
         self._waiting_events: dict[str, list[SeenEvent]] = {}
+        self.on_input: _OnInput | None = None
+        """Is called with each input before it is taken, and the newest entry's number.
+
+        None is an instant at which time alone has passed.
+        """
         self.lost_since: datetime | None = None
         """Since when the API server does not answer, None while it does."""
         self.lost_reason = ""
+
+    def submit(self, item: ObservedInput | None, now: datetime) -> None:
+        """Take an input; with None time alone has passed."""
+        if self.on_input is not None:
+            self.on_input(item, now, self._turn.sequence)
+        match item:
+            case None:
+                self._check(now)
+            case PodSeen():
+                self._take_pod(item, now)
+            case PodGone(uid):
+                self._remove_pod(uid, now)
+            case SeenEvent():
+                self._take_event(item, now)
+            case CountersPolled():
+                self._take_counters(item, now)
+            case _:
+                self._take_contact(item, now)
+
+    def _take_contact(
+        self,
+        item: PollFailed
+        | CountersLost
+        | KubeletFound
+        | ServerLost
+        | ServerFound
+        | Remark,
+        now: datetime,
+    ) -> None:
+        """Take what is about nodes and the server."""
+        match item:
+            case PollFailed(node):
+                if (known := self._nodes.get(node)) is not None:
+                    known.counters.fail()
+            case CountersLost(node, reason):
+                self._lose_counters(node, reason, now)
+            case KubeletFound(node, version):
+                self._rules[node] = rules_of(version)
+                for observed in self._pods_of(node):
+                    observed.rules = self._rules[node]
+            case ServerLost(reason):
+                self.lost_since, self.lost_reason = now, reason
+            case ServerFound():
+                self.lost_since, self.lost_reason = None, ""
+            case Remark(text, is_fault):
+                self._note(text, now, is_fault=is_fault)
 
     # -- pods
 
@@ -102,15 +169,21 @@ class ClusterObservation:
             name = metadata.get("name") if isinstance(metadata, dict) else "?"
             self.note(f"pod {name} is not shown: {error}", now, is_fault=True)
             return ""
-        if not self._selects(pod):
+        if self._selects is not None and not self._selects(pod):
             return ""
         spec = json.get("spec")
         node = spec.get("nodeName") if isinstance(spec, dict) else None
+        name = node if isinstance(node, str) else ""
+        self.submit(PodSeen(pod, status, name, is_news), now)
+        return pod.uid
+
+    def _take_pod(self, item: PodSeen, now: datetime) -> None:
+        pod, status, node = item.pod, item.status, item.node
         observed = self._pods.get(pod.uid)
         if observed is None:
             observed = ObservedPod(pod, self._turn)
             self._pods[pod.uid] = observed
-        if isinstance(node, str) and node and not observed.node:
+        if node and not observed.node:
             observed.node = node
             observed.rules = self._rules.get(node, observed.rules)
             owner = self._nodes.setdefault(node, _ObservedNode())
@@ -118,16 +191,19 @@ class ClusterObservation:
                 owner.periods[probe.key] = probe.probe.period_seconds
             if owner.problem is not None:
                 observed.lose_counters(owner.problem)
-        if is_news:
+        if item.is_news:
             self._learn_clock(observed, status, now)
         status = moved_status(status, self._offset_of(observed))
         observed.update(pod, status, now)
         for seen in self._waiting_events.pop(pod.uid, ()):
             observed.note_event(seen, now)
-        return pod.uid
 
     def remove_pod(self, uid: str, now: datetime) -> None:
         """Take away a pod that was deleted."""
+        if uid in self._pods:
+            self.submit(PodGone(uid), now)
+
+    def _remove_pod(self, uid: str, now: datetime) -> None:
         observed = self._pods.pop(uid, None)
         if observed is None:
             return
@@ -150,7 +226,7 @@ class ClusterObservation:
         node.clock.learn(newest, now)
         if node.clock.offset != was:
             seconds = node.clock.offset.total_seconds()
-            self.note(
+            self._note(
                 f"the clock of node {observed.node} is {abs(seconds):.0f}s "
                 f"{'behind' if seconds > 0 else 'ahead of'} this machine's: its times "
                 "are corrected",
@@ -166,8 +242,10 @@ class ClusterObservation:
     def note_event(self, json: Object, now: datetime) -> None:
         """Take an event object; one of a pod that is not known yet waits for it."""
         seen = read_event(json)
-        if seen is None:
-            return
+        if seen is not None:
+            self.submit(seen, now)
+
+    def _take_event(self, seen: SeenEvent, now: datetime) -> None:
         observed = self._pods.get(seen.event.pod_uid)
         if observed is not None:
             offset = self._offset_of(observed)
@@ -192,51 +270,68 @@ class ClusterObservation:
             if node.periods
         }
 
-    def set_rules(self, node: str, rules: KubeletRules) -> None:
+    def set_rules(self, node: str, rules: KubeletRules, now: datetime) -> None:
         """Set the rules of a node's kubelet."""
-        self._rules[node] = rules
-        for observed in self._pods_of(node):
-            observed.rules = rules
+        self.submit(KubeletFound(node, rules.version), now)
 
     def note_counters(
         self, name: str, text: bytes, asked_at: datetime, answered_at: datetime
     ) -> None:
         """Take an answer of a kubelet's /metrics/probes."""
         node = self._nodes.setdefault(name, _ObservedNode())
+        counts = node.reader.read(text)
+        changed = tuple(
+            SeriesCounts(key, *found)
+            for key, found in counts.items()
+            if node.counts.get(key) != found
+        )
+        gone = tuple(key for key in node.counts if key not in counts)
+        self.submit(CountersPolled(name, asked_at, changed, gone), answered_at)
+
+    def _take_counters(self, item: CountersPolled, answered_at: datetime) -> None:
+        name = item.node
+        node = self._nodes.setdefault(name, _ObservedNode())
         if node.problem is not None:
             node.problem = None
-            self.note(f"the counters of node {name} are read again", answered_at)
+            self._note(f"the counters of node {name} are read again", answered_at)
             for observed in self._pods_of(name):
                 observed.find_counters()
         lacks = False
-        counts = node.reader.read(text)
+        # The counts before are compared with these.
+        node.counts = dict(node.counts)
+        for key in item.gone:
+            node.counts.pop(key, None)
+        for key, successes, failures in item.changed:
+            node.counts[key] = ProbeCounts(successes, failures)
         for counted in node.counters.observe(
-            counts, asked_at, answered_at, node.periods
+            node.counts, item.asked_at, answered_at, node.periods
         ):
             lacks = lacks or counted.may_lack
             pod = self._pods.get(counted.key.pod_uid)
             if pod is not None:
                 pod.note_counts(counted)
         if lacks:
-            self.note(
+            self._note(
                 f"the kubelet of node {name} has restarted: results of probes before "
                 "may be missing",
                 answered_at,
                 is_fault=True,
             )
 
-    def note_failed_poll(self, name: str) -> None:
+    def note_failed_poll(self, name: str, now: datetime) -> None:
         """Note that a poll failed and is tried again."""
-        if (node := self._nodes.get(name)) is not None:
-            node.counters.fail()
+        self.submit(PollFailed(name), now)
 
     def lose_counters(self, name: str, reason: str, now: datetime) -> None:
         """Note that a node's counters cannot be read, and why."""
+        node = self._nodes.get(name)
+        if node is None or node.problem != reason:
+            self.submit(CountersLost(name, reason), now)
+
+    def _lose_counters(self, name: str, reason: str, now: datetime) -> None:
         node = self._nodes.setdefault(name, _ObservedNode())
-        if node.problem == reason:
-            return
         node.problem, node.counters = reason, NodeCounters()
-        self.note(
+        self._note(
             f"node {name}: probe results are known from events alone: {reason}", now
         )
         for observed in self._pods_of(name):
@@ -250,14 +345,18 @@ class ClusterObservation:
     def lose_server(self, reason: str, now: datetime) -> None:
         """Note that the API server does not answer."""
         if self.lost_since is None:
-            self.lost_since, self.lost_reason = now, reason
+            self.submit(ServerLost(reason), now)
 
-    def find_server(self) -> None:
+    def find_server(self, now: datetime) -> None:
         """Note that the API server answers."""
-        self.lost_since, self.lost_reason = None, ""
+        if self.lost_since is not None:
+            self.submit(ServerFound(), now)
 
     def note(self, text: str, now: datetime, *, is_fault: bool = False) -> None:
         """Journal a note to the user."""
+        self.submit(Remark(text, is_fault), now)
+
+    def _note(self, text: str, now: datetime, *, is_fault: bool = False) -> None:
         sequence = self._turn.next_sequence()
         self._turn.write(NoteEntry(sequence, now, text, is_fault=is_fault))
 
@@ -270,6 +369,11 @@ class ClusterObservation:
 
     def check(self, now: datetime) -> None:
         """Tell what should have come by now."""
+        deadline = self.next_deadline()
+        if deadline is not None and deadline <= now:
+            self.submit(None, now)
+
+    def _check(self, now: datetime) -> None:
         for observed in self._pods.values():
             deadline = observed.next_deadline
             if deadline is not None and deadline <= now:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.cluster.observe.causal_order import CausalOrder, Cause
 from probetui.cluster.observe.expectations import Expectations
+from probetui.cluster.observe.inputs import SeenEvent
 from probetui.cluster.observe.observed_probe import ObservedProbe, SeenFailure
 from probetui.cluster.observe.probe_counters import CountedTicks
 from probetui.engine.snapshot import (
@@ -98,14 +98,6 @@ _PROBE_TYPES = {
     ExitCause.LIVENESS: ProbeType.LIVENESS,
     ExitCause.STARTUP: ProbeType.STARTUP,
 }
-
-
-class SeenEvent(Struct, frozen=True):
-    """An event object as it is after an update; `count` is of all its occurrences."""
-
-    event: Event
-    count: int
-    first_at: datetime
 
 
 class _ObservedContainer:
@@ -500,7 +492,9 @@ class ObservedPod:
             if own_id in container.exited_ids:
                 continue
             container.exited_ids.add(own_id)
-            self._note_exit(container, now_is, state, own_id, now)
+            self._note_exit(
+                container, now_is, state, own_id, now, is_seen=was is not None
+            )
 
     def _note_exit(
         self,
@@ -509,14 +503,16 @@ class ObservedPod:
         state: Terminated,
         own_id: str,
         now: datetime,
+        *,
+        is_seen: bool,
     ) -> None:
         at = state.finished_at or now
         is_last = status.last_state is state and status.restart_count > 0
         instance = parse_container_id(own_id), status.restart_count - is_last
         stopping, container.stopping = container.stopping, None
-        by = ExitCause.ITSELF if stopping is None else stopping.by
-        if stopping is None:
-            by = self._cause_by_counters(container, instance, now)
+        by = ExitCause.UNSEEN if stopping is None else stopping.by
+        if stopping is None and is_seen:
+            by = self._cause_by_counters(container, instance, at, now)
             stopping, container.stopping = container.stopping, None
         container.last_exit = LastExit(
             at,
@@ -549,6 +545,7 @@ class ObservedPod:
         self,
         container: _ObservedContainer,
         instance: tuple[ContainerID, int],
+        ended_at: datetime,
         now: datetime,
     ) -> ExitCause:
         """Return who asked for an end of which no event told: what was counted."""
@@ -556,7 +553,8 @@ class ObservedPod:
             probe = container.probes.get(kind)
             if probe is None or probe.killed_at is None:
                 continue
-            self._write_stopping(container, instance, cause, probe.killed_at, now)
+            at = min(probe.killed_at, ended_at)
+            self._write_stopping(container, instance, cause, at, now)
             self._note_fact(probe, TickAction.KILL, now)
             return cause
         return ExitCause.ITSELF

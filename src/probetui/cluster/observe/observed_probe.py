@@ -168,10 +168,16 @@ class ObservedProbe:
             yield from self._write_unordered(counted, gates)
             return
         result = Result.FAILURE if counts.failures else Result.SUCCESS
-        for at in _instants(counted, self.probe.period_seconds):
+        seen = self._event_of(counted, result)
+        instants = _instants(counted, self.probe.period_seconds)
+        if seen is not None and counts.total == 1:
+            # The event tells the second, which the polls may be wider than.
+            instants = [min(max(instants[0], seen.at), seen.at + _SECOND)]
+        for at in instants:
             self._note_instance()
             self._run.count(result)
-            yield self._write(result, at, gates, self._output(counted, result))
+            output = "" if seen is None else seen.output
+            yield self._write(result, at, gates, output)
 
     def _note_instance(self) -> None:
         """Note before a result if the container is that of the result before."""
@@ -203,17 +209,18 @@ class ObservedProbe:
         instants = _instants(counted, self.probe.period_seconds)
         self._run.count_in_any_order(counts)
         for result, at in zip(results, instants, strict=True):
-            output = self._output(counted, result)
+            seen = self._event_of(counted, result)
+            output = "" if seen is None else seen.output
             yield self._write(result, at, gates, output, follows=False)
 
-    def _output(self, counted: CountedTicks, result: Result) -> str:
-        """Return what the failure of that time printed, if an event has told it."""
+    def _event_of(self, counted: CountedTicks, result: Result) -> SeenFailure | None:
+        """Return what an event has told of a failure of that time, if one has."""
         if result is Result.SUCCESS:
-            return ""
+            return None
         for seen in reversed(self._failures):
             if counted.earliest - _SECOND <= seen.at <= counted.latest:
-                return seen.output
-        return ""
+                return seen
+        return None
 
     def _write(
         self,

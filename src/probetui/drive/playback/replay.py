@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, Protocol, overload
 
 from probetui.drive.playback.checkpoint import Checkpoint, take_checkpoint
 from probetui.drive.playback.source import TickPositions, has_tick
@@ -48,6 +48,26 @@ class UnexpectedAnswerError(Exception):  # it is no error of the program
     """The recording has an answer to an effect that the engine did not ask for."""
 
 
+class ReplayedSession(Protocol):
+    """What is fed a recording's inputs; it can be pickled.
+
+    Attributes:
+        position: the number of inputs it has been given.
+        entries: the number of its journal entries.
+        now: the instant that it has reached.
+    """
+
+    position: int
+    entries: int
+    now: datetime
+
+    def feed_next_input(self, recording: RecordingFile) -> Turn:
+        """Feed the next input; one that is damaged is skipped and noted."""
+
+    def snapshot(self, now: datetime) -> Snapshot:
+        """Return the state at an instant."""
+
+
 class ReplayEngine:
     """An engine that is fed a recording's inputs; it can be pickled.
 
@@ -66,6 +86,10 @@ class ReplayEngine:
         self.last_input: Input | None = None
         self._decoder = InputDecoder()
         self._asked: set[int] = set()
+
+    def snapshot(self, now: datetime) -> Snapshot:
+        """Return the engine's state at an instant."""
+        return self.engine.snapshot(now)
 
     def feed_next_input(self, recording: RecordingFile) -> Turn:
         """Feed the next input; one that is damaged is skipped and noted.
@@ -134,6 +158,7 @@ class ReplaySource:
     Args:
         recording: the recording.
         apart: the number of inputs between checkpoints; more in a long recording.
+        begin: returns what is fed, for a kubelet's settings and the first instant.
 
     Raises:
         RecordError: its session record cannot be used.
@@ -146,18 +171,24 @@ class ReplaySource:
         self,
         recording: RecordingFile,
         apart: int = _INPUTS_BETWEEN_CHECKPOINTS,
+        begin: Callable[[KubeletConfig, datetime], ReplayedSession] = ReplayEngine,
     ) -> None:
         try:
             config = decode_config(recording.session.config)
         except ValueError as error:
             raise RecordError(f"the session record is damaged: {error}") from error
+        if recording.session.observed and begin is ReplayEngine:
+            raise RecordError(
+                "the record is of `watch`: no engine of probetui decided in it "
+                "(`probetui replay` and `why` can read it)"
+            )
         started_at = recording.started_at
         self._recording = recording
         self._apart = apart
         self._context = RecordContext(started_at, {})
         self.config = config
-        self._present = ReplayEngine(config, started_at)
-        self._ahead = ReplayEngine(config, started_at)
+        self._present = begin(config, started_at)
+        self._ahead = begin(config, started_at)
         self._ahead_journal = SessionJournal(SEEKABLE)
         self._last = len(recording)
         self._differs = ""
@@ -205,7 +236,7 @@ class ReplaySource:
 
     def snapshot(self) -> Snapshot:
         """Return the state at `now`."""
-        return self._present.engine.snapshot(self._now)
+        return self._present.snapshot(self._now)
 
     def next_at(self) -> datetime | None:
         """Return when the next input was given."""
@@ -428,7 +459,7 @@ def decode_config(json: Any) -> KubeletConfig:
     return config
 
 
-def _checkpoint_of(living: ReplayEngine) -> _ReplayCheckpoint:
+def _checkpoint_of(living: ReplayedSession) -> _ReplayCheckpoint:
     state = take_checkpoint(living)
     if state is None:
         raise AssertionError("an engine that has done nothing can be kept")

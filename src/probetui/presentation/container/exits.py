@@ -28,6 +28,7 @@ _ASKED = {
     ExitCause.DEFINITION: "spec changed",
     ExitCause.POD: "pod stopped",
     ExitCause.RESTART_ALL: "all restarted",
+    ExitCause.UNSEEN: "not watched then",
 }
 
 _IN_SHORT = {
@@ -38,6 +39,7 @@ _IN_SHORT = {
     ExitCause.DEFINITION: "spec",
     ExitCause.POD: "pod",
     ExitCause.RESTART_ALL: "rule",
+    ExitCause.UNSEEN: "unseen",
 }
 
 

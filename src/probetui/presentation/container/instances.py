@@ -35,6 +35,7 @@ _KILLED = {
     ExitCause.DEFINITION: "spec changed",
     ExitCause.POD: "pod stopped",
     ExitCause.RESTART_ALL: "all restarted",
+    ExitCause.UNSEEN: "ended before it was watched",
 }
 _LEAST_STRIP = 12
 _LEAST_WORDS = 34

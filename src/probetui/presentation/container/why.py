@@ -51,6 +51,7 @@ _WHO = {
         "Another container exited with a code on which its restart rule restarts all "
         "containers of the pod."
     ),
+    ExitCause.UNSEEN: "It ended before it was watched: by whom is not known.",
 }
 _NOT_STARTED = "It has not been restarted"
 _NOT_YET = f"{_NOT_STARTED} yet."
@@ -193,6 +194,8 @@ def _killed(
     exited: ContainerEntry, stopping: ContainerEntry | None, container: Container | None
 ) -> str:
     not_memory = "Not out of memory: the runtime set no OOM flag."
+    if exited.by is ExitCause.UNSEEN:
+        return not_memory
     if stopping is None or stopping.grace_period_seconds is None:
         return (
             "probetui did not send it: another process did, or the program exited with "
