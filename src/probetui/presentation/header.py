@@ -220,7 +220,7 @@ def header(
         "   ",
     ]
     late = (
-        f"  {_late(snapshot, has_owner=level <= _READY)}" if is_late(snapshot) else ""
+        f"  {_late(snapshot, has_owner=level <= 1)}" if is_late(snapshot) else ""
     )
     ready = f"ready {counts.ready}/{counts.to_be_ready}  " if level <= _READY else ""
     erroring = f"  erroring {counts.erroring}" if counts.erroring else ""
