@@ -1,9 +1,16 @@
-"""An API server of ours, for tests: started in this process, with faults."""
+"""An API server of ours, for tests: started in this process, with faults.
+
+`python -m tests.cluster.servers FOLDER` serves a cluster from a process of its own,
+until it is interrupted; what it prints is its kubeconfig.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import ssl
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,9 +19,13 @@ from typing import Any
 from msgspec import Struct
 
 from probetui.cluster.api_server.api import ApiServer
+from probetui.cluster.api_server.kubelet_proxy import KubeletProxy
 from probetui.cluster.api_server.store import Store
+from probetui.cluster.serving.certificate import self_signed
 from probetui.cluster.serving.http_server import HttpServerAddress, serve_http
 from probetui.drive.clocks import SystemClock
+
+TOKENS = {"admin": "kubernetes-admin", "api-server": "kube-apiserver"}
 
 
 class RunningServer(Struct):
@@ -72,3 +83,38 @@ def write_kubeconfig(
     }
     path.write_text(json.dumps(config), encoding="utf-8")
     return path
+
+
+@asynccontextmanager
+async def running_cluster(folder: Path) -> AsyncIterator[tuple[RunningServer, Path]]:
+    """Serve a cluster that passes on to its nodes, and give it with a kubeconfig.
+
+    The certificate of its authority and the kubeconfig go into a folder.
+    """
+    clock = SystemClock()
+    store = Store(clock.now)
+    certificate = self_signed(["127.0.0.1"], clock.now())
+    authority = folder / "ca.pem"
+    authority.write_bytes(certificate.certificate)
+    proxy = KubeletProxy(store, {"authorization": "Bearer api-server"})
+    async with running_server(
+        store,
+        tls=certificate.tls_context(),
+        tokens=TOKENS,
+        connect=proxy.connections(),
+    ) as server:
+        kubeconfig = write_kubeconfig(
+            folder / "config", server.url, token="admin", authority=str(authority)
+        )
+        yield server, kubeconfig
+
+
+async def _serve(folder: Path) -> None:
+    async with running_cluster(folder) as (_, kubeconfig):
+        print(kubeconfig, flush=True)  # noqa: T201  # for who started it
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(Path(sys.argv[1])))

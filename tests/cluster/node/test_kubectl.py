@@ -16,13 +16,9 @@ import httpx
 import pytest
 import yaml
 
-from probetui.cluster.api_server.kubelet_proxy import KubeletProxy
 from probetui.cluster.api_server.resources import LEASES, NODES, PODS
-from probetui.cluster.api_server.store import Store
-from probetui.cluster.serving.certificate import self_signed
-from probetui.drive.clocks import SystemClock
 from tests.cluster.kubectl import Kubectl, next_line
-from tests.cluster.servers import RunningServer, running_server, write_kubeconfig
+from tests.cluster.servers import RunningServer, running_cluster
 from tests.e2e.program import Program
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.e2e, pytest.mark.slow]
@@ -32,29 +28,7 @@ POD = f"exec-liveness-{os.getpid()}"
 """A pod's name is taken on this machine while another session runs it."""
 
 SAMPLE = Path(__file__).parents[3] / "sample_pods" / "exec-liveness.yaml"
-TOKENS = {"admin": "kubernetes-admin", "api-server": "kube-apiserver"}
 PATIENCE_SECONDS = 60
-
-
-@asynccontextmanager
-async def cluster(tmp_path: Path) -> AsyncIterator[tuple[RunningServer, Path]]:
-    """Serve a cluster that passes on to its nodes, and give it with a kubeconfig."""
-    clock = SystemClock()
-    store = Store(clock.now)
-    certificate = self_signed(["127.0.0.1"], clock.now())
-    authority = tmp_path / "ca.pem"
-    authority.write_bytes(certificate.certificate)
-    proxy = KubeletProxy(store, {"authorization": "Bearer api-server"})
-    async with running_server(
-        store,
-        tls=certificate.tls_context(),
-        tokens=TOKENS,
-        connect=proxy.connections(),
-    ) as server:
-        kubeconfig = write_kubeconfig(
-            tmp_path / "config", server.url, token="admin", authority=str(authority)
-        )
-        yield server, kubeconfig
 
 
 @asynccontextmanager
@@ -129,7 +103,7 @@ async def test_kubectl_sees_a_pod_restart_and_its_logs_and_deletes_it(
     runtime: str, tmp_path: Path
 ) -> None:
     async with (
-        cluster(tmp_path) as (server, kubeconfig),
+        running_cluster(tmp_path) as (server, kubeconfig),
         node(kubeconfig, runtime=runtime),
     ):
         kubectl = Kubectl(kubeconfig)
@@ -177,7 +151,7 @@ async def test_kubectl_attach_shows_what_a_container_prints_from_then_on(
     ticking = "n=0; while :; do n=$((n+1)); echo tick $n; sleep 0.2; done"
     pod["spec"]["containers"][0]["command"] = ["/bin/sh", "-c", ticking]
     pod["spec"]["containers"][0]["livenessProbe"]["exec"]["command"] = ["true"]
-    async with cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
+    async with running_cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
         kubectl = Kubectl(kubeconfig)
         await registered(server)
         await kubectl.output("apply", "-f", "-", stdin=json.dumps(pod))
@@ -201,7 +175,7 @@ async def test_a_forwarded_port_reaches_a_server_of_a_pod(
     container["command"] = ["/bin/sh", "-c", serve]
     container["livenessProbe"]["exec"]["command"] = ["true"]
     container["readinessProbe"] = {"httpGet": {"port": unused_tcp_port}}
-    async with cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
+    async with running_cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
         kubectl = Kubectl(kubeconfig)
         await registered(server)
         await kubectl.output("apply", "-f", "-", stdin=json.dumps(pod))
@@ -224,7 +198,7 @@ async def test_a_forwarded_port_reaches_a_server_of_a_pod(
 async def test_attach_probes_a_pod_of_the_node_and_kills_nothing(
     tmp_path: Path,
 ) -> None:
-    async with cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
+    async with running_cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
         kubectl = Kubectl(kubeconfig)
         await registered(server)
         await kubectl.output("apply", "-f", "-", stdin=sample(failureThreshold=2))
@@ -248,7 +222,7 @@ async def test_attach_probes_a_pod_of_the_node_and_kills_nothing(
 
 
 async def test_at_its_end_a_node_is_drained_and_removed(tmp_path: Path) -> None:
-    async with cluster(tmp_path) as (server, kubeconfig):
+    async with running_cluster(tmp_path) as (server, kubeconfig):
         kubectl = Kubectl(kubeconfig)
         async with node(kubeconfig) as process:
             await registered(server)
@@ -263,7 +237,7 @@ async def test_at_its_end_a_node_is_drained_and_removed(tmp_path: Path) -> None:
 
 
 async def test_a_second_node_of_the_name_is_refused(tmp_path: Path) -> None:
-    async with cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
+    async with running_cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
         await registered(server)
         async with node(kubeconfig, "--adopt") as second:
             _, told = await second.communicate()
@@ -273,7 +247,7 @@ async def test_a_second_node_of_the_name_is_refused(tmp_path: Path) -> None:
 
 
 async def test_who_may_not_use_the_node_is_refused_by_its_api(tmp_path: Path) -> None:
-    async with cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
+    async with running_cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
         port = await registered(server)
         # ^C is taken in from then on, also where whoever started the tests ignores it.
         await Kubectl(kubeconfig).output("wait", "node", NODE, "--for=condition=Ready")
@@ -296,7 +270,7 @@ async def test_a_node_that_was_kept_is_taken_over_with_its_running_containers(
             "jsonpath={.status.containerStatuses[0].containerID}",
         )
 
-    async with cluster(tmp_path) as (server, kubeconfig):
+    async with running_cluster(tmp_path) as (server, kubeconfig):
         kubectl = Kubectl(kubeconfig)
         async with node(kubeconfig, "--keep-node"):
             port = await registered(server)
