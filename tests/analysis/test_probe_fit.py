@@ -218,7 +218,7 @@ def test_the_threshold_is_above_the_longest_spell_that_was_seen() -> None:
 
     assert isinstance(fit, LivenessFit)
     assert fit.probe.failure_threshold >= 7
-    assert "only 1 spells of failures were recorded" in fit.assumed
+    assert "spells of failures: only 1 recorded" in fit.assumed
 
 
 def test_a_period_that_notices_too_late_is_shortened() -> None:

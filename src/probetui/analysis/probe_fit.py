@@ -337,9 +337,9 @@ def _assumed(evidence: ProbeEvidence) -> str:
     spells = len(evidence.spells)
     if spells >= LEAST_SPELLS:
         return ""
-    seen = f"only {spells} spells of failures were" if spells else "no failure was"
+    seen = f"spells of failures: only {spells}" if spells else "failures: none"
     return (
-        f"{seen} recorded, which does not say how long they last: each is taken to be "
+        f"{seen} recorded, which does not say how long they last; each is taken to be "
         "as likely to go on as to end"
     )
 

@@ -274,13 +274,15 @@ def _evidence_lines(fit: _Fit, goal: FitGoal) -> Iterator[str]:
         )
     evidence, liveness = fit.evidence, fit.liveness
     if evidence is not None:
-        failed = sum(evidence.spells)
+        failed, count = sum(evidence.spells), len(evidence.spells)
+        spells = f"{count} spell{'s'[: count != 1]} of at most {evidence.longest_spell}"
         yield (
-            f"liveness: {evidence.probes} probes, {failed} failed in "
-            f"{len(evidence.spells)} spells that ended by themselves, the longest "
-            f"{evidence.longest_spell}; {evidence.kills} runs of failures that did not "
-            "end are taken as real"
+            f"liveness: {evidence.probes} probes, {failed} failed"
+            f"{f' in {spells}, after which it was well again' if count else ''}"
         )
+        if evidence.kills:
+            kills = evidence.kills
+            yield f"taken as real: {kills} runs of failures that ended in a kill"
     if isinstance(liveness, LivenessFit) and evidence is not None:
         yield (
             f"latency: p99 {_seconds(liveness.p99)}, longest "
