@@ -22,6 +22,7 @@ RELEASES = HERE / "releases.json"
 QUICK = (
     ("engine.py", "--seconds", "10"),
     ("http_probe.py", "--rounds", "15", "--probes", "100"),
+    ("exec_probe.py", "--rounds", "10"),
     ("start.py", "--runs", "3"),
     ("screen.py", "--seconds", "8"),
 )
