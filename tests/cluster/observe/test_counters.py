@@ -20,12 +20,23 @@ from probetui.cluster.observe.probe_counters import (
 from probetui.cluster.observe.result_run import ResultRun
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.kubelet.outcome import Result
-from tests.builders import START
+from probetui.kubelet.prober.worker import Worker
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules, rules_of
+from tests.builders import START, a_container, a_key, a_pod
 from tests.cluster import recording
 from tests.cluster.recording import Poll, TrueTick
 
 _SLACK = timedelta(milliseconds=100)
 """The kubelet's log line and the counter are written one after the other."""
+
+
+def _result_run(
+    probe: Probe, kind: ProbeType, rules: KubeletRules = PORTED_RULES
+) -> ResultRun:
+    container = a_container()
+    return ResultRun(
+        Worker(a_key(kind), a_pod(container), container, probe, rules=rules)
+    )
 
 
 def _observed(chosen: list[Poll]) -> Iterator[CountedTicks]:
@@ -75,7 +86,7 @@ def test_what_is_exact_is_the_truth_and_as_much_as_can_be(
         for phase in range(min(4, stride)):
             truth = _Truth(key)
             ticks[key.probe_type] += len(recording.true_ticks().get(key, []))
-            run, true_run = ResultRun(probe, key.probe_type), _TrueRun(key, probe)
+            run, true_run = _result_run(probe, key.probe_type), _TrueRun(key, probe)
             for counted in _observed(list(recording.polls()[phase::stride])):
                 if counted.key == key:
                     taken = truth.take(counted)
@@ -165,7 +176,7 @@ def test_a_run_that_is_called_exact_is_and_a_bound_is_none_too_high(
     joined_at: int,
 ) -> None:
     probe = Probe(None, failure_threshold=failures, success_threshold=successes)
-    run = ResultRun(probe, kind)
+    run = _result_run(probe, kind)
     truth = _TrueRun(ProbeKey("u", "c", kind), probe)
     edges = sorted({0, len(results), *(cut for cut in cuts if cut < len(results))})
     for first, last in pairwise(edges):
@@ -292,7 +303,7 @@ def test_labels_are_read_in_any_order_with_escapes() -> None:
 
 
 def test_failures_of_which_the_beginning_is_unknown_are_a_bound() -> None:
-    run = ResultRun(Probe(None, failure_threshold=3), ProbeType.LIVENESS)
+    run = _result_run(Probe(None, failure_threshold=3), ProbeType.LIVENESS)
     run.forget("joined later")
 
     run.count(Result.FAILURE)
@@ -304,10 +315,22 @@ def test_failures_of_which_the_beginning_is_unknown_are_a_bound() -> None:
 
 
 def test_a_success_makes_an_unknown_run_exact_again() -> None:
-    run = ResultRun(Probe(None, failure_threshold=3), ProbeType.LIVENESS)
+    run = _result_run(Probe(None, failure_threshold=3), ProbeType.LIVENESS)
     run.forget("joined later")
 
     for result in (Result.FAILURE, Result.SUCCESS, Result.FAILURE):
         run.count(result)
 
     assert run.bound == (Result.FAILURE, 1, True, "")
+
+
+@pytest.mark.parametrize(("version", "run"), [("1.20", 2), ("1.32", 0)])
+def test_a_run_is_counted_by_the_rules_of_the_nodes_kubelet(
+    version: str, run: int
+) -> None:
+    probe = Probe(None, failure_threshold=3)
+    observed = _result_run(probe, ProbeType.STARTUP, rules_of(version))
+
+    observed.count(Result.SUCCESS, 2)
+
+    assert observed.bound == (Result.SUCCESS, run, True, "")

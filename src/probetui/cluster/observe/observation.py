@@ -138,7 +138,7 @@ class ClusterObservation:
             case KubeletFound(node, version):
                 self._rules[node] = rules_of(version)
                 for observed in self._pods_of(node):
-                    observed.rules = self._rules[node]
+                    observed.use_rules(self._rules[node])
             case ServerLost(reason):
                 self.lost_since, self.lost_reason = now, reason
             case ServerFound():
@@ -185,7 +185,7 @@ class ClusterObservation:
             self._pods[pod.uid] = observed
         if node and not observed.node:
             observed.node = node
-            observed.rules = self._rules.get(node, observed.rules)
+            observed.use_rules(self._rules.get(node, observed.rules))
             owner = self._nodes.setdefault(node, _ObservedNode())
             for probe in observed.probes():
                 owner.periods[probe.key] = probe.probe.period_seconds

@@ -53,8 +53,14 @@ from probetui.kubelet.kuberuntime.grace_period import (
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.pod_workers.pod_sync import StatusChange, status_changes
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
+from probetui.kubelet.prober.worker import Worker, whole_seconds
 from probetui.kubelet.runtime.turn import TurnBuilder
-from probetui.kubelet_rules import DEFAULT_VERSION, rules_of
+from probetui.kubelet_rules import (
+    DEFAULT_VERSION,
+    PORTED_RULES,
+    KubeletRules,
+    rules_of,
+)
 
 _SECOND = timedelta(seconds=1)
 _LONGEST_WINDOW = timedelta(minutes=5)
@@ -111,9 +117,9 @@ class _ObservedContainer:
         self.stopping: StoppingSnapshot | None = None
         self.backoff: BackoffSnapshot | None = None
         self.probes = {
-            kind: ObservedProbe(ProbeKey(pod.uid, container.name, kind), probe, turn)
+            kind: ObservedProbe(worker, turn)
             for kind in ProbeType
-            if (probe := container.probe(kind)) is not None
+            if (worker := _worker(pod, container, kind, PORTED_RULES)) is not None
         }
         self.exited_ids: set[str] = set()
         self.early_events: list[Event] = []
@@ -162,6 +168,7 @@ class ObservedPod:
         self.restarts = 0
         self._turn = turn
         self.rules = rules_of(DEFAULT_VERSION)
+        """Those of the node's kubelet; `use_rules` sets them."""
         self._expectations = Expectations(pod.name, turn)
         self._containers = {
             container.name: _ObservedContainer(pod, container, turn)
@@ -175,6 +182,15 @@ class ObservedPod:
     def uid(self) -> str:
         """The pod's UID."""
         return self.pod.uid
+
+    def use_rules(self, rules: KubeletRules) -> None:
+        """Judge by the rules of the node's kubelet from now on."""
+        self.rules = rules
+        for container in self._containers.values():
+            for kind, probe in container.probes.items():
+                worker = _worker(self.pod, container.container, kind, rules)
+                if worker is not None:
+                    probe.worker = worker
 
     def probes(self) -> Iterator[ObservedProbe]:
         """Yield the probes of all its containers."""
@@ -689,6 +705,17 @@ class ObservedPod:
         return not (ends and isinstance(container.status.state, Terminated))
 
 
+def _worker(
+    pod: Pod, container: Container, kind: ProbeType, rules: KubeletRules
+) -> Worker | None:
+    """Return the port's worker of a probe, None if the container has no such."""
+    probe = container.probe(kind)
+    if probe is None:
+        return None
+    key = ProbeKey(pod.uid, container.name, kind)
+    return Worker(key, pod, container, probe, rules=rules)
+
+
 def _cause(
     container: _ObservedContainer,
     kind: ProbeType,
@@ -739,14 +766,9 @@ def _upcoming(
         return Skip.ON_HOLD, delay_until
     if not isinstance(status.state, Running):
         return Skip.NOT_RUNNING, None
-    if delay_until is not None and now < delay_until:
-        return Skip.INITIAL_DELAY, delay_until
-    is_startup = probe.key.probe_type is ProbeType.STARTUP
-    if is_startup and status.started:
-        return Skip.ALREADY_STARTED, delay_until
-    if not is_startup and not status.started:
-        return Skip.NOT_STARTED, delay_until
-    return None, delay_until
+    age = now - (status.state.started_at or now)
+    decision = probe.worker.pass_time_gates(status, whole_seconds(age))
+    return (decision if isinstance(decision, Skip) else None), delay_until
 
 
 def _window(message: str) -> timedelta | None:

@@ -10,11 +10,12 @@ from typing import NamedTuple
 from probetui.cluster.observe.probe_counters import CountedTicks, ProbeCounts
 from probetui.cluster.observe.result_run import ResultRun, RunBound
 from probetui.engine.snapshot import ProbeSnapshot
-from probetui.k8s.probe import Probe, ProbeKey, ProbeType
+from probetui.k8s.probe import Probe, ProbeKey
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.kubelet.journal import Gate, Skip, TickAction, TickEntry, Trigger
 from probetui.kubelet.outcome import NOT_TIMED, Attempt, ProbeResult, Result
-from probetui.kubelet.prober.worker import INITIAL_RESULT
+from probetui.kubelet.prober.worker import INITIAL_RESULT, RecordedResult, Worker
+from probetui.kubelet.prober.worker_scheduler import tick_action
 from probetui.kubelet.runtime.turn import TurnBuilder
 
 HISTORY = 60
@@ -38,14 +39,13 @@ class ObservedProbe:
     """Follows one worker from outside; belongs to one pod.
 
     Args:
-        key: the worker.
-        probe: its settings.
+        worker: the kubelet's port, which counts its results.
         turn: takes its ticks.
     """
 
-    def __init__(self, key: ProbeKey, probe: Probe, turn: TurnBuilder) -> None:
-        self.key = key
-        self.probe = probe
+    def __init__(self, worker: Worker, turn: TurnBuilder) -> None:
+        self.key: ProbeKey = worker.key
+        self.probe: Probe = worker.probe
         self.stored: Result | None = None
         self.on_hold = False
         self.container_id: ContainerID = NO_CONTAINER
@@ -53,7 +53,7 @@ class ObservedProbe:
         self.is_close = False
         """Whether the counters were polled at least once in its last period."""
         self._turn = turn
-        self._run = ResultRun(probe, key.probe_type)
+        self._run = ResultRun(worker)
         self._run.forget(NOT_COUNTED)
         self._events_alone = ""
         self._is_counted = False
@@ -65,6 +65,15 @@ class ObservedProbe:
         self._failures: deque[SeenFailure] = deque(maxlen=20)
         self._seen_failure_at: datetime | None = None
         self._reached_before: Result | None = None
+
+    @property
+    def worker(self) -> Worker:
+        """The port's worker; its state is none that can be shown."""
+        return self._run.worker
+
+    @worker.setter
+    def worker(self, worker: Worker) -> None:
+        self._run.worker = worker
 
     @property
     def is_counted(self) -> bool:
@@ -234,12 +243,12 @@ class ObservedProbe:
         """Write a tick of which the run has been counted; `follows` its order."""
         self._ticks += 1
         stored, held = self.stored, self.on_hold
-        reached = self._run.reached if follows and result is not None else None
-        threshold = self._threshold(result)
+        recorded = self._run.recorded if follows and result is not None else None
+        threshold = self.worker.threshold(Result.FAILURE if result is None else result)
         run, doubt = self._run_of(result, follows=follows)
-        action = TickAction.NONE
-        if reached is not None and reached is result:
-            action = self._reach(reached)
+        action = TickAction.DISCARDED if result is None else TickAction.NONE
+        if result is not None and recorded is not None and self._run.reached is result:
+            action = self._reach(result, recorded)
             if run < threshold:
                 run, doubt = threshold, ""
         attempt = Attempt(
@@ -294,29 +303,13 @@ class ObservedProbe:
             return bound
         return bound._replace(is_exact=False, reason=self._events_alone)
 
-    def _reach(self, result: Result) -> TickAction:
+    def _reach(self, result: Result, recorded: RecordedResult) -> TickAction:
         """Store a result whose threshold was reached; return what it leads to."""
         # Not the stored one, which a status may have shown before the counters did.
-        was, self._reached_before = self._reached_before, result
+        before, self._reached_before = self._reached_before, result
         self.stored = result
-        kind = self.key.probe_type
-        if kind is ProbeType.READINESS:
-            if was is result:
-                return TickAction.NONE
-            is_good = result is Result.SUCCESS
-            return TickAction.READY if is_good else TickAction.NOT_READY
-        if result is Result.FAILURE:
-            self.on_hold = True
-            return TickAction.KILL
-        if kind is ProbeType.STARTUP:
-            self.on_hold = True
-            return TickAction.STARTED
-        return TickAction.NONE
-
-    def _threshold(self, result: Result | None) -> int:
-        is_success = result is Result.SUCCESS
-        probe = self.probe
-        return probe.success_threshold if is_success else probe.failure_threshold
+        self.on_hold = self.on_hold or result in self.worker.holds_after
+        return tick_action(self.key.probe_type, result, recorded, before, kills=True)
 
     # -- what is shown
 

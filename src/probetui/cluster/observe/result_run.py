@@ -1,10 +1,8 @@
 """The result run of a worker that is seen from outside: exact, or with a bound.
 
 Where the order of results is unknown, or what came before the first one, every state
-that the worker can be in is followed; what all of them agree on is exact.
-
-Source: prober/worker.go, v1.36.2, doProbe (the counting; see also
-`kubelet/prober/worker.py`, which lives it).
+that the worker can be in is followed; what all of them agree on is exact. Each result
+is counted by the kubelet's port, under the rules of the node's kubelet.
 """
 
 from __future__ import annotations
@@ -13,9 +11,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from probetui.cluster.observe.probe_counters import ProbeCounts
-from probetui.k8s.probe import Probe, ProbeType
 from probetui.kubelet.outcome import Result
-from probetui.kubelet.prober.worker import HOLDS_AFTER
+from probetui.kubelet.prober.results_manager import ResultsManager
+from probetui.kubelet.prober.worker import RecordedResult, Worker
 
 _MOST_ORDERED = 64
 """Ticks between two polls whose orders are followed; after more all is forgotten."""
@@ -28,13 +26,13 @@ class _State(NamedTuple):
     """A state that the worker may be in.
 
     `is_open`: the run may have begun before what is known, and be longer. `reached` is
-    the result whose threshold the last tick has reached.
+    what the port did with the last result where that reached its threshold.
     """
 
     last: Result
     run: int
     is_open: bool
-    reached: Result | None
+    reached: RecordedResult | None
 
 
 class RunBound(NamedTuple):
@@ -57,16 +55,12 @@ class ResultRun:
     """Follows the run of one worker; begins before its first tick.
 
     Args:
-        probe: with its thresholds.
-        probe_type: says after which results it is on hold.
+        worker: the port's; it is put into each state that it can be in.
     """
 
-    def __init__(self, probe: Probe, probe_type: ProbeType) -> None:
-        self._thresholds = {
-            Result.SUCCESS: probe.success_threshold,
-            Result.FAILURE: probe.failure_threshold,
-        }
-        self._holds_after = HOLDS_AFTER[probe_type]
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self._results = ResultsManager(worker.key.probe_type)
         self._states = _FRESH
         self._reason = ""
 
@@ -90,8 +84,16 @@ class ResultRun:
     @property
     def reached(self) -> Result | None:
         """The result whose threshold the last tick certainly reached, or None."""
-        found = {state.reached for state in self._states}
+        if any(state.reached is None for state in self._states):
+            return None
+        found = {state.last for state in self._states}
         return found.pop() if len(found) == 1 else None
+
+    @property
+    def recorded(self) -> RecordedResult | None:
+        """What the port did with the last result, None where that is not certain."""
+        found = [state.reached for state in self._states if state.reached is not None]
+        return found[0] if self.reached is not None else None
 
     def begin(self) -> None:
         """Begin anew: the kubelet has made another worker."""
@@ -106,8 +108,10 @@ class ResultRun:
 
         That raises a bound, and never makes a run exact: statuses may be late.
         """
-        held = self._holds_after
-        left = frozenset(it for it in self._states if it.reached not in held)
+        held = self.worker.holds_after
+        left = frozenset(
+            it for it in self._states if it.reached is None or it.last not in held
+        )
         if any(it.is_open for it in left):
             self._states = left
 
@@ -147,14 +151,24 @@ class ResultRun:
             self.forget(self._reason)
 
     def _after(self, state: _State, result: Result) -> Iterator[_State]:
-        is_same = state.last is result
-        run = state.run + 1 if is_same else 1
-        is_open = is_same and state.is_open
-        is_reached = run >= self._thresholds[result]
-        if not is_reached:
-            yield _State(result, run, is_open, None)
-        if is_reached or is_open:
-            if result in self._holds_after:
-                yield _State(result, 0, is_open=False, reached=result)
-            else:
-                yield _State(result, run, is_open, result)
+        is_open = state.is_open and state.last is result
+        yield self._counted(state.last, state.run, result, is_open=is_open)
+        if is_open:
+            # The longest that it may have been: the next one reaches the threshold.
+            longest = max(state.run, self.worker.threshold(result) - 1)
+            yield self._counted(result, longest, result, is_open=True)
+
+    def _counted(
+        self, last: Result, run: int, result: Result, *, is_open: bool
+    ) -> _State:
+        """Return the state after a result, as the port counts it."""
+        worker = self.worker
+        worker.last_result, worker.result_run = last, run
+        recorded = worker.record(result, self._results)
+        self._results.take_updates()
+        return _State(
+            worker.last_result,
+            worker.result_run,
+            is_open and worker.result_run > 0,
+            recorded if recorded.stored else None,
+        )
