@@ -219,9 +219,7 @@ def header(
         else "",
         "   ",
     ]
-    late = (
-        f"  {_late(snapshot, has_owner=level <= 1)}" if is_late(snapshot) else ""
-    )
+    late = f"  {_late(snapshot, has_owner=level <= 1)}" if is_late(snapshot) else ""
     ready = f"ready {counts.ready}/{counts.to_be_ready}  " if level <= _READY else ""
     erroring = f"  erroring {counts.erroring}" if counts.erroring else ""
     has_restarts = level < _WITHOUT_RESTARTS

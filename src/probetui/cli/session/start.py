@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -38,7 +37,9 @@ def run_pods(params: Mapping[str, Any]) -> int:
 def run_node(params: Mapping[str, Any]) -> int:
     """Be a node of a cluster and return the exit status."""
     node = pick_options(NodeOptions, params)
-    name = node.node_name or f"probetui-{platform.node().lower()}"
+    # Late: few sessions are a node.
+    name = node.node_name or load_late("cluster.node.machine:default_node_name")()
+    load_late("cluster.node.machine:check_node_name")(name)
     node = replace(node, node_name=name)
     # The containers of a node that is kept go on, as those of a kubelet do.
     params = {**params, "keep": node.keep_node}

@@ -6,19 +6,42 @@ Source: nodestatus/setters.go, v1.32.10.
 from __future__ import annotations
 
 import platform
+import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from probetui import __version__
+from probetui.errors import UsageError
 from probetui.k8s.api.quantity import format_quantity
 from probetui.k8s.runtime import Node
 from probetui.kubelet.nodestatus.node_status import ARCHITECTURES, NodeFacts
 from probetui.kubelet_rules import KubeletRules
+from probetui.manifest.validation.names import check_subdomain
 
 MOST_PODS = "110"
 _HTTPS = 443
+_LONGEST_HOST, _LONGEST_LABEL = 200, 63
+_UNFIT = re.compile(r"[^a-z0-9.]+")
+
+
+def default_node_name() -> str:
+    """Return a name for a node on this machine that an API server takes."""
+    return "-".join(filter(None, ("probetui", _host_name(_LONGEST_HOST))))
+
+
+def check_node_name(name: str) -> None:
+    """Refuse a name that an API server would refuse; raises `UsageError`."""
+    for problem in check_subdomain(name):
+        raise UsageError(f"--name {name}: {problem}")
+
+
+def _host_name(longest: int) -> str:
+    """Return this machine's name without what no name of a node has, maybe nothing."""
+    words = _UNFIT.sub("-", platform.node().lower()).split(".")
+    name = ".".join(filter(None, (word.strip("-") for word in words)))
+    return name[:longest].rstrip("-.")
 
 
 def node_facts(
@@ -41,7 +64,7 @@ def node_facts(
     """
     return NodeFacts(
         name,
-        platform.node().lower() or name,
+        _host_name(_LONGEST_LABEL) or name,
         (address,),
         {
             **{
