@@ -10,7 +10,7 @@ from probetui.engine.snapshot import Snapshot
 from probetui.k8s.event import Event, EventType
 from probetui.kubelet.journal import EventEntry, NoteEntry
 from probetui.tui.panes.event_pane import EventPane
-from tests.ticks import DEMO_KEY, LIVENESS, NOW, history
+from tests.ticks import DEMO_KEY, LIVENESS, NOW, demo_ticks, history
 from tests.tui.app_harness import (
     an_app,
     line_with,
@@ -294,8 +294,7 @@ async def test_changes_of_state_are_hidden_until_a_key_asks_for_them() -> None:
 
 
 async def test_a_failure_grows_the_row_of_its_run() -> None:
-    ticks = history(DEMO_KEY, LIVENESS, "|sfff", NOW)
-    events = [unhealthy(tick) for tick in ticks[-3:]]
+    events = [unhealthy(tick) for tick in demo_ticks("|sfff")[-3:]]
     session = FakeSession(a_snapshot(demo(), entries=events[:1]))
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
