@@ -216,6 +216,21 @@ def test_an_expectation_fails_and_says_what_came(
         assert f"came:     {came}" in cases.out
 
 
+def test_ready_again_is_said_of_the_next_instance_not_of_one_that_is_ending(
+    cases: Cases,
+) -> None:
+    often = POD.replace("periodSeconds: 5", "periodSeconds: 3")
+
+    status = cases.expect(
+        "ready within 30s",
+        "holds for 5s",
+        "after freeze app 20s: killed within 9s, ready again within 15s, restarts == 1",
+        pod=often,
+    )
+
+    assert status == 0, cases.out
+
+
 def test_a_job_is_expected_to_succeed(cases: Cases) -> None:
     ends = "containers: {work: {lasts: 20s}}"
     fails = "containers: {work: {lasts: 20s, exitCode: 3}}"

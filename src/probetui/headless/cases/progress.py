@@ -34,6 +34,7 @@ from probetui.k8s.event import EventType
 from probetui.k8s.pod import Pod
 from probetui.k8s.pod_names import find_pods
 from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import PodStatus, Terminated, Waiting
 from probetui.kubelet.journal import (
     ContainerEntry,
@@ -64,6 +65,9 @@ _DECIDING = {
     ConditionKind.KILLED: {ProbeType.LIVENESS, ProbeType.STARTUP},
 }
 """The probes that a condition hangs on; for any other all of them are told."""
+
+
+_OF_STATES = (ProbeType.READINESS, ProbeType.STARTUP)
 
 
 class _Undo(Struct, frozen=True):
@@ -118,6 +122,8 @@ class CaseProgress:
         self._used: dict[Condition, int] = dict.fromkeys(conditions, 0)
         self._undoing: list[_Undo] = []
         self._doing: CaseAction | None = None
+        # Containers whose instance ends, with the next one once it has started.
+        self._ending: dict[tuple[str, str], ContainerID | None] = {}
         self._recent: deque[JournalEntry] = deque(maxlen=_KEPT)
         self._statuses: dict[str, PodStatus] = {}
         self._ticks: dict[ProbeKey, TickEntry] = {}
@@ -324,14 +330,16 @@ class CaseProgress:
                 self._statuses[entry.pod_uid] = entry.status
             case TickEntry() if entry.attempts or entry.injected:
                 self._ticks[entry.key] = entry
+                place = entry.key[:2]
+                if self._ending.get(place) == entry.container_id and (
+                    entry.stored_after is Result.SUCCESS
+                ):
+                    del self._ending[place]
                 if entry.result is Result.FAILURE:
                     longest = self._longest_runs.get(entry.key, 0)
                     self._longest_runs[entry.key] = max(longest, entry.run)
-            case ContainerEntry(what=what) if what in _ENDED:
-                ended = entry.pod_uid, entry.container_name
-                self._undoing = [
-                    undo for undo in self._undoing if undo.container != ended
-                ]
+            case ContainerEntry():
+                self._note_container(entry)
             case UserEntry(target=target) if self._doing is not None:
                 if target.startswith(f"{self._doing.pod}/{self._doing.container}"):
                     self._doing = None
@@ -339,6 +347,23 @@ class CaseProgress:
                 self._check_action(entry)
             case _:
                 pass
+
+    def _note_container(self, entry: ContainerEntry) -> None:
+        place = entry.pod_uid, entry.container_name
+        pod = next((pod for pod in self._pods if pod.uid == entry.pod_uid), None)
+        container = None if pod is None else pod.container(entry.container_name)
+        if pod is None or container is None:
+            return
+        if entry.what in _ENDED:
+            self._undoing = [undo for undo in self._undoing if undo.container != place]
+        is_lasting = container in pod.containers or container.is_sidecar
+        if entry.what in {*_ENDED, LifecycleStep.STOPPING} and is_lasting:
+            self._ending[place] = None
+        elif entry.what is LifecycleStep.STARTED and place in self._ending:
+            if any(container.probe(probe_type) for probe_type in _OF_STATES):
+                self._ending[place] = entry.container_id
+            else:
+                del self._ending[place]
 
     def _check_action(self, note: NoteEntry) -> None:
         """Fail if what the step does could not be done."""
@@ -355,10 +380,22 @@ class CaseProgress:
         self._lost.update(
             condition
             for condition, watch in self._watches.items()
-            if condition.kind.is_state and not watch.holds
+            if condition.kind.is_state and not self._holds(condition)
         )
 
     # -- decisions
+
+    def _holds(self, condition: Condition) -> bool:
+        """Tell whether a state holds, and not of an instance that is ending.
+
+        A container that is being stopped may answer once more before it is gone.
+        """
+        target = condition.target
+        found, name = find_pods(target, self._pods) if target else (self._pods, "")
+        uids = {pod.uid for pod in found}
+        return self._watches[condition].holds and not any(
+            uid in uids and name in {"", ending} for uid, ending in self._ending
+        )
 
     def _is_met(self, step: CaseStep, expected: Expectation) -> bool | None:
         """Return whether an expectation is met; None while that is open."""
@@ -371,7 +408,9 @@ class CaseProgress:
             if expected.is_negated:
                 return True if not watch.holds else None
             was_lost = expected.condition in self._lost
-            if watch.holds and (was_lost or not needs_loss(step, expected)):
+            if self._holds(expected.condition) and (
+                was_lost or not needs_loss(step, expected)
+            ):
                 return True
         elif watch.count > self._used[expected.condition]:
             return True
