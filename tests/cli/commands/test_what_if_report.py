@@ -13,6 +13,7 @@ from probetui.cli.main import run
 from probetui.errors import UsageError
 from tests.drive.what_if.recorded import simulate
 from tests.drive.what_if.test_rerun import ONE_OUTAGE
+from tests.golden.test_records import RECORDS
 
 
 @pytest.fixture
@@ -162,6 +163,28 @@ def test_what_cannot_be_tried_is_refused_with_the_reason(
 ) -> None:
     assert run(["whatif", session, option, value]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["whatif", "fit"])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        pytest.param("observed", "no engine of probetui decided in it", id="observed"),
+        pytest.param("compressed/later-part", "a later part of a session", id="later"),
+    ],
+)
+def test_a_record_that_cannot_be_run_again_says_why(
+    command: str,
+    name: str,
+    reason: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    record = tmp_path / "record.jsonl.gz"
+    record.write_bytes((RECORDS / "1" / f"{name}.jsonl.gz").read_bytes())
+
+    assert run([command, str(record)]) == 2
+    assert reason in capsys.readouterr().err
 
 
 def test_a_version_that_does_not_know_a_probe_says_so(
