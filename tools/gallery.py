@@ -115,6 +115,12 @@ SCREENS = {
     "edit": ("e",),
     "output": ("enter", "enter"),
     "help": ("question_mark",),
+    "yaml": ("y",),
+    "node": ("D",),
+    "explain": ("colon", *"explain", "enter"),
+    "command": ("colon", *"pro"),
+    "palette": ("ctrl+p",),
+    "filter": ("slash", *"zzz"),
 }
 LOOKS: dict[str, dict[str, object]] = {
     "dark": {},
