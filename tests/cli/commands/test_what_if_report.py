@@ -148,6 +148,13 @@ def test_a_sweep_with_its_rows_for_programs(
         ),
         pytest.param(
             "--sweep",
+            "app.livenessProbe.successThreshold=1..3",
+            "--sweep app.livenessProbe.successThreshold=2: "
+            "spec.containers[0].livenessProbe.successThreshold: is 2, must be 1",
+            id="refused-in-a-sweep",
+        ),
+        pytest.param(
+            "--sweep",
             "app.livenessProbe.periodSeconds=1..x",
             '"1..x" is no value; write 1..10 or 5,10,20',
             id="no-range",

@@ -64,12 +64,13 @@ class RecordedProbe(NamedTuple):
 
 
 class ProbeSetting(Struct, frozen=True):
-    """One setting of one recorded probe; `option` is how it was written."""
+    """One setting of one recorded probe; `option` is what was written after `flag`."""
 
     option: str
     probe: RecordedProbe
     field: str
     value: str
+    flag: str = "--set"
 
     def with_value(self, value: str) -> ProbeSetting:
         """Return it with another value."""
@@ -145,7 +146,7 @@ def parse_probe_setting(
     probes = probes_of(pods)
     found = [one for one in probes if _is_meant(one.path, owner, probe)]
     if len(found) == 1:
-        return ProbeSetting(option, found[0], field, value)
+        return ProbeSetting(option, found[0], field, value, flag)
     known = ", ".join(one.path for one in found or probes)
     if found:
         raise UsageError(f"{where}: there is more than one such probe ({known})")
@@ -223,7 +224,7 @@ def _read_again(
     )
     if manifests.errors:
         written = {
-            f"--set {option}": setting.option
+            f"--set {option}": f"{setting.flag} {setting.option}"
             for option, setting in zip(options, settings, strict=True)
         }
         raise ManifestError(
@@ -241,7 +242,7 @@ def _origin(
 ) -> str:
     """Return what brought a problem: a setting as it was typed, or the version."""
     if file in written:
-        return f"--set {written[file]}"
+        return written[file]
     return f"pod {pod.name}, read as Kubernetes {rules.version} does"
 
 
