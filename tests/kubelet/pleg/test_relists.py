@@ -11,6 +11,9 @@ from tests.builders import START, at
 PERIOD = timedelta(seconds=1)
 
 
+SILENCE = "the container runtime does not answer"
+
+
 class Bench:
     """Relists once a second, and what comes of them."""
 
@@ -124,6 +127,13 @@ class TestSilence:
         ]
         assert bench.relists.lost_since == at(3)
         assert bench.relists.lost_error == "no daemon"
+
+    def test_a_runtime_that_says_so_itself_is_told_in_its_words_alone(self) -> None:
+        bench = Bench()
+
+        bench.relists.on_relist_failed(f"{SILENCE}: no socket", at(3))
+
+        assert bench.notes() == [(f"{SILENCE}: no socket", True)]
 
     def test_the_pauses_grow_to_five_seconds(self) -> None:
         bench = Bench()

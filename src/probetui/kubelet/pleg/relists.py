@@ -13,6 +13,9 @@ from probetui.kubelet.runtime.turn import TurnBuilder
 
 LONGEST_PAUSE = timedelta(seconds=5)
 
+_SILENCE = "the container runtime does not answer: "
+"""How the note begins; some runtimes' errors begin with it, too."""
+
 
 class RelistScheduler:
     """One relist at a time, a period after the one before; owned by the engine.
@@ -84,9 +87,8 @@ class RelistScheduler:
         """Plan the next relist after one that failed."""
         if self.lost_since is None:
             self.lost_since = now
-            self._turn.note(
-                now, f"the container runtime does not answer: {error}", is_fault=True
-            )
+            why = error.removeprefix(_SILENCE)
+            self._turn.note(now, f"{_SILENCE}{why}", is_fault=True)
         self.lost_error = error
         self._pause = min(self._pause * 2, LONGEST_PAUSE)
         self.due_at = now + self._pause
