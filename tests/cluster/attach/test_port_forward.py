@@ -14,6 +14,7 @@ from probetui.cluster.api_server.asked import Asked
 from probetui.cluster.api_server.failure import ApiFailure
 from probetui.cluster.attach.port_forward import PortForward
 from probetui.cluster.attach.upgrade import LONGEST_BACKLOG
+from probetui.cluster.serving import spdy_streams
 from probetui.cluster.serving.http_server import HttpRequest
 from probetui.errors import ContainerRuntimeError, ForwardRefusedError
 from probetui.kubelet.outcome import ProbeResult
@@ -92,6 +93,19 @@ async def test_connections_share_a_tunnel_and_do_not_mix(bench: Bench) -> None:
         second.close()
     assert answers == (b"ONE", b"TWO")
     assert seen == ["GET"]
+
+
+async def test_streams_that_have_ended_leave_room_for_others(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spdy_streams, "MAX_STREAMS", 20)
+    async with listening(bench, 80, echo), forwarding(bench) as forward:
+        for _ in range(30):
+            connection = await forward.connect(80)
+            await connection.send(b"one")
+            await connection.finish_sending()
+            assert await connection.receive() == b"ONE"
+            assert await connection.receive() == b""
 
 
 async def test_who_may_not_get_but_create_is_forwarded_over_spdy(bench: Bench) -> None:

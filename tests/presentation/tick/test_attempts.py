@@ -6,7 +6,7 @@ from datetime import UTC, timedelta
 
 import pytest
 
-from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.kubelet.outcome import FORWARDED, Attempt, ProbeResult
 from probetui.presentation.text.view import TimeFormatter, View
 from probetui.presentation.tick.why import attempt_predicate
 from tests.builders import START
@@ -59,6 +59,17 @@ TOOK = timedelta(milliseconds=34)
             Attempt(ProbeResult.FAILURE, "connection refused"),
             "failed after 34ms: connection refused",
             id="no connection",
+        ),
+        pytest.param(
+            Attempt(ProbeResult.SUCCESS, detail=f"HTTP 204, {FORWARDED}"),
+            "got HTTP 204 after 34ms by port-forward to 127.0.0.1 in the pod",
+            id="an answer through a forwarded port",
+        ),
+        pytest.param(
+            Attempt(ProbeResult.FAILURE, "connection refused", detail=FORWARDED),
+            "failed after 34ms by port-forward to 127.0.0.1 in the pod: connection "
+            "refused",
+            id="no connection through a forwarded port",
         ),
         pytest.param(
             Attempt(ProbeResult.SUCCESS), "succeeded after 34ms", id="by a script"
