@@ -209,6 +209,7 @@ async def test_attach_probes_a_pod_of_the_node_and_kills_nothing(
             sys.executable,
             *("-m", "probetui", "attach", f"pod/{POD}", "--plain", "--no-autosave"),
             *("--kubeconfig", str(kubeconfig), "--context", "tests"),
+            *("--set", "app.livenessProbe.failureThreshold=1"),
             *("--until", "event=Unhealthy", "--timeout", "40s"),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -217,8 +218,9 @@ async def test_attach_probes_a_pod_of_the_node_and_kills_nothing(
         out, err = await attached.communicate()
 
     assert attached.returncode == 0, err
-    assert b"app liveness" in out
-    assert b"cat: " in out
+    (failure,) = [line for line in out.splitlines() if b"liveness" in line][-1:]
+    assert b"run 1/1 would-kill" in failure
+    assert b"cat: " in failure
 
 
 async def test_at_its_end_a_node_is_drained_and_removed(tmp_path: Path) -> None:

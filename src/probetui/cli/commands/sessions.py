@@ -164,7 +164,7 @@ def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
         if words:
             raise click.UsageError(
                 "attach needs the manifest with the probes: probetui attach FILE "
-                "CONTAINER=NAME_OR_ID"
+                "CONTAINER=NAME_OR_ID; or a pod of a cluster: probetui attach pod/NAME"
             )
         return print_short_help()
     return run_late("cli.session.start:attach_pods", words, params, waits=not no_wait)

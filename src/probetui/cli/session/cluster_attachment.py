@@ -147,8 +147,10 @@ def _pod_name(words: Sequence[str], params: Mapping[str, Any]) -> str:
     names = [found[1] for word in words if (found := _WORD.fullmatch(word))]
     if len(names) != 1 or len(words) != 1:
         raise UsageError("attach pod/NAME: one pod, and nothing else")
-    if params["filenames"] or params["static"]:
-        raise UsageError("attach pod/NAME: its manifest is the cluster's; leave out -f")
+    if params["filenames"] or params["static"] or params["selector"]:
+        raise UsageError(
+            "attach pod/NAME: its manifest is the cluster's; leave out -f, --static, -l"
+        )
     return names[0]
 
 
@@ -186,6 +188,7 @@ def _read(
     manifests = load_manifests(
         [SourceFile(name, content)],
         validation=FieldValidation.IGNORE,
+        settings=params["changes"],
         rules=rules_by(params),
     )
     manifests.raise_for_errors()
