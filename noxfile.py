@@ -97,6 +97,7 @@ def quick(session: nox.Session) -> None:
 def pictures(session: nox.Session) -> None:
     """Draw the screens again that the tests compare: look at them before a commit."""
     run(session, "pytest", "-q", "--snapshot-update", "tests/tui")
+    session.run(str(HERE / "python"), "-m", "tools.pictures", external=True)
 
 
 @nox.session(venv_backend="none")
