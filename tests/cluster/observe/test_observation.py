@@ -28,6 +28,7 @@ from probetui.kubelet.journal import (
     TickEntry,
 )
 from probetui.kubelet.outcome import Result
+from probetui.presentation.probe.detail import format_attempt
 from probetui.presentation.tick.why import attempt_sentences, source_sentences
 from tests.cluster import recording
 from tests.cluster.player import Step, shifted, steps
@@ -356,6 +357,7 @@ def test_why_says_where_a_tick_is_known_from_and_what_cannot_be_known() -> None:
     whole = "\n".join(source_sentences(kill, VIEW))
 
     assert words.startswith("The probe failed")
+    assert format_attempt(kill.attempts[-1], VIEW) == "failure"
     assert "after 0" not in words
     assert "Known from the kubelet's counters, between " in whole
     assert "cannot be known from outside" in whole

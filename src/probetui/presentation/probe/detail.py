@@ -195,10 +195,12 @@ def last_output_line(probe: ProbeSnapshot, view: View) -> Line:
 
 
 def format_attempt(attempt: Attempt, view: View) -> str:
-    """Return how an attempt ended: `exit 1 in 34ms`, `errored in 2ms`."""
+    """Return how an attempt ended: `exit 1 in 34ms`, `failure` where that is all.
+
+    A probe that was observed from outside has neither an exit code nor a duration.
+    """
     if not attempt.is_timed:
-        ended = "errored" if attempt.error is not None else str(attempt.result)
-        return f"{ended}, {attempt.detail}"
+        return "errored" if attempt.error is not None else str(attempt.result)
     ended = "errored" if attempt.error is not None else view.safe(attempt.detail)
     return f"{ended or attempt.result} in {format_duration(attempt.duration)}"
 

@@ -232,7 +232,7 @@ def format_attempt_line(attempt: Attempt, view: View) -> Line:
     ended = view.safe(attempt.detail)
     role = _ROLES.get(attempt.result, Role.ERROR)
     if not attempt.is_timed:
-        return line(f"{ended} -> ", Span(attempt.result, role))
+        return line(Span(attempt.result, role))
     how = f"{ended} in " if ended else "took "
     return line(
         f"{how}{format_duration(attempt.duration)} -> ", Span(attempt.result, role)

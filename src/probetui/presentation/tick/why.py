@@ -456,5 +456,5 @@ def _output(tick: TickEntry, view: View) -> str:
         return ""
     last = tick.attempts[-1]
     output = view.safe(last.output if last.error is None else last.error)
-    detail = f"{view.safe(last.detail)}: " if last.detail else ""
+    detail = f"{view.safe(last.detail)}: " if last.detail and last.is_timed else ""
     return f" ({detail}{output})" if output else ""
