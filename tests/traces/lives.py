@@ -53,6 +53,7 @@ _MET_THE_END = re.compile(
     re.DOTALL,
 )
 _MET_THE_START = re.compile(rf"\w+ probe (?:{_ERRORED}.*|{_REFUSED})", re.DOTALL)
+_FAILED_WITHOUT_A_WORD = re.compile(r"\w+ probe failed: ")
 _FAILED_PROBE = re.compile(r"failed (?P<probe>\w+) probe")
 _REPEATED = re.compile(
     r"Back-off .*|.*pull policy of Never|Error: \w+(?:Off|NeverPull)"
@@ -170,7 +171,8 @@ def _without_early(steps: Sequence[Step]) -> Sequence[Step]:
     """Leave out what came of probes that met a container before it was there.
 
     Up to its start they met the end of the one before it. A server takes a moment
-    until it listens, and whether a probe is as quick is chance.
+    until it listens, a program until it has made the file that a command looks for,
+    and whether a probe is as quick is chance.
     """
     starts = [index for index, step in enumerate(steps) if step.reason == "Started"]
     if not starts:
@@ -180,10 +182,18 @@ def _without_early(steps: Sequence[Step]) -> Sequence[Step]:
     rest = list(steps[start:])
     for index, step in enumerate(rest[:3]):
         is_soon = step.times[-1] - rest[0].times[0] <= AT_START
-        if is_soon and _MET_THE_START.fullmatch(step.what[2]):
+        after = rest[index + 1 : index + 2]
+        if is_soon and _met_the_start(step) and not any(map(step.leads_to, after)):
             del rest[index]
             break
     return [*begin, *rest]
+
+
+def _met_the_start(step: Step) -> bool:
+    """Return whether a step may be of a probe that was quicker than its container."""
+    message = step.what[2]
+    is_one = len(step.times) == 1 and _FAILED_WITHOUT_A_WORD.fullmatch(message)
+    return bool(is_one or _MET_THE_START.fullmatch(message))
 
 
 def _without_stray(life: Life) -> Life:

@@ -335,6 +335,28 @@ def test_a_probe_that_meets_the_end_of_its_container_does_so_by_chance(
 
 
 @only_own
+@pytest.mark.parametrize(
+    ("late", "is_noticed"),
+    [
+        pytest.param(0.1, False, id="before its first command"),
+        pytest.param(1.5, True, id="later"),
+    ],
+)
+def test_a_probe_that_is_quicker_than_its_container_is_so_by_chance(
+    late: float, *, is_noticed: bool
+) -> None:
+    started = next(
+        each.t for each in OWN["readiness-flap"].seen.events if each.reason == "Started"
+    )
+
+    found = changed(
+        "readiness-flap", probe_at_the_end(started + late, "Readiness probe failed: ")
+    )
+
+    assert bool(found) is is_noticed
+
+
+@only_own
 def test_how_long_containers_are_being_made_is_up_to_a_late_machine() -> None:
     trace = OWN["exec-liveness"]
     ours = copy.deepcopy(trace.seen)
