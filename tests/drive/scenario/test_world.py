@@ -8,7 +8,14 @@ from msgspec.structs import replace
 
 from probetui.drive.scenario.behavior import CallBehavior, InstanceBehavior, ProbeAnswer
 from probetui.drive.scenario.world import World
-from probetui.k8s.probe import ExecAction, HTTPGetAction, ProbeType, TCPSocketAction
+from probetui.k8s.probe import (
+    ExecAction,
+    GRPCAction,
+    HTTPGetAction,
+    ProbeHandler,
+    ProbeType,
+    TCPSocketAction,
+)
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimeContainerStatus,
@@ -441,6 +448,59 @@ class TestProbes:
             'strconv.Atoi: parsing "web": invalid syntax'
         )
         assert len(fact.outcome.attempts) == 3
+
+    @pytest.mark.parametrize(
+        ("handler", "said"),
+        [
+            pytest.param(
+                HTTPGetAction(8080, "/healthz"),
+                'Get "http://10.0.0.1:8080/healthz": dial tcp 10.0.0.1:8080: connect: '
+                "connection refused",
+                id="HTTP",
+            ),
+            pytest.param(
+                TCPSocketAction(8080),
+                "dial tcp 10.0.0.1:8080: connect: connection refused",
+                id="TCP",
+            ),
+            pytest.param(
+                GRPCAction(8080),
+                'timeout: failed to connect service "10.0.0.1:8080" within 1s: context '
+                "deadline exceeded",
+                id="gRPC",
+            ),
+            pytest.param(
+                ExecAction(("true",)), "the container is not running", id="exec"
+            ),
+        ],
+    )
+    def test_a_container_that_has_exited_answers_nothing(
+        self, handler: ProbeHandler, said: str
+    ) -> None:
+        bench = Bench(InstanceBehavior(lasts=timedelta(seconds=5), exit_code=1))
+        effect = self.probe(bench, bench.start())
+        probe = replace(effect.probe, handler=handler)
+        effect = effect._replace(probe=probe, pod_ip="10.0.0.1")
+
+        outcomes = []
+        for second in (4, 6):
+            _, fact = bench.world.answer(effect, at(second))
+            assert isinstance(fact, ProbeFinished)
+            outcomes.append(fact.outcome.last)
+
+        alive, dead = outcomes
+        assert alive.result is ProbeResult.SUCCESS
+        assert said in (dead.output, dead.error)
+
+    def test_another_host_answers_although_the_container_has_exited(self) -> None:
+        bench = Bench(InstanceBehavior(lasts=timedelta(seconds=5)))
+        effect = self.probe(bench, bench.start())
+        probe = replace(effect.probe, handler=TCPSocketAction(80, "example.com"))
+
+        _, fact = bench.world.answer(effect._replace(probe=probe), at(6))
+
+        assert isinstance(fact, ProbeFinished)
+        assert fact.outcome.last.result is ProbeResult.SUCCESS
 
     def test_the_script_is_told_the_age_of_the_instance(self) -> None:
         ages = []

@@ -71,6 +71,7 @@ from probetui.kubelet.facts import (
 from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.kubelet.prober.container_port import resolve_port
+from probetui.kubelet.prober.timeout_text import exited
 from probetui.kubelet.runtime_health import READY_CONDITIONS
 
 SIGKILL_EXIT_CODE = 137
@@ -238,6 +239,10 @@ class World:
             except GoError as error:
                 # What the prober finds out by itself, whatever the script says.
                 return ProbeAnswer(Attempt(ProbeResult.UNKNOWN, error=str(error)))
+        elsewhere = getattr(handler, "host", "")
+        if self._has_exited(effect.container_id) and not elsewhere:
+            attempt = exited(effect.probe, effect.container, effect.pod_ip)
+            return ProbeAnswer(attempt, attempt.duration)
         if self._is_unreachable(effect):
             return answer_too_late(effect)
         age = self._age(effect.container_id, now)
@@ -256,6 +261,11 @@ class World:
             index, times = (index + 1) % (last + 1), 0
         self._phases[place] = index, times + 1
         return answers.phases[index].answer(effect, age)
+
+    def _has_exited(self, container_id: ContainerID) -> bool:
+        if container_id not in self._pod_of:
+            return False
+        return self._container(container_id).state is RuntimeState.EXITED
 
     def _is_unreachable(self, effect: RunProbe) -> bool:
         """Tell whether a container is frozen, or cut off from the network.

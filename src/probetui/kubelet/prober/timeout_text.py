@@ -1,4 +1,6 @@
-"""The output of a probe that ran into its time limit, by kind of handler.
+"""The output of a probe that nobody answers, by kind of handler.
+
+Nobody answers in time, or the container has exited.
 
 Source: probe/exec/exec.go, probe/http/http.go, probe/tcp/tcp.go, probe/grpc/grpc.go,
 v1.32.10; the texts are those of Go and of the CRI client.
@@ -47,6 +49,11 @@ def tcp_timeout(host: str, port: int | str) -> str:
     return f"dial tcp {join_host_port(host, port)}: i/o timeout"
 
 
+def tcp_refused(host: str, port: int | str) -> str:
+    """Return the output of a connection to a port that nobody listens on."""
+    return f"dial tcp {join_host_port(host, port)}: connect: connection refused"
+
+
 def grpc_connect_timeout(host: str, port: int, limit: timedelta) -> str:
     """Return the output if no HTTP/2 connection was made in time."""
     return (
@@ -66,10 +73,8 @@ def format_timeout(probe: Probe, container: Container, pod_ip: str) -> str:
     match probe.handler:
         case ExecAction(command):
             return exec_timeout(command, limit)
-        case HTTPGetAction(port, path, host, scheme):
-            where = join_host_port(host or pod_ip, _port_number(port, container))
-            url = f"{scheme.lower()}://{where}/{path.removeprefix('/')}"
-            return http_failure(url, AWAITING_HEAD)
+        case HTTPGetAction() as request:
+            return http_failure(_url(request, container, pod_ip), AWAITING_HEAD)
         case TCPSocketAction(port, host):
             return tcp_timeout(host or pod_ip, _port_number(port, container))
         case GRPCAction():
@@ -93,6 +98,34 @@ def timed_out(
         if not rules.tells_exec_timeout:
             words = ""
     return Attempt(ProbeResult.FAILURE, words, duration=limit)
+
+
+def exited(probe: Probe, container: Container, pod_ip: str) -> Attempt:
+    """Return what becomes of a probe of a container that has exited.
+
+    Its port refuses a connection, which gRPC tries again until its time limit, and the
+    runtime an exec.
+    """
+    limit = timedelta(seconds=probe.timeout_seconds)
+    match probe.handler:
+        case HTTPGetAction(port) as request:
+            why = tcp_refused(pod_ip, _port_number(port, container))
+            words = http_failure(_url(request, container, pod_ip), why)
+            return Attempt(ProbeResult.FAILURE, words)
+        case TCPSocketAction(port):
+            words = tcp_refused(pod_ip, _port_number(port, container))
+            return Attempt(ProbeResult.FAILURE, words)
+        case GRPCAction(port):
+            words = grpc_connect_timeout(pod_ip, port, limit)
+            return Attempt(ProbeResult.FAILURE, words, duration=limit)
+        case _:
+            return Attempt(ProbeResult.UNKNOWN, error="the container is not running")
+
+
+def _url(request: HTTPGetAction, container: Container, pod_ip: str) -> str:
+    port = _port_number(request.port, container)
+    where = join_host_port(request.host or pod_ip, port)
+    return f"{request.scheme.lower()}://{where}/{request.path.removeprefix('/')}"
 
 
 def _port_number(port: int | str, container: Container) -> int | str:
