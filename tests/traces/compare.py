@@ -85,13 +85,19 @@ class Difference:
         return f"{self.where}: {self.text}{chance}"
 
 
-def compare(trace: Trace, ours: Observation, slack: float = 0.0) -> list[Difference]:
+def compare(
+    trace: Trace,
+    ours: Observation,
+    slack: float = 0.0,
+    lateness: float | None = None,
+) -> list[Difference]:
     """Return how a run of a trace's pod differs from the trace.
 
     `slack` is how many seconds more times may differ, for a machine of its own load;
-    that of the kubelet's machine counts, too.
+    that of the kubelet's machine counts, too: `lateness`, the trace's if None.
     """
-    return list(_Comparison(trace, ours, slack + trace.lateness).differences())
+    lateness = trace.lateness if lateness is None else lateness
+    return list(_Comparison(trace, ours, slack + lateness).differences())
 
 
 class _Comparison:

@@ -63,6 +63,7 @@ from probetui.probers.route import Route
 from tests.builders import START
 from tests.traces import shell
 from tests.traces.files import FOLDER, Files, Mounts
+from tests.traces.late import MUTE, Pace
 from tests.traces.shell import NotUnderstoodError, Run
 
 EXEC_TAKES = 0.03
@@ -122,6 +123,8 @@ class PodWorld(World):
             something; none of them is instant.
         timeouts: when the machine was so busy that the command of a probe ran into
             its time limit, as `Trace.timeouts`.
+        pace: how long such a machine took. The n-th probe of an instance has the n-th
+            of its results, and ends no sooner than there.
     """
 
     def __init__(
@@ -131,6 +134,7 @@ class PodWorld(World):
         is_docker: bool = False,
         listens_after: float = 0.0,
         timeouts: Timeouts = NO_TIMEOUTS,
+        pace: Pace | None = None,
     ) -> None:
         super().__init__(
             images=None if has_images else frozenset(), dealing=self._take_time
@@ -138,6 +142,9 @@ class PodWorld(World):
         self._is_docker = is_docker
         self._listens_after = listens_after
         self._timeouts = timeouts
+        pace = pace or Pace()
+        self._results = {key: iter(found) for key, found in pace.results.items()}
+        self._starts, self._stops = pace.starts, pace.stops
         self._instances: dict[ContainerID, _Instance] = {}
         self._volumes: dict[tuple[str, str], Files] = {}
         self._machine = _Machine(self)
@@ -158,6 +165,8 @@ class PodWorld(World):
             case RunProbe():
                 self._end_due_containers(now)
                 outcome = self._machine.run(now, self._machine.dispatcher.probe(effect))
+                if (recorded := self._recorded(effect)) is not None:
+                    return self._answer_as(recorded, effect, outcome, now)
                 fails = outcome.attempts[-1].result is ProbeResult.FAILURE
                 is_mute = fails and not outcome.attempts[-1].output
                 if not is_mute and self._runs_out_of_time(effect, now):
@@ -174,6 +183,14 @@ class PodWorld(World):
                 self._is_missing(container_id)
             ):
                 return self._refuse_start(number, container_id, now)
+            case RunOperation(_, _, CreateContainer() as create):
+                at, fact = super().answer(effect, now)
+                took = self._starts.get((create.container.name, create.attempt), 0.0)
+                return max(at, now + timedelta(seconds=took)), fact
+            case RunOperation(_, _, StopContainer(container_id)):
+                took = self._stop_took(container_id)
+                at, fact = super().answer(effect, now)
+                return max(at, now + timedelta(seconds=took)), fact
             case RunOperation(_, _, RemoveContainer(container_id)):
                 answer = super().answer(effect, now)
                 self._instances.pop(container_id, None)
@@ -181,13 +198,56 @@ class PodWorld(World):
             case _:
                 return super().answer(effect, now)
 
+    def _stop_took(self, container_id: ContainerID) -> float:
+        """Return how many seconds the machine of the trace took to stop one."""
+        instance = self._instances.get(container_id)
+        if instance is None or not self._stops:
+            return 0.0
+        number = self._container(container_id).restart_count
+        return self._stops.get((instance.container.name, number), 0.0)
+
+    def _recorded(self, effect: RunProbe) -> tuple[datetime, str] | None:
+        """Return when a probe ended in the trace, and its result."""
+        instance = self._instances.get(effect.container_id)
+        if instance is None or not isinstance(effect.probe.handler, ExecAction):
+            return None
+        found = next(self._results.get(self._key(effect), iter(())), None)
+        if found is None:
+            return None
+        return START + timedelta(seconds=instance.started_at + found[0]), found[1]
+
+    def _answer_as(
+        self,
+        recorded: tuple[datetime, str],
+        effect: RunProbe,
+        outcome: ProbeOutcome,
+        now: datetime,
+    ) -> tuple[datetime, Fact]:
+        """Answer a probe as the machine of the trace did."""
+        ended, word = recorded
+        attempt = outcome.attempts[-1]
+        takes = outcome.duration
+        if word == "succeeded":
+            attempt = Attempt(ProbeResult.SUCCESS)
+        elif attempt.result is not ProbeResult.FAILURE or (
+            word == MUTE and attempt.output
+        ):
+            late = answer_too_late(effect)
+            attempt, takes = late.attempt, late.takes
+        takes = max(takes, ended - now)
+        outcome = ProbeOutcome((attempt,), now, takes)
+        return now + takes, ProbeFinished(effect.probe_id, outcome)
+
+    def _key(self, effect: RunProbe) -> tuple[str, int, str]:
+        number = self._container(effect.container_id).restart_count
+        return effect.key.container_name, number, str(effect.key.probe_type)
+
     def _runs_out_of_time(self, effect: RunProbe, now: datetime) -> bool:
         """Tell whether the machine of the trace was too busy for this command."""
         instance = self._instances.get(effect.container_id)
         if instance is None or not isinstance(effect.probe.handler, ExecAction):
             return False
-        number = self._container(effect.container_id).restart_count
-        key = effect.key.container_name, number, str(effect.key.probe_type)
+        key = self._key(effect)
         half = effect.probe.period_seconds / 2
         age = _seconds(now) - instance.started_at
         return any(-half <= age - other < half for other in self._timeouts.get(key, ()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,29 +17,16 @@ import pytest
 from probetui.kubelet.config import KubeletConfig
 from tests.traces.shell import NotUnderstoodError
 from tests.traces.trace import DATA, OWN_DATA, Trace, all_traces, only_own
-from tests.traces.tries import YOUNG, best_try
+from tests.traces.tries import YOUNG, best_try, chances_of_late, differences
 from tests.traces.virtual import play
 
 TRACES = all_traces()
 OWN = all_traces(OWN_DATA)
-
-_BUSY = "its machine was so busy that commands timed out by chance: see test_busy"
-NOT_YET: Mapping[str, str] = {
-    "1.20-dockershim/exec-missing-binary": _BUSY,
-    "1.20-dockershim/oneshot-delete": _BUSY,
-    "1.20-dockershim/readiness-flap": _BUSY,
-    "1.20-dockershim/startup-regate": _BUSY,
-}
-"""The traces of this project that are not followed, and why."""
+LATE = "1.20-dockershim"
+"""Recordings of a machine that was late, of which `tests.traces.late` tells."""
 
 
-def _marked(name: str) -> object:
-    why = NOT_YET.get(name) if DATA == OWN_DATA else None
-    marks = [] if why is None else [pytest.mark.xfail(reason=why, run=False)]
-    return pytest.param(name, marks=marks)
-
-
-@pytest.mark.parametrize("name", map(_marked, TRACES))
+@pytest.mark.parametrize("name", TRACES)
 def test_the_engine_does_what_that_kubelet_did(name: str) -> None:
     try:
         found = best_try(TRACES[name])
@@ -87,6 +74,13 @@ def _never_ready(trace: dict[str, Any]) -> None:
     for status in trace["statuses"]:
         for container in status.get("containerStatuses", ()):
             container["ready"] = False
+
+
+def _is_of(version: str) -> Change:
+    def change(trace: dict[str, Any]) -> None:
+        trace["kubelet"] = version
+
+    return change
 
 
 @pytest.mark.parametrize(
@@ -138,6 +132,32 @@ def test_there_are_traces_of_each_kubelet() -> None:
         ("1.20", False): 32,
         ("1.20", True): 32,
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "is_same"),
+    [
+        pytest.param("startup-regate", _nothing, True, id="as recorded"),
+        pytest.param("startup-regate", _without("Killing"), False, id="no kill"),
+        pytest.param("oneshot-delete", _said("liveness", "x"), False, id="a message"),
+        pytest.param("exec-missing-binary", _later(90, 60), False, id="a late restart"),
+        pytest.param("readiness-flap", _never_ready, False, id="never ready"),
+        pytest.param("startup-regate", _is_of("v1.36.2"), False, id="rules of 1.36"),
+    ],
+)
+def test_a_late_machine_excuses_no_other_decision(
+    name: str, change: Change, tmp_path: Path, *, is_same: bool
+) -> None:
+    recorded = json.loads(
+        gzip.decompress((OWN_DATA / f"{LATE}/{name}.json.gz").read_bytes())
+    )
+    change(recorded)
+    (tmp_path / f"{name}.json").write_text(json.dumps(recorded))
+    (trace,) = all_traces(tmp_path).values()
+
+    found = [differences(trace, chance) for chance in chances_of_late(trace)]
+
+    assert ([] in found) is is_same
 
 
 def _reasons_of_second_life(version: str) -> list[str]:

@@ -62,6 +62,8 @@ class Trace:
     `name` is that of the file, `manifest` what the kubelet read, `seen` what it
     recorded from then on. Statuses were recorded until `statuses_end` (seconds) only.
     `version` is the kubelet's, `major.minor`, `runtime` what container IDs begin with.
+    `probed` is what the kubelet's log says of each probe that ran to its end: when,
+    container, probe (`Liveness`) and result (`succeeded`, `failed`, `errored`).
     """
 
     name: str
@@ -70,6 +72,7 @@ class Trace:
     statuses_end: float
     version: str = PORTED_RULES.version
     runtime: str = "containerd"
+    probed: Sequence[tuple[float, str, str, str]] = ()
 
     @property
     def config(self) -> KubeletConfig:
@@ -134,18 +137,20 @@ class Trace:
             begun = starts.setdefault(event.container or "", [])
             if event.reason == "Started":
                 begun.append(event.t)
-            elif begun and self._is_out_of_time(event.message):
+            elif begun and self.is_out_of_time(event.message):
                 probe = event.message.partition(" ")[0]
                 key = event.container or "", len(begun) - 1, probe
-                limit = self._limit(event.container or "", probe)
+                limit = self.time_limit(event.container or "", probe)
                 found.setdefault(key, []).append(event.t - limit - begun[-1])
         return found
 
-    def _is_out_of_time(self, message: str) -> bool:
+    def is_out_of_time(self, message: str) -> bool:
+        """Tell whether an event is of a command that ran into its time limit."""
         tells = self.config.rules.tells_exec_timeout
         return bool((_TOLD if tells else _MUTE).fullmatch(message))
 
-    def _limit(self, name: str, probe: str) -> float:
+    def time_limit(self, name: str, probe: str) -> float:
+        """Return the time limit of a probe (`Liveness`), in seconds."""
         for container in containers(self.manifest):
             for key, word in _PROBES.items():
                 if container["name"] == name and word == probe and key in container:
@@ -224,6 +229,7 @@ def load_traces(folder: Path = DATA) -> Mapping[str, Trace]:
             ends[trace.get("run"), "statuses"],
             _minor(trace.get("kubelet", PORTED_RULES.version)),
             _runtime(trace),
+            tuple(map(tuple, trace.get("probes", ()))),
         )
         for name, trace in recorded.items()
     }

@@ -19,11 +19,18 @@ from probetui.record.format import RecordContext
 from tests.builders import START, at
 from tests.conformance.observation import Observation
 from tests.conformance.translation import Translation
+from tests.traces.late import pace_of
 from tests.traces.pod_world import PodWorld
 from tests.traces.trace import Json, RefusedError, Trace, a_pod_of
 
 
-def world_of(trace: Trace, rules: KubeletRules, listens_after: float = 0.0) -> PodWorld:
+def world_of(
+    trace: Trace,
+    rules: KubeletRules,
+    listens_after: float = 0.0,
+    *,
+    has_pace: bool = False,
+) -> PodWorld:
     """Return a world for the pod of a trace.
 
     All that is taken from the trace is of its machine: whether there was an image,
@@ -35,6 +42,7 @@ def world_of(trace: Trace, rules: KubeletRules, listens_after: float = 0.0) -> P
         is_docker=trace.is_of_docker and rules.exec_errors_on_docker == "docker",
         listens_after=listens_after,
         timeouts=trace.timeouts,
+        pace=pace_of(trace) if has_pace else None,
     )
 
 
@@ -44,6 +52,8 @@ def play(
     end: float | None = None,
     begins: float = 0.0,
     listens_after: float = 0.0,
+    *,
+    has_pace: bool = False,
 ) -> Observation:
     """Run the pod of a trace for as long as the kubelet did, or until `end`.
 
@@ -62,7 +72,8 @@ def play(
     end += begins
     others: list[Json] = [{"t": end, "kind": "end"}]
     engine = Engine(config, START)
-    with closing(world_of(trace, config.rules, listens_after)) as world:
+    world = world_of(trace, config.rules, listens_after, has_pace=has_pace)
+    with closing(world):
         simulation = Simulation(engine, world, START)
         simulation.run_until(at(begins))
         simulation.submit(SetPods((pod,)))
