@@ -69,6 +69,18 @@ def test_a_lesson_about_versions_shows_them_side_by_side(
     assert len(killed["1.36"]) > len(killed["1.20"]) == 1
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in lesson_names() if name != "versions"]
+)
+def test_a_lesson_can_be_simulated(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["demo", name, "--runtime", "sim", "--plain", "--for", "40s"]) == 0
+
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("2026-01-01T00:00:")
+
+
 @pytest.mark.parametrize("name", lesson_names())
 def test_a_lesson_says_in_a_few_sentences_what_to_watch(name: str) -> None:
     lesson = load_lesson(name)

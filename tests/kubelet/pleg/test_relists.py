@@ -114,6 +114,20 @@ class TestLatches:
         bench.come(0.7, 0.8)
         assert event.is_set
 
+    def test_one_that_has_to_begin_later_does_and_none_is_repeated_until_then(
+        self,
+    ) -> None:
+        bench = Bench()
+        bench.begins(0)
+        event = bench.relists.newer_than(at(0.5))
+
+        bench.come(0, 0.2)
+
+        assert bench.relists.due_at == at(0.5)
+        assert bench.begins(0.5)
+        bench.come(0.5, 0.5)
+        assert event.is_set
+
 
 class TestSilence:
     def test_a_runtime_that_does_not_answer_is_told_once(self) -> None:

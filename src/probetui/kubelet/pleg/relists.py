@@ -48,11 +48,12 @@ class RelistScheduler:
         elif self.lost_since is None:
             self.due_at = min(self.due_at, now)
 
-    def newer_than(self, now: datetime) -> OneShotEvent:
-        """Return what is set when a relist that began at `now` or later has come."""
+    def newer_than(self, instant: datetime) -> OneShotEvent:
+        """Return what is set when a relist that began then or later has come."""
         event = OneShotEvent()
-        self._awaited.append((now, event))
-        self.request(now)
+        self._awaited.append((instant, event))
+        if self.due_at is not None:
+            self.request(instant)
         return event
 
     def run_due(self, now: datetime) -> None:
@@ -80,8 +81,9 @@ class RelistScheduler:
         for since, event in waiting:
             if since <= started_at:
                 event.set()
-        is_wanted = self._is_wanted or bool(self._awaited)
-        self.due_at = now if is_wanted else now + self._pause
+        dues = [now if self._is_wanted else now + self._pause]
+        dues += [max(since, now) for since, _ in self._awaited]
+        self.due_at = min(dues)
 
     def on_relist_failed(self, error: str, now: datetime) -> None:
         """Plan the next relist after one that failed."""
