@@ -13,6 +13,7 @@ from collections.abc import (
 )
 from datetime import datetime, timedelta
 from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct, field
@@ -225,8 +226,29 @@ class StreamingExec(Protocol):
     ) -> int:
         """Run a command to its end, and return its exit code.
 
-        Output is given as it comes. When the call is cancelled, the command is killed.
-        Raises `ContainerRuntimeError` where it cannot be run.
+        Output is given as it comes. When the call is cancelled, the command is killed,
+        but by CRI runtimes, where it runs on without its streams. Raises
+        `ContainerRuntimeError` where it cannot be run.
+        """
+
+
+@runtime_checkable
+class StreamingAttach(Protocol):
+    """A runtime that gives the streams of a container's own process."""
+
+    async def attach_streams(
+        self,
+        container_id: ContainerID,
+        streams: CommandStreams,
+        *,
+        has_stdin: bool,
+        tty: bool,
+    ) -> None:
+        """Give input and output until the container ends.
+
+        Output is given as it comes, from now on. `tty` has to be the container's. When
+        the call is cancelled the container runs on. Raises `ContainerRuntimeError`
+        where there are no streams to be had.
         """
 
 
@@ -558,6 +580,17 @@ class DialAddress(Protocol):
 
     def dial_address(self, pod_ip: str, port: int) -> Destination:
         """Return where to connect instead of `pod_ip:port`."""
+
+
+@runtime_checkable
+class NetworkNamespaces(Protocol):
+    """A runtime that may know the network namespaces of its pods."""
+
+    async def network_namespace(self, container_id: ContainerID) -> Path:
+        """Return the file of the network namespace of a running container.
+
+        Raises `ContainerRuntimeError` where it is not on this machine, or unknown.
+        """
 
 
 class UnmanagedContainer(Struct, frozen=True):

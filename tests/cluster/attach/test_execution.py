@@ -10,7 +10,7 @@ import pytest
 from probetui.cluster.api_server.api import ServerFault
 from probetui.cluster.api_server.asked import Asked
 from probetui.cluster.api_server.failure import ApiFailure
-from probetui.cluster.attach.execution import KEPT_BYTES, ClusterCommands, exit_code
+from probetui.cluster.attach.execution import KEPT_BYTES, ClusterCommands
 from probetui.cluster.serving.http_server import HttpRequest
 from probetui.cluster.serving.remote_command import (
     RemoteCommand,
@@ -22,6 +22,7 @@ from probetui.errors import (
     ExecTimeoutError,
     ExecutableMissingError,
 )
+from probetui.runtimes.streaming.exit_status import exit_code
 from tests.cluster.attach.bench import Bench, a_bench
 
 FORBIDDEN = ApiFailure(403, "Forbidden", 'cannot get resource "pods/exec"', {})

@@ -14,12 +14,12 @@ from probetui.cluster.api_server.asked import Asked
 from probetui.cluster.api_server.failure import ApiFailure
 from probetui.cluster.attach.port_forward import PortForward
 from probetui.cluster.attach.upgrade import LONGEST_BACKLOG
-from probetui.cluster.serving import spdy_streams
 from probetui.cluster.serving.http_server import HttpRequest
 from probetui.errors import ContainerRuntimeError, ForwardRefusedError
 from probetui.kubelet.outcome import ProbeResult
 from probetui.ports import Destination
 from probetui.probers.tcp_probe import probe_tcp
+from probetui.runtimes.streaming import spdy_streams
 from tests.cluster.attach.bench import Bench, a_bench
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

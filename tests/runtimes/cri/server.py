@@ -63,6 +63,7 @@ class CriServer:
         self.containers: dict[str, tuple[str, cri.ContainerStatus]] = {}
         self.info: dict[str, str] = {}
         self.ledger: OwnershipLedger | None = None
+        self.streaming_url = "http://127.0.0.1:9/"
         self.exec_answer = cri.ExecSyncResponse(stdout=b"out", stderr=b"err")
         self._numbers = itertools.count(1)
         self._server: grpc.aio.Server | None = None
@@ -314,6 +315,12 @@ class CriServer:
 
     def exec_sync(self, _request: cri.ExecSyncRequest) -> cri.ExecSyncResponse:
         return self.exec_answer
+
+    def exec(self, _request: cri.ExecRequest) -> cri.ExecResponse:
+        return cri.ExecResponse(url=self.streaming_url)
+
+    def attach(self, _request: cri.AttachRequest) -> cri.AttachResponse:
+        return cri.AttachResponse(url=self.streaming_url)
 
     async def get_container_events(
         self, _request: cri.GetEventsRequest, _context: Any

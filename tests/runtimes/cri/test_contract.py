@@ -15,6 +15,7 @@ from tests.runtimes.capability_contract import (
 from tests.runtimes.contract import RuntimeContract
 from tests.runtimes.cri.bench import bench
 from tests.runtimes.message_contract import MessageContract
+from tests.runtimes.streaming_contract import AttachContract, StreamingContract
 from tests.runtimes.volume_contract import VolumeContract
 
 __all__ = ["bench"]
@@ -23,6 +24,8 @@ pytestmark = [pytest.mark.cri, pytest.mark.slow]
 
 
 class TestCriContract(
+    AttachContract,
+    StreamingContract,
     RuntimeContract,
     ImageContract,
     NetworkContract,
@@ -31,9 +34,13 @@ class TestCriContract(
     MessageContract,
     VolumeContract,
 ):
-    """CRI runtimes keep the contract; they are not told the stop signal."""
+    """CRI runtimes keep the contract; they are not told the stop signal.
+
+    A command whose client is gone runs on.
+    """
 
     stopped_by_usr1 = 137
+    kills_what_is_left = False
 
     @pytest.fixture
     def server(self) -> Callable[[int], tuple[str, ...]]:

@@ -29,7 +29,7 @@ from tests.runtimes.capability_contract import (
 )
 from tests.runtimes.contract import RuntimeContract
 from tests.runtimes.docker.bench import DockerBench, bench, built_image
-from tests.runtimes.streaming_contract import StreamingContract
+from tests.runtimes.streaming_contract import AttachContract, StreamingContract
 
 __all__ = ["bench"]
 
@@ -42,6 +42,7 @@ def web_server(port: int) -> tuple[str, ...]:
 
 
 class TestDockerContract(
+    AttachContract,
     StreamingContract,
     RuntimeContract,
     ImageContract,

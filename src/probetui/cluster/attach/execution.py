@@ -5,8 +5,6 @@ Over a WebSocket, else over SPDY: an API server before 1.35 asks for the right t
 
 Difference: what runs too long is left running. The kubelet has the runtime kill it; who
 asks through the API can only turn away.
-
-Source: k8s.io/client-go tools/remotecommand, v0.36.2, v4.go, errorDecoderV4.
 """
 
 from __future__ import annotations
@@ -17,30 +15,29 @@ from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
     asynccontextmanager,
-    suppress,
 )
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from urllib.parse import urlencode
-
-import msgspec
 
 from probetui.cluster.attach.upgrade import LONGEST_BACKLOG, open_spdy, open_websocket
 from probetui.cluster.client import PODS, ApiClient
 from probetui.cluster.errors import ApiError, ClusterError, ServerUnreachableError
-from probetui.cluster.serving.remote_command import V4, V5, Channel
-from probetui.cluster.serving.spdy_streams import SpdyStream, SpdyStreams
+from probetui.cluster.serving.remote_command import Channel
 from probetui.cluster.serving.websocket import WebSocket
 from probetui.errors import ContainerRuntimeError, ExecTimeoutError
 from probetui.ports import ExecResult
-from probetui.runtimes.missing_executable import command_error
-from probetui.safe_text import safe_line
+from probetui.runtimes.streaming.exit_status import (
+    LONGEST_STATUS,
+    V4,
+    V5,
+    exit_code,
+)
+from probetui.runtimes.streaming.spdy_streams import SpdyStream, SpdyStreams
 
 KEPT_BYTES = 16 << 10
 """Of each stream; the kubelet looks at 10 KiB of both."""
 
 OPEN_SECONDS = 10
-_LONGEST_STATUS = 1 << 16
-_LONGEST_TEXT = 1000
 _PERHAPS_BY_SPDY = frozenset({400, 403, 405, 501})
 _STREAM_TYPES = {
     Channel.ERROR: "error",
@@ -61,7 +58,7 @@ class _Output:
 
     def add(self, channel: int, data: bytes) -> None:
         """Take output."""
-        limit = _LONGEST_STATUS if channel == Channel.ERROR else KEPT_BYTES
+        limit = LONGEST_STATUS if channel == Channel.ERROR else KEPT_BYTES
         if channel in self._parts:
             part = self._parts[Channel(channel)]
             part += data[: limit - len(part)]
@@ -200,35 +197,6 @@ async def _spdy_messages(streams: Mapping[Channel, SpdyStream]) -> _Messages:
     finally:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
-
-
-def exit_code(status: bytes) -> int:
-    """Return the exit code that the `Status` of an ended command has.
-
-    Raises:
-        ContainerRuntimeError: the command could not be run.
-    """
-    found = _decoded(status)
-    if found.get("status") == "Success":
-        return 0
-    details = found.get("details")
-    causes = details.get("causes") if isinstance(details, dict) else None
-    if found.get("reason") == "NonZeroExitCode" and isinstance(causes, list):
-        for cause in causes:
-            if isinstance(cause, dict) and cause.get("reason") == "ExitCode":
-                with suppress(ValueError):
-                    return int(str(cause.get("message")))
-    said = str(found.get("message") or "no reason given")
-    raise command_error(safe_line(said, limit=_LONGEST_TEXT))
-
-
-def _decoded(status: bytes) -> dict[str, Any]:
-    try:
-        found = msgspec.json.decode(status)
-    except (msgspec.DecodeError, RecursionError, ValueError):
-        # A kubelet before 1.5 wrote plain text, and so does who cut it off.
-        found = status.decode(errors="replace")
-    return found if isinstance(found, dict) else {"message": found}
 
 
 def _query(container: str, command: tuple[str, ...]) -> str:

@@ -17,12 +17,12 @@ from probetui.cluster.attach.upgrade import LONGEST_BACKLOG, open_spdy, open_web
 from probetui.cluster.client import PODS, ApiClient
 from probetui.cluster.errors import ApiError, ClusterError, ServerUnreachableError
 from probetui.cluster.serving.port_forward import PORT_FORWARD, TUNNELED
-from probetui.cluster.serving.spdy_streams import (
+from probetui.errors import ContainerRuntimeError, ForwardRefusedError
+from probetui.runtimes.streaming.spdy_streams import (
     ByteConnection,
     SpdyStream,
     SpdyStreams,
 )
-from probetui.errors import ContainerRuntimeError, ForwardRefusedError
 from probetui.safe_text import safe_line
 
 OPEN_SECONDS = 10

@@ -7,49 +7,14 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import httpcore
-import httpx
-
 from probetui.cluster.client import ApiClient
 from probetui.cluster.errors import Access, ServerUnreachableError
-from probetui.cluster.serving.spdy_streams import UpgradedConnection
 from probetui.cluster.serving.websocket import WebSocket, accept_token
-
-_CLOSED = (httpcore.NetworkError, httpcore.TimeoutException, OSError)
+from probetui.runtimes.streaming.network_bytes import NetworkBytes
+from probetui.runtimes.streaming.spdy_streams import UpgradedConnection
 
 LONGEST_BACKLOG = 1 << 20
 """Bytes of one stream that nobody has read yet; more are not waited for."""
-
-
-class _NetworkBytes:
-    """The bytes of an upgraded connection, as a reader and a writer."""
-
-    def __init__(self, response: httpx.Response) -> None:
-        self._stream: httpcore.AsyncNetworkStream = response.extensions[
-            "network_stream"
-        ]
-        self._waiting = bytearray()
-
-    async def read(self, n: int, /) -> bytes:
-        """Return some bytes; none at the end, however it came."""
-        try:
-            return await self._stream.read(n)
-        except _CLOSED:
-            return b""
-
-    def write(self, data: bytes, /) -> None:
-        """Take bytes to be sent."""
-        self._waiting += data
-
-    async def drain(self) -> None:
-        """Send what waits; one who is gone is noticed by reading."""
-        data = bytes(self._waiting)
-        self._waiting.clear()
-        try:
-            if data:
-                await self._stream.write(data)
-        except _CLOSED:
-            return
 
 
 @asynccontextmanager
@@ -76,7 +41,7 @@ async def open_websocket(
             raise ServerUnreachableError(
                 f"{client.access.cluster.server}: the answer is no WebSocket of ours"
             )
-        network = _NetworkBytes(response)
+        network = NetworkBytes(response)
         yield WebSocket(b"", network, network, is_client=True)
 
 
@@ -90,5 +55,5 @@ async def open_spdy(
         "X-Stream-Protocol-Version": ", ".join(protocols),
     }
     async with client.upgrade("POST", path, access, headers) as response:
-        network = _NetworkBytes(response)
+        network = NetworkBytes(response)
         yield UpgradedConnection(b"", network, network)

@@ -145,8 +145,8 @@ class KubeletApi:
     def _attach(
         self, request: HttpRequest, pod: PodSnapshot, container: str
     ) -> HttpAnswer:
-        async def run(_command: RemoteCommand, streams: RemoteStreams) -> int:
-            return await self._access.attach(pod, container, streams)
+        async def run(command: RemoteCommand, streams: RemoteStreams) -> int:
+            return await self._access.attach(pod, container, command, streams)
 
         command = read_remote_command(request)
         return answer_exec(request, command, run) or _no_upgrade()

@@ -19,12 +19,6 @@ from probetui.cluster.serving.http_server import (
     HttpRequest,
 )
 from probetui.cluster.serving.remote_command import spdy_tunnel
-from probetui.cluster.serving.spdy_streams import (
-    ByteConnection,
-    SpdyStream,
-    SpdyStreams,
-    UpgradedConnection,
-)
 from probetui.cluster.serving.websocket import (
     WebSocket,
     choose_protocol,
@@ -32,6 +26,12 @@ from probetui.cluster.serving.websocket import (
     websocket_tunnel,
 )
 from probetui.probers.go.errors import describe_os_error
+from probetui.runtimes.streaming.spdy_streams import (
+    ByteConnection,
+    SpdyStream,
+    SpdyStreams,
+    UpgradedConnection,
+)
 
 PORT_FORWARD = "portforward.k8s.io"
 TUNNELED = f"SPDY/3.1+{PORT_FORWARD}"

@@ -21,22 +21,21 @@ from probetui.cluster.serving.http_server import (
     HttpRequest,
     HttpTunnel,
 )
-from probetui.cluster.serving.spdy_streams import (
-    SpdyStream,
-    SpdyStreams,
-    UpgradedConnection,
-    run_beside,
-)
 from probetui.cluster.serving.websocket import (
     WebSocket,
     choose_protocol,
     is_websocket,
     websocket_tunnel,
 )
-from probetui.k8s.api.codec import Json
 from probetui.ports import CommandStreams, TerminalSize
+from probetui.runtimes.streaming.exit_status import V4, V5, exit_status
+from probetui.runtimes.streaming.spdy_streams import (
+    SpdyStream,
+    SpdyStreams,
+    UpgradedConnection,
+    run_beside,
+)
 
-V5, V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
 STREAMS_SECONDS = 30
 """How long a SPDY client has to open its streams."""
 
@@ -147,24 +146,6 @@ def spdy_tunnel(
         "X-Stream-Protocol-Version": chosen,
     }
     return HttpTunnel(serve, headers=headers)
-
-
-def exit_status(exit_code: int) -> Json:
-    """Return the `Status` that ends a command's streams."""
-    if exit_code == 0:
-        return {"metadata": {}, "status": "Success"}
-    message = (
-        "command terminated with non-zero exit code: "
-        f"command terminated with exit code {exit_code}"
-    )
-    cause = {"reason": "ExitCode", "message": str(exit_code)}
-    return {
-        "metadata": {},
-        "status": "Failure",
-        "message": message,
-        "reason": "NonZeroExitCode",
-        "details": {"causes": [cause]},
-    }
 
 
 async def _outcome(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 from probetui.cluster.serving.container_log import ALL_LINES, LogOptions
 from probetui.cluster.serving.remote_command import (
@@ -20,9 +23,14 @@ from probetui.ports import (
     DialAddress,
     LogLine,
     LogSource,
+    NetworkNamespaces,
     Runtime,
+    StreamingAttach,
     StreamingExec,
 )
+from probetui.runtimes.network_namespace import connect_inside
+
+log = logging.getLogger(__name__)
 
 
 class NoSuchInstanceError(Exception):
@@ -88,14 +96,28 @@ class RuntimeAccess:
         return result.exit_code
 
     async def attach(
-        self, pod: PodSnapshot, container: str, streams: RemoteStreams
+        self,
+        pod: PodSnapshot,
+        container: str,
+        command: RemoteCommand,
+        streams: RemoteStreams,
     ) -> int:
-        """Give what a container prints from now on, until it ends; it gets no input.
+        """Give what a container prints from now on, until it ends.
+
+        Only some runtimes pass input on to it.
 
         Raises:
             RemoteCommandError: it does not run, or nobody keeps what it prints.
         """
         container_id = _running(pod, container)
+        if isinstance(self._runtime, StreamingAttach):
+            try:
+                await self._runtime.attach_streams(
+                    container_id, streams, has_stdin=command.stdin, tty=command.tty
+                )
+            except ContainerRuntimeError as error:
+                raise RemoteCommandError(str(error)) from error
+            return 0
         if not isinstance(self._runtime, LogSource):
             raise RemoteCommandError(f"{self._runtime.name} keeps no output")
         async for line in _until_gone(
@@ -108,7 +130,15 @@ class RuntimeAccess:
     async def dial(
         self, pod: PodSnapshot, port: int
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect to a port of a pod; raises OSError."""
+        """Connect to a port at localhost in a pod; raises OSError.
+
+        Difference: where the pod's network cannot be entered, the pod's IP is dialled:
+        as an ordinary user, and where the engine runs on another machine.
+        """
+        if (namespace := await self._network_namespace(pod)) is not None:
+            with contextlib.suppress(PermissionError):
+                inside = await connect_inside(namespace, port)
+                return await asyncio.open_connection(sock=inside)
         host = pod.status.pod_ip or "127.0.0.1"
         where: Destination = host, port
         if isinstance(self._runtime, DialAddress):
@@ -116,6 +146,21 @@ class RuntimeAccess:
         if not isinstance(where, tuple):
             raise OSError(f"{self._runtime.name} connects for probes only")
         return await asyncio.open_connection(*where)
+
+    async def _network_namespace(self, pod: PodSnapshot) -> Path | None:
+        """Return the network namespace of a pod, None where it is not to be had."""
+        if not isinstance(self._runtime, NetworkNamespaces):
+            return None
+        for one in pod.containers:
+            status = one.status
+            if status is not None and isinstance(status.state, Running):
+                try:
+                    return await self._runtime.network_namespace(
+                        ContainerID(status.container_id)
+                    )
+                except ContainerRuntimeError as error:
+                    log.info("the network of %s: %s", pod.pod.full_name, error)
+        return None
 
 
 async def _until_gone(lines: AsyncIterator[LogLine]) -> AsyncIterator[LogLine]:

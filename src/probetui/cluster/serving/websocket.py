@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
 
 from wsproto.connection import Connection, ConnectionState, ConnectionType
 from wsproto.events import (
@@ -24,27 +23,11 @@ from probetui.cluster.serving.http_server import (
     HttpRequest,
     HttpTunnel,
 )
+from probetui.runtimes.streaming.spdy_streams import ByteReader, ByteWriter
 
 NORMAL_CLOSURE = 1000
 TOO_BIG = 1009
 LONGEST_MESSAGE = 1 << 24
-
-
-class ByteReader(Protocol):
-    """What bytes come from."""
-
-    async def read(self, n: int, /) -> bytes:
-        """Return some bytes, none at the end."""
-
-
-class ByteWriter(Protocol):
-    """What takes bytes."""
-
-    def write(self, data: bytes, /) -> None:
-        """Take bytes to be sent."""
-
-    async def drain(self) -> None:
-        """Wait until not many are left to be sent."""
 
 
 class WebSocket:

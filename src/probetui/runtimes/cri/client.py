@@ -101,6 +101,8 @@ REOPEN_CONTAINER_LOG = _runtime(
     "ReopenContainerLog", cri.ReopenContainerLogRequest, cri.ReopenContainerLogResponse
 )
 EXEC_SYNC = _runtime("ExecSync", cri.ExecSyncRequest, cri.ExecSyncResponse)
+EXEC = _runtime("Exec", cri.ExecRequest, cri.ExecResponse)
+ATTACH = _runtime("Attach", cri.AttachRequest, cri.AttachResponse)
 GET_CONTAINER_EVENTS = _runtime(
     "GetContainerEvents", cri.GetEventsRequest, cri.ContainerEventResponse
 )

@@ -94,14 +94,22 @@ async def watch_events(
     raise ContainerRuntimeError("the event stream ended", unreachable=True)
 
 
-async def container_listeners(client: CriClient, cri_id: str) -> Listeners:
-    """Return who listens in the network of a container.
+async def main_process(client: CriClient, cri_id: str) -> int:
+    """Return the PID of a container's main process.
 
     Raises `ContainerRuntimeError` if it does not run, or not on this machine.
     """
     request = cri.ContainerStatusRequest(container_id=cri_id, verbose=True)
     answer = await client.call(calls.CONTAINER_STATUS, request)
-    process_id = main_pid(answer.info, cri_id)
+    return main_pid(answer.info, cri_id)
+
+
+async def container_listeners(client: CriClient, cri_id: str) -> Listeners:
+    """Return who listens in the network of a container.
+
+    Raises `ContainerRuntimeError` if it does not run, or not on this machine.
+    """
+    process_id = await main_process(client, cri_id)
     # The kernel may have thousands of sockets to go through.
     return await asyncio.to_thread(listeners_in_network_of, process_id)
 

@@ -9,12 +9,10 @@ Source: rtnetlink(7), netlink(7).
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import socket
 import struct
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +21,7 @@ from typing import Any, Self
 from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
+from probetui.runtimes.network_namespace import socket_in
 
 NEW_LINK, GET_LINK = 16, 18
 NEW_ADDRESS, GET_ADDRESS = 20, 22
@@ -35,7 +34,6 @@ EXCLUSIVE, CREATE = 0x200, 0x400
 IS_UP, IS_LOOPBACK = 0x1, 0x8
 """Flags of an interface (netdevice(7))."""
 
-_NEW_NETWORK = 0x40000000
 """CLONE_NEWNET."""
 
 _HEADER = struct.Struct("=IHHII")
@@ -61,7 +59,12 @@ class NetlinkSocket:
     """
 
     def __init__(self, namespace: Path) -> None:
-        self._socket = _socket_in(namespace)
+        self._socket = socket_in(
+            namespace,
+            socket.AF_NETLINK,  # only on Linux, like all of this
+            socket.SOCK_RAW,
+            socket.NETLINK_ROUTE,
+        )
         self._sequence = 0
 
     def __enter__(self) -> Self:
@@ -120,46 +123,6 @@ def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
         length, kind, _, _, _ = _HEADER.unpack_from(data)
         yield kind, data[_HEADER.size : length]
         data = data[(length + 3) & ~3 :]
-
-
-def _socket_in(namespace: Path) -> socket.socket:
-    """Return a socket in a network namespace; the calling thread stays outside.
-
-    A thread enters the namespace, opens the socket and ends: cheaper than a process.
-    `os.setns` needs Python 3.12.
-    """
-    made: list[socket.socket] = []
-    refused: list[OSError] = []
-
-    def enter() -> None:
-        try:
-            _enter(namespace)
-            made.append(
-                socket.socket(
-                    socket.AF_NETLINK,  # only on Linux, like all of this
-                    socket.SOCK_RAW | socket.SOCK_CLOEXEC,
-                    socket.NETLINK_ROUTE,
-                )
-            )
-        except OSError as error:
-            refused.append(error)
-
-    thread = threading.Thread(target=enter)
-    thread.start()
-    thread.join()
-    if refused:
-        raise refused[0]
-    (opened,) = made
-    return opened
-
-
-def _enter(namespace: Path) -> None:
-    """Move the current thread into a network namespace for good."""
-    with namespace.open() as file:
-        libc = ctypes.CDLL(None, use_errno=True)
-        if libc.setns(file.fileno(), _NEW_NETWORK):
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number), str(namespace))
 
 
 FAMILIES = (socket.AF_INET, socket.AF_INET6)

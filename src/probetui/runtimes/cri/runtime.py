@@ -39,6 +39,7 @@ from probetui.kubelet.effects import (
 )
 from probetui.ports import (
     Clock,
+    CommandStreams,
     ExecResult,
     LogLine,
     PodKey,
@@ -54,6 +55,7 @@ from probetui.runtimes.cri.configs import NO_LABELS, container_config, sandbox_c
 from probetui.runtimes.cri.container_calls import (
     container_listeners,
     exec_sync,
+    main_process,
     stop_container,
     watch_events,
 )
@@ -68,6 +70,7 @@ from probetui.runtimes.cri.images import CriImages
 from probetui.runtimes.cri.listing import CriListing, unowned_pods
 from probetui.runtimes.cri.log_rotation import LogRotation
 from probetui.runtimes.cri.ownership import CriOwnership
+from probetui.runtimes.cri.streaming import run_streams
 from probetui.runtimes.cri.translate import (
     container_name,
     is_of_owner,
@@ -80,6 +83,7 @@ from probetui.runtimes.cri.unmanaged import UnmanagedCriContainers
 from probetui.runtimes.daemon_clock import DaemonClock
 from probetui.runtimes.fault_notes import FaultNotes
 from probetui.runtimes.machine_lease import MachineLease, machine_lease_holders
+from probetui.runtimes.network_namespace import network_file
 from probetui.runtimes.ownership_ledger import OwnershipLedger
 from probetui.runtimes.translation import (
     LOCALHOST,
@@ -405,6 +409,44 @@ class CriRuntime:
             self._options.exec_patience,
         )
 
+    async def exec_streams(
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        streams: CommandStreams,
+        *,
+        has_stdin: bool,
+        tty: bool,
+    ) -> int:
+        """Run a command with streams; see `ports.StreamingExec.exec_streams`.
+
+        Quirk, kept: a command whose client is gone runs on, as below a kubelet; one
+        that reads its input sees that it ends.
+        """
+        with wrap_encoding_errors():
+            request = cri.ExecRequest(
+                container_id=to_cri_id(container_id),
+                cmd=command,
+                **_wanted(has_stdin, tty),
+            )
+        answer = await self._client.call(calls.EXEC, request)
+        return await run_streams(answer.url, streams, has_stdin=has_stdin, tty=tty)
+
+    async def attach_streams(
+        self,
+        container_id: ContainerID,
+        streams: CommandStreams,
+        *,
+        has_stdin: bool,
+        tty: bool,
+    ) -> None:
+        """Give a container's streams; see `ports.StreamingAttach.attach_streams`."""
+        request = cri.AttachRequest(
+            container_id=to_cri_id(container_id), **_wanted(has_stdin, tty)
+        )
+        answer = await self._client.call(calls.ATTACH, request)
+        await run_streams(answer.url, streams, has_stdin=has_stdin, tty=tty)
+
     async def close(self) -> None:
         """Let go of the connection; containers are left as they are.
 
@@ -492,6 +534,11 @@ class CriRuntime:
         """Return where the network of a container's pod is listened."""
         return await container_listeners(self._client, to_cri_id(container_id))
 
+    async def network_namespace(self, container_id: ContainerID) -> Path:
+        """Return the file of a container's network namespace."""
+        process_id = await main_process(self._client, to_cri_id(container_id))
+        return network_file(process_id)
+
     async def watch(self) -> AsyncIterator[None]:
         """Yield once per event of our pods; raises when the stream breaks."""
         owner = self._options.owner
@@ -531,6 +578,11 @@ class CriRuntime:
             async with aclosing(lines):
                 async for line in lines:
                     yield self._daemon_clock.log_line(line)
+
+
+def _wanted(has_stdin: bool, tty: bool) -> Mapping[str, bool]:  # noqa: FBT001
+    """Return the streams that are asked for, as fields of a request."""
+    return {"tty": tty, "stdin": has_stdin, "stdout": True, "stderr": not tty}
 
 
 def host_address() -> str:

@@ -103,6 +103,17 @@ class DockerApi(docker.APIClient):  # type: ignore[misc]  # the SDK has no type 
         self._raise_for_status(response)
         return response
 
+    def open_attach(self, container_id: str, *, has_stdin: bool) -> requests.Response:
+        """Return the response that a container's output follows, from now on."""
+        response: requests.Response = self._post(
+            self._url("/containers/{0}/attach", container_id),
+            headers={"Connection": "Upgrade", "Upgrade": "tcp"},
+            params={"stream": 1, "stdin": int(has_stdin), "stdout": 1, "stderr": 1},
+            stream=True,
+        )
+        self._raise_for_status(response)
+        return response
+
     def open_logs(
         self, container_id: str, *, tail: int, follow: bool
     ) -> docker.types.CancellableStream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ import requests
 from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError, ExecTimeoutError
-from probetui.ports import CommandStreams, ExecResult, StartedExec
+from probetui.ports import CommandStreams, ExecResult, StartedExec, TerminalSize
 from probetui.runtimes.docker.api import DockerApi
 from probetui.runtimes.docker.client import DockerClient
 from probetui.runtimes.docker.errors import refuse_undecodable
@@ -65,6 +65,10 @@ class RunningExec(Struct, frozen=True):
     exec_id: str
     response: requests.Response
     at: float
+
+
+def _drop(_data: bytes) -> None:
+    """Keep nothing."""
 
 
 class DockerExecutor:
@@ -145,40 +149,97 @@ class DockerExecutor:
         started = await self._start(
             container_id, command, mark, has_stdin=has_stdin, tty=tty
         )
-        stream = HijackedStream(started.response)
-        tasks = [asyncio.ensure_future(self._resize(started.exec_id, streams))]
+        first = ExecOutput(OUTPUT_LIMIT_BYTES)
+
+        def resize(api: DockerApi, size: TerminalSize) -> None:
+            api.exec_resize(started.exec_id, size.height, size.width)
+
+        try:
+            await self._join(
+                started.response,
+                streams,
+                resize,
+                has_stdin=has_stdin,
+                tty=tty,
+                keep=first.feed,
+            )
+            state = await self._ended(started.exec_id)
+        except BaseException:
+            await self._kill(container_id, started.exec_id, mark)
+            raise
+        return self._result(state, first).exit_code
+
+    async def attach_streams(
+        self,
+        container_id: str,
+        streams: CommandStreams,
+        *,
+        has_stdin: bool,
+        tty: bool,
+    ) -> None:
+        """Give a container's streams; see `ports.StreamingAttach.attach_streams`."""
+        response = await self._client.call(
+            lambda api: api.open_attach(container_id, has_stdin=has_stdin),
+            discard=lambda response: response.close(),
+        )
+
+        def resize(api: DockerApi, size: TerminalSize) -> None:
+            api.resize(container_id, size.height, size.width)
+
+        await self._join(response, streams, resize, has_stdin=has_stdin, tty=tty)
+
+    async def _join(
+        self,
+        response: requests.Response,
+        streams: CommandStreams,
+        resize: Callable[[DockerApi, TerminalSize], None],
+        *,
+        has_stdin: bool,
+        tty: bool,
+        keep: Callable[[bytes], None] = _drop,
+    ) -> None:
+        """Pass on input, output and sizes until the output ends.
+
+        Args:
+            response: the response that the streams follow.
+            streams: those of the client.
+            resize: sets the size of the terminal.
+            has_stdin: whether the client types.
+            tty: whether there is a terminal, which has no stream for errors.
+            keep: called with output that is not of a terminal, with its frames.
+        """
+        stream = HijackedStream(response)
+        tasks = [asyncio.ensure_future(self._pass_on_sizes(streams, resize))]
         if has_stdin:
             tasks.append(asyncio.ensure_future(_type(stream, streams)))
-        first = ExecOutput(OUTPUT_LIMIT_BYTES)
         frames = Demultiplexer()
         try:
             while data := await stream.read():
                 if tty:
                     await streams.write(data)
                     continue
-                first.feed(data)
+                keep(data)
                 for piece in frames.feed(data):
                     await streams.write(piece.payload, is_stderr=piece.is_stderr)
-            state = await self._ended(started.exec_id)
-        except BaseException:
-            await self._kill(container_id, started.exec_id, mark)
-            raise
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             stream.close()
-        return self._result(state, first).exit_code
 
-    async def _resize(self, exec_id: str, streams: CommandStreams) -> None:
-        def resize(api: DockerApi) -> None:
-            api.exec_resize(exec_id, size.height, size.width)
+    async def _pass_on_sizes(
+        self,
+        streams: CommandStreams,
+        resize: Callable[[DockerApi, TerminalSize], None],
+    ) -> None:
+        def resize_to(api: DockerApi) -> None:
+            resize(api, size)
 
         while True:
             size = await streams.sizes.get()
             # A command that has ended has no terminal.
             with contextlib.suppress(ContainerRuntimeError):
-                await self._client.call(resize)
+                await self._client.call(resize_to)
 
     async def _start(
         self,

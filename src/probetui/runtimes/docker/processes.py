@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -13,7 +14,10 @@ from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import Listeners
 from probetui.runtimes.docker.api import DockerApi
 from probetui.runtimes.docker.client import DockerClient
+from probetui.runtimes.network_namespace import network_file
 from probetui.runtimes.proc_net import listeners_in_network_of
+
+T = TypeVar("T")
 
 ROUNDS = 5
 """How often a tree is read again for processes that started meanwhile."""
@@ -138,17 +142,25 @@ class DockerListeners:
         Raises:
             ContainerRuntimeError: it does not run, or is not visible here.
         """
+        return await self._ask_of_process(docker_id, listeners_in_network_of)
+
+    async def network_namespace(self, docker_id: str) -> Path:
+        """Return the file of a container's network namespace; errors as of `of`."""
+        return await self._ask_of_process(docker_id, network_file)
+
+    async def _ask_of_process(self, docker_id: str, ask: Callable[[int], T]) -> T:
+        """Return what is asked of the main process of a container, in a thread."""
         processes = self._processes
         if processes is None:
             raise ContainerRuntimeError("the daemon runs on another machine")
 
-        def find(api: DockerApi) -> Listeners:
+        def find(api: DockerApi) -> T:
             found = api.inspect_container(docker_id)
             process_id = found["State"]["Pid"]
             if not process_id:
                 raise ContainerRuntimeError("it does not run")
             if not processes.shows(process_id, found["Id"]):
                 raise ContainerRuntimeError("its processes are not visible here")
-            return listeners_in_network_of(process_id)
+            return ask(process_id)
 
         return await self._client.call(find)

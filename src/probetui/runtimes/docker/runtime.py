@@ -487,6 +487,19 @@ class DockerRuntime:
             to_docker_id(container_id), command, streams, has_stdin=has_stdin, tty=tty
         )
 
+    async def attach_streams(
+        self,
+        container_id: ContainerID,
+        streams: CommandStreams,
+        *,
+        has_stdin: bool,
+        tty: bool,
+    ) -> None:
+        """Give a container's input and output."""
+        await self._executor.attach_streams(
+            to_docker_id(container_id), streams, has_stdin=has_stdin, tty=tty
+        )
+
     async def close(self) -> None:
         """Close connections and threads; containers go on.
 
@@ -605,6 +618,10 @@ class DockerRuntime:
             self._daemon_clock,
             self._daemon.host or LOCALHOST,
         )
+
+    async def network_namespace(self, container_id: ContainerID) -> Path:
+        """Return the file of a container's network namespace."""
+        return await self._listeners.network_namespace(to_docker_id(container_id))
 
     def dial_address(self, pod_ip: str, port: int) -> tuple[str, int]:
         """Return the address and port to connect to instead of `pod_ip:port`."""

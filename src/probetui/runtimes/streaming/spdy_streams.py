@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
-from probetui.cluster.serving.http_server import CHUNK_BYTES
-from probetui.cluster.serving.spdy import (
+from probetui.runtimes.streaming.spdy import (
     ConnectionEnded,
     SpdyConnection,
     SpdyError,
@@ -15,9 +14,26 @@ from probetui.cluster.serving.spdy import (
     StreamOpened,
     StreamReset,
 )
-from probetui.cluster.serving.websocket import ByteReader, ByteWriter
 
 MAX_STREAMS = 1000
+_CHUNK_BYTES = 1 << 16
+
+
+class ByteReader(Protocol):
+    """What bytes come from."""
+
+    async def read(self, n: int, /) -> bytes:
+        """Return some bytes, none at the end."""
+
+
+class ByteWriter(Protocol):
+    """What takes bytes."""
+
+    def write(self, data: bytes, /) -> None:
+        """Take bytes to be sent."""
+
+    async def drain(self) -> None:
+        """Wait until not many are left to be sent."""
 
 
 class ByteConnection(Protocol):
@@ -46,7 +62,7 @@ class UpgradedConnection:
     async def receive(self) -> bytes | None:
         """Return some bytes, None at the end."""
         left, self._left = self._left, b""
-        return left or await self._reader.read(CHUNK_BYTES) or None
+        return left or await self._reader.read(_CHUNK_BYTES) or None
 
 
 class SpdyStream:
@@ -68,7 +84,7 @@ class SpdyStream:
 
     async def read(self) -> bytes:
         """Return some of what came; none at the end."""
-        data = await self.incoming.read(CHUNK_BYTES)
+        data = await self.incoming.read(_CHUNK_BYTES)
         self.backlog -= len(data)
         return data
 

@@ -1,0 +1,1 @@
+"""Streams of commands and ports, as streaming servers and kubectl speak them."""
