@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import ROUND_UP
 
-import msgspec
 from lightkube.models import core_v1, meta_v1
 
 from probetui.k8s.api.pod_resources import aggregate, is_for_pods, is_huge_page
@@ -259,7 +258,7 @@ def _default_downward_items(
 def volume_sources(volume: core_v1.Volume) -> tuple[str, ...]:
     """Return the names of the sources that a volume has, in the model's order."""
     return tuple(
-        field.name
-        for field in msgspec.structs.fields(core_v1.Volume)
-        if field.name != _VOLUME_NAME_FIELD and getattr(volume, field.name) is not None
+        name
+        for name in core_v1.Volume.__struct_fields__
+        if name != _VOLUME_NAME_FIELD and getattr(volume, name) is not None
     )

@@ -58,6 +58,13 @@ _ZEROS: Mapping[FieldKind, Callable[[], object]] = types.MappingProxyType({
 })  # fmt: skip
 
 
+_OTHER_KINDS: Mapping[object, FieldKind] = {
+    bool: FieldKind.BOOL,
+    datetime: FieldKind.TIME,
+    int | str: FieldKind.INT_OR_STRING,
+}
+
+
 class FieldSchema(Struct, frozen=True):
     """One field of an object; `model` is its type if it is an object itself.
 
@@ -145,9 +152,4 @@ def _kind(name: str, declared: typing.Any) -> FieldKind:
         return (
             FieldKind.QUANTITY_MAP if name in _QUANTITY_MAPS else FieldKind.STRING_MAP
         )
-    kinds = {
-        bool: FieldKind.BOOL,
-        datetime: FieldKind.TIME,
-        int | str: FieldKind.INT_OR_STRING,
-    }
-    return kinds.get(declared, FieldKind.RAW)
+    return _OTHER_KINDS.get(declared, FieldKind.RAW)

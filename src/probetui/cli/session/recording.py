@@ -14,6 +14,7 @@ from probetui.cli.files import STDOUT
 from probetui.kubelet.config import KubeletConfig
 from probetui.manifest.manifests import LoadedConfigObject, LoadedPod
 from probetui.manifest.yaml.dump import dump_config_object
+from probetui.manifest.yaml.parser import YAML_LOADER
 from probetui.record.codec import SessionHeader
 from probetui.record.credentials import is_secret_name
 from probetui.record.masking import MASKED, Mask, find_object_secrets, find_pod_secrets
@@ -92,7 +93,9 @@ def without_secrets(manifest: str, mask: Mask) -> str:
     rendered: no anchors, no tags.
     """
     masked = manifest
-    spans = sorted(_secret_spans(yaml.compose(manifest), "", mask), reverse=True)
+    spans = sorted(
+        _secret_spans(yaml.compose(manifest, YAML_LOADER), "", mask), reverse=True
+    )
     for begin, end, text in spans:
         newline = "\n" if manifest[begin:end].endswith("\n") else ""
         spelled = json.dumps(text, ensure_ascii=False)

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 
 from lightkube.models import core_v1
 from msgspec import Struct, convert
-from msgspec.structs import fields
 
 from probetui.k8s.pod import RESTART_ALL_CONTAINERS
 from probetui.k8s.stop_signals import LINUX_STOP_SIGNALS, WINDOWS_STOP_SIGNALS
@@ -63,7 +62,7 @@ _NOT_EPHEMERAL = (
 _UNSET = (None, core_v1.ResourceRequirements())
 """What Go takes as left out; an empty list is something."""
 _NO_EPHEMERAL = "cannot be set for an Ephemeral Container"
-_FIELDS = tuple(field.name for field in fields(core_v1.Container))
+_FIELDS = core_v1.Container.__struct_fields__
 
 
 class PodContext(Struct, frozen=True):

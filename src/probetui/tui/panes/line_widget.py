@@ -97,6 +97,7 @@ class LineWidget(Widget):
         self._painted: Sequence[StyledLine] = ()
         self._painted_size = _NO_SIZE
         self._styles_by_look: dict[str, Style] = {}
+        self._own_style: Style | None = None
 
     @property
     def size(self) -> Size:
@@ -140,6 +141,7 @@ class LineWidget(Widget):
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._styles_by_look.clear()
+        self._own_style = None
 
     def render_line(self, y: int) -> Strip:
         """Return a line with the offset of each text, as selections need it."""
@@ -186,7 +188,9 @@ class LineWidget(Widget):
 
     def _mix(self, first: str, *others: str) -> Style:
         """Return the first look on the background of the others."""
-        style = self.rich_style + self._ink(first).partial_rich_style
+        if self._own_style is None:
+            self._own_style = self.rich_style  # goes through all ancestors
+        style = self._own_style + self._ink(first).partial_rich_style
         for other in others:
             ink = self._ink(other)
             style += Style(bgcolor=ink.partial_rich_style.bgcolor) + ink.text_style
