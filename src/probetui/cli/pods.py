@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,11 +14,13 @@ from probetui.cli.option_values import choose_rules
 from probetui.cli.printing import Notes
 from probetui.errors import ManifestError, NothingToDoError, UsageError
 from probetui.k8s.pod import Pod
-from probetui.k8s.selector import has_labels, parse_selector
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation, LoadedPod, Manifests
 from probetui.manifest.problem import Problem
+
+if TYPE_CHECKING:
+    from probetui.k8s.selector import LabelRequirement
 
 
 class ManifestOptions(Struct, frozen=True):
@@ -90,7 +93,8 @@ def load_pods(
         NothingToDoError: nothing is left to run.
     """
     if options.selector:
-        parse_selector(options.selector)  # refused before anything is read
+        # Refused before anything is read.
+        _parse_selector(options.selector)
     sources = (reader or options.reader()).read(only_static=only_static)
     validation = (
         FieldValidation.STRICT if options.strict else FieldValidation(options.validate)
@@ -139,11 +143,24 @@ def select_pods(
         UsageError: it is none.
         NothingToDoError: no pod has such labels.
     """
-    requirements = parse_selector(selector) if selector else ()
-    selected = tuple(pod for pod in loaded if has_labels(requirements, pod.pod.labels))
+    selected = tuple(loaded)
+    if selector:
+        wanted = _parse_selector(selector)
+        selected = tuple(
+            pod
+            for pod in loaded
+            if all(requirement.matches(pod.pod.labels) for requirement in wanted)
+        )
     if not selected:
         raise NothingToDoError(f'no pod has the labels "{selector}"')
     return selected
+
+
+def _parse_selector(selector: str) -> Sequence[LabelRequirement]:
+    # Late: most commands select by names.
+    from probetui.k8s.selector import parse_selector  # noqa: PLC0415
+
+    return parse_selector(selector)
 
 
 def check_containers(names: Sequence[str], pods: Sequence[Pod]) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
 from textual.actions import ActionParseResult
@@ -26,7 +26,6 @@ from probetui.presentation.text.spans import line, strong
 from probetui.record.masking import Mask
 from probetui.suggestions import removal_command
 from probetui.tui.actions.action import KeyContext
-from probetui.tui.actions.command_parser import TypedCommand
 from probetui.tui.actions.container_names import ContainerKey, objects
 from probetui.tui.actions.dispatch import is_available, perform
 from probetui.tui.actions.key_labels import active_labels
@@ -68,6 +67,9 @@ from probetui.tui.themes import (
     without_hues,
 )
 from probetui.tui.view_model import SessionObserver, countdown_step, is_counting
+
+if TYPE_CHECKING:
+    from probetui.tui.actions.command_parser import TypedCommand
 
 SECONDS_TO_QUIT = 2.0
 

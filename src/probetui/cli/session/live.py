@@ -74,10 +74,6 @@ from probetui.ports import (
 )
 from probetui.probers.lifecycle_hooks import LifecycleHookRunner
 from probetui.probers.prober import ProbeDispatcher
-from probetui.runtimes.attached.addresses import (
-    ContainerAddressHookRunner,
-    ContainerAddressProber,
-)
 from probetui.suggestions import removal_command
 
 if TYPE_CHECKING:
@@ -520,8 +516,10 @@ class _LiveSession:
         )
         hooks: HookRunner = LifecycleHookRunner(runtime, dial_address)
         if self._attached is not None:
-            prober = ContainerAddressProber(prober, self._attached.address_of)
-            hooks = ContainerAddressHookRunner(hooks, self._attached.address_of)
+            address_of = self._attached.address_of
+            prober, hooks = load_late("runtimes.attached.addresses:dial_containers")(
+                prober, hooks, address_of
+            )
         session = RealtimeSession(
             Engine(self._config, self._started_at),
             Executor(

@@ -46,7 +46,6 @@ from probetui.errors import (
     ProbetuiError,
     UsageError,
 )
-from probetui.headless.condition import ConditionWatch, parse_condition
 from probetui.headless.output import EntryFilter
 from probetui.k8s.pod import Container, Pod, PullPolicy
 from probetui.k8s.probe import ProbeType
@@ -65,6 +64,7 @@ if TYPE_CHECKING:
     from probetui.cli.session.cluster_attachment import ClusterTarget
     from probetui.drive.scenario.script import Scenario
     from probetui.headless.cases.progress import CaseProgress
+    from probetui.headless.condition import ConditionWatch
 
 _PULL_POLICIES = {
     "missing": PullPolicy.IF_NOT_PRESENT,
@@ -453,6 +453,12 @@ def _condition_watch(
         if hold_for is not None:
             raise UsageError("--for-at-least needs --until ready or --until started")
         return None
+    # Late: many sessions wait for nothing.
+    from probetui.headless.condition import (  # noqa: PLC0415
+        ConditionWatch,
+        parse_condition,
+    )
+
     try:
         watch = ConditionWatch(parse_condition(until), pods, hold_for or timedelta())
     except UsageError as error:

@@ -27,21 +27,21 @@ from probetui.manifest.validation.paths import (
     has_backsteps,
     no_backsteps,
 )
-from probetui.manifest.validation.volume_files import (
-    validate_downward_files,
-    validate_entries,
-    validate_projected,
-)
-from probetui.manifest.validation.volume_plugins import (
-    SECOND_SOURCES,
-    SOURCES,
-    validate_plugin,
-)
 
 _HOST_PATH_TYPES = (
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File",
     "FileOrCreate", "Socket",
 )  # fmt: skip
+_SOURCES = (
+    "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore",
+    "secret", "nfs", "iscsi", "glusterfs", "flocker", "persistentVolumeClaim", "rbd",
+    "cinder", "cephfs", "quobyte", "downwardAPI", "fc", "flexVolume", "configMap",
+    "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk",
+    "storageos", "projected", "scaleIO", "csi", "ephemeral", "image",
+)  # fmt: skip
+"""The sources of a volume in the order in which the API server checks them."""
+_SECOND_SOURCES = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+"""How a source is called where it is one too many. Quirk, kept."""
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 _RECURSIONS = ("Disabled", "Enabled", "IfPossible")
 _MAX_INITIATOR = 64
@@ -213,12 +213,12 @@ def _volume(
     volume: core_v1.Volume, path: str, pod_name: str, rules: KubeletRules
 ) -> Iterator[FieldError]:
     """Check one volume: the first of its sources in the API server's order."""
-    written = [name for name in SOURCES if getattr(volume, name) is not None]
+    written = [name for name in _SOURCES if getattr(volume, name) is not None]
     for index, name in enumerate(written):
         if index == 0:
             yield from _source(volume, name, path, rules)
         else:
-            field = f"{path}.{SECOND_SOURCES.get(name, name)}"
+            field = f"{path}.{_SECOND_SOURCES.get(name, name)}"
             yield forbidden(field, "may not specify more than 1 volume type")
     yield from _initiator_length(volume, path)
     if volume.ephemeral is not None and pod_name and volume.name:
@@ -236,6 +236,12 @@ def _volume(
 def _source(
     volume: core_v1.Volume, name: str, path: str, rules: KubeletRules
 ) -> Iterator[FieldError]:
+    # Late: most pods have no volumes.
+    from probetui.manifest.validation import (  # noqa: PLC0415
+        volume_files,
+        volume_plugins,
+    )
+
     at = f"{path}.{name}"
     match getattr(volume, name):
         case core_v1.EmptyDirVolumeSource(sizeLimit=limit):
@@ -245,13 +251,13 @@ def _source(
         case core_v1.HostPathVolumeSource() as source:
             yield from _host_path(source, at)
         case (core_v1.SecretVolumeSource() | core_v1.ConfigMapVolumeSource()) as source:
-            yield from validate_entries(source, at)
+            yield from volume_files.validate_entries(source, at)
         case core_v1.DownwardAPIVolumeSource() as source:
-            yield from validate_downward_files(source, at)
+            yield from volume_files.validate_downward_files(source, at)
         case core_v1.ProjectedVolumeSource() as source:
-            yield from validate_projected(source, at, rules)
+            yield from volume_files.validate_projected(source, at, rules)
         case source:
-            yield from validate_plugin(name, source, path)
+            yield from volume_plugins.validate_plugin(name, source, path)
 
 
 def _initiator_length(volume: core_v1.Volume, path: str) -> Iterator[FieldError]:

@@ -23,18 +23,6 @@ from probetui.manifest.validation.field_error import (
 )
 from probetui.manifest.validation.paths import descending
 
-SOURCES = (
-    "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore",
-    "secret", "nfs", "iscsi", "glusterfs", "flocker", "persistentVolumeClaim", "rbd",
-    "cinder", "cephfs", "quobyte", "downwardAPI", "fc", "flexVolume", "configMap",
-    "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk",
-    "storageos", "projected", "scaleIO", "csi", "ephemeral", "image",
-)  # fmt: skip
-"""The sources of a volume in the order in which the API server checks them."""
-
-SECOND_SOURCES = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-"""How a source is called where it is one too many. Quirk, kept."""
-
 _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "awsElasticBlockStore": ("volumeID",),
     "azureDisk": ("diskName", "diskURI"),

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from probetui.errors import UsageError
-from probetui.k8s.selector import LabelRequirement, parse_selector
+
+if TYPE_CHECKING:
+    from probetui.k8s.selector import LabelRequirement
 
 _FUZZY = "~"
 _INVERSE = "!"
@@ -63,6 +66,9 @@ class Filter(Struct, frozen=True):
 
     @classmethod
     def _by_labels(cls, text: str, selector: str) -> Filter:
+        # Late: few filters are of labels.
+        from probetui.k8s.selector import parse_selector  # noqa: PLC0415
+
         try:
             return cls(text, labels=parse_selector(selector) if selector else ())
         except UsageError as error:

@@ -17,6 +17,16 @@ from probetui.ports import HookResult, HookRunner, Prober
 AddressOf = Callable[[ContainerID], str]
 
 
+def dial_containers(
+    prober: Prober, hooks: HookRunner, address_of: AddressOf
+) -> tuple[Prober, HookRunner]:
+    """Return both, so that they dial the IP of the container instead of the pod's."""
+    return (
+        ContainerAddressProber(prober, address_of),
+        ContainerAddressHookRunner(hooks, address_of),
+    )
+
+
 class ContainerAddressProber:
     """A prober that replaces the pod IP by the IP of the container."""
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Container, Pod, VolumeMount
 from probetui.k8s.volume import HostPath, Projected, Volume
-from probetui.runtimes.sub_paths import resolve_sub_path
 from probetui.runtimes.volume_folders import VolumeFolders
 from probetui.untrusted_files import DirectoryRoot
 
@@ -154,6 +153,11 @@ class ProcessMounts:
     def _target(self, mount: VolumeMount, volume: Volume) -> Path:
         path = self._volumes.path(self._pod, volume)
         if mount.sub_path:
+            # Late: few mounts have one.
+            from probetui.runtimes.sub_paths import (  # noqa: PLC0415
+                resolve_sub_path,
+            )
+
             return resolve_sub_path(path, self._container.name, mount)
         return path
 

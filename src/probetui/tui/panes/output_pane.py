@@ -10,7 +10,6 @@ from probetui.drive.session import SupportsLogs
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.presentation.container.detail import Subject, container_title
 from probetui.presentation.container.logs import LogTarget, current_log, log_cells
-from probetui.presentation.probe.output import output_blocks
 from probetui.presentation.text.spans import (
     EMPTY,
     Line,
@@ -108,6 +107,9 @@ class OutputPane(Pane):
         probe = self._subject.probe if self._subject is not None else None
         if probe is None:
             return []
+        # Late: on most terminals there is no room for this pane.
+        from probetui.presentation.probe.output import output_blocks  # noqa: PLC0415
+
         shown = list(islice(output_blocks(probe, self._view), room))
         return shown or [line(muted("Not probed yet."))]
 
