@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from probetui.drive import version_comparison
+from probetui.drive.simulation import Simulation
 from probetui.drive.version_comparison import (
     Observation,
     VersionDifference,
@@ -138,6 +142,34 @@ def test_headers_are_a_difference_for_pods_with_http_probes_alone() -> None:
 
     assert http["sends_accept"].script == ""
     assert "sends_accept" not in tcp
+
+
+@pytest.mark.parametrize(
+    ("change", "runs"),
+    [
+        pytest.param({"refuses_probe_host": True}, 1, id="a rule that nothing reads"),
+        pytest.param({"started_text": "it runs"}, 2, id="a rule that is read"),
+    ],
+)
+def test_a_simulation_is_run_again_only_if_it_read_what_differs(
+    change: dict[str, object], runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulated = []
+
+    class Counted(Simulation):
+        def run_for(self, length: timedelta) -> None:
+            simulated.append(length)
+            super().run_for(length)
+
+    monkeypatch.setattr(version_comparison, "Simulation", Counted)
+    load = loader("exec-liveness.yaml")
+    earlier = replace(rules_of("1.33"), refuses_probe_host=False)
+    later = replace(earlier, **change)
+    scripts = built_in_scripts(load(earlier).pods)
+
+    list(find_differences([earlier, later], {"healthy": scripts["healthy"]}, load))
+
+    assert len(simulated) == runs
 
 
 @pytest.mark.slow

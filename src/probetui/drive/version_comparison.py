@@ -10,9 +10,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import pairwise, zip_longest
+from typing import Any
 
+import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from probetui.drive.scenario.behavior import (
     CallBehavior,
@@ -160,21 +162,22 @@ def find_differences(
         scripts: what containers and probes do, by name.
         load: reads the pods by the rules of a version.
     """
+    simulations = {name: _Simulations(script) for name, script in scripts.items()}
     for earlier, later in pairwise(versions):
-        yield from _between(earlier, later, scripts, load)
+        yield from _between(earlier, later, simulations, load)
 
 
 def _between(
     earlier: KubeletRules,
     later: KubeletRules,
-    scripts: Mapping[str, Scenario],
+    scripts: Mapping[str, _Simulations],
     load: Callable[[KubeletRules], VersionInput],
 ) -> Iterator[VersionDifference]:
     ends = load(earlier), load(later)
     changed = {
         name: script
         for name, script in scripts.items()
-        if _observe(earlier, ends[0], script) != _observe(later, ends[1], script)
+        if script.observe(earlier, ends[0]) != script.observe(later, ends[1])
     }
     now = replace(earlier, version=later.version)
     told = ends[0].problems
@@ -188,7 +191,7 @@ def _between(
             _problem(told, key),
             _problem(start.problems, key),
         )
-    seen = {name: _observe(now, start, one) for name, one in changed.items()}
+    seen = {name: one.observe(now, start) for name, one in changed.items()}
     for field in KubeletRules.__struct_fields__:
         if field in _NO_DIFFERENCE or getattr(now, field) == getattr(later, field):
             continue
@@ -204,7 +207,7 @@ def _between(
             )
         first: VersionDifference | None = None
         for name, script in changed.items():
-            observations = _observe(now, given, script)
+            observations = script.observe(now, given)
             if first is None:
                 first = _first_change(
                     field, name, later.version, seen[name], observations
@@ -272,26 +275,97 @@ class _TrialConfig(KubeletConfig, frozen=True):
         return self.trial or super().rules
 
 
+class _ReadRules(KubeletRules, frozen=True, eq=False):
+    """Rules that keep which of their fields were read."""
+
+    reads: set[str] = msgspec.field(default_factory=set)
+
+    def __getattribute__(self, name: str) -> Any:
+        """Return an attribute; the name of a field is kept."""
+        if name in _RULES_FIELDS:
+            super().__getattribute__("reads").add(name)
+        return super().__getattribute__(name)
+
+
+_RULES_FIELDS = frozenset(KubeletRules.__struct_fields__)
+
+
+class _Simulated(Struct, frozen=True):
+    """A simulation, and the rules that it depended on."""
+
+    pods: tuple[Pod, ...]
+    objects: tuple[ConfigObject, ...]
+    rules: Mapping[str, object]
+    observations: _Observations
+
+    def is_of(
+        self,
+        rules: KubeletRules,
+        pods: tuple[Pod, ...],
+        objects: tuple[ConfigObject, ...],
+    ) -> bool:
+        """Tell whether it would come to the same with these."""
+        return (
+            all(getattr(rules, name) == value for name, value in self.rules.items())
+            and self.pods == pods
+            and self.objects == objects
+        )
+
+
+class _Simulations:
+    """Simulations of one script, none of which is run twice.
+
+    Rules that nothing read in one cannot change it.
+    """
+
+    def __init__(self, script: Scenario) -> None:
+        self._script = script
+        self._done: list[_Simulated] = []
+
+    def observe(self, rules: KubeletRules, given: VersionInput) -> _Observations:
+        """Return all that can be seen of pods with some rules."""
+        # A uid follows from the manifest, of which versions read different parts.
+        pods = tuple(
+            replace(pod, uid=f"pod-{number}") for number, pod in enumerate(given.pods)
+        )
+        known = (one for one in self._done if one.is_of(rules, pods, given.objects))
+        done = next(known, None) or self._simulate(rules, pods, given.objects)
+        observations = dict(done.observations)
+        for what, problem in given.problems.items():
+            rank = _PROBLEMS.get(what.partition(" ")[0], _REFUSED)
+            observations[rank, what] = [Observation(None, problem)]
+        return observations
+
+    def _simulate(
+        self,
+        rules: KubeletRules,
+        pods: tuple[Pod, ...],
+        objects: tuple[ConfigObject, ...],
+    ) -> _Simulated:
+        trial = _ReadRules(**asdict(rules))
+        found = _observe(trial, pods, objects, self._script)
+        read = {name: getattr(rules, name) for name in trial.reads}
+        done = _Simulated(pods, objects, read, found)
+        self._done.append(done)
+        return done
+
+
 def _observe(
-    rules: KubeletRules, given: VersionInput, script: Scenario
+    rules: KubeletRules,
+    pods: tuple[Pod, ...],
+    objects: tuple[ConfigObject, ...],
+    script: Scenario,
 ) -> _Observations:
     """Simulate pods and return all that can be seen."""
-    # A uid follows from the manifest, of which versions read different parts.
-    pods = tuple(
-        replace(pod, uid=f"pod-{number}") for number, pod in enumerate(given.pods)
-    )
     start = script.start
-    config = _TrialConfig(version=rules.version, trial=rules, queues_while_waiting=True)
+    config = _TrialConfig(trial=rules, queues_while_waiting=True)
     simulation = Simulation(Engine(config, start), script.world(), start)
-    simulation.schedule(SetObjects(given.objects), start)
+    simulation.schedule(SetObjects(objects), start)
     simulation.schedule(SetPods(pods), start)
     for at, command in script.commands(pods):
         simulation.schedule(command, at)
     simulation.run_for(LENGTH)
     observations: dict[_StreamKey, list[Observation]] = defaultdict(list)
-    for what, problem in given.problems.items():
-        rank = _PROBLEMS.get(what.partition(" ")[0], _REFUSED)
-        observations[rank, what].append(Observation(None, problem))
     for entry in simulation.journal:
         match entry:
             case ContainerEntry():
