@@ -146,6 +146,17 @@ def namespace(name: str) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
 
 
+async def make_service_account(kubectl: Kubectl, name: str) -> None:
+    """Make the account without which no pod is admitted to a namespace.
+
+    Elsewhere a controller makes it; an API server alone has none.
+    """
+    metadata = {"name": "default", "namespace": name}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    made = await kubectl("create", "-f", "-", stdin=json.dumps(account))
+    assert made.exit_code == 0 or "AlreadyExists" in made.stderr, made.stderr
+
+
 @pytest.fixture
 async def any_cluster(tmp_path: Path) -> AsyncIterator[AnyCluster]:
     name = f"probetui-tests-{secrets.token_hex(4)}"
@@ -154,6 +165,7 @@ async def any_cluster(tmp_path: Path) -> AsyncIterator[AnyCluster]:
         kubectl = Kubectl(kubeconfig, HOME=home)
         # `create namespace` sends protobuf, which our server does not read.
         await kubectl.output("apply", "-f", "-", stdin=namespace(name))
+        await make_service_account(kubectl, name)
         try:
             # What credentials need (a cloud's program) may be in the user's folders.
             program = Program(tmp_path, {"HOME": home})
@@ -167,24 +179,30 @@ async def any_cluster(tmp_path: Path) -> AsyncIterator[AnyCluster]:
                 await kubectl("delete", *what, "--ignore-not-found", "--wait=false")
 
 
-async def test_a_pod_of_our_node_restarts_and_answers_kubectl(
+async def test_a_pod_of_our_node_restarts_has_events_and_ends(
     any_cluster: AnyCluster,
 ) -> None:
+    kubectl, of_ours = any_cluster.kubectl, ("-n", any_cluster.namespace)
+    async with any_cluster.running_node():
+        await any_cluster.wait("jsonpath={.status.containerStatuses[0].restartCount}=1")
+        description = await kubectl.output("describe", "pod", "web", *of_ours)
+        await kubectl.output("delete", "pod", "web", *of_ours, "--timeout=60s")
+    node = await kubectl("get", "node", any_cluster.node)
+
+    for reason in ("Unhealthy", "Killing", "Pulled", "Created", "Started"):
+        assert reason in description
+    assert "NotFound" in node.stderr
+
+
+async def test_a_pod_of_our_node_answers_kubectl(any_cluster: AnyCluster) -> None:
     kubectl, of_ours = any_cluster.kubectl, ("-n", any_cluster.namespace)
     async with any_cluster.running_node():
         log = await kubectl.output("logs", "web", *of_ours)
         typed = await kubectl.output(
             "exec", "-i", "web", *of_ours, "--", "cat", stdin="typed\n"
         )
-        await any_cluster.wait("jsonpath={.status.containerStatuses[0].restartCount}=1")
-        description = await kubectl.output("describe", "pod", "web", *of_ours)
-        await kubectl.output("delete", "pod", "web", *of_ours, "--timeout=60s")
-    node = await kubectl("get", "node", any_cluster.node)
 
     assert (log, typed) == ("begun\n", "typed\n")
-    for reason in ("Unhealthy", "Killing", "Pulled", "Created", "Started"):
-        assert reason in description
-    assert "NotFound" in node.stderr
 
 
 async def test_watch_shows_the_restart_of_a_pod(any_cluster: AnyCluster) -> None:

@@ -12,7 +12,11 @@ import pytest
 
 from probetui.cluster.client import ApiClient
 from probetui.cluster.kubeconfig import ApiServerInfo, ClusterAccess, UserCredentials
-from probetui.cluster.node.authorization import KubeletAuthorization, RefusedError
+from probetui.cluster.node.authorization import (
+    KubeletAuthorization,
+    RefusedError,
+    client_authority,
+)
 from probetui.cluster.serving.http_server import HttpRequest
 from tests.fakes import FakeClock
 
@@ -113,3 +117,34 @@ async def test_a_path_needs_a_right_to_a_subresource_of_the_node(
     assert {(right["resource"], right["name"]) for right in rights} == {
         ("nodes", "demo")
     }
+
+
+@pytest.mark.parametrize(
+    ("status", "data", "expected"),
+    [
+        pytest.param(200, {"client-ca-file": "CLIENTS"}, "SERVERS\nCLIENTS", id="told"),
+        pytest.param(200, {}, "SERVERS", id="clients have no certificates"),
+        pytest.param(403, {}, "SERVERS", id="may not be asked"),
+        pytest.param(404, {}, "SERVERS", id="not told"),
+    ],
+)
+async def test_clients_may_have_certificates_of_an_authority_of_their_own(
+    status: int, data: dict[str, str], expected: str
+) -> None:
+    paths = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        paths.append(request.url.path)
+        return httpx.Response(status, json={"data": data})
+
+    access = ClusterAccess(
+        "tests", "default", ApiServerInfo("http://api.test"), UserCredentials()
+    )
+    transport = httpx.MockTransport(answer)
+    async with ApiClient(access, FakeClock(), transport=transport) as api:
+        authority = await client_authority(api, "SERVERS")
+
+    assert authority == expected
+    assert paths == [
+        "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+    ]

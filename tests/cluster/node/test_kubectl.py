@@ -20,6 +20,7 @@ from probetui.cluster.api_server.resources import LEASES, NODES, PODS
 from tests.cluster.kubectl import Kubectl, next_line
 from tests.cluster.servers import RunningServer, running_cluster
 from tests.e2e.program import Program
+from tests.engines import CRI_ENDPOINT
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.e2e, pytest.mark.slow]
 
@@ -36,10 +37,12 @@ async def node(
     kubeconfig: Path, *options: str, runtime: str = "process"
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """Run `probetui node` with folders of its own, and end it as by ^C."""
+    endpoint = ("--runtime-endpoint", CRI_ENDPOINT) if runtime == "cri" else ()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "probetui", "node", "--name", NODE, "--runtime", runtime),
-        *("--plain", "--no-autosave", "--kubeconfig", str(kubeconfig), *options),
+        *("--plain", "--no-autosave", "--kubeconfig", str(kubeconfig)),
+        *(*endpoint, *options),
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
         env=Program(kubeconfig.parent).environment,
@@ -97,7 +100,12 @@ def sample(**changes: object) -> str:
 
 
 @pytest.mark.parametrize(
-    "runtime", ["process", pytest.param("docker", marks=pytest.mark.docker)]
+    "runtime",
+    [
+        "process",
+        pytest.param("docker", marks=pytest.mark.docker),
+        pytest.param("cri", marks=pytest.mark.cri),
+    ],
 )
 async def test_kubectl_sees_a_pod_restart_and_its_logs_and_deletes_it(
     runtime: str, tmp_path: Path
@@ -193,6 +201,51 @@ async def test_a_forwarded_port_reaches_a_server_of_a_pod(
                 ]
 
     assert [answer.status_code for answer in answers] == [200, 200]
+
+
+@pytest.mark.parametrize(
+    "runtime",
+    [
+        pytest.param("docker", marks=pytest.mark.docker),
+        pytest.param("cri", marks=pytest.mark.cri),
+    ],
+)
+async def test_input_files_and_ports_at_localhost_reach_a_container(
+    runtime: str, tmp_path: Path
+) -> None:
+    pod = json.loads(sample())
+    container = pod["spec"]["containers"][0]
+    serve = "mkdir w; echo here > w/index.html; httpd -f -p 127.0.0.1:8080 -h w"
+    container |= {"command": ["sh", "-c", serve], "livenessProbe": None}
+    sent = tmp_path / "sent"
+    sent.write_text("copied")
+    async with (
+        running_cluster(tmp_path) as (server, kubeconfig),
+        node(kubeconfig, runtime=runtime),
+    ):
+        kubectl = Kubectl(kubeconfig)
+        await registered(server)
+        await kubectl.output("apply", "-f", "-", stdin=json.dumps(pod))
+        await kubectl.output(
+            "wait", f"pod/{POD}", "--for=condition=Ready", "--timeout=30s"
+        )
+        typed = await kubectl.output(
+            *("exec", "-i", POD, "-c", "app", "--", "sh", "-s"),
+            stdin="echo $((6 * 7)); exit\n",
+        )
+        await kubectl.output("cp", str(sent), f"{POD}:/tmp/sent", "-c", "app")
+        copied = await kubectl.output(
+            "exec", POD, "-c", "app", "--", "cat", "/tmp/sent"
+        )
+        async with (
+            kubectl.started("port-forward", f"pod/{POD}", ":8080") as forwarding,
+            httpx.AsyncClient(trust_env=False) as client,
+        ):
+            line = await next_line(forwarding)
+            port = int(line.split("->")[0].rpartition(":")[2])
+            answer = await client.get(f"http://127.0.0.1:{port}/")
+
+    assert (typed, copied, answer.text) == ("42\n", "copied", "here\n")
 
 
 async def test_attach_probes_a_pod_of_the_node_and_kills_nothing(

@@ -9,8 +9,10 @@ import pytest
 from probetui.cluster.node.machine import check_node_name, default_node_name, node_facts
 from probetui.errors import UsageError
 from probetui.k8s.runtime import UNKNOWN_NODE
+from probetui.kubelet.nodestatus.node_status import node_status
 from probetui.kubelet_rules import PORTED_RULES
 from probetui.manifest.validation.names import check_label_value, check_subdomain
+from tests.builders import START
 
 LONG = "build-agent-7." + "a-very-long-department." * 4 + "example.com"
 HOSTS = [
@@ -43,3 +45,16 @@ def test_a_name_that_an_api_server_would_refuse_is_refused_before() -> None:
     check_node_name("demo.example-1")
     with pytest.raises(UsageError, match="--name Demo_1: a lowercase RFC 1123"):
         check_node_name("Demo_1")
+
+
+def test_an_api_server_that_dials_the_hostname_reaches_the_address() -> None:
+    facts = node_facts(
+        "demo", "192.0.2.1", UNKNOWN_NODE, ("process", "1"), PORTED_RULES, 0
+    )
+
+    addresses = node_status(facts, {}, "", (), START)["addresses"]
+
+    assert addresses == [
+        {"type": "InternalIP", "address": "192.0.2.1"},
+        {"type": "Hostname", "address": "192.0.2.1"},
+    ]

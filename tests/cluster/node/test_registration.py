@@ -148,6 +148,9 @@ async def test_a_static_pod_has_a_mirror_pod_with_its_status(
     (owner,) = mirror["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"]) == ("Node", NODE)
     assert mirror["metadata"]["uid"] != _static().uid
+    spec = mirror["spec"]
+    assert (spec["nodeName"], spec.get("serviceAccountName")) == (NODE, None)
+    assert {"operator": "Exists", "effect": "NoExecute"} in spec["tolerations"]
     assert mirror["status"]["phase"] == "Running"
 
 

@@ -18,7 +18,10 @@ from probetui.cluster.client import ApiClient
 from probetui.cluster.kubeconfig import load_access
 from probetui.cluster.node.agent import NodeAgent
 from probetui.cluster.node.api_pods import ReadPod
-from probetui.cluster.node.authorization import KubeletAuthorization
+from probetui.cluster.node.authorization import (
+    KubeletAuthorization,
+    client_authority,
+)
 from probetui.cluster.node.kubelet_api import (
     KubeletApi,
     KubeletSources,
@@ -208,11 +211,10 @@ async def open_node(
             KubeletSources(shown.pods, shown.text),
             RuntimeAccess(runtime),
         )
+        authority = await client_authority(api, access.cluster.ca_data)
         try:
             port = await stack.enter_async_context(
-                serve_kubelet(
-                    kubelet.handle, [address, name], clock, access.cluster.ca_data
-                )
+                serve_kubelet(kubelet.handle, [address, name], clock, authority)
             )
         except OSError as error:
             raise UsageError(f"--address {address}: {error.strerror}") from error

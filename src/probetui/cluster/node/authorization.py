@@ -9,6 +9,7 @@ Source: pkg/kubelet/server/auth.go, v1.36.2; cmd/kubelet/app/auth.go.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,9 +17,11 @@ from typing import Any
 from msgspec import Struct
 
 from probetui.cluster.client import ApiClient, Object, Resource
-from probetui.cluster.errors import ClusterError
+from probetui.cluster.errors import ApiError, ClusterError
 from probetui.cluster.serving.http_server import HttpRequest
 from probetui.ports import Clock
+
+log = logging.getLogger(__name__)
 
 TOKEN_REVIEWS = Resource("tokenreviews", "authentication.k8s.io", is_namespaced=False)
 ACCESS_REVIEWS = Resource(
@@ -39,6 +42,28 @@ _VERBS = {
 _SUBRESOURCES = {"metrics": ("metrics",), "healthz": ("healthz",), "pods": ("pods",)}
 _FINE_GRAINED = frozenset({"healthz", "pods"})
 """Asked for first; who may use the whole API may do these, too."""
+
+
+AUTHENTICATION = ("kube-system", "extension-apiserver-authentication")
+"""The ConfigMap in which an API server tells others how it knows clients."""
+
+
+async def client_authority(api: ApiClient, fallback: str | None) -> str | None:
+    """Return the PEM text of the authorities that sign the cluster's clients.
+
+    They need not be those of the API server's own certificate.
+
+    Args:
+        api: the API server.
+        fallback: what is returned where it does not say, or may not be asked.
+    """
+    try:
+        found = await api.get(Resource("configmaps"), *AUTHENTICATION)
+    except ApiError as error:
+        log.info("the authority of clients: %s", error)
+        return fallback
+    told = (found.get("data") or {}).get("client-ca-file")
+    return f"{fallback or ''}\n{told}".strip() if told else fallback
 
 
 class RefusedError(Exception):

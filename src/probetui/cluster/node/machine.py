@@ -54,6 +54,9 @@ def node_facts(
 ) -> NodeFacts:
     """Return what is known of this machine.
 
+    An API server dials the Hostname before the InternalIP, and a machine's name may not
+    lead here from there: both are the address, as with `--hostname-override`.
+
     Args:
         name: the node's name.
         address: the node's address.
@@ -75,6 +78,7 @@ def node_facts(
         },
         _system_info(*runtime, rules),
         port,
+        host_address=address,
     )
 
 

@@ -15,6 +15,8 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.pod_source import CONFIG_HASH, CONFIG_MIRROR, api_pod
 
 _NOT_FOUND, _CONFLICT = 404, 409
+_ALL_NO_EXECUTE = {"operator": "Exists", "effect": "NoExecute"}
+"""Source: kubelet/config/common.go, v1.32.10, applyDefaults."""
 
 
 def mirror_of(pod: Pod, seen: Mapping[str, Object]) -> Object | None:
@@ -48,7 +50,8 @@ def mirror_pod(pod: Pod, node_name: str, node_uid: str) -> Object:
     ]
     json["spec"]["nodeName"] = node_name
     json["spec"].pop("serviceAccountName", None)
-    json["spec"]["tolerations"] = [{"operator": "Exists", "effect": "NoExecute"}]
+    tolerations = json["spec"].get("tolerations") or []
+    json["spec"]["tolerations"] = [*tolerations, _ALL_NO_EXECUTE]
     return json
 
 

@@ -39,7 +39,8 @@ class NodeFacts(Struct, frozen=True):
     """What is known of a node when its kubelet starts.
 
     `capacity` has quantities as the API writes them. `info` is `v1.NodeSystemInfo`.
-    `port` is that of the kubelet's own API, 0 where it has none.
+    `port` is that of the kubelet's own API, 0 where it has none. `host_address` is told
+    as the address of type Hostname, the hostname where it is empty.
     """
 
     name: str
@@ -48,6 +49,7 @@ class NodeFacts(Struct, frozen=True):
     capacity: Mapping[str, str]
     info: Mapping[str, str]
     port: int = 0
+    host_address: str = ""
 
 
 def new_node(facts: NodeFacts, status: Json) -> Json:
@@ -121,7 +123,7 @@ def node_status(
         "conditions": [*others, *conditions],
         "addresses": [
             *({"type": "InternalIP", "address": ip} for ip in facts.addresses),
-            {"type": "Hostname", "address": facts.hostname},
+            {"type": "Hostname", "address": facts.host_address or facts.hostname},
         ],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": facts.port}},
         "nodeInfo": dict(facts.info),
