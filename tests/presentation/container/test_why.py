@@ -325,7 +325,7 @@ class TestBackOff:
         text = told(played(pod, 20, probing=FAILING), pod)
 
         assert "none had exited when the kubelet checked." in text
-        assert "so such restarts are often immediate." in text
+        assert "So such restarts are often immediate." in text
 
     def test_the_first_window_begins_with_a_restart(self) -> None:
         pod = a_failing_pod()

@@ -141,6 +141,8 @@ CONTRADICTIONS: Sequence[tuple[str, str]] = (
     (r"Out of memory", r"Not out of memory|began to stop it"),
     (r"stopped within the grace period", r"did not stop within|SIGKILL follows"),
     (r"did not cause this exit", r"probe killed it"),
+    (r"grace period 0s", r"within the grace period"),
+    (r"pod was stopped: Deadline", r"from the deletion request"),
     (r"The whole pod was stopped\.", r"Next window|\bis in back-off"),
     (r"No tick and no exit yet", r"Exit|Tick|back-off|restarted|does not start"),
 )
@@ -220,6 +222,18 @@ def test_no_two_sentences_of_an_answer_contradict(
         ),
         pytest.param(
             "deadline", RestartPolicy.ALWAYS, "stopped: DeadlineExceeded", id="deadline"
+        ),
+        pytest.param(
+            "deadline",
+            RestartPolicy.ALWAYS,
+            "grace period 30s (the pod's terminationGracePeriodSeconds",
+            id="grace period of a deadline",
+        ),
+        pytest.param(
+            "kill by the user",
+            RestartPolicy.ALWAYS,
+            "It had no grace period.",
+            id="no grace period",
         ),
         pytest.param(
             "image error", RestartPolicy.ALWAYS, "ErrImagePull: refused", id="image"

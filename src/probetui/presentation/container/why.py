@@ -51,7 +51,7 @@ _WHO = {
         "Another container exited with a code on which its restart rule restarts all "
         "containers of the pod."
     ),
-    ExitCause.UNSEEN: "It ended before it was watched: by whom is not known.",
+    ExitCause.UNSEEN: "It ended before probetui watched it; the cause is not known.",
 }
 _NOT_STARTED = "It has not been restarted"
 _NOT_YET = f"{_NOT_STARTED} yet."
@@ -147,14 +147,17 @@ def _grace(
     at = view.times.stamp(stopping.at)
     yield (
         f"The kubelet began to stop it at {at}, grace period {seconds}s "
-        f"({_source(stopping.grace_source, seconds)})."
+        f"({_source(stopping, seconds)})."
     )
     if runs_pre_stop(container, seconds):
         yield "The preStop hook ran first, within the grace period."
 
 
-def _source(source: str, seconds: int) -> str:
-    if source == GraceSource.POD:
+def _source(stopping: ContainerEntry, seconds: int) -> str:
+    source = stopping.grace_source
+    # What ends a whole pod gives its period on as a deletion does, but none was asked.
+    is_of_pod = source == GraceSource.DELETION and stopping.by is ExitCause.POD
+    if source == GraceSource.POD or is_of_pod:
         usual = ", the default" if seconds == _DEFAULT_GRACE else ""
         return f"the pod's terminationGracePeriodSeconds{usual}"
     return _SOURCES.get(source, source or "source unknown")
@@ -185,9 +188,11 @@ def _exit(
         return f"{ended}, SIGTERM. It stopped within the grace period."
     if signal:
         return f"{ended}, {signal}."
-    if stopping is not None:
-        return f"{ended}. It stopped within the grace period."
-    return f"{ended}."
+    if stopping is None:
+        return f"{ended}."
+    if stopping.grace_period_seconds == 0:
+        return f"{ended}. It had no grace period."
+    return f"{ended}. It stopped within the grace period."
 
 
 def _killed(
@@ -357,9 +362,9 @@ def _is_of_before(decision: BackoffEntry, instance: ContainerInstance) -> bool:
 def _of_probes(instance: ContainerInstance) -> Iterator[str]:
     if instance.end is not None and instance.end.by in _BY_A_PROBE:
         yield (
-            "After a kill by a probe the kubelet checks the exit of the instance "
-            "before the killed one, which still counts as running then; so such "
-            "restarts are often immediate."
+            "After a kill by a probe the kubelet counts back-off from the exit of the "
+            "instance before: its cached status still shows the killed one as "
+            "running. So such restarts are often immediate."
         )
 
 
@@ -408,7 +413,7 @@ def explain_waiting(context: WhyContext) -> Explanation | None:
     if waiting is None or waiting.reason in NORMAL_WAITS:
         return None
     message = context.view.safe(waiting.message)
-    sentences = [f"It does not start, {waiting.reason}: {message or 'no message'}"]
+    sentences = [f"It does not start. {waiting.reason}: {message or 'no message'}"]
     if waiting.reason in IMAGE_REASONS:
         sentences.append(_next_pull(context))
     return Explanation(f"State of {context.shown_name}", tuple(sentences))
