@@ -38,9 +38,9 @@ TICKS = 60
 
 
 class Application:
-    """An application whose start times, latencies and spells of failures are known.
+    """An application whose start times, latencies and runs of failures are known.
 
-    A spell begins at a probe with probability `begins` and goes on with `goes_on`.
+    A run begins at a probe with probability `begins` and goes on with `goes_on`.
     """
 
     def __init__(self, seed: int, begins: float = 0.02, goes_on: float = 0.3) -> None:
@@ -181,7 +181,7 @@ def test_failures_before_the_first_success_belong_to_the_start() -> None:
 
     evidence = probe_evidence(RECORDED, [life])
 
-    assert (evidence.probes, evidence.spells, evidence.kills) == (1, (), 0)
+    assert (evidence.probes, evidence.failure_runs, evidence.kills) == (1, (), 0)
 
 
 def marks(text: str) -> list[MeasuredProbe]:
@@ -192,33 +192,33 @@ def marks(text: str) -> list[MeasuredProbe]:
 
 
 @pytest.mark.parametrize(
-    ("text", "probes", "spells", "kills"),
+    ("text", "probes", "runs", "kills"),
     [
         pytest.param("+++", 3, (), 0, id="well"),
-        pytest.param("+-+--+", 6, (1, 2), 0, id="two-spells"),
+        pytest.param("+-+--+", 6, (1, 2), 0, id="two-runs"),
         pytest.param("++---", 2, (), 1, id="killed"),
         pytest.param("++--", 2, (), 0, id="ended-in-a-run-too-short-to-kill"),
         pytest.param("+-?-+", 4, (2,), 0, id="errors-count-for-nothing"),
         pytest.param("---", 0, (), 0, id="never-started"),
     ],
 )
-def test_runs_of_failures_are_spells_or_kills(
-    text: str, probes: int, spells: Sequence[int], kills: int
+def test_runs_of_failures_end_by_themselves_or_in_kills(
+    text: str, probes: int, runs: Sequence[int], kills: int
 ) -> None:
     evidence = probe_evidence(RECORDED, [marks(text)])
 
-    assert (evidence.probes, evidence.spells) == (probes, spells)
+    assert (evidence.probes, evidence.failure_runs) == (probes, runs)
     assert evidence.kills == kills
 
 
-def test_the_threshold_is_above_the_longest_spell_that_was_seen() -> None:
+def test_the_threshold_is_above_the_longest_run_of_failures_that_was_seen() -> None:
     evidence = probe_evidence(RECORDED, [marks("+" * 500 + "------" + "+" * 500)])
 
     fit = fit_liveness(evidence, FitGoal(timedelta(hours=1), timedelta(minutes=30)))
 
     assert isinstance(fit, LivenessFit)
     assert fit.probe.failure_threshold >= 7
-    assert "spells of failures: only 1 recorded" in fit.assumed
+    assert "runs of failures: only 1 recorded" in fit.assumed
 
 
 def test_a_period_that_notices_too_late_is_shortened() -> None:
@@ -275,7 +275,7 @@ def test_what_cannot_be_had_both_is_refused_with_the_soonest_notice() -> None:
 
     fit = fit_liveness(evidence, FitGoal(timedelta(days=30), timedelta(seconds=20)))
 
-    assert "no period and threshold do both" in missing_of(fit)
+    assert "no period and threshold satisfy both" in missing_of(fit)
     assert "the soonest notice is" in missing_of(fit)
 
 

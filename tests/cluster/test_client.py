@@ -145,7 +145,7 @@ async def test_an_expired_version_in_a_watch_is_raised() -> None:
 )
 async def test_an_answer_that_is_no_object_is_an_error(body: bytes) -> None:
     async with _client(lambda _: httpx.Response(200, content=body)) as client:
-        with pytest.raises(ServerUnreachableError, match="no JSON object"):
+        with pytest.raises(ServerUnreachableError, match="not a JSON object"):
             await client.get(PODS, "shop", "web")
 
 

@@ -1,7 +1,7 @@
 """Settings of probes from what was measured: start budget, time-out, threshold, period.
 
-A healthy container fails a probe now and then, in spells that end by themselves. With
-threshold k, a spell of k ticks is a false kill. Spells begin at a tick with probability
+A healthy container fails a probe now and then, in runs that end by themselves. With
+threshold k, a run of k failures is a false kill. Runs begin at a tick with probability
 p and go on at the next with probability q, so that one of k ticks begins at any tick
 with p q^(k-1), and false kills come once in period / (p q^(k-1)). Of p and q the upper
 ends of 95 % confidence intervals are taken (Clopper and Pearson 1934). Failures that do
@@ -31,11 +31,11 @@ LEAST_PROBES = 100
 LEAST_STARTS = 5
 """With fewer, the spread of start times is not known to a factor of three."""
 
-LEAST_SPELLS = 10
-"""With fewer, it is not known how long spells last."""
+LEAST_FAILURE_RUNS = 10
+"""With fewer, it is not known how long runs of failures last."""
 
 UNKNOWN_GOES_ON = 0.5
-"""The least q where too few spells were seen: each is as likely to go on as to end."""
+"""The least q where too few runs were seen: each is as likely to go on as to end."""
 
 LATENCY_MARGIN = 2.0
 START_MARGIN = 1.5
@@ -69,7 +69,7 @@ class ProbeEvidence(Struct, frozen=True):
         probes: how many ran after the container had started.
         latencies: of those that were not cut off by their time-out; in seconds.
         cut_off: how many were cut off.
-        spells: how many ticks each run of failures had that ended by itself.
+        failure_runs: how many ticks each run of failures had that ended by itself.
         kills: how many runs ended in the container's end; they are taken as real.
     """
 
@@ -77,13 +77,13 @@ class ProbeEvidence(Struct, frozen=True):
     probes: int = 0
     latencies: tuple[float, ...] = ()
     cut_off: int = 0
-    spells: tuple[int, ...] = ()
+    failure_runs: tuple[int, ...] = ()
     kills: int = 0
 
     @property
-    def longest_spell(self) -> int:
-        """The most failures in a row after which it was well again."""
-        return max(self.spells, default=0)
+    def longest_failure_run(self) -> int:
+        """The most failures in a row after which it was healthy again."""
+        return max(self.failure_runs, default=0)
 
 
 class StartEvidence(Struct, frozen=True):
@@ -105,7 +105,7 @@ def probe_evidence(
     end of a life that reached the threshold is a kill; a shorter one says nothing.
     """
     ran: list[MeasuredProbe] = []
-    spells: list[int] = []
+    runs: list[int] = []
     kills = 0
     for life in lives:
         run: list[MeasuredProbe] = []
@@ -114,7 +114,7 @@ def probe_evidence(
             if one.is_success:
                 is_started = True
                 ran += (*run, one)
-                spells += [len(run)] if run else []
+                runs += [len(run)] if run else []
                 run = []
             elif one.is_success is False and is_started:
                 run.append(one)
@@ -124,7 +124,7 @@ def probe_evidence(
         len(ran),
         tuple(one.took for one in ran if not one.is_cut_off),
         sum(one.is_cut_off for one in ran),
-        tuple(spells),
+        tuple(runs),
         kills,
     )
 
@@ -190,7 +190,7 @@ def fit_liveness(evidence: ProbeEvidence, goal: FitGoal) -> LivenessFit | NotFit
         limit = evidence.probe.timeout_seconds
         missing.append(
             f"{evidence.cut_off} of {evidence.probes} probes were cut off after "
-            f"{limit} s, and nobody knows how long they take: record with a larger "
+            f"{limit} s, so how long they take is unknown: record with a larger "
             "timeoutSeconds"
         )
     if missing:
@@ -216,7 +216,7 @@ def fit_liveness(evidence: ProbeEvidence, goal: FitGoal) -> LivenessFit | NotFit
     assert best is not None, "a period is at least a second"  # noqa: S101  # for the type
     soonest, probe = best
     reason = (
-        "no period and threshold do both: with false kills as rare as wanted the "
+        "no period and threshold satisfy both: with false kills that rare the "
         f"soonest notice is {soonest // _SECOND} s (periodSeconds "
         f"{probe.period_seconds}, failureThreshold {probe.failure_threshold}); "
         "allow more of either, or record longer"
@@ -226,7 +226,7 @@ def fit_liveness(evidence: ProbeEvidence, goal: FitGoal) -> LivenessFit | NotFit
 
 def false_kill_every(evidence: ProbeEvidence, probe: Probe) -> timedelta:
     """Return how long it is from one false kill to the next, at the least."""
-    begins, goes_on = _spell_bounds(evidence, probe.period_seconds)
+    begins, goes_on = _failure_run_bounds(evidence, probe.period_seconds)
     chance = begins * goes_on ** (probe.failure_threshold - 1)
     seconds = probe.period_seconds / chance if chance > 0 else math.inf
     return timedelta(seconds=min(seconds, timedelta.max.total_seconds() / 2))
@@ -251,7 +251,7 @@ def fit_startup(
     if evidence.unfinished:
         missing.append(
             f"{evidence.unfinished} starts were ended before their first success, and "
-            "nobody knows how long they take: record with a larger failureThreshold "
+            "how long they take is unknown: record with a larger failureThreshold "
             "of the startup probe, or initialDelaySeconds"
         )
     if missing:
@@ -317,27 +317,27 @@ def _at_most(successes: int, trials: int, probability: float) -> float:
     )
 
 
-def _spell_bounds(evidence: ProbeEvidence, period: int) -> tuple[float, float]:
-    """Return the bounds of p and q: that a spell begins at a tick, that it goes on.
+def _failure_run_bounds(evidence: ProbeEvidence, period: int) -> tuple[float, float]:
+    """Return the bounds of p and q: that a run begins at a tick, that it goes on.
 
-    A spell outlasts a shorter period more often; a longer one is given no credit.
+    A run outlasts a shorter period more often; a longer one is given no credit.
     """
-    failed = sum(evidence.spells)
-    spells = len(evidence.spells)
-    begins = upper_bound(spells, max(evidence.probes - failed, 1) + spells)
-    if spells >= LEAST_SPELLS:
-        goes_on = upper_bound(failed - spells, failed)
+    failed = sum(evidence.failure_runs)
+    runs = len(evidence.failure_runs)
+    begins = upper_bound(runs, max(evidence.probes - failed, 1) + runs)
+    if runs >= LEAST_FAILURE_RUNS:
+        goes_on = upper_bound(failed - runs, failed)
     else:
-        seen = (failed - spells) / failed if failed else 0.0
+        seen = (failed - runs) / failed if failed else 0.0
         goes_on = max(UNKNOWN_GOES_ON, seen)
     return begins, goes_on ** min(period / evidence.probe.period_seconds, 1.0)
 
 
 def _assumed(evidence: ProbeEvidence) -> str:
-    spells = len(evidence.spells)
-    if spells >= LEAST_SPELLS:
+    runs = len(evidence.failure_runs)
+    if runs >= LEAST_FAILURE_RUNS:
         return ""
-    seen = f"spells of failures: only {spells}" if spells else "failures: none"
+    seen = f"runs of failures: only {runs}" if runs else "failures: none"
     return (
         f"{seen} recorded, which does not say how long they last; each is taken to be "
         "as likely to go on as to end"
@@ -347,11 +347,11 @@ def _assumed(evidence: ProbeEvidence) -> str:
 def _threshold(evidence: ProbeEvidence, probe: Probe, goal: FitGoal) -> int:
     """Return the least threshold that kills as rarely as wanted.
 
-    It is above the longest spell that was seen, reckoned in time.
+    It is above the longest run of failures that was seen, reckoned in time.
     """
-    ticks = evidence.longest_spell * evidence.probe.period_seconds
+    ticks = evidence.longest_failure_run * evidence.probe.period_seconds
     seen = math.ceil(ticks / probe.period_seconds) + 1
-    begins, goes_on = _spell_bounds(evidence, probe.period_seconds)
+    begins, goes_on = _failure_run_bounds(evidence, probe.period_seconds)
     chance = probe.period_seconds / (goal.per / _SECOND)
     if begins <= chance:
         return seen

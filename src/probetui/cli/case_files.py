@@ -264,7 +264,7 @@ class _CaseReader(FieldReader):
         fields = self.fields(root, "", ("cases",))
         items = self.items(fields, "cases", "")
         if isinstance(fields.get("cases"), ListNode) and not items:
-            self.add_problem(root, "cases", "has no case in it")
+            self.add_problem(root, "cases", "has no cases")
         for node, path in items:
             yield self._case(node, path)
 
@@ -377,7 +377,7 @@ class _CaseReader(FieldReader):
         state: Condition | None = None
         items = self.items(fields, "expect", path)
         if isinstance(fields.get("expect"), ListNode) and not items:
-            self.add_problem(fields["expect"], path, "expect has nothing in it")
+            self.add_problem(fields["expect"], path, "expect is empty")
         is_first = True
         for node, where in items:
             for key, texts in self._said(node, where):
@@ -472,7 +472,7 @@ class _CaseReader(FieldReader):
             self.add_problem(
                 node,
                 path,
-                f'"{expected.text}" is so before anything has happened: put it after '
+                f'"{expected.text}" is true before anything has happened: put it after '
                 "another expectation, or add for 2m",
             )
         action = before.action
@@ -489,7 +489,7 @@ class _CaseReader(FieldReader):
             self.add_problem(
                 node,
                 path,
-                f'"{expected.text}" may be so still when {action.kind} begins: write '
+                f'"{expected.text}" may still be true when {action.kind} begins: write '
                 f"{word} again within "
                 f"{format_duration(expected.within)}, or {word} for "
                 f"{format_duration(expected.within)} if it is not to be lost",

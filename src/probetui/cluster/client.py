@@ -47,7 +47,6 @@ WATCH_SILENCE_SECONDS = 150.0
 """Without a line for so long a watch with bookmarks (each 60 s) is taken for dead."""
 
 JSON = "application/json"
-MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 _TIMEOUT = httpx.Timeout(30, connect=10)
@@ -237,7 +236,9 @@ class ApiClient:
                 version = metadata.get("resourceVersion")
                 return ObjectList(items, version if isinstance(version, str) else "")
             if following == params.get("continue"):
-                raise ServerUnreachableError("a list that never ends")
+                raise ServerUnreachableError(
+                    "the list never ends: a page continues at itself"
+                )
             params["continue"] = following
 
     async def watch(
@@ -354,8 +355,8 @@ class ApiClient:
         found = _decode(data)
         if not isinstance(found, dict):
             raise ServerUnreachableError(
-                f"{self.access.cluster.server}: the answer is no JSON object: is it an "
-                "API server?"
+                f"{self.access.cluster.server}: the response is not a JSON object; "
+                "is it an API server?"
             )
         return found
 
@@ -399,8 +400,8 @@ class ApiClient:
         ) as response:
             if response.status_code != _SWITCHING_PROTOCOLS:
                 raise ServerUnreachableError(
-                    f"{self.access.cluster.server}: the answer to {access.words} is no "
-                    "change of the protocol"
+                    f"{self.access.cluster.server}: the response to {access.words} "
+                    "does not switch protocols"
                 )
             yield response
 
@@ -506,7 +507,7 @@ def _watch_event(line: bytes, access: Access) -> WatchEvent:
     found = _decode(line)
     inner = found.get("object") if isinstance(found, dict) else None
     if not isinstance(found, dict) or not isinstance(inner, dict):
-        raise ServerUnreachableError("a line of a watch is no watch event")
+        raise ServerUnreachableError("a line of a watch is not a watch event")
     kind = found.get("type")
     if kind == "ERROR":
         code = inner.get("code")

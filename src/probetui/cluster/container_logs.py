@@ -45,7 +45,7 @@ class ClusterLogs:
         """Yield the last lines, then what comes; of an earlier instance too."""
         found = self._find(container_id)
         if found is None:
-            raise ContainerRuntimeError("the API server keeps no logs of it any more")
+            raise ContainerRuntimeError("the API server no longer has its logs")
         ended = found.is_previous
         params = {
             "container": found.container,

@@ -166,7 +166,7 @@ async def _run(plugin: ExecCredential, cluster: ApiServerInfo) -> _ExecStatus:
     name = safe_line(plugin.command)
     if plugin.is_interactive:
         raise ClusterError(
-            f"{name} wants a terminal (interactiveMode: Always); log in with kubectl "
+            f"{name} needs a terminal (interactiveMode: Always); log in with kubectl "
             "first, and use credentials that need none"
         )
     spec: dict[str, Any] = {"interactive": False}
@@ -194,7 +194,7 @@ async def _run(plugin: ExecCredential, cluster: ApiServerInfo) -> _ExecStatus:
             output, errors = await process.communicate()
     except TimeoutError as error:
         raise ClusterError(
-            f"credentials: {name} did not end in {_EXEC_TIMEOUT_SECONDS}s"
+            f"credentials: {name} did not end within {_EXEC_TIMEOUT_SECONDS}s"
         ) from error
     finally:
         if process.returncode is None:

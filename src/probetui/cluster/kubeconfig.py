@@ -177,7 +177,7 @@ def _read(path: Path, *, may_be_missing: bool) -> dict[str, Any]:
     if document is None:
         return {}
     if not isinstance(document, dict):
-        raise UsageError(f"{path}: not a kubeconfig: it is no mapping")
+        raise UsageError(f"{path}: not a kubeconfig: it is not a mapping")
     return document
 
 
@@ -330,7 +330,7 @@ def _pem(item: _Item, key: str, where: str) -> str | None:
             return base64.b64decode(data, validate=False).decode()
         except (binascii.Error, ValueError) as error:
             raise UsageError(
-                f"{safe_line(where)}: {key}-data is no PEM text in base64"
+                f"{safe_line(where)}: {key}-data is not base64-encoded PEM"
             ) from error
     name = _text(item, key, where)
     if name is None:

@@ -77,7 +77,7 @@ async def select(
         parse_selector(label_selector)
     targets = [_target(word) for word in _joined(words)]
     if targets and not namespace:
-        raise UsageError("-A: a pod is named by its namespace, too: -n NS")
+        raise UsageError("-A: a pod's name needs its namespace: -n NS")
     if targets and label_selector:
         raise UsageError("-l: names and labels exclude each other, as with kubectl")
     names = frozenset(name for resource, name in targets if resource is None)
@@ -112,7 +112,7 @@ def _target(word: str) -> tuple[Resource | None, str]:
     kind, slash, name = word.rpartition("/")
     kind = kind.lower()
     if slash and not (kind and name):
-        raise UsageError(f'"{word}" is no TYPE/NAME, as in deployment/web')
+        raise UsageError(f'"{word}" is not TYPE/NAME, as in deployment/web')
     if not slash or kind in _PODS:
         return None, name
     resource = _KINDS.get(kind)
@@ -132,7 +132,7 @@ def selector_of(found: Object, name: str) -> tuple[LabelRequirement, ...]:
     spec = found.get("spec")
     selector = spec.get("selector") if isinstance(spec, dict) else None
     if not isinstance(selector, dict) or not selector:
-        raise NothingToDoError(f"{name} has no selector of pods")
+        raise NothingToDoError(f"{name} has no pod selector")
     labels = selector.get("matchLabels")
     if labels is None and "matchExpressions" not in selector:
         labels = selector  # services and replication controllers
@@ -146,7 +146,7 @@ def selector_of(found: Object, name: str) -> tuple[LabelRequirement, ...]:
 
 def _expression(json: Any) -> LabelRequirement:
     if not isinstance(json, dict):
-        raise UsageError("a selector that is none")
+        raise UsageError("not a label selector")
     key, operator = str(json.get("key")), str(json.get("operator"))
     if operator in _EXISTENCE:
         return LabelRequirement(key, None, negated=_EXISTENCE[operator])

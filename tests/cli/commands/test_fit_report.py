@@ -41,7 +41,7 @@ RATE = ["--false-kills", "1/1d", "--notice", "90s"]
 
 
 def script(seed: int) -> str:
-    """Return lives that start in 4 to 6 s, and fail in spells of one or two probes."""
+    """Return lives that start in 4 to 6 s, and fail in runs of one or two probes."""
     draw = random.Random(seed)
     lives: list[dict[str, Any]] = []
     for _ in range(6):

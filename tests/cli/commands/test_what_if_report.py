@@ -108,13 +108,13 @@ def test_a_sweep_with_its_rows_for_programs(
         pytest.param(
             "--set",
             "app.livenessProbe.exec.command=x",
-            "another handler asks something else, and the record has no answers",
+            "the record has no results of another handler",
             id="handler",
         ),
         pytest.param(
             "--set",
             "app.livenessProbe.httpGet.port=8080",
-            "another handler asks something else, and the record has no answers",
+            "the record has no results of another handler",
             id="port",
         ),
         pytest.param(
@@ -129,9 +129,7 @@ def test_a_sweep_with_its_rows_for_programs(
             "the record has no such probe (has: web/app.livenessProbe",
             id="no-such-probe",
         ),
-        pytest.param(
-            "--set", "app.image=other", "only settings of probes", id="no-probe"
-        ),
+        pytest.param("--set", "app.image=other", "only probe settings", id="no-probe"),
         pytest.param(
             "--set",
             "app.livenessProbe.periodSeconds=-1",

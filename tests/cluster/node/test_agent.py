@@ -155,7 +155,7 @@ async def test_while_the_server_is_away_nothing_is_killed_and_all_is_told_later(
     assert status["restartCount"] == 1
     assert dict(bench.cluster.events())["Killing"] == 1
     assert [text for text in bench.told if "answers again" in text]
-    assert len([text for text in bench.told if "run on" in text]) == 1
+    assert len([text for text in bench.told if "keep running" in text]) == 1
 
 
 async def test_after_a_watch_has_expired_the_pods_are_listed_again(

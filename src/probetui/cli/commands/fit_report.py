@@ -274,11 +274,12 @@ def _evidence_lines(fit: _Fit, goal: FitGoal) -> Iterator[str]:
         )
     evidence, liveness = fit.evidence, fit.liveness
     if evidence is not None:
-        failed, count = sum(evidence.spells), len(evidence.spells)
-        spells = f"{count} spell{'s'[: count != 1]} of at most {evidence.longest_spell}"
+        failed, count = sum(evidence.failure_runs), len(evidence.failure_runs)
+        longest = evidence.longest_failure_run
+        runs = f"{count} run{'s'[: count != 1]} of at most {longest}"
         yield (
             f"liveness: {evidence.probes} probes, {failed} failed"
-            f"{f' in {spells}, after which it was well again' if count else ''}"
+            f"{f' in {runs}, after which it was healthy again' if count else ''}"
         )
         if evidence.kills:
             kills = evidence.kills
@@ -307,8 +308,8 @@ def _evidence_lines(fit: _Fit, goal: FitGoal) -> Iterator[str]:
         )
         if ProbeType.STARTUP not in fit.container.probes:
             yield (
-                "the record has no startup probe: this one asks what the liveness "
-                "probe asks; record again with it to prove it"
+                "the record has no startup probe: this one has the handler of the "
+                "liveness probe; record again with it to verify it"
             )
 
 
@@ -322,7 +323,7 @@ def _proofs(fit: _Fit) -> Iterator[str]:
     ]
     if not settings:
         if fit.probes:
-            yield "the recorded settings are these already"
+            yield "the recorded settings are already these"
         return
     options = [word for setting in settings for word in ("--set", setting)]
     for record in dict.fromkeys(fit.container.records):
@@ -357,7 +358,7 @@ def _json(fit: _Fit) -> dict[str, Any]:
         else {
             "probes": evidence.probes,
             "cutOff": evidence.cut_off,
-            "spells": list(evidence.spells),
+            "spells": list(evidence.failure_runs),
             "kills": evidence.kills,
             "longestSeconds": max(evidence.latencies, default=None),
         },

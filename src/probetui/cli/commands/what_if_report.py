@@ -96,7 +96,7 @@ def print_what_if(path: Path | None, params: Mapping[str, Any]) -> int:
     """Print what a session would have been and return the exit status.
 
     Raises:
-        UsageError: a setting cannot be other than recorded.
+        UsageError: a setting cannot be changed.
         ManifestError: an API server would refuse a value.
         RecordError: the record cannot be replayed.
     """

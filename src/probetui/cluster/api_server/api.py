@@ -227,7 +227,7 @@ class ApiServer:
             deleted = store.delete(resource, namespace, name, _delete_options(request))
             return 200, deleted if resource is PODS else _deleted(resource, deleted)
         if request.parameter("dryRun"):
-            raise bad_request("dryRun is not carried out by this server")
+            raise bad_request("this server does not support dryRun")
         body = _decode(request)
         if asked.verb == "patch":
             content_type = request.headers.get("content-type", "").partition(";")[0]
@@ -440,7 +440,7 @@ def _checked_type(request: HttpRequest, body: Any) -> Json:
     if content_type.partition(";")[0] != "application/json":
         raise unsupported_media_type()
     if not isinstance(body, dict):
-        raise bad_request("the body of the request is not an object")
+        raise bad_request("the request body is not an object")
     return body
 
 
@@ -457,13 +457,13 @@ def _decode(request: HttpRequest) -> Any:
     try:
         return msgspec.json.decode(request.body)
     except msgspec.DecodeError as error:
-        raise bad_request(f"the body of the request is not JSON: {error}") from None
+        raise bad_request(f"the request body is not JSON: {error}") from None
 
 
 def _delete_options(request: HttpRequest) -> DeleteOptions:
     given = _decode(request) if request.body.strip() else {}
     if not isinstance(given, dict):
-        raise bad_request("the body of the request is no DeleteOptions")
+        raise bad_request("the request body is not a DeleteOptions")
     if request.parameter("gracePeriodSeconds"):
         grace = _number(request, "gracePeriodSeconds")
         given = {**given, "gracePeriodSeconds": grace}
@@ -476,9 +476,7 @@ def _delete_options_of(given: Any) -> DeleteOptions:
     try:
         options = msgspec.convert(given, meta_v1.DeleteOptions)
     except msgspec.ValidationError as error:
-        raise bad_request(
-            f"the body of the request is no DeleteOptions: {error}"
-        ) from None
+        raise bad_request(f"the request body is not a DeleteOptions: {error}") from None
     preconditions = options.preconditions or meta_v1.Preconditions()
     return DeleteOptions(
         options.gracePeriodSeconds,

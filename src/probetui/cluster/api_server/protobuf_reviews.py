@@ -53,12 +53,12 @@ def decode_review(body: bytes) -> Json:
         ProtobufError: it is none of those that are known.
     """
     if not body.startswith(_MAGIC):
-        raise ProtobufError("the body of the request is no protobuf of Kubernetes")
+        raise ProtobufError("the request body is not Kubernetes protobuf")
     fields = dict(_fields(body[len(_MAGIC) :]))
     found = _read(fields.get(1, b""), _TYPE)
     spec = _SPECS.get(found.get("kind", ""))
     if spec is None:
-        raise ProtobufError(f"{found.get('kind')} is understood as JSON alone")
+        raise ProtobufError(f"{found.get('kind')} is accepted as JSON only")
     return {**found, **_read(fields.get(2, b""), {2: ("spec", spec)})}
 
 

@@ -446,11 +446,6 @@ class Store:
 
     # Watching
 
-    @property
-    def oldest_version(self) -> int:
-        """The oldest version from which a watch can begin."""
-        return self._oldest - 1
-
     def compact(self) -> None:
         """Forget what changed: a watch from before now is expired."""
         self._changes.clear()

@@ -50,7 +50,7 @@ from probetui.ports import (
 )
 
 NAME = "cluster"
-_NO_FAULTS = "the Kubernetes API has no way to disturb a container"
+_NO_FAULTS = "the Kubernetes API cannot inject faults into a container"
 _PATIENCE_SECONDS = 30
 
 
@@ -192,7 +192,7 @@ class ClusterContainers:
         for status, _ in self._instances():
             if status.container_id == container_id:
                 return await self._commands.run(status.name, command, timeout_seconds)
-        raise ContainerRuntimeError(f"{container_id} is not there any more")
+        raise ContainerRuntimeError(f"{container_id} no longer exists")
 
     def dial_address(self, ip: str, port: int) -> Destination:
         """Return where to connect: the pod's IP, or its forwarded port."""
@@ -221,7 +221,7 @@ class ClusterContainers:
 
     async def start(self, container_id: ContainerID) -> None:
         """Refuse."""
-        raise ContainerRuntimeError(f"{container_id}: only its kubelet starts it again")
+        raise ContainerRuntimeError(f"{container_id}: only its kubelet restarts it")
 
     async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
         """Refuse."""
@@ -242,8 +242,8 @@ class ClusterContainers:
         if not uid or uid == self._uid:
             return
         if self._uid:
-            text = f"the pod {self._pod.name} was deleted, and another one has its name"
-            changed = "; its probes are others: attach again" * (probes != self._probes)
+            text = f"pod {self._pod.name} was deleted and created again"
+            changed = "; its probes differ: attach again" * (probes != self._probes)
             self._tell(f"{text}{changed}")
         self._uid, self._probes = uid, probes
 

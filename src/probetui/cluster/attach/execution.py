@@ -133,8 +133,8 @@ class ClusterCommands:
                     messages = await stack.enter_async_context(begin)
             except TimeoutError as error:
                 raise ServerUnreachableError(
-                    f"{self._client.access.cluster.server} began no command in "
-                    f"{OPEN_SECONDS}s"
+                    f"{self._client.access.cluster.server} did not start the command "
+                    f"within {OPEN_SECONDS}s"
                 ) from error
             try:
                 async with asyncio.timeout(timeout_seconds or None):
@@ -144,7 +144,7 @@ class ClusterCommands:
                             return output.result()
             except TimeoutError as error:
                 raise ExecTimeoutError(
-                    f"the command did not end in {timeout_seconds}s", killed=False
+                    f"the command did not end within {timeout_seconds}s", killed=False
                 ) from error
         raise ServerUnreachableError(
             "the connection to the API server broke before the command ended"

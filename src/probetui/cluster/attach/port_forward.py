@@ -136,7 +136,9 @@ class _Tunnel:
                 self.opened.set_result(None)
                 await self._streams.run()
         except TimeoutError:
-            self._fail(ServerUnreachableError(f"no tunnel in {OPEN_SECONDS}s"))
+            self._fail(
+                ServerUnreachableError(f"no port-forward tunnel within {OPEN_SECONDS}s")
+            )
         except ClusterError as error:
             self._fail(error)
         finally:

@@ -39,7 +39,8 @@ async def open_websocket(
         is_ours = response.headers.get("Sec-WebSocket-Accept") == accept_token(key)
         if not is_ours or chosen not in protocols:
             raise ServerUnreachableError(
-                f"{client.access.cluster.server}: the answer is no WebSocket of ours"
+                f"{client.access.cluster.server}: the response is not a WebSocket "
+                "upgrade"
             )
         network = NetworkBytes(response)
         yield WebSocket(b"", network, network, is_client=True)

@@ -58,7 +58,7 @@ class ServerContact:
                 self._tell(str(error))
             self._refusal = str(error)
         elif not self._problem:
-            self._tell(f"{error}; the pods run on, and it is asked again")
+            self._tell(f"{error}; the pods keep running, requests are retried")
             self._problem = str(error)
 
     async def wait(self, error: ClusterError, attempt: int) -> None:

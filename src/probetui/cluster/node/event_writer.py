@@ -38,7 +38,7 @@ class EventWriter:
         try:
             self._waiting.put_nowait(write)
         except asyncio.QueueFull:
-            log.warning("event %s is lost: too many wait", write.name)
+            log.warning("event %s is dropped: too many are waiting", write.name)
 
     async def run(self) -> None:
         """Write events until cancelled."""
@@ -65,7 +65,9 @@ class EventWriter:
             else:
                 self._contact.on_answer()
                 return
-        log.warning("event %s is lost: the API server does not take it", write.name)
+        log.warning(
+            "event %s is dropped: the API server does not accept it", write.name
+        )
 
     async def _send(self, write: EventWrite) -> None:
         if write.patch is not None:

@@ -233,7 +233,10 @@ class NodeRegistration:
             if error.code != _NOT_FOUND:
                 raise
             if not self._is_gone:
-                self._tell(f"node {name} was deleted in the cluster; it stays away")
+                self._tell(
+                    f"node {name} was deleted in the cluster; "
+                    "it is not registered again"
+                )
             self._is_gone = True
             return
         self._contact.on_answer()

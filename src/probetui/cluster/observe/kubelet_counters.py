@@ -143,7 +143,9 @@ class KubeletCounters:
                 async for part in response.aiter_bytes():
                     size += len(part)
                     if size > _LARGEST_ANSWER:
-                        raise CountersUnavailableError(f"{url}: too long an answer")
+                        raise CountersUnavailableError(
+                            f"{url}: the response is too long"
+                        )
                     parts.append(part)
                 return b"".join(parts)
         except (httpx.HTTPError, OSError) as error:
@@ -151,8 +153,8 @@ class KubeletCounters:
             text = safe_line(str(error) or type(error).__name__, limit=200)
             if "CERTIFICATE_VERIFY_FAILED" in text:
                 raise CountersUnavailableError(
-                    f"the cluster's authority has not signed the certificate of {url}; "
-                    "--kubelet-insecure-tls sends it the credentials all the same, "
+                    f"the certificate of {url} is not signed by the cluster's CA; "
+                    "--kubelet-insecure-tls sends it the credentials anyway, "
                     "--via-node-proxy goes through the API server"
                 ) from error
             raise ServerUnreachableError(f"{url}: {text}") from error

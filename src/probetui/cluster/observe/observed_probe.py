@@ -23,8 +23,8 @@ _SECOND = timedelta(seconds=1)
 _NO_TIME = timedelta()
 _RESULTS = {Result.SUCCESS: ProbeResult.SUCCESS, Result.FAILURE: ProbeResult.FAILURE}
 
-FROM_EVENTS = "known from events alone, which tell of no success and are lossy"
-NOT_COUNTED = "the kubelet's counters have not told of it yet"
+FROM_EVENTS = "known from events only, which report no successes and may be dropped"
+NOT_COUNTED = "not in the kubelet's counters yet"
 FROM_THE_MIDDLE = "the run may have begun before it was watched"
 
 

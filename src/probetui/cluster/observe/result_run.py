@@ -118,7 +118,7 @@ class ResultRun:
     def count(self, result: Result, times: int = 1) -> None:
         """Count a result that came so many times, the last of those that are known."""
         if times > _MOST_COUNTED:
-            self.forget("more results at once than are counted here")
+            self.forget("more results at once than can be followed")
             return
         for _ in range(times):
             self._states = frozenset(

@@ -218,7 +218,7 @@ class _ClientConnection:
                 body += event.data
                 if len(body) > LONGEST_BODY_BYTES:
                     raise h11.RemoteProtocolError(
-                        "the request's body is too long",
+                        "the request body is too long",
                         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                     )
         certificate = self._writer.get_extra_info("peercert")

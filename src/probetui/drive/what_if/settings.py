@@ -136,7 +136,7 @@ def parse_probe_setting(
     place = next((at for at, step in enumerate(steps) if step in PROBE_FIELDS), None)
     if place is None and len(steps) > 1:
         raise UsageError(
-            f"{where}: only settings of probes can be other than recorded, as in "
+            f"{where}: only probe settings can be changed, as in "
             "app.livenessProbe.failureThreshold=5"
         )
     owner = "" if place is None else ".".join(steps[:place])
@@ -156,13 +156,13 @@ def parse_probe_setting(
 def _check_field(where: str, field: str) -> None:
     if field.partition(".")[0] in _HANDLERS:
         raise UsageError(
-            f"{where}: another handler asks something else, and the record has no "
-            "answers to that: run it and record it again"
+            f"{where}: the record has no results of another handler: run the pod "
+            "with it and record that"
         )
     if field not in SETTABLE:
         raise UsageError(
-            f'{where}: "{field}" is no setting of a probe that can be other than '
-            f"recorded (can be: {', '.join(SETTABLE)}){nearest_hint(field, SETTABLE)}"
+            f'{where}: "{field}" is not a probe setting that can be changed '
+            f"(can be: {', '.join(SETTABLE)}){nearest_hint(field, SETTABLE)}"
         )
 
 
