@@ -183,6 +183,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
             its labelSelector before it is checked, as those of pod affinity are since
             1.31. On since 1.34, gate MatchLabelKeysInPodTopologySpreadSelectorMerge
             (KEP-3243).
+        toleration_comparisons: tolerations can compare numbers, by the operators Lt and
+            Gt. Alpha since 1.35, gate TaintTolerationComparisonOperators (KEP-5471,
+            k/k#134665).
         env_files: a variable can have its value from a file in a volume. On since 1.35,
             gate EnvFiles (KEP-3721).
         hostname_override: a manifest can name the pod's hostname in full. On since
@@ -264,6 +267,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     node_affinity_values: bool
     projection_errors: bool
     merges_spread_keys: bool
+    toleration_comparisons: bool
     env_files: bool
     hostname_override: bool
     strict_addresses: bool
@@ -355,6 +359,7 @@ RULES_1_15 = KubeletRules(
     node_affinity_values=False,
     projection_errors=False,
     merges_spread_keys=False,
+    toleration_comparisons=False,
     env_files=False,
     hostname_override=False,
     strict_addresses=False,
@@ -509,6 +514,7 @@ _GATED: Mapping[str, tuple[str, ...]] = {
     "SidecarContainers": ("sidecars",),
     "StartupProbe": ("startup_probes",),
     "StrictIPCIDRValidation": ("strict_addresses",),
+    "TaintTolerationComparisonOperators": ("toleration_comparisons",),
 }
 """Which fields a feature gate switches."""
 
@@ -537,6 +543,7 @@ _SETTABLE: Mapping[str, tuple[str, ...]] = {
     "SidecarContainers": ("1.28", "1.32"),
     "StartupProbe": ("1.19",),
     "StrictIPCIDRValidation": VERSIONS[VERSIONS.index("1.33") :],
+    "TaintTolerationComparisonOperators": VERSIONS[VERSIONS.index("1.35") :],
 }
 """In which versions a gate is there and not locked."""
 

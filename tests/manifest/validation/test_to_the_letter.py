@@ -3,8 +3,8 @@
 A case in data/to_the_letter.jsonl is what is put into a pod with one container
 (`meta`, `container`, `spec`, in flow style), and the messages in their order; warnings
 are looked at where a case has some. Its `function` is the API server's, so that one
-sees which of them have cases. Of 1.32 where a case names no `kubelet`; `LARGE` is a
-text of 256 KiB.
+sees which of them have cases. Of 1.32 where a case names no `kubelet`; `gates` are
+feature gates, `LARGE` is a text of 256 KiB.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def test_the_api_server_says_of_each_wrong_value(
             case.get("spec", ""),
             case.get("meta", "name: web").replace("LARGE", _LARGE),
         )
-        rules = rules_of(case.get("kubelet", "1.32"))
+        rules = rules_of(case.get("kubelet", "1.32"), tuple(case.get("gates", ())))
         found = [error.message for error in validate_pod(pod, rules=rules)]
         told = [f"{path}: {text}" for path, text in find_api_warnings(pod, rules)]
         try:

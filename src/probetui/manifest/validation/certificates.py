@@ -7,7 +7,7 @@ ValidateClusterTrustBundleName.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from lightkube.models import core_v1
 
@@ -21,6 +21,7 @@ from probetui.manifest.validation.field_error import (
     required,
     too_long,
 )
+from probetui.manifest.validation.metadata import validate_annotations
 from probetui.manifest.validation.paths import not_reserved
 from probetui.manifest.validation.scheduling import validate_selector
 
@@ -36,6 +37,7 @@ _MAX_SIGNER = 2 * names.MAX_SUBDOMAIN + names.MAX_LABEL + 2
 _NO_SIGNER = (
     "must be a fully qualified domain and path of the form 'example.com/signer-name'"
 )
+_NO_DOMAIN = 'must be a domain-prefixed key (such as "acme.io/foo")'
 
 
 def validate_trust_bundle(
@@ -86,6 +88,9 @@ def validate_pod_certificate(
             yield invalid(at, seconds, f"{start} >= {_LEAST_SECONDS}")
         if seconds > most:
             yield invalid(at, seconds, f"{start} <= {most}")
+    yield from _user_annotations(
+        certificate.userAnnotations or {}, f"{path}.userAnnotations"
+    )
     for name in _PATHS:
         value = getattr(certificate, name)
         if value:
@@ -103,6 +108,21 @@ def certificate_paths(certificate: core_v1.PodCertificateProjection) -> Iterator
     for name in _PATHS:
         if value := getattr(certificate, name):
             yield value
+
+
+def _user_annotations(
+    annotations: Mapping[str, str], path: str
+) -> Iterator[FieldError]:
+    """Check what a signer is told: annotations whose keys have a domain.
+
+    The texts of 1.35 and later could not be had: what is checked is as the field's
+    description in the API has it, said as apimachinery says it of other fields.
+    """
+    found = list(validate_annotations(annotations, path))
+    yield from found
+    for key in sorted(annotations) if not found else ():
+        if "/" not in key:
+            yield invalid(path, key, _NO_DOMAIN)
 
 
 def _check_bundle_name(name: str) -> Iterator[str]:

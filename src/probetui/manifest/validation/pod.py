@@ -161,7 +161,7 @@ def _spec(
     yield from validate_host_users(spec, "spec")
     yield from _hostname_override(spec, "spec.hostnameOverride")
     yield from _names_and_deadline(spec)
-    yield from validate_tolerations(spec.tolerations or (), "spec.tolerations")
+    yield from validate_tolerations(spec.tolerations or (), "spec.tolerations", rules)
     yield from _host_aliases(spec.hostAliases or (), "spec.hostAliases", rules)
     yield from _classes(spec)
     yield from validate_overhead(spec.overhead, "spec.overhead")

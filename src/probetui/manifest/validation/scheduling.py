@@ -8,6 +8,7 @@ ValidateTolerations, validateTopologySpreadConstraints, validateSchedulingGates.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from lightkube.models import core_v1, meta_v1
@@ -25,6 +26,11 @@ from probetui.manifest.validation.field_error import (
 from probetui.manifest.validation.metadata import validate_labels
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_OPERATORS = ("Equal", "Exists")
+_COMPARING = (*_OPERATORS, "Lt", "Gt")
+_DECIMAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+_NO_DECIMAL_INTEGER = "must be a valid decimal integer in canonical form"
+_EMPTY = "must be non-empty"
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 _NODE_POLICIES = ("Honor", "Ignore")
 _MAX_WEIGHT = 100
@@ -67,9 +73,13 @@ def validate_affinity(
 
 
 def validate_tolerations(
-    tolerations: Iterable[core_v1.Toleration], path: str
+    tolerations: Iterable[core_v1.Toleration], path: str, rules: KubeletRules
 ) -> Iterator[FieldError]:
-    """Check the taints that a pod tolerates."""
+    """Check the taints that a pod tolerates.
+
+    Source for numbers: apimachinery, validate/content/decimal_int.go; k/k#134665. Which
+    operators a version names as supported, if not these, is not known.
+    """
     for index, toleration in enumerate(tolerations):
         at, operator = f"{path}[{index}]", toleration.operator or ""
         effect = toleration.effect or ""
@@ -85,7 +95,7 @@ def validate_tolerations(
         if toleration.tolerationSeconds is not None and effect != "NoExecute":
             detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
             yield invalid(f"{at}.effect", effect, detail)
-        yield from _toleration_value(operator, toleration.value or "", at)
+        yield from _toleration_value(operator, toleration.value or "", at, rules)
         if effect and effect not in _EFFECTS:
             yield not_supported(f"{at}.effect", effect, _EFFECTS)
 
@@ -303,7 +313,9 @@ def _min_domains(least: int | None, action: str, path: str) -> Iterator[FieldErr
         yield invalid(path, least, f"{detail} {action}")
 
 
-def _toleration_value(operator: str, value: str, path: str) -> Iterator[FieldError]:
+def _toleration_value(
+    operator: str, value: str, path: str, rules: KubeletRules
+) -> Iterator[FieldError]:
     match operator:
         case "" | "Equal":
             found = list(names.check_label_value(value))
@@ -313,8 +325,14 @@ def _toleration_value(operator: str, value: str, path: str) -> Iterator[FieldErr
             if value:
                 detail = "value must be empty when `operator` is 'Exists'"
                 yield invalid(f"{path}.operator", value, detail)
+        case "Lt" | "Gt" if rules.toleration_comparisons:
+            if not value:
+                yield invalid(f"{path}.value", value, _EMPTY)
+            elif not _DECIMAL_INTEGER.fullmatch(value):
+                yield invalid(f"{path}.value", value, _NO_DECIMAL_INTEGER)
         case _:
-            yield not_supported(f"{path}.operator", operator, ("Equal", "Exists"))
+            known = _COMPARING if rules.toleration_comparisons else _OPERATORS
+            yield not_supported(f"{path}.operator", operator, known)
 
 
 def _weight(weight: int, path: str) -> Iterator[FieldError]:
