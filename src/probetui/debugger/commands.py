@@ -27,11 +27,21 @@ class RestartContainer(Struct, frozen=True):
 
 
 class PauseProbes(Struct, frozen=True):
-    """Hold back all probe ticks; what is in flight finishes."""
+    """Hold back all probe ticks; what is in flight finishes.
+
+    `is_internal`: a seek stops the clock; nobody asked for it, so it is not journaled.
+    """
+
+    is_internal: bool = False
 
 
 class ResumeProbes(Struct, frozen=True):
-    """Run ticks again; each worker runs at most one that was held back."""
+    """Run ticks again; each worker runs at most one that was held back.
+
+    `is_internal`: a seek starts the clock; nobody asked for it, so it is not journaled.
+    """
+
+    is_internal: bool = False
 
 
 class StepProbe(Struct, frozen=True):

@@ -84,12 +84,14 @@ class ProbeDebugger:
             case TriggerProbe(key):
                 self._turn.user_command(now, "probe now", self._probe(key))
                 self._scheduler.trigger(key)
-            case PauseProbes():
-                self._turn.user_command(now, "pause", "all probes")
+            case PauseProbes(is_internal):
+                if not is_internal:
+                    self._turn.user_command(now, "pause", "all probes")
                 self._breakpoints.clear_stop()
                 self._stepper.pause()
-            case ResumeProbes():
-                self._turn.user_command(now, "resume", "all probes")
+            case ResumeProbes(is_internal):
+                if not is_internal:
+                    self._turn.user_command(now, "resume", "all probes")
                 self._breakpoints.clear_stop()
                 self._stepper.resume(now)
             case StepProbe():

@@ -45,6 +45,7 @@ from probetui.kubelet.journal import (
     LifecycleStep,
     TickEntry,
     Trigger,
+    UserEntry,
 )
 from probetui.ports import Clock
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
@@ -377,6 +378,27 @@ async def test_what_is_asked_for_during_a_seek_comes_after_it(
     on_a_fast_machine = await ask(StandingClock(), at(5))
 
     assert await ask(BusyClock(), seen) == on_a_fast_machine
+
+
+@pytest.mark.parametrize("is_paused", [False, True], ids=["running", "paused"])
+async def test_only_what_a_person_asks_for_is_a_pause_in_the_log(
+    *, is_paused: bool
+) -> None:
+    session = a_session()
+    async with running(session):
+        if is_paused:
+            session.send(PauseProbes())
+        session.seek(at(60))
+        await until(lambda: not seeking(session))
+        session.seek(at(120))
+        await until(lambda: not seeking(session))
+        assert session.step_back()
+        session.send(StepProbe())
+        assert session.snapshot.is_paused
+        session.send(ResumeProbes())
+
+    asked = [one.command for one in session.journal if isinstance(one, UserEntry)]
+    assert asked == [*(["pause"] if is_paused else []), "step", "resume"]
 
 
 async def test_a_pause_ends_a_seek() -> None:

@@ -263,10 +263,10 @@ class ReplaySource:
     def submit(self, command: Command) -> None:
         """Do nothing: a recording cannot be changed."""
 
-    def hold(self) -> None:
+    def hold(self, *, is_internal: bool = True) -> None:
         """Do nothing: ticks come when they were recorded."""
 
-    def release(self) -> None:
+    def release(self, *, is_internal: bool = True) -> None:
         """Do nothing: ticks come when they were recorded."""
 
     def step(self) -> None:

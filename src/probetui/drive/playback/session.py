@@ -145,6 +145,7 @@ class PlaybackSession:
         match command:
             case PauseProbes():
                 self._catch_up()
+                self._source.hold(is_internal=False)
                 self._stop_clock()
             case _ if self._goal is not None:
                 self._after_seek.append(partial(self.send, command))
@@ -256,7 +257,7 @@ class PlaybackSession:
 
     def _resume(self) -> None:
         """Start the clock."""
-        self._source.release()
+        self._source.release(is_internal=False)
         self._is_paused = False
         self._clock_anchor = self._clock.now(), self._source.now
         self._mark_changed()

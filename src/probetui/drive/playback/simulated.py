@@ -138,15 +138,15 @@ class SimulatedSource:
         self._submit(RunToChange())
         return True
 
-    def hold(self) -> None:
+    def hold(self, *, is_internal: bool = True) -> None:
         """Pause the probes, unless they are paused."""
         if not self.is_held:
-            self._submit(PauseProbes())
+            self._submit(PauseProbes(is_internal))
 
-    def release(self) -> None:
+    def release(self, *, is_internal: bool = True) -> None:
         """Resume the probes, if they are paused."""
         if self.is_held:
-            self._submit(ResumeProbes())
+            self._submit(ResumeProbes(is_internal))
 
     def step(self) -> None:
         """Advance to the next tick that is due and run it."""

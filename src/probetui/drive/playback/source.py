@@ -72,11 +72,14 @@ class PlaybackSource(Protocol):
     def submit(self, command: Command) -> None:
         """Give a command to the engine; a replay ignores it."""
 
-    def hold(self) -> None:
-        """Pause the probes, because the clock is about to stop."""
+    def hold(self, *, is_internal: bool = True) -> None:
+        """Pause the probes, because the clock is about to stop.
 
-    def release(self) -> None:
-        """Resume the probes."""
+        `is_internal`: nobody asked for it, as at the end of a seek.
+        """
+
+    def release(self, *, is_internal: bool = True) -> None:
+        """Resume the probes; `is_internal` as for `hold`."""
 
     def step(self) -> None:
         """Run until one tick is over, with the probes paused."""
