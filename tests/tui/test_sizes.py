@@ -129,7 +129,12 @@ OTHERS = {
     **{
         f"container: {scene}": View(a_state(scene).make_app, keys, says, framed)
         for scene, keys, says, framed in (
-            ("gated", ["j", "enter"], ("12s",), ("shop/proxy", "DELAY")),
+            (
+                "gated",
+                ["j", "enter", "right_square_bracket"],
+                ("12s",),
+                ("shop/proxy", "DELAY"),
+            ),
             ("delay", ["enter"], ("3.0s",), ("DELAY",)),
             ("errored", ["enter"], ("!4", "cat"), ("executable file not found",)),
             ("paused", ["enter"], ("PAUSED", "2 of 3"), ()),

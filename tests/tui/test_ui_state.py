@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC
 
+from msgspec.structs import replace
+
 from probetui.engine.snapshot import Snapshot
 from probetui.k8s.probe import ProbeType
+from probetui.kubelet.outcome import Result
 from probetui.tui.options import ScreenOptions
 from probetui.tui.state import UiState
 from probetui.tui.view_model import SessionObserver
@@ -69,6 +72,45 @@ def test_another_probe_is_looked_at_from_its_newest_tick_on() -> None:
     choose(ui_state, 1)
 
     assert ui_state.cursor is None
+
+
+def test_a_tick_that_is_looked_at_keeps_its_probe_when_another_fails() -> None:
+    def failing(kind: ProbeType) -> None:
+        pod = ui_state.view_model.snapshot.pods[-1]
+        container = pod.containers[1]
+        fails = {"error_run": 1, "stored_result": Result.SUCCESS}
+        calm = {"error_run": 0, "stored_result": Result.SUCCESS}
+        probes = tuple(
+            replace(
+                probe,
+                last_result=Result.SUCCESS,
+                worker_alive=True,
+                on_hold=False,
+                **(fails if probe.key.probe_type is kind else calm),
+            )
+            for probe in container.probes
+        )
+        ui_state.choose((pod, replace(container, probes=probes)))
+
+    def kind_shown() -> ProbeType:
+        assert ui_state.subject is not None
+        assert ui_state.subject.probe is not None
+        return ui_state.subject.probe.key.probe_type
+
+    ui_state = looking_at(SCENES["gated"](), place=1)
+    ui_state.wanted_probe = ProbeType.LIVENESS
+    choose(ui_state, 1)
+    ui_state.wanted_probe = None
+    shown, other = ProbeType.LIVENESS, ProbeType.READINESS
+    ui_state.move_cursor(-1)
+    assert ui_state.cursor is not None
+
+    failing(other)
+    assert kind_shown() is shown
+
+    ui_state.cursor = None
+    failing(other)
+    assert kind_shown() is other
 
 
 def test_a_cursor_on_a_tick_that_is_no_more_is_forgotten() -> None:

@@ -93,13 +93,18 @@ class UiState(Struct):
     def choose(self, chosen: tuple[PodSnapshot, ContainerSnapshot] | None) -> None:
         """Look at a container, at the wanted one of its probes, at the tick chosen.
 
-        A cursor stays on its tick while its probe is looked at, and no longer.
+        A cursor stays on its tick while its probe is looked at, and no longer. While it
+        is on a tick, no other probe takes the place of that tick's.
         """
         if chosen is None:
             self.subject = None
             return
         pod, container = chosen
-        probe = choose_probe(container, self.wanted_probe)
+        seen = self._cursor_is_of
+        place = pod.pod.uid, container.container.name
+        shown = None if seen is None or seen[:2] != place else seen.probe_type
+        pinned = None if self.cursor is None else shown
+        probe = choose_probe(container, self.wanted_probe or pinned, shown)
         key = None if probe is None else probe.key
         if key != self._cursor_is_of:
             self._cursor_is_of, self.cursor = key, None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
 from probetui.analysis.timeline import Timeline
-from probetui.engine.snapshot import PodSnapshot
+from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.k8s.probe import ProbeType
+from probetui.kubelet.outcome import Result
 from probetui.presentation.container.card import lone_card_lines
 from probetui.presentation.container.detail import (
     Subject,
@@ -55,7 +58,76 @@ def test_the_probe_that_is_shown_is_in_brackets(
     ],
 )
 def test_the_probe_to_show(wanted: ProbeType | None, found: ProbeType) -> None:
-    probe = choose_probe(shop().containers[0], wanted)
+    probe = choose_probe(shop_with(), wanted)
+
+    assert probe is not None
+    assert probe.key.probe_type is found
+
+
+FAILS = {"last_result": Result.FAILURE, "stored_result": Result.SUCCESS}
+READY = {"stored_result": Result.SUCCESS, "last_result": Result.SUCCESS}
+
+
+def shop_with(**changed: dict[str, Any]) -> ContainerSnapshot:
+    """Return a container whose probes all succeed, but for what is changed."""
+    container = shop().containers[0]
+    return replace(
+        container,
+        probes=tuple(
+            replace(
+                probe,
+                **{**READY, "result_run": 5, "error_run": 0}
+                | changed.get(probe.key.probe_type.lower(), {}),
+            )
+            for probe in container.probes
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "shown", "found"),
+    [
+        pytest.param({}, None, ProbeType.LIVENESS, id="the first"),
+        pytest.param({}, ProbeType.READINESS, ProbeType.READINESS, id="stays"),
+        pytest.param(
+            {"readiness": {**FAILS, "result_run": 1}},
+            ProbeType.LIVENESS,
+            ProbeType.READINESS,
+            id="counts towards not ready",
+        ),
+        pytest.param(
+            {"readiness": {"stored_result": Result.FAILURE}},
+            None,
+            ProbeType.READINESS,
+            id="not ready",
+        ),
+        pytest.param(
+            {"readiness": {"error_run": 2}},
+            None,
+            ProbeType.READINESS,
+            id="errors",
+        ),
+        pytest.param(
+            {
+                "liveness": {**FAILS, "result_run": 1},
+                "readiness": {"stored_result": Result.FAILURE},
+            },
+            ProbeType.READINESS,
+            ProbeType.LIVENESS,
+            id="nearest to a kill",
+        ),
+        pytest.param(
+            {"liveness": {"on_hold": True, "stored_result": Result.FAILURE}},
+            ProbeType.READINESS,
+            ProbeType.LIVENESS,
+            id="kills",
+        ),
+    ],
+)
+def test_the_probe_that_matters_most_is_shown(
+    changed: dict[str, dict[str, Any]], shown: ProbeType | None, found: ProbeType
+) -> None:
+    probe = choose_probe(shop_with(**changed), None, shown)
 
     assert probe is not None
     assert probe.key.probe_type is found

@@ -12,11 +12,11 @@ from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapsh
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.journal import TickEntry
+from probetui.presentation.container.health import probe_urgency
 from probetui.presentation.container.table import probe_of
 from probetui.presentation.probe.state import (
     format_handler,
     format_timing_briefly,
-    is_startup_done,
 )
 from probetui.presentation.text.spans import (
     Line,
@@ -80,18 +80,25 @@ def with_last_run(probe: ProbeSnapshot, timeline: Timeline) -> ProbeSnapshot:
 
 
 def choose_probe(
-    container: ContainerSnapshot, wanted: ProbeType | None
+    container: ContainerSnapshot,
+    wanted: ProbeType | None,
+    shown: ProbeType | None = None,
 ) -> ProbeSnapshot | None:
-    """Return the wanted probe if the container has it, else the one that counts now.
+    """Return the wanted probe if the container has it, else the one that matters most.
 
-    That is the startup probe until it has succeeded, then the first; None without any.
+    Of those that matter as much, the one that is `shown` stays: a probe that recovers
+    is not left at once. None for a container without probes.
     """
     if wanted is not None and (probe := probe_of(container, wanted)) is not None:
         return probe
-    startup = probe_of(container, ProbeType.STARTUP)
-    if startup is not None and startup.worker_alive and not is_startup_done(startup):
-        return startup
-    return container.probes[0] if container.probes else None
+    return min(
+        container.probes,
+        key=lambda probe: (
+            probe_urgency(container, probe),
+            probe.key.probe_type is not shown,
+        ),
+        default=None,
+    )
 
 
 def container_title(subject: Subject, view: View) -> str:

@@ -90,6 +90,49 @@ _FAR = 10
 """Failures from a kill that it is not near yet; so many and more are alike."""
 
 
+class ProbeConcern(IntEnum):
+    """Why one probe of a container is shown before the others, from the worst on."""
+
+    KILLS = 0
+    STARTING = 1
+    """The others wait for it."""
+
+    COUNTING_TO_KILL = 2
+    FAILING = 3
+    ERRORED = 4
+    NONE = 5
+    DONE = 6
+
+
+def probe_urgency(
+    container: ContainerSnapshot, probe: ProbeSnapshot
+) -> tuple[ProbeConcern, int]:
+    """Return why a probe matters and its failures to a kill; the least matters most."""
+    concern = _concern(container, probe)
+    if concern is ProbeConcern.COUNTING_TO_KILL:
+        return concern, probe.probe.failure_threshold - probe.result_run
+    return concern, 0
+
+
+def _concern(container: ContainerSnapshot, probe: ProbeSnapshot) -> ProbeConcern:
+    kind, stopping = probe.key.probe_type, container.stopping
+    if is_startup_done(probe):
+        return ProbeConcern.DONE
+    is_killer = stopping is not None and stopping.by == kind.lower()
+    if is_killer or _is_on_hold(probe) or would_be_killed(probe):
+        return ProbeConcern.KILLS
+    if not probe.worker_alive:
+        return ProbeConcern.NONE
+    if kind is ProbeType.STARTUP:
+        return ProbeConcern.STARTING
+    if kind is ProbeType.LIVENESS and _is_counting(probe):
+        return ProbeConcern.COUNTING_TO_KILL
+    failures = {probe.last_result, probe.stored_result}
+    if probe.last_run is not None and Result.FAILURE in failures:
+        return ProbeConcern.FAILING
+    return ProbeConcern.ERRORED if probe.error_run else ProbeConcern.NONE
+
+
 def _is_on_hold(probe: ProbeSnapshot) -> bool:
     return probe.on_hold and probe.stored_result is Result.FAILURE
 
