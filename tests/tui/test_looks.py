@@ -42,6 +42,8 @@ GLOSSARY = {
     "window": r"\bback-?off (?:interval|period|delay|time)s?\b",
     "grace": r"\bgrace time\b|\bgraceful period\b",
     "tick": r"\bheartbeats?\b|\bprobe cycles?\b",
+    "instance": r"\b(?:next|previous|last|new) life\b|\blife \d|\blives\b|\bgen \d",
+    "warnings": r"\bfaults? (?:\d|\{)",
     "choose the result": r"\b(?:forced?|faked?) results?\b",
 }
 """The words of this program, and what must not be said instead."""

@@ -13,12 +13,14 @@ import pytest
 from probetui.cli.commands.single_probe import (
     choose_probe,
     exit_status_of,
+    find_other_runtime,
     locate_container,
 )
 from probetui.cli.main import run
 from probetui.cli.printing import Notes
 from probetui.errors import NothingToDoError, RuntimeUnavailableError, UsageError
 from probetui.k8s.probe import ProbeType
+from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import CreateContainer, RunPodSandbox
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.runtimes.attached.runtime import AttachedRuntime
@@ -98,13 +100,18 @@ def test_the_status_says_what_the_kubelet_would_make_of_it(
     assert exit_status_of(ProbeOutcome((attempt,), START, timedelta())) == status
 
 
-async def test_a_container_in_a_pod_of_ours_is_found() -> None:
+async def a_runtime_with_the_pod() -> tuple[FakeRuntime, ContainerID]:
     runtime = FakeRuntime(FakeEngine(FakeClock()))
     sandbox = await runtime.run_pod_sandbox(RunPodSandbox(WEB, 0))
     container_id = await runtime.create_container(
         CreateContainer(WEB, APP, sandbox, 0, "")
     )
     await runtime.start_container(container_id)
+    return runtime, container_id
+
+
+async def test_a_container_in_a_pod_of_ours_is_found() -> None:
+    runtime, container_id = await a_runtime_with_the_pod()
 
     place = await locate_container(
         runtime, choose_probe([WEB], "app", "liveness"), (), FakeClock(), NOTES
@@ -112,6 +119,18 @@ async def test_a_container_in_a_pod_of_ours_is_found() -> None:
 
     assert (place.runtime, place.container_id) == (runtime, container_id)
     assert place.pod_ip != ""
+
+
+async def test_a_container_that_another_runtime_runs_is_told_with_it() -> None:
+    asked = FakeRuntime(FakeEngine(FakeClock()))
+    other, _ = await a_runtime_with_the_pod()
+    asked.name, other.name = "docker", "process"
+    wanted = choose_probe([WEB], "app", "liveness")
+
+    kind = await find_other_runtime(asked, [asked, other], wanted)
+    nowhere = await find_other_runtime(other, [asked, other], wanted)
+
+    assert (kind, nowhere) == ("process", "")
 
 
 async def test_a_container_of_somebody_else_is_found_by_a_word() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from probetui.cli.pods import (
     report_problems,
 )
 from probetui.cli.printing import PRINTERS, Notes, print_line
-from probetui.cli.runtimes import open_runtime
+from probetui.cli.runtimes import open_runtime, open_runtimes, runtime_kind
 from probetui.cli.session.attachment import (
     AttachOptions,
     attach,
@@ -60,6 +61,8 @@ from probetui.probers.prober import ProbeDispatcher
 from probetui.record.masking import Mask, find_pod_secrets
 from probetui.runtimes.attached.addresses import ContainerAddressProber
 from probetui.runtimes.attached.runtime import AttachedRuntime
+
+_LOG = logging.getLogger(__name__)
 
 _FAILED = 1
 _ERRORED = 125
@@ -174,7 +177,15 @@ async def _run(
         sees_all=True,
     )
     try:
-        place = await locate_container(runtime, chosen, words, clock, notes)
+        try:
+            place = await locate_container(runtime, chosen, words, clock, notes)
+        except RuntimeUnavailableError as error:
+            others, _ = await open_runtimes(RuntimeOptions(), clock)
+            kind = await find_other_runtime(runtime, others, chosen)
+            if not kind:
+                raise
+            message = f"{error}, but on {kind}: --runtime {kind}"
+            raise RuntimeUnavailableError(message) from error
         outcome = await _prober(place.runtime, clock).probe(
             RunProbe(
                 1,
@@ -240,14 +251,8 @@ async def locate_container(
         RuntimeUnavailableError: it does not run.
         UsageError: the words fit no container, or more than one.
     """
-    if not words:
-        for pod in await runtime.relist():
-            is_it = (pod.namespace, pod.name) == (
-                chosen.pod.namespace,
-                chosen.pod.name,
-            )
-            if is_it and (place := _in(pod, chosen, runtime)):
-                return place
+    if not words and (place := await _in_own_pod(runtime, chosen)):
+        return place
     if isinstance(runtime, UnmanagedSource):
         only = replace(
             without_creation_fields(chosen.pod),
@@ -262,6 +267,36 @@ async def locate_container(
             return place
     name = f"{chosen.pod.name}/{chosen.container.name}"
     raise RuntimeUnavailableError(f"{name} does not run on {runtime.name}")
+
+
+async def find_other_runtime(
+    asked: Runtime, runtimes: Iterable[Runtime], chosen: ChosenProbe
+) -> str:
+    """Return which kind of runtime runs the container in a pod of ours, "" for none.
+
+    The runtimes are closed. One that does not answer has not been asked for: why the
+    other one has no such container is what counts.
+    """
+    kind = ""
+    for runtime in runtimes:
+        try:
+            if runtime.name != asked.name and await _in_own_pod(runtime, chosen):
+                kind = kind or runtime_kind(runtime)
+        except ContainerRuntimeError as error:
+            _LOG.info("%s: %s", runtime.name, error)
+        finally:
+            await runtime.close()
+    return kind
+
+
+async def _in_own_pod(
+    runtime: Runtime, chosen: ChosenProbe
+) -> ContainerLocation | None:
+    for pod in await runtime.relist():
+        is_it = (pod.namespace, pod.name) == (chosen.pod.namespace, chosen.pod.name)
+        if is_it and (place := _in(pod, chosen, runtime)):
+            return place
+    return None
 
 
 def _in(
