@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 from probetui.cluster.api_server.pod_connections import exec_connection, port_connection
-from probetui.cluster.api_server.resources import PODS
+from probetui.cluster.api_server.resources import EVENTS, PODS
 from probetui.cluster.attach.containers import ClusterContainers
 from probetui.cluster.attach.reach import PodReach, ReachMode
 from probetui.cluster.attach.removal import PodRemoval, RemovalMode
@@ -57,6 +58,7 @@ class Bench:
         self.server = server
         self.inside = inside
         self.told: list[str] = []
+        self._is_told = asyncio.Event()
         self.access = ClusterAccess(
             "tests", "default", ApiServerInfo(server.url), UserCredentials()
         )
@@ -71,6 +73,18 @@ class Bench:
                 "spec": {"nodeName": "node1", "containers": [container]},
             },
         )
+
+    def tell(self, text: str) -> None:
+        """Take a sentence."""
+        self.told.append(text)
+        self._is_told.set()
+
+    async def until_told(self, text: str) -> None:
+        """Wait for a sentence with a text."""
+        async with asyncio.timeout(10):
+            while not any(text in one for one in self.told):
+                self._is_told.clear()
+                await self._is_told.wait()
 
     def delete(self) -> None:
         self.server.store.remove(PODS, "default", "web")
@@ -111,6 +125,28 @@ class Bench:
             }
         self.set_status(phase="Running", podIP=ip, containerStatuses=[status])
 
+    def kill(self, message: str, *, seconds: float = 0) -> None:
+        """Have the cluster's kubelet say that it kills the container at an instant."""
+        pod = self.server.store.get(PODS, "default", "web")
+        self.server.store.create(
+            EVENTS,
+            "default",
+            {
+                "metadata": {"name": "web.killing"},
+                "involvedObject": {
+                    "kind": "Pod",
+                    "namespace": "default",
+                    "name": "web",
+                    "uid": pod["metadata"]["uid"],
+                    "fieldPath": "spec.containers{app}",
+                },
+                "reason": "Killing",
+                "message": message,
+                "count": 1,
+                "lastTimestamp": format_time(NOW() + timedelta(seconds=seconds)),
+            },
+        )
+
     @asynccontextmanager
     async def client(self) -> AsyncIterator[ApiClient]:
         async with ApiClient(self.access, SystemClock()) as client:
@@ -132,7 +168,7 @@ class Bench:
             PodReach(mode, ports, self.told.append),
             PodRemoval(client, removal),
             ServerContact(clock, self.told.append),
-            self.told.append,
+            self.tell,
         )
         try:
             await containers.open()

@@ -115,10 +115,11 @@ async def test_a_pod_of_the_same_name_is_another_one_and_said_to_be(
                 await anext(changes)
 
         bench.create(livenessProbe={"exec": {"command": ["true"]}})
-        await until(containers, lambda: bool(bench.told))
+        await until(containers, lambda: len(bench.told) > 1)
 
     assert bench.told == [
-        "pod web was deleted and created again; its probes differ: attach again"
+        "pod web was deleted; a new pod of the same name is probed when it comes",
+        "pod web was deleted and created again; its probes differ: attach again",
     ]
 
 
@@ -268,3 +269,32 @@ async def test_another_verb_may_be_enough() -> None:
     access = POD_REQUESTS.access("create", "shop", "web", "exec")
     async with a_bench(authorize=allow) as bench, bench.client() as client:
         await check_right(client, access, or_verb="get")
+
+
+MESSAGE = "Container app failed liveness probe, will be restarted"
+
+
+async def test_a_kill_by_the_clusters_kubelet_is_told_in_its_words(
+    bench: Bench,
+) -> None:
+    async with bench.attached() as containers:
+        bench.kill(MESSAGE, seconds=1)
+        bench.run(2, ended=137)
+        await bench.until_told("killed")
+        assert await seen(containers) == [SECOND]
+
+    assert bench.told == [f"web/app was killed by the cluster's kubelet: {MESSAGE}"]
+
+
+async def test_a_kill_of_an_earlier_instance_is_no_reason(bench: Bench) -> None:
+    async with bench.attached() as containers:
+        bench.kill(MESSAGE, seconds=-60)
+        bench.run(2, ended=1)
+        async with asyncio.timeout(10):
+            changes = containers.watch()
+            while await seen(containers) != [SECOND]:
+                await anext(changes)
+        bench.delete()
+        await bench.until_told("was deleted")
+
+    assert not any("killed" in text for text in bench.told)

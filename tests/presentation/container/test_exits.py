@@ -56,7 +56,7 @@ def an_exit(
         ),
         pytest.param(
             an_exit(137),
-            "exit 137 (SIGKILL not sent by probetui, no OOM flag), exited on its own",
+            "exit 137 (SIGKILL not sent by probetui, no OOM flag)",
             id="killed by somebody else",
         ),
         pytest.param(

@@ -134,7 +134,10 @@ CONTRADICTIONS: Sequence[tuple[str, str]] = (
     (r"not (?:known|recorded)", r"\b(?:is|was) in back-off|without back-off"),
     (r"without back-off", r"(?:is|was) in back-off until"),
     (r"still running", r"Exit seen at|restarted"),
-    (r"exited on its own", r"probe killed it|began to stop it|A user requested"),
+    (
+        r"on its own|with the exit code of",
+        r"probe killed it|began to stop it|A user requested",
+    ),
     (r"A user requested", r"probe killed it"),
     (r"pod was deleted", r"is in back-off|Next window"),
     (r"restartPolicy is", r"Next window|\bis in back-off|It was restarted| yet\."),

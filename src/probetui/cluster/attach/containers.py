@@ -7,7 +7,9 @@ what answers is asked by the API, or at the pod's IP.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import datetime
 from functools import partial
 from typing import Self
 
@@ -17,8 +19,9 @@ from probetui.cluster.attach.execution import ClusterCommands
 from probetui.cluster.attach.port_forward import PortForward
 from probetui.cluster.attach.reach import PodReach
 from probetui.cluster.attach.removal import PodRemoval
-from probetui.cluster.client import ApiClient, Object
+from probetui.cluster.client import EVENTS, ApiClient, Object
 from probetui.cluster.container_logs import ClusterLogs, LoggedInstance
+from probetui.cluster.errors import ClusterError
 from probetui.cluster.node.contact import ServerContact
 from probetui.cluster.node.pod_watch import PodWatch
 from probetui.errors import ContainerRuntimeError
@@ -48,10 +51,14 @@ from probetui.ports import (
     UnmanagedContainer,
     UnmanagedStatus,
 )
+from probetui.safe_text import safe_line
+
+log = logging.getLogger(__name__)
 
 NAME = "cluster"
 _NO_FAULTS = "the Kubernetes API cannot inject faults into a container"
 _PATIENCE_SECONDS = 30
+_LONGEST_TEXT = 200
 
 
 class ClusterContainers:
@@ -63,7 +70,8 @@ class ClusterContainers:
         reach: how its ports are reached.
         removal: what is done instead of stopping one of its containers.
         contact: waits while the API server does not answer.
-        tell: called with a sentence where another pod has come.
+        tell: called with a sentence where the pod is gone, another one has come, or
+            the cluster's kubelet has killed a container.
     """
 
     can_start = False
@@ -96,7 +104,10 @@ class ClusterContainers:
         self._watching: asyncio.Future[None] | None = None
         self._tell = tell
         self._uid = ""
+        self._is_gone = False
         self._probes: object = None
+        self._running: dict[str, RuntimeContainerStatus] = {}
+        self._asking: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         """Find out how the pod is reached, and watch it from now on.
@@ -130,6 +141,9 @@ class ClusterContainers:
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
+        for task in self._asking:
+            task.cancel()
+        await asyncio.gather(*self._asking, return_exceptions=True)
         await self._forward.close()
         await self._client.__aexit__()
 
@@ -238,14 +252,67 @@ class ClusterContainers:
     def _on_change(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+        self._note_ends()
         uid, probes = _identity(self._object())
-        if not uid or uid == self._uid:
+        if not uid:
+            if self._uid and not self._is_gone:
+                self._tell(
+                    f"pod {self._pod.name} was deleted; a new pod of the same name is "
+                    "probed when it comes"
+                )
+            self._is_gone = bool(self._uid)
+            return
+        if uid == self._uid:
             return
         if self._uid:
             text = f"pod {self._pod.name} was deleted and created again"
             changed = "; its probes differ: attach again" * (probes != self._probes)
             self._tell(f"{text}{changed}")
-        self._uid, self._probes = uid, probes
+        self._uid, self._probes, self._is_gone = uid, probes, False
+
+    def _note_ends(self) -> None:
+        """Ask for the reason when an instance that ran does not run any more."""
+        try:
+            found = [newest for newest, _ in self._instances()]
+        except ContainerRuntimeError:
+            return  # told where the status is needed
+        running = {
+            status.name: status
+            for status in found
+            if status.state is RuntimeState.RUNNING
+        }
+        for name, ended in self._running.items():
+            now = running.get(name)
+            if now is None or now.container_id != ended.container_id:
+                task = asyncio.ensure_future(self._tell_killing(ended, self._uid))
+                self._asking.add(task)
+                task.add_done_callback(self._asking.discard)
+        self._running = running
+
+    async def _tell_killing(self, ended: RuntimeContainerStatus, uid: str) -> None:
+        """Tell what the cluster's kubelet said when it killed an instance.
+
+        An event is of this instance if it is not older; it may have got lost.
+        """
+        selector = f"involvedObject.uid={uid},reason=Killing"
+        try:
+            events = await self._client.list(
+                EVENTS, self._pod.namespace, field_selector=selector
+            )
+        except ClusterError as error:
+            log.info("events of %s: %s", self._pod.full_name, error)
+            return
+        for event in events.items:
+            path = (event.get("involvedObject") or {}).get("fieldPath", "")
+            at = _time(event.get("lastTimestamp") or event.get("eventTime"))
+            is_older = at is None or at < (ended.started_at or at)
+            if path.endswith(f"{{{ended.name}}}") and not is_older:
+                said = safe_line(str(event.get("message", "")), limit=_LONGEST_TEXT)
+                self._tell(
+                    f"{self._pod.name}/{ended.name} was killed by the cluster's "
+                    f"kubelet: {said}"
+                )
+                return
 
     async def _check_reach(self) -> None:
         status = self._status()
@@ -299,6 +366,14 @@ class ClusterContainers:
                     return LoggedInstance(
                         pod.namespace, pod.name, newest.name, is_previous
                     )
+        return None
+
+
+def _time(text: object) -> datetime | None:
+    """Return an instant of the API, None if it is none."""
+    try:
+        return datetime.fromisoformat(str(text))
+    except ValueError:
         return None
 
 

@@ -60,23 +60,24 @@ def format_exit(entry: ContainerEntry) -> str:
     """Return how an instance ended: `exit 137 (SIGKILL after 30s grace, not OOM)`."""
     code = entry.exit_code or 0
     by = entry.by or ExitCause.ITSELF
+    signal = signal_name(code, entry.signal)
     ended = _ended(
-        code,
-        signal_name(code, entry.signal),
-        by,
-        entry.grace_period_seconds,
-        oom_killed=entry.oom_killed,
+        code, signal, by, entry.grace_period_seconds, oom_killed=entry.oom_killed
     )
-    return f"{ended}, {stop_reason_text(by)}"
+    return _with_asker(ended, by, "" if entry.oom_killed else signal)
 
 
 def format_last_exit(last_exit: LastExit) -> str:
     """Return how the instance before ended, without the time."""
     code = last_exit.exit_code
-    ended = _ended(
-        code, signal_name(code), last_exit.by, None, oom_killed=last_exit.oom_killed
-    )
-    return f"{ended}, {stop_reason_text(last_exit.by)}"
+    signal = signal_name(code)
+    ended = _ended(code, signal, last_exit.by, None, oom_killed=last_exit.oom_killed)
+    return _with_asker(ended, last_exit.by, "" if last_exit.oom_killed else signal)
+
+
+def may_be_stopped_by_others(signal: str) -> bool:
+    """Tell whether a signal is one by which others stop containers."""
+    return signal in {_NAMES[_SIGKILL], _NAMES[_SIGTERM]}
 
 
 def format_exit_cell(last_exit: LastExit) -> str:
@@ -111,6 +112,13 @@ def is_failure(entry: ContainerEntry) -> bool:
     if by is ExitCause.ITSELF:
         return bool(entry.exit_code) or entry.oom_killed
     return by in {ExitCause.LIVENESS, ExitCause.STARTUP, ExitCause.USER}
+
+
+def _with_asker(ended: str, by: ExitCause, signal: str) -> str:
+    """Add who asked; of a signal that another may have sent nobody knows."""
+    if by is ExitCause.ITSELF and may_be_stopped_by_others(signal):
+        return ended
+    return f"{ended}, {stop_reason_text(by)}"
 
 
 def _ended(

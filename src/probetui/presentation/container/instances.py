@@ -13,7 +13,11 @@ from probetui.analysis.timeline import InstanceTicks, Timeline
 from probetui.durations import format_age
 from probetui.k8s.runtime import NO_CONTAINER
 from probetui.kubelet.journal import ExitCause
-from probetui.presentation.container.exits import is_after_grace
+from probetui.presentation.container.exits import (
+    is_after_grace,
+    may_be_stopped_by_others,
+    signal_name,
+)
 from probetui.presentation.text.spans import (
     EMPTY,
     LABEL,
@@ -62,7 +66,9 @@ def format_instance(
     if exited is None:
         ended = "" if instance.stopping is None else f"{_GAP}being stopped"
         return f"{start}-now{ended}"
-    by = _KILLED.get(exited.by or ExitCause.ITSELF, "exited on its own")
+    signal = signal_name(exited.exit_code or 0, exited.signal)
+    itself = "exited" if may_be_stopped_by_others(signal) else "exited on its own"
+    by = _KILLED.get(exited.by or ExitCause.ITSELF, itself)
     code = f"exit {exited.exit_code or 0}"
     memory = ", out of memory" if exited.oom_killed else ""
     ended_at = exited.at

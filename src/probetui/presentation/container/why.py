@@ -22,7 +22,11 @@ from probetui.kubelet.kuberuntime.restart import (
     restarts_all_after,
 )
 from probetui.kubelet.prober.gates import short_id
-from probetui.presentation.container.exits import runs_pre_stop, signal_name
+from probetui.presentation.container.exits import (
+    may_be_stopped_by_others,
+    runs_pre_stop,
+    signal_name,
+)
 from probetui.presentation.container.instances import format_instance
 from probetui.presentation.container.status_lines import IMAGE_REASONS, NORMAL_WAITS
 from probetui.presentation.probe.refusals import as_sentence, refusal_text
@@ -117,6 +121,11 @@ def _who_else(
         return "Its postStart hook failed, so the kubelet killed it."
     if by is ExitCause.POD and history.pod_reason:
         return f"The whole pod was stopped: {history.pod_reason}."
+    exited = instance.exited
+    if by is ExitCause.ITSELF and exited is not None and not exited.oom_killed:
+        signal = signal_name(exited.exit_code or 0, exited.signal)
+        if may_be_stopped_by_others(signal):
+            return f"The container ended with the exit code of {signal}."
     return _WHO[by]
 
 
