@@ -105,6 +105,53 @@ def test_a_field_whose_gate_is_off_is_dropped_even_by_a_strict_server() -> None:
     assert loaded.pods[0].containers[0].startup_probe is None
 
 
+@pytest.mark.parametrize(
+    ("container", "spec", "path"),
+    [
+        pytest.param(
+            "volumeMounts: [{name: v, mountPath: /v, bindMountOptions: [noexec]}]",
+            "volumes: [{name: v, emptyDir: {}}]",
+            "spec.containers[0].volumeMounts[0].bindMountOptions",
+            id="options of a mount",
+        ),
+        pytest.param(
+            "",
+            "volumes: [{name: v, emptyDir: {mode: 448}}]",
+            "spec.volumes[0].emptyDir.mode",
+            id="the mode of a folder",
+        ),
+        pytest.param(
+            "",
+            "volumes: [{name: v, configMap: {name: c, defaultUser: 5}}]",
+            "spec.volumes[0].configMap.defaultUser",
+            id="the owner of files",
+        ),
+        pytest.param(
+            "",
+            "volumes: [{name: v, projected: {sources: [{secret: {name: s, items: "
+            "[{key: a, path: b, user: 5}]}}]}}]",
+            "spec.volumes[0].projected.sources[0].secret.items[0].user",
+            id="the owner of a projected file",
+        ),
+    ],
+)
+def test_an_alpha_field_of_volumes_is_dropped_and_said(
+    container: str, spec: str, path: str
+) -> None:
+    text = pod_yaml(container, spec)
+
+    problems = {
+        kubelet: {
+            one.rule
+            for one in _load(text, kubelet, FieldValidation.WARN).problems
+            if one.path == path
+        }
+        for kubelet in ("1.36", "1.37")
+    }
+
+    assert problems == {"1.36": {"later-field"}, "1.37": {"disabled-field"}}
+
+
 def test_what_becomes_of_a_probe_is_said() -> None:
     text = pod_yaml("livenessProbe: {grpc: {port: 80, mode: TLS}}")
 

@@ -62,6 +62,56 @@ def _disabled_fields(
                 if probe is not None:
                     yield from _disabled_probe_fields(probe, f"{path}.{kind}", rules)
             yield from _disabled_hook_fields(container, path, rules)
+            yield from _alpha_mount_fields(container, path)
+    yield from _alpha_volume_fields(spec)
+
+
+def _alpha_mount_fields(
+    container: core_v1.Container, path: str
+) -> Iterator[tuple[Any, str, str]]:
+    """Yield options of mounts: gate VolumeBindMountOptions (KEP-5855), alpha in 1.37.
+
+    It cannot be set, for nothing here would carry them out.
+    """
+    for index, mount in enumerate(container.volumeMounts or ()):
+        yield mount, "bindMountOptions", f"{path}.volumeMounts[{index}]"
+
+
+def _alpha_volume_fields(spec: core_v1.PodSpec) -> Iterator[tuple[Any, str, str]]:
+    """Yield owners and modes of volumes' files, alpha in 1.37, which cannot be set."""
+    for index, volume in enumerate(spec.volumes or ()):
+        path = f"spec.volumes[{index}]"
+        if volume.emptyDir is not None:
+            yield volume.emptyDir, "mode", f"{path}.emptyDir"
+        yield from _alpha_source_fields(volume, path)
+
+
+def _alpha_source_fields(
+    volume: core_v1.Volume, path: str
+) -> Iterator[tuple[Any, str, str]]:
+    for kind in ("secret", "configMap", "downwardAPI", "projected"):
+        source = getattr(volume, kind)
+        if source is None:
+            continue
+        yield source, "defaultUser", f"{path}.{kind}"
+        for index, item in enumerate(getattr(source, "items", None) or ()):
+            yield item, "user", f"{path}.{kind}.items[{index}]"
+        for index, one in enumerate(getattr(source, "sources", None) or ()):
+            yield from _alpha_projection_fields(one, f"{path}.{kind}.sources[{index}]")
+
+
+def _alpha_projection_fields(
+    source: core_v1.VolumeProjection, path: str
+) -> Iterator[tuple[Any, str, str]]:
+    for kind in ("clusterTrustBundle", "podCertificate", "serviceAccountToken"):
+        projection = getattr(source, kind)
+        if projection is not None:
+            yield projection, "user", f"{path}.{kind}"
+    for kind in ("secret", "configMap", "downwardAPI"):
+        projection = getattr(source, kind)
+        items = projection.items if projection is not None else None
+        for index, item in enumerate(items or ()):
+            yield item, "user", f"{path}.{kind}.items[{index}]"
 
 
 def _file_refs(
