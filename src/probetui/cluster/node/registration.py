@@ -105,7 +105,13 @@ class NodeRegistration:
             await self._refuse_foreign(node, adopts=adopts)
             await self._add_taint(node)
         self._uid = node["metadata"]["uid"]
-        await self._renew()
+        try:
+            await self._renew()
+        except ApiError as error:
+            # A server that has just begun has no namespace for leases yet.
+            if error.code != _NOT_FOUND:
+                raise
+            self._contact.on_failure(error)
 
     async def _refuse_foreign(self, node: Object, *, adopts: bool) -> None:
         name = self._facts.name
