@@ -374,7 +374,7 @@ class TestPod:
             pytest.param(PullImage(a_pod(), IMAGE), f"pulling {IMAGE}", id="pull"),
             pytest.param(
                 CreateContainer(a_pod(), a_container(), "s", 0, "i"),
-                "creating app",
+                "creating container app",
                 id="create",
             ),
             pytest.param(StartContainer(APP), "starting a container", id="start"),

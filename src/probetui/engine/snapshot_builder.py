@@ -428,7 +428,7 @@ def _words(operation: Operation) -> str:  # noqa: C901, PLR0912  # one arm each
         case PullImage(_, image):
             return f"pulling {image}"
         case CreateContainer(container=container):
-            return f"creating {container.name}"
+            return f"creating container {container.name}"
         case StartContainer():
             return "starting a container"
         case InjectFault(_, name, fault):

@@ -125,7 +125,7 @@ def test_a_hook_that_had_no_time_is_not_said_to_have_run() -> None:
         )
     )
 
-    assert "The preStop hook ran first" in hooked
+    assert "The preStop hook runs first" in hooked
     assert "preStop" not in at_once
 
 

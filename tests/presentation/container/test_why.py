@@ -152,7 +152,7 @@ class TestKill:
     def test_a_hook_before_the_end_is_told(self) -> None:
         pod = a_failing_pod(replace(CONTAINER, pre_stop=ExecAction(("sleep", "1"))))
 
-        assert "The preStop hook ran first" in told(played(pod, probing=FAILING), pod)
+        assert "The preStop hook runs first" in told(played(pod, probing=FAILING), pod)
 
     def test_137_is_not_taken_for_out_of_memory(self) -> None:
         pod = a_failing_pod(termination_grace_period_seconds=5)

@@ -159,7 +159,7 @@ def _grace(
         f"({_source(stopping, seconds)})."
     )
     if runs_pre_stop(container, seconds):
-        yield "The preStop hook ran first, within the grace period."
+        yield "The preStop hook runs first; its time counts against the grace period."
 
 
 def _source(stopping: ContainerEntry, seconds: int) -> str:
