@@ -57,7 +57,7 @@ def test_size(picture: Compare, size: tuple[int, int], press: Iterable[str]) -> 
         pytest.param(("C",), {}, id="copy menu"),
         pytest.param(("ctrl+d",), {}, id="question"),
         pytest.param(("slash", *"shop("), {}, id="filter that is wrong"),
-        pytest.param(("j", "j", "right_square_bracket"), {}, id="another container"),
+        pytest.param(("j", "j"), {}, id="another container"),
         pytest.param((), {"ascii": True}, id="ascii"),
         pytest.param((), {"theme": "textual-light"}, id="light"),
         pytest.param((), {"theme": "blue-orange-dark"}, id="blue and orange"),
