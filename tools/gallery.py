@@ -91,7 +91,7 @@ STATES = {
     "hold": State("on-hold", 9.4),
     "back-off": State("shop", 118.4),
     "errored": State("errored", 14.4),
-    "flapping": State("flapping", 97.4, live, ("right_square_bracket",)),
+    "flapping": State("flapping", 97.4),
     "paused": State("shop", 127.4, live, ("space",)),
     "sim": State("shop", 127.4, as_it_is),
     "replay": State("shop", 127.4, replayed),

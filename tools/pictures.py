@@ -60,7 +60,7 @@ PICTURES = {
     "main-light": Picture("shop", 127.4, theme=LIGHT),
     "killed": Picture("shop", 142.4),
     "back-off": Picture("shop", 118.4),
-    "flapping": Picture("flapping", 97.4, ("right_square_bracket",), SHORT),
+    "flapping": Picture("flapping", 97.4, (), SHORT),
     "twelve-pods": Picture("twelve", 127.4),
     "step": Picture("shop", 127.4, ("Q", "full_stop"), (120, 34)),
     "why": Picture("shop", 127.4, ("w",), (120, 26)),

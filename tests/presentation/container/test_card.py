@@ -350,6 +350,7 @@ def test_a_muted_run_beyond_its_threshold_is_named() -> None:
 
     wide, narrow = (card(muted, width=width)[0] for width in (80, 30))
 
+    assert wide[:BADGE].strip() == "FAILING"
     assert wide[BADGE:].split("  ") == [
         "",
         "25 failures in a row, state unchanged",

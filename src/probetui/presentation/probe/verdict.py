@@ -21,6 +21,7 @@ from probetui.presentation.container.status_lines import format_waiting
 from probetui.presentation.container.table import WAITING_IN_TROUBLE
 from probetui.presentation.probe.next_failure import next_failure_of
 from probetui.presentation.probe.state import (
+    is_running_towards_change,
     is_startup_done,
     run_count,
     threshold,
@@ -316,6 +317,10 @@ def _settled(
         (ProbeType.STARTUP, True): ("STARTING", Tone.WAITING),
         (ProbeType.STARTUP, False): ("FAILING", Tone.COUNTING),
     }[kind, is_good]
+    is_failing = probe.last_result is Result.FAILURE
+    if is_good and is_failing and is_running_towards_change(probe):
+        # A muted run goes on beyond its threshold, and stores nothing.
+        word, tone = "FAILING", Tone.COUNTING
     which = "next probe" if probe.in_flight_since is None else "probe"
     sentence = f"{which} {_when(probe, view)}"
     most = probe.probe.failure_threshold
