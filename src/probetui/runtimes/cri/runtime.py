@@ -70,7 +70,6 @@ from probetui.runtimes.cri.images import CriImages
 from probetui.runtimes.cri.listing import CriListing, unowned_pods
 from probetui.runtimes.cri.log_rotation import LogRotation
 from probetui.runtimes.cri.ownership import CriOwnership
-from probetui.runtimes.cri.streaming import run_streams
 from probetui.runtimes.cri.translate import (
     container_name,
     is_of_owner,
@@ -430,7 +429,7 @@ class CriRuntime:
                 **_wanted(has_stdin, tty),
             )
         answer = await self._client.call(calls.EXEC, request)
-        return await run_streams(answer.url, streams, has_stdin=has_stdin, tty=tty)
+        return await _run_streams(answer.url, streams, has_stdin=has_stdin, tty=tty)
 
     async def attach_streams(
         self,
@@ -445,7 +444,7 @@ class CriRuntime:
             container_id=to_cri_id(container_id), **_wanted(has_stdin, tty)
         )
         answer = await self._client.call(calls.ATTACH, request)
-        await run_streams(answer.url, streams, has_stdin=has_stdin, tty=tty)
+        await _run_streams(answer.url, streams, has_stdin=has_stdin, tty=tty)
 
     async def close(self) -> None:
         """Let go of the connection; containers are left as they are.
@@ -578,6 +577,15 @@ class CriRuntime:
             async with aclosing(lines):
                 async for line in lines:
                     yield self._daemon_clock.log_line(line)
+
+
+async def _run_streams(
+    url: str, streams: CommandStreams, *, has_stdin: bool, tty: bool
+) -> int:
+    # Few sessions need its HTTP client.
+    from probetui.runtimes.cri.streaming import run_streams  # noqa: PLC0415
+
+    return await run_streams(url, streams, has_stdin=has_stdin, tty=tty)
 
 
 def _wanted(has_stdin: bool, tty: bool) -> Mapping[str, bool]:  # noqa: FBT001
