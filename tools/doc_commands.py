@@ -31,7 +31,10 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
+PAGES = (
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
+    *sorted(DOCS.rglob("*.md")),
+)
 NEEDS = frozenset({"docker", "cri", "cluster", "install"})
 PATIENCE_SECONDS = 300
 

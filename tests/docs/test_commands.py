@@ -33,7 +33,7 @@ MARKS = {
     "cluster": [pytest.mark.kubectl],
 }
 KNOWN = {"file", "needs", "screen", "background", "status", "varies", "not run"}
-KINDS = {"sh", "console", "yaml", "text", "{toctree}"}
+KINDS = {"sh", "console", "yaml", "text", "{toctree}", "{include}"}
 CLUSTER_POD = """\
 apiVersion: v1
 kind: Pod
