@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import email
 import hashlib
 import json
 import os
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from probetui import DOCUMENTATION
 from probetui.cli.main import COMMANDS
 from tests.e2e.program import SAMPLES, Program
 from tests.engines import KUBECTL
@@ -184,6 +186,25 @@ def test_the_wheel_holds_every_file_of_the_package_and_no_other(
         files = {name for name in wheel.namelist() if not re.match(BESIDE, name)}
 
     assert files == {name.removeprefix("src/") for name in _files("src")}
+
+
+def test_every_link_of_the_description_leads_to_a_page_of_the_site(
+    distributions: Path,
+) -> None:
+    with zipfile.ZipFile(_only(distributions, "*.whl")) as wheel:
+        (name,) = (one for one in wheel.namelist() if one.endswith("/METADATA"))
+        description = email.message_from_bytes(wheel.read(name))
+
+    assert description["Description-Content-Type"] == "text/markdown"
+    links = re.findall(r"\]\(([^)]+)\)", str(description.get_payload()))
+    ours = [link for link in links if link.startswith(DOCUMENTATION)]
+    assert len(ours) > 20
+    assert all(link.startswith("https://") for link in links), links
+    for link in ours:
+        path = Path(link.removeprefix(DOCUMENTATION).partition("#")[0])
+        is_image = path.parent.name == "_images"
+        page = Path("pictures", path.name) if is_image else path.with_suffix(".md")
+        assert (ROOT / "docs" / page).is_file(), link
 
 
 def test_the_sdist_holds_what_a_packager_needs(distributions: Path) -> None:
