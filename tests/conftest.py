@@ -5,8 +5,9 @@ last lines say what it left out. `pytest --rest` runs just that, `pytest --all` 
 Where files, `-k` or `-m` say what to run, that is run.
 
 `PROBETUI_REQUIRE_ENGINES` names engines, apart by commas, that must be there: their
-tests then fail where they would otherwise be skipped. Tools (tmux, curl, kubectl)
-count too; they must be there with any engine, and wherever `CI` is set.
+tests then fail where they would otherwise be skipped. Tools (tmux, curl,
+kubectl, asciinema) count too; they must be there with any engine, and wherever `CI`
+is set.
 
 Quick tests share the machine's cores. The rest mostly waits, for engines, the installed
 program or the clock: four processes share it a file at a time.
@@ -69,7 +70,7 @@ REQUIRED_ENGINES = frozenset(
 )
 
 
-TOOLS = frozenset({"tmux", "curl", "kubectl"})
+TOOLS = frozenset({"tmux", "curl", "kubectl", "asciinema"})
 
 
 def is_required(name: str) -> bool:
@@ -138,6 +139,7 @@ LEFT_OUT_BY_MARKER = {
     "cri": "need a CRI runtime",
     "tmux": "need tmux",
     "curl": "need curl",
+    "asciinema": "need asciinema",
     "kubectl": "need kubectl",
     "e2e": "run the installed program",
     "live": "run against the clock for minutes",

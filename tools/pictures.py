@@ -1,22 +1,25 @@
-"""Draws the pictures of the README and of `docs/PICTURES.md` with the program itself.
+"""Draws the pictures and the casts of the docs with the program itself.
 
     python -m tools.pictures [NAME ...]
 
 The pods of `tools/pictures/` and the demo run on virtual time by the scripts beside
-them, so that two runs draw the same. Look at the pictures before you commit them.
+them, so that two runs draw the same. Look at the pictures before you commit them, and
+play the casts: `asciinema play docs/casts/demo.cast`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, timedelta
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from msgspec.structs import replace
 from tools.animated_svg import animate
+from tools.asciicast import asciicast, frame_of
 
 from probetui.cli.lessons import DEFAULT, OpenLesson, load_lesson
 from probetui.debugger.commands import PauseProbes, ResumeProbes, StepProbe
@@ -38,6 +41,7 @@ from probetui.tui.themes import LIGHT, OWN_THEMES
 
 PODS = Path(__file__).parent / "pictures"
 DRAWN = Path(__file__).parent.parent / "docs" / "pictures"
+CASTS_DRAWN = DRAWN.with_name("casts")
 
 
 class Picture(NamedTuple):
@@ -51,8 +55,20 @@ class Picture(NamedTuple):
     is_ascii: bool = False
 
 
+class Cast(NamedTuple):
+    """The pods, from when to when (s since the start), and keys by the second."""
+
+    pods: str
+    title: str
+    begin: float
+    end: float
+    keys: Mapping[float, Sequence[str]] = {}
+    size: tuple[int, int] = (120, 30)
+
+
+FRAMES_PER_SECOND = 2
 DEMO = "demo"
-DEMO_SECONDS, DEMO_FRAMES, DEMO_POSTER = 60, 120, 13
+DEMO_POSTER = 13
 SHORT = (120, 30)
 SMALL = (90, 22)
 PICTURES = {
@@ -74,6 +90,16 @@ PICTURES = {
         )
     },
     "theme-ascii": Picture("shop", 127.4, (), SMALL, is_ascii=True),
+}
+CASTS = {
+    DEMO: Cast(DEMO, "probetui demo --runtime sim", 0, 60),
+    "kill": Cast(
+        "shop",
+        "A liveness probe fails, the container is killed and started, and why",
+        118,
+        175,
+        {166: ("w",)},
+    ),
 }
 
 
@@ -156,13 +182,18 @@ def show(
     return ProbetuiApp(session, options=options, host=HostServices(lesson=lesson))
 
 
-async def draw(picture: Picture) -> str:
-    """Return a picture as SVG."""
+def session_of(pods: str) -> StillSession:
+    """Return a session of pods of `tools/pictures`, at its start."""
     manifest, script = (
         SourceFile(path.name, path.read_text(encoding="utf-8"))
-        for path in (PODS / f"{picture.pods}.yaml", PODS / f"{picture.pods}.sim.yaml")
+        for path in (PODS / f"{pods}.yaml", PODS / f"{pods}.sim.yaml")
     )
-    session = simulate(manifest, script)
+    return simulate(manifest, script)
+
+
+async def draw(picture: Picture) -> str:
+    """Return a picture as SVG."""
+    session = session_of(picture.pods)
     session.run_for(timedelta(seconds=picture.seconds))
     app = show(session, picture.theme, is_ascii=picture.is_ascii)
     async with app.run_test(size=picture.size) as pilot:
@@ -171,34 +202,69 @@ async def draw(picture: Picture) -> str:
         return app.export_screenshot(title="probetui")
 
 
-async def draw_demo() -> str:
-    """Return the first minute of the demo as a moving SVG."""
+def begin(cast: Cast) -> tuple[StillSession, ProbetuiApp]:
+    """Return the session that a cast shows, at its start, and the app."""
+    if cast.pods != DEMO:
+        session = session_of(cast.pods)
+        return session, show(session)
     page = OpenLesson(load_lesson(DEFAULT))
-    lesson, frames = page.lesson, []
+    lesson = page.lesson
     session = simulate(lesson.source, lesson.script)
     current = CurrentLesson(
         lesson.name, lesson.text, page.number, page.count, print, lesson.exercise
     )
+    return session, show(session, lesson=current)
+
+
+async def frames_of(cast: Cast) -> AsyncIterator[ProbetuiApp]:
+    """Yield the app at each frame of a cast."""
+    session, app = begin(cast)
+    length = timedelta(seconds=1 / FRAMES_PER_SECOND)
     # Between two seconds, as ticks are at whole ones.
-    length = timedelta(seconds=DEMO_SECONDS / DEMO_FRAMES)
-    session.run_for(length / 2)
-    app = show(session, lesson=current)
-    async with app.run_test(size=SHORT) as pilot:
-        for _ in range(DEMO_FRAMES):
+    session.run_for(timedelta(seconds=cast.begin) + length / 2)
+    keys = dict(cast.keys)
+    async with app.run_test(size=cast.size) as pilot:
+        for number in range(int((cast.end - cast.begin) * FRAMES_PER_SECOND)):
+            await pilot.press(*keys.pop(cast.begin + number / FRAMES_PER_SECOND, ()))
             await pilot.pause()
-            frames.append(app.export_screenshot(title="probetui demo --runtime sim"))
+            yield app
             session.run_for(length)
-    return animate(frames, DEMO_SECONDS, DEMO_POSTER)
+
+
+async def draw_demo() -> str:
+    """Return the first minute of the demo as a moving SVG."""
+    cast = CASTS[DEMO]
+    frames = [app.export_screenshot(title=cast.title) async for app in frames_of(cast)]
+    return animate(frames, cast.end - cast.begin, DEMO_POSTER)
+
+
+async def draw_cast(cast: Cast) -> str:
+    """Return what a terminal shows, as an asciicast."""
+    frames = [frame_of(app) async for app in frames_of(cast)]
+    return asciicast(frames, cast.end - cast.begin, cast.title)
+
+
+FILES: Mapping[Path, Callable[[], Coroutine[None, None, str]]] = {
+    **{
+        DRAWN / f"{name}.svg": partial(draw, picture)
+        for name, picture in PICTURES.items()
+    },
+    DRAWN / f"{DEMO}.svg": draw_demo,
+    **{
+        CASTS_DRAWN / f"{name}.cast": partial(draw_cast, cast)
+        for name, cast in CASTS.items()
+    },
+}
+"""Every file that is drawn, with what returns its text."""
 
 
 def main() -> None:
-    """Draw the pictures that are named, or all of them."""
-    for name in sys.argv[1:] or (*PICTURES, DEMO):
-        drawing = draw_demo() if name == DEMO else draw(PICTURES[name])
-        svg = asyncio.run(drawing)
-        path = DRAWN / f"{name}.svg"
-        path.write_text(svg, encoding="utf-8")
-        print(f"{path}: {len(svg) / 1000:.0f} kB")
+    """Draw the pictures and casts that are named, or all of them."""
+    for path, drawing in FILES.items():
+        if not sys.argv[1:] or path.stem in sys.argv[1:]:
+            text = asyncio.run(drawing())
+            path.write_text(text, encoding="utf-8")
+            print(f"{path}: {len(text) / 1000:.0f} kB")
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 PLACES = (PACKAGE, ROOT, ROOT / "benchmarks")
 
-PICTURE = re.compile(r"!\[[^]]*\]\(([^)]+)\)")
+DRAWING = re.compile(r"\[[^]]*\]\(([^):]+\.(?:svg|cast))\)")
 PATH = re.compile(r"`([a-z_0-9./]+(?:\.py|/))`")
 
 
@@ -92,17 +92,18 @@ def test_a_command_in_a_sentence_has_only_options_that_exist(page: Path) -> None
         assert typed <= options | {"--help", "--version"}, command
 
 
-def test_the_program_draws_every_picture_that_is_shown() -> None:
+def test_the_program_draws_every_picture_and_cast_that_is_shown() -> None:
     shown = {
-        path.stem
+        (page.parent / path).resolve()
         for page in PAGES
-        for path in map(Path, PICTURE.findall(page.read_text(encoding="utf-8")))
+        for path in DRAWING.findall(page.read_text(encoding="utf-8"))
     }
     # By its name: there is a folder of that name beside the module.
     pictures = importlib.import_module("tools.pictures")
-    drawn = {*pictures.PICTURES, pictures.DEMO}
+    folders = (pictures.DRAWN, pictures.CASTS_DRAWN)
+    there = {path.resolve() for folder in folders for path in folder.iterdir()}
 
-    assert shown == drawn == {path.stem for path in pictures.DRAWN.iterdir()}
+    assert shown == {path.resolve() for path in pictures.FILES} == there
 
 
 def contract() -> str:
