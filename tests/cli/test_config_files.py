@@ -22,13 +22,13 @@ ALIAS_BOMB = "".join(
         ),
     ]
 )
-DEEP = "[" * 10_000 + "]" * 10_000
+DEEP = "{a: " * 10_000
 TOO_BIG = {
     "aliases that stand for too much": (
         ALIAS_BOMB,
         ":5:45: aliases expand to more than 100000 values",
     ),
-    "10,000 levels": (DEEP, ":1:101: is nested more than 100 levels deep"),
+    "10,000 levels": (DEEP, ":1:401: is nested more than 100 levels deep"),
     "10 MB": ("x" * (10 * 1024**2 + 1), ": the file is larger than 10 MiB"),
     "many keys": (
         "".join(f"k{number}:\n" for number in range(100_001)),

@@ -25,6 +25,7 @@ from probetui.manifest.yaml.nodes import (
 )
 
 MAX_DEPTH = 100
+TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 MAX_NODES = 200_000
 """The limit of keys and values in a file, copies by aliases included."""
 
@@ -178,8 +179,7 @@ class Composer:
 
     def _check_depth(self, position: Position, height: int) -> None:
         if len(self.stack) + height >= MAX_DEPTH:
-            message = f"is nested more than {MAX_DEPTH} levels deep"
-            raise parse_error(position, message)
+            raise parse_error(position, TOO_DEEP)
 
     def _attach(
         self, part: _Subtree, anchor: str | None, position: Position | None = None

@@ -11,6 +11,7 @@ from yaml.reader import Reader
 from probetui.k8s.pod_source import API_SOURCE
 from probetui.manifest.problem import Position, Problem, escape_unprintable
 from probetui.manifest.yaml.composer import (
+    TOO_DEEP,
     Composer,
     ParseError,
     mark_position,
@@ -28,6 +29,9 @@ from probetui.manifest.yaml.nodes import (
 
 MAX_BYTES = 10 * 1024 * 1024
 MAX_DOCUMENTS = 1000
+
+_SCANNER_TOO_DEEP = "exceeded maximum nesting depth"
+"""What the scanner of PyYAML 6.0.4 says of lists, read ahead of their events."""
 
 YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NOT_YAML = Reader.NON_PRINTABLE
@@ -204,6 +208,8 @@ def _syntax_problem(file: str, lines: list[str], error: yaml.YAMLError) -> Probl
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return Problem(Position(file), "", escape_unprintable(str(error)), rule="yaml")
     position = mark_position(file, error.problem_mark)
+    if error.problem == _SCANNER_TOO_DEEP:
+        return Problem(position, "", TOO_DEEP, rule="yaml")
     message = str(error.problem)
     start = error.context_mark
     if error.context and start and start.line != error.problem_mark.line:
