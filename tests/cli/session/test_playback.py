@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,10 @@ metadata:
   name: crowd-"""
 
 
+KILLED_AFTER_SECONDS = 120
+"""Far more than what a process says at once takes anywhere."""
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
     pod, script = tmp_path / "pod.yaml", tmp_path / "script.yaml"
@@ -69,13 +74,18 @@ def sim(files: tuple[str, str]) -> list[str]:
 
 
 def read_until(process: subprocess.Popen[bytes], words: bytes) -> None:
-    """Read what a process prints up to some words."""
+    """Read what a process prints up to some words; kill it if it never says them."""
     assert process.stdout is not None
     said = b""
-    for line in process.stdout:
-        said += line
-        if words in line:
-            return
+    end = threading.Timer(KILLED_AFTER_SECONDS, process.kill)
+    end.start()
+    try:
+        for line in process.stdout:
+            said += line
+            if words in line:
+                return
+    finally:
+        end.cancel()
     raise AssertionError(f"it ended without {words!r}: {said!r}")
 
 

@@ -401,6 +401,18 @@ async def test_only_what_a_person_asks_for_is_a_pause_in_the_log(
     assert asked == [*(["pause"] if is_paused else []), "step", "resume"]
 
 
+async def test_a_seek_to_where_a_person_pauses_logs_the_pause() -> None:
+    session = a_session()
+    async with running(session):
+        session.seek(at(60), is_pause=True)
+        await until(lambda: not seeking(session))
+        session.seek(at(120))
+        await until(lambda: not seeking(session))
+
+    asked = [one.command for one in session.journal if isinstance(one, UserEntry)]
+    assert asked == ["pause"]
+
+
 async def test_a_pause_ends_a_seek() -> None:
     course = SimulatedSource(beginning(POD, scenario=SCENARIO))
     session = PlaybackSession(course, BusyClock(), runtime_name="sim")

@@ -175,7 +175,7 @@ class _PlaybackRun:
         session.is_over = lambda: follower.is_over
         if plan.options.paused:
             # Show what is there from the beginning.
-            session.seek(self._source.now)
+            session.seek(self._source.now, is_pause=True)
         async with asyncio.TaskGroup() as tasks:
             with self._outputs, follower, Interrupts(follower, signals):
                 playing = tasks.create_task(session.run())

@@ -86,6 +86,7 @@ class PlaybackSession:
         self._is_running_to_change = False
         self._looks_for_change = False
         self._goal: datetime | None = None
+        self._goal_is_pause = False
         self._after_seek: list[Callable[[], object]] = []
         self._clock_anchor = clock.now(), source.now
         self._wake = asyncio.Event()
@@ -177,13 +178,17 @@ class PlaybackSession:
         self._stop_clock()
         return mark is not None
 
-    def seek(self, instant: datetime) -> None:
+    def seek(self, instant: datetime, *, is_pause: bool = False) -> None:
         """Go to an instant as soon as possible, and stop the clock there.
 
         A seek ends the one before it, unless something was to come between them.
+
+        Args:
+            instant: where to go.
+            is_pause: a person asked for the pause there, so it is journaled.
         """
         if self._after_seek:
-            self._after_seek.append(partial(self.seek, instant))
+            self._after_seek.append(partial(self.seek, instant, is_pause=is_pause))
             return
         self._catch_up()
         instant = max(instant, self._began_at)
@@ -194,7 +199,7 @@ class PlaybackSession:
             self._stop_clock()
         else:
             self._source.release()
-            self._goal = instant
+            self._goal, self._goal_is_pause = instant, is_pause
             self._mark_changed()
 
     def change_pace(self, steps: int) -> None:
@@ -288,6 +293,8 @@ class PlaybackSession:
             if self._clock.now() - began_at > _SLICE:
                 return _NO_REST
         self._source.pass_until(goal)
+        if self._goal_is_pause:
+            self._source.hold(is_internal=False)
         after, self._after_seek = self._after_seek, []
         self._stop_clock()
         for act in after:
