@@ -408,6 +408,9 @@ async def test_a_seek_to_where_a_person_pauses_logs_the_pause() -> None:
         await until(lambda: not seeking(session))
         session.seek(at(120))
         await until(lambda: not seeking(session))
+        session.send(ResumeProbes())
+        session.seek(at(30), is_pause=True)
+        assert session.snapshot.is_paused
 
     asked = [one.command for one in session.journal if isinstance(one, UserEntry)]
     assert asked == ["pause"]

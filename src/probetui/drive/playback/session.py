@@ -146,8 +146,7 @@ class PlaybackSession:
         match command:
             case PauseProbes():
                 self._catch_up()
-                self._source.hold(is_internal=False)
-                self._stop_clock()
+                self._stop_clock(is_pause=True)
             case _ if self._goal is not None:
                 self._after_seek.append(partial(self.send, command))
             case ResumeProbes():
@@ -196,7 +195,7 @@ class PlaybackSession:
             instant = min(instant, self._bound)
         if instant < self._source.now:
             self._rewind(lambda: self._source.seek_back(instant))
-            self._stop_clock()
+            self._stop_clock(is_pause=is_pause)
         else:
             self._source.release()
             self._goal, self._goal_is_pause = instant, is_pause
@@ -293,10 +292,8 @@ class PlaybackSession:
             if self._clock.now() - began_at > _SLICE:
                 return _NO_REST
         self._source.pass_until(goal)
-        if self._goal_is_pause:
-            self._source.hold(is_internal=False)
         after, self._after_seek = self._after_seek, []
-        self._stop_clock()
+        self._stop_clock(is_pause=self._goal_is_pause)
         for act in after:
             act()
         return _NO_REST
@@ -379,8 +376,8 @@ class PlaybackSession:
         self._notify_subscribers()
         self.on_end()
 
-    def _stop_clock(self) -> None:
-        self._source.hold()
+    def _stop_clock(self, *, is_pause: bool = False) -> None:
+        self._source.hold(is_internal=not is_pause)
         self._is_paused = True
         self._goal = None
         self._after_seek.clear()
