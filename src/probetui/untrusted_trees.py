@@ -292,7 +292,7 @@ class GroupChange(_TreeWalk):
         return names
 
     def _begin(self, pinned: int) -> None:
-        self._give(pinned, self._directory_mode)
+        self._give_to_group(pinned, self._directory_mode)
 
     def _visit(self, name: str) -> None:
         try:
@@ -308,7 +308,7 @@ class GroupChange(_TreeWalk):
                 found.st_nlink == 1
                 and _mount(pinned) == self._levels[-1].identity.mount
             ):
-                self._give(pinned, self._file_mode)
+                self._give_to_group(pinned, self._file_mode)
         finally:
             os.close(pinned)
 
@@ -321,7 +321,7 @@ class GroupChange(_TreeWalk):
     def _leave(self, name: str, reason: str) -> None:
         raise OSError(f"{self._path(name)}: {reason}")
 
-    def _give(self, pinned: int, mode: int) -> None:
+    def _give_to_group(self, pinned: int, mode: int) -> None:
         path = f"{OPEN_DESCRIPTORS}/{pinned}"
         before = stat.S_IMODE(os.fstat(pinned).st_mode)
         os.chown(path, -1, self._group)

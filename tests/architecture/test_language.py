@@ -33,6 +33,11 @@ VERBS = (  # noqa: SIM905  # a list is one word a line
 ).split()
 """What the description of an action may start with."""
 
+UNSPECIFIC = (  # noqa: SIM905  # a list is one word a line
+    "answered asked give hear know look said say take tell told"
+).split()
+"""What says nothing about what a function does to what: it cannot be searched for."""
+
 
 @cache
 def names_of() -> dict[str, set[str]]:
@@ -66,6 +71,18 @@ def test_no_retired_word_names_anything() -> None:
     used = {path: sorted(names & {*RETIRED}) for path, names in names_of().items()}
 
     assert {path: words for path, words in used.items() if words} == {}
+
+
+def test_a_function_has_a_specific_verb() -> None:
+    functions = [
+        f"{path}: {node.name}"
+        for path, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.strip("_") in UNSPECIFIC
+    ]
+
+    assert functions == []
 
 
 def test_the_description_of_an_action_starts_with_a_verb() -> None:

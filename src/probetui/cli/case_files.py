@@ -380,7 +380,7 @@ class _CaseReader(FieldReader):
             self.add_problem(fields["expect"], path, "expect is empty")
         is_first = True
         for node, where in items:
-            for key, texts in self._said(node, where):
+            for key, texts in self._parse_entry(node, where):
                 action = None
                 if key.startswith(_AFTER):
                     action = self._action(key.removeprefix(_AFTER), node, where, pods)
@@ -404,7 +404,7 @@ class _CaseReader(FieldReader):
                 if action is not None or expectations:
                     yield CaseStep(action, tuple(expectations))
 
-    def _said(
+    def _parse_entry(
         self, node: YamlNode, path: str
     ) -> Iterator[tuple[str, list[tuple[str, YamlNode]]]]:
         """Yield what stands before a colon, and the texts of expectations behind it."""

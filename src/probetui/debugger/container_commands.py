@@ -134,11 +134,11 @@ class ContainerCommands:
         self._kubelet.runner.start(pod.uid, _once(operation), done, now)
 
     def _note_failure(self, what: str) -> Callable[[str | None, datetime], None]:
-        def tell(error: str | None, now: datetime) -> None:
+        def note_failure(error: str | None, now: datetime) -> None:
             if error is not None:
                 self._turn.note(now, f"{what} failed: {error}", is_fault=True)
 
-        return tell
+        return note_failure
 
 
 def _once(operation: InjectFault) -> Routine[str | None]:

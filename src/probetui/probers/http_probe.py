@@ -61,7 +61,7 @@ async def probe_http(
         if isinstance(error.__cause__, DialRefusedError):
             return replace(failed, refused_at=error.__cause__.endpoint)
         return failed
-    return _judge(exchange.answered(response), to_text(body), request.redirect_warning)
+    return _judge(exchange.to_answer(response), to_text(body), request.redirect_warning)
 
 
 async def send_request(
@@ -143,7 +143,7 @@ class _RequestChain:
             self._redirects.append(location)
             request = request.redirected(location, target, self._first)
 
-    def answered(self, response: httpx.Response) -> HTTPAnswer:
+    def to_answer(self, response: httpx.Response) -> HTTPAnswer:
         """Return what can be said of the answer, besides its body."""
         return truncate_answer(
             response.status_code, tuple(response.headers.raw), tuple(self._redirects)

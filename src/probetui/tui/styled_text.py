@@ -60,7 +60,8 @@ STYLE_CLASSES = frozenset(map(style_class, STYLE_NAMES))
 def styled_line(spans: Line, also: str = "") -> StyledLine:
     """Return a line ready to be painted; `also` is one more name for every look."""
     return tuple(
-        (span.text, _look(span, f"{span.role.value} {also}".rstrip())) for span in spans
+        (span.text, _look_of(span, f"{span.role.value} {also}".rstrip()))
+        for span in spans
     )
 
 
@@ -74,7 +75,7 @@ def tinted(line: StyledLine, tint: str) -> StyledLine:
     )
 
 
-def _look(span: Span, look: str) -> str:
+def _look_of(span: Span, look: str) -> str:
     look = f"{look} underlined" if span.is_underlined else look
     return f"{look} reversed" if span.is_reversed else look
 

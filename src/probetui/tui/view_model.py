@@ -70,7 +70,7 @@ class SessionObserver:
     def build_view_model(self) -> ViewModel:
         """Return what there is to see now."""
         snapshot = self._session.snapshot
-        self._know(snapshot)
+        self._register_pods(snapshot)
         self._look_back()
         return ViewModel(
             snapshot,
@@ -102,7 +102,7 @@ class SessionObserver:
             snapshot.rules,
         )
 
-    def _know(self, snapshot: Snapshot) -> None:
+    def _register_pods(self, snapshot: Snapshot) -> None:
         """Take note of pods; they keep their names when they are gone."""
         changed, self._seen = changed_pods(snapshot.pods, self._seen), snapshot.pods
         is_known = all(self._pods.get(pod.pod.uid) is pod.pod for pod in changed)

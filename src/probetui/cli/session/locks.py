@@ -64,11 +64,11 @@ class PodLocks:
         held = []
         for pod in pods:
             key = (pod.namespace, pod.name)
-            if key not in self._descriptors and (holder := self._take(key)):
+            if key not in self._descriptors and (holder := self._acquire(key)):
                 held.append((pod, holder))
         return held
 
-    def _take(self, key: tuple[str, str]) -> str:
+    def _acquire(self, key: tuple[str, str]) -> str:
         """Take one lock; return who holds it, empty if it is ours now."""
         path = _file(self._folder, self._runtime, *key)
         if holder := _earlier_holder(self._folder, self._runtime, *key):

@@ -66,7 +66,7 @@ class Reviewer:
         }
 
     def _access(self, spec: Json, user: str) -> Json:
-        asked = self._asked(spec.get("resourceAttributes") or {})
+        asked = self._request_info(spec.get("resourceAttributes") or {})
         why = self._authorize(user, asked)
         if why is None and self._read_only and asked.is_write:
             why = self._read_only
@@ -75,7 +75,7 @@ class Reviewer:
             status["reason"] = why
         return status
 
-    def _asked(self, attributes: Json) -> Asked:
+    def _request_info(self, attributes: Json) -> Asked:
         plural, group = attributes.get("resource", ""), attributes.get("group", "")
         resource = next(
             (

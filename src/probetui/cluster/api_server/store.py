@@ -435,13 +435,13 @@ class Store:
         written = _at_version(new, self.version)
         before = self._objects.get(key)
         self._objects[key] = written
-        self._tell(StoredChange(self.version, key, before, written))
+        self._publish(StoredChange(self.version, key, before, written))
         return written
 
     def _remove(self, key: Key) -> Json:
         self.version += 1
         before = self._objects.pop(key)
-        self._tell(StoredChange(self.version, key, before, None))
+        self._publish(StoredChange(self.version, key, before, None))
         return _at_version(before, self.version)
 
     # Watching
@@ -491,7 +491,7 @@ class Store:
             newer.append(change)
         yield from reversed(newer)
 
-    def _tell(self, change: StoredChange) -> None:
+    def _publish(self, change: StoredChange) -> None:
         self._changes.append(change)
         if len(self._changes) > self._history_length:
             self._oldest = self._changes.popleft().version + 1
@@ -531,7 +531,7 @@ class Watch:
         initial, self._initial = self._initial, []
         return [WatchedChange("ADDED", found) for found in initial]
 
-    def take(self) -> list[WatchedChange]:
+    def take_changes(self) -> list[WatchedChange]:
         """Return what happened since the last call.
 
         Raises:

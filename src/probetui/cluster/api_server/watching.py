@@ -74,7 +74,7 @@ class WatchLines:
             bookmark_at = min(clock() + BOOKMARK_SECONDS, last)
             while clock() < end:
                 changed.clear()
-                if lines := self._lines_of(self._watch.take()):
+                if lines := self._lines_of(self._watch.take_changes()):
                     yield lines
                 wait = min(end, bookmark_at) - clock()
                 try:

@@ -68,7 +68,7 @@ class NodeAgent:
         facts: what is known of the node.
         rules: those of the kubelet's version.
         apply: has the session run these pods of the API server and no others of it.
-        tell: prints a sentence.
+        notify: prints a sentence.
     """
 
     def __init__(
@@ -78,14 +78,14 @@ class NodeAgent:
         facts: NodeFacts,
         rules: KubeletRules,
         apply: ApplyPods,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
         self._api = api
         self._clock = clock
         self._facts = facts
         self._apply = apply
-        self._tell = tell
-        self._contact = ServerContact(clock, tell)
+        self._notify = notify
+        self._contact = ServerContact(clock, notify)
         self._is_changed = asyncio.Event()
         self._watch = PodWatch(
             api,
@@ -94,7 +94,7 @@ class NodeAgent:
             on_change=self._is_changed.set,
         )
         self.registration = NodeRegistration(
-            api, self._contact, facts, self._readiness, tell
+            api, self._contact, facts, self._readiness, notify
         )
         self._reader = PodReader(rules, facts.name)
         self._recorder = EventRecorder(
@@ -252,7 +252,7 @@ class NodeAgent:
         if self._told.get(uid) != problems:
             self._told[uid] = problems
             for problem in problems:
-                self._tell(f"a pod cannot be run: {problem}")
+                self._notify(f"a pod cannot be run: {problem}")
 
     async def _confirm_deletion(self, pod: Object) -> None:
         """Let go of a pod that is deleted and of which nothing runs here."""
@@ -351,13 +351,13 @@ class NodeAgent:
                     await self._delete(pod, grace_period_seconds=None)
             await self._wait_until_gone(timedelta(seconds=grace) + DRAIN_PATIENCE)
         except ClusterError as error:
-            self._tell(f"the node cannot be drained: {error}")
+            self._notify(f"the node cannot be drained: {error}")
 
     async def _wait_until_gone(self, patience: timedelta) -> None:
         until = self._clock.now() + patience
         while any(not is_mirror(pod) for pod in self._watch.pods.values()):
             if self._clock.now() >= until:
-                self._tell("some pods of the node have not ended in the cluster")
+                self._notify("some pods of the node have not ended in the cluster")
                 return
             await self._contact.sleep(timedelta(milliseconds=100))
 
@@ -377,7 +377,7 @@ class NodeAgent:
             async with asyncio.timeout(LAST_WRITES_SECONDS):
                 await self._events.finish()
         except TimeoutError:
-            self._tell("some events were not written")
+            self._notify("some events were not written")
         if keeps_node:
             await self.registration.release_lease()
             return

@@ -133,7 +133,7 @@ class KubeletAuthorization:
             "kind": "TokenReview",
             "spec": {"token": token},
         }
-        status = await self._ask(TOKEN_REVIEWS, review)
+        status = await self._submit_review(TOKEN_REVIEWS, review)
         client = None
         if status.get("authenticated") is True:
             user = status.get("user") or {}
@@ -161,13 +161,15 @@ class KubeletAuthorization:
                 },
             },
         }
-        status = await self._ask(ACCESS_REVIEWS, review)
+        status = await self._submit_review(ACCESS_REVIEWS, review)
         is_allowed = status.get("allowed") is True
         seconds = ALLOWED_SECONDS if is_allowed else REFUSED_SECONDS
         _keep(self._allowed, key, (now + timedelta(seconds=seconds), is_allowed))
         return is_allowed
 
-    async def _ask(self, resource: Resource, review: Object) -> Mapping[str, Any]:
+    async def _submit_review(
+        self, resource: Resource, review: Object
+    ) -> Mapping[str, Any]:
         try:
             answer = await self._api.create(resource, "", review)
         except ClusterError as error:

@@ -30,12 +30,12 @@ class ServerContact:
 
     Args:
         clock: the time.
-        tell: prints a sentence.
+        notify: prints a sentence.
     """
 
-    def __init__(self, clock: Clock, tell: Callable[[str], None]) -> None:
+    def __init__(self, clock: Clock, notify: Callable[[str], None]) -> None:
         self.clock = clock
-        self._tell = tell
+        self._notify = notify
         self._problem = ""
         self._refusal = ""
         self._back = asyncio.Event()
@@ -43,7 +43,7 @@ class ServerContact:
     def on_answer(self) -> None:
         """Note that the server answered a request."""
         if self._problem:
-            self._tell("the API server answers again")
+            self._notify("the API server answers again")
             self._problem = ""
             self._back.set()
             self._back = asyncio.Event()
@@ -55,10 +55,10 @@ class ServerContact:
             return
         if not is_passing(error):
             if str(error) != self._refusal:
-                self._tell(str(error))
+                self._notify(str(error))
             self._refusal = str(error)
         elif not self._problem:
-            self._tell(f"{error}; the pods keep running, requests are retried")
+            self._notify(f"{error}; the pods keep running, requests are retried")
             self._problem = str(error)
 
     async def wait(self, error: ClusterError, attempt: int) -> None:

@@ -51,7 +51,7 @@ class NodeRegistration:
         contact: waits after failures.
         facts: what is known of the node.
         readiness: returns why the node is not ready, empty if it is, and its images.
-        tell: prints a sentence.
+        notify: prints a sentence.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class NodeRegistration:
         contact: ServerContact,
         facts: NodeFacts,
         readiness: Callable[[], tuple[str, Sequence[StoredImage]]],
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
         self._api = api
         self._contact = contact
         self._facts = facts
         self._readiness = readiness
-        self._tell = tell
+        self._notify = notify
         self._uid = ""
         self._lease: Object | None = None
         self._renewed_with = ""
@@ -239,7 +239,7 @@ class NodeRegistration:
             if error.code != _NOT_FOUND:
                 raise
             if not self._is_gone:
-                self._tell(
+                self._notify(
                     f"node {name} was deleted in the cluster; "
                     "it is not registered again"
                 )

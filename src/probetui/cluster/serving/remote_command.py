@@ -185,7 +185,7 @@ async def _serve_websocket(
         await socket.send(bytes([Channel.ERROR]) + status)
         await socket.close()
 
-    await run_beside(work(), streams.take())
+    await run_beside(work(), streams.receive_input())
 
 
 class _WebSocketStreams:
@@ -208,7 +208,7 @@ class _WebSocketStreams:
         if data and self._wanted[channel]:
             await self._socket.send(bytes([channel]) + data)
 
-    async def take(self) -> None:
+    async def receive_input(self) -> None:
         """Take input until the client is gone."""
         is_open = True
         while (message := await self._socket.receive()) is not None:

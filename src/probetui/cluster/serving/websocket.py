@@ -48,7 +48,7 @@ class WebSocket:
         self._parts = bytearray()
         self._messages: list[bytes] = []
         self._is_over = False
-        self._feed(left)
+        self._receive_data(left)
 
     async def send(self, message: bytes) -> None:
         """Send a message; nothing once the connection is closed."""
@@ -61,7 +61,7 @@ class WebSocket:
             data = await self._reader.read(CHUNK_BYTES)
             if not data:
                 self._is_over = True
-            self._feed(data)
+            self._receive_data(data)
             await self._writer.drain()
         return self._messages.pop(0) if self._messages else None
 
@@ -70,13 +70,13 @@ class WebSocket:
         self._write(CloseConnection(code=code))
         await self._writer.drain()
 
-    def _feed(self, data: bytes) -> None:
+    def _receive_data(self, data: bytes) -> None:
         if not data or self._is_over:
             return
         self._connection.receive_data(data)
         for event in self._connection.events():
             if isinstance(event, BytesMessage | TextMessage):
-                self._take(event)
+                self._add_message_part(event)
             elif isinstance(event, Ping):
                 self._write(event.response())
             elif isinstance(event, CloseConnection):
@@ -84,7 +84,7 @@ class WebSocket:
                 if self._connection.state is ConnectionState.REMOTE_CLOSING:
                     self._write(event.response())
 
-    def _take(self, event: BytesMessage | TextMessage) -> None:
+    def _add_message_part(self, event: BytesMessage | TextMessage) -> None:
         data = event.data
         self._parts += data.encode() if isinstance(data, str) else data
         if len(self._parts) > LONGEST_MESSAGE:

@@ -112,12 +112,12 @@ class _OtherSession:
                 else self._engine.submit(self._changed(step.item), step.at)
             )
             self._journal += turn.entries
-            self._answered(step.item)
+            self._remove_pending(step.item)
             common = 0
             for own, recorded_effect in zip(turn.effects, step.effects, strict=False):
                 if not self._is_same(own, recorded_effect):
                     break
-                self._asked(own)
+                self._add_pending(own)
                 common += 1
             if common < max(len(turn.effects), len(step.effects)):
                 return self._part(place + 1, step.at, turn.effects[common:])
@@ -171,7 +171,7 @@ class _OtherSession:
             case _:
                 return own == recorded
 
-    def _asked(self, effect: Effect) -> None:
+    def _add_pending(self, effect: Effect) -> None:
         match effect:
             case RunProbe(probe_id):
                 self._in_flight[probe_id] = effect
@@ -182,7 +182,7 @@ class _OtherSession:
             case FindListeners():
                 pass  # Nothing waits for it.
 
-    def _answered(self, item: Input | None) -> None:
+    def _remove_pending(self, item: Input | None) -> None:
         match item:
             case ProbeFinished(number) | OperationFinished(number):
                 self._in_flight.pop(number, None)

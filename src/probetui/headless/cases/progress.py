@@ -241,7 +241,7 @@ class CaseProgress:
                 self._meet(item, now)
                 self._evaluate(now)
             else:
-                self._fail(now, self._what_came(item))
+                self._fail(now, self._observed_text(item))
         elif self._timeout is not None and self.began_at + self._timeout <= now:
             limit = format_duration(self._timeout)
             self._fail(now, f"the time limit of the case, {limit}, was reached")
@@ -265,7 +265,7 @@ class CaseProgress:
             if is_met is None:
                 return
             if not is_met:
-                self._fail(now, self._what_came(item))
+                self._fail(now, self._observed_text(item))
                 return
             self._meet(item, now)
 
@@ -440,7 +440,7 @@ class CaseProgress:
         at = now - self.began_at
         _, item = self._items[min(self._place, len(self._items) - 1)]
         self.failure = Failure(
-            self._said(), item.place, came, at, tuple(self._last_lines())
+            self._current_text(), item.place, came, at, tuple(self._last_lines())
         )
         if isinstance(item, Expectation) and self._place < len(self._items):
             failed = ExpectationResult(item.text, item.place, Outcome.FAILED, at)
@@ -454,7 +454,7 @@ class CaseProgress:
             self._send(undo.command)
         self._undoing.clear()
 
-    def _said(self) -> str:
+    def _current_text(self) -> str:
         """Return the current expectation, with the action that it comes after."""
         step, item = self._items[min(self._place, len(self._items) - 1)]
         if isinstance(item, CaseAction):
@@ -465,7 +465,7 @@ class CaseProgress:
             else f"after {step.action.text}: {item.text}"
         )
 
-    def _what_came(self, expected: Expectation) -> str:
+    def _observed_text(self, expected: Expectation) -> str:
         step, _ = self._items[self._place]
         if self._doing is not None:
             return f"{self._doing.text} was not done"

@@ -106,13 +106,13 @@ def _timed(
         since = old.last_transition_at if old is not None and has_held else seconds
     since = None if since is None else to_seconds(since)
     # Nearly always nothing changed, and a new object costs the most here.
-    is_same = old is not None and _said(old) == _said(condition)
+    is_same = old is not None and _content(old) == _content(condition)
     if old is not None and is_same and old.last_transition_at == since:
         return old
     return replace(condition, last_transition_at=since)
 
 
-def _said(condition: PodCondition) -> tuple[object, ...]:
+def _content(condition: PodCondition) -> tuple[object, ...]:
     """Return a condition without its type and time."""
     return (
         condition.status,

@@ -214,7 +214,7 @@ def attempt_sentences(tick: TickEntry, view: View) -> Iterator[str]:
         # What a program printed has no stop of ours at its end.
         stop = "" if attempt.output or attempt.error else "."
         yield f"{subject} {attempt_predicate(attempt, view)}{stop}"
-        yield from _answered(attempt, view)
+        yield from _answer_lines(attempt, view)
     if tick.result is None:
         yield (
             f"Only errors are retried, up to {MAX_PROBE_RETRIES} attempts; then the "
@@ -271,7 +271,7 @@ def source_sentences(tick: TickEntry, view: View) -> Iterator[str]:
     yield "How long it took, and its retries, cannot be known from outside."
 
 
-def _answered(attempt: Attempt, view: View) -> Iterator[str]:
+def _answer_lines(attempt: Attempt, view: View) -> Iterator[str]:
     """Yield what a server said that neither output nor event tell."""
     answer = attempt.http
     if answer is None:

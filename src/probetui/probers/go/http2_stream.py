@@ -162,9 +162,9 @@ class HTTP2Stream:
         except h2.exceptions.ProtocolError as error:
             raise GoError(f"http2: {error}") from error
         for event in events:
-            self._take(event)
+            self._handle_event(event)
 
-    def _take(self, event: h2.events.Event) -> None:
+    def _handle_event(self, event: h2.events.Event) -> None:
         match event:
             case h2.events.ResponseReceived(headers=headers):
                 self._head = headers

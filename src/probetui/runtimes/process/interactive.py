@@ -75,7 +75,7 @@ async def run_interactive(
         watch_end(process, on_end)
         ends.close_childs()
         outputs = [
-            asyncio.ensure_future(_give(output, streams, is_stderr=is_stderr))
+            asyncio.ensure_future(_forward_output(output, streams, is_stderr=is_stderr))
             for output, is_stderr in zip(ends.outputs, (False, True), strict=False)
         ]
         others = []
@@ -154,7 +154,9 @@ def _open_pipes(*, has_stdin: bool) -> _Ends:
     return _Ends((child_in, child_out, child_err), [out, err], stdin)
 
 
-async def _give(descriptor: int, streams: CommandStreams, *, is_stderr: bool) -> None:
+async def _forward_output(
+    descriptor: int, streams: CommandStreams, *, is_stderr: bool
+) -> None:
     """Give output as it comes; a terminal ends with an error."""
     loop = asyncio.get_running_loop()
     while True:

@@ -158,7 +158,7 @@ class SpdyStreams:
                 for event in self._spdy.receive(data):
                     if isinstance(event, ConnectionEnded):
                         return
-                    self._take(event)
+                    self._handle_event(event)
                 await self._flush()
         except SpdyError:
             return
@@ -166,7 +166,7 @@ class SpdyStreams:
             for stream in self._streams.values():
                 stream.incoming.feed_eof()
 
-    def _take(self, event: StreamOpened | StreamData | StreamReset) -> None:
+    def _handle_event(self, event: StreamOpened | StreamData | StreamReset) -> None:
         if isinstance(event, StreamOpened):
             if self._on_stream is None:
                 return self._spdy.reset(event.stream_id)

@@ -159,7 +159,7 @@ class EventPane(Pane):
         self._all.extend(lines)
         if self._all.evicted > evicted:
             self._evict(self._all.evicted - evicted)
-        self.viewport.add_newest(self._tell(first))
+        self.viewport.add_newest(self._extend_story(first))
         if self._all.evicted > evicted:
             self._count(self._kept(0))
         self.viewport.show()
@@ -335,7 +335,7 @@ class EventPane(Pane):
         fixed = [column for column in columns if column.width]
         return [*cells, shown.event_cell(self.view, fixed[-1].width or 0)]
 
-    def _tell(self, first: int) -> int:
+    def _extend_story(self, first: int) -> int:
         """Add the lines from a place on to the story; return how many rows are new."""
         kept = self._kept(first)
         self._count(kept, self._kept_lines, self._state_lines)
@@ -389,7 +389,7 @@ class EventPane(Pane):
         """Show what filter and faults leave, with the cursor where it was."""
         chosen = self.chosen_row
         self._story, self._kept_lines, self._state_lines = Story(), 0, 0
-        self._tell(0)
+        self._extend_story(0)
         if self.viewport.is_following or chosen is None:
             self.viewport.go_to_newest()
         else:

@@ -125,7 +125,7 @@ class CommandLine(ModalScreen[TypedCommand | None], inherit_bindings=False):
                 text, reachable_actions(self._below), self._ui_state.context
             )
         except UsageError as error:
-            self._say(str(error), is_error=True)
+            self._show_message(str(error), is_error=True)
             return
         if text not in self._history[-1:]:
             self._history.append(text)
@@ -139,7 +139,7 @@ class CommandLine(ModalScreen[TypedCommand | None], inherit_bindings=False):
         found = completions(self._entry.value, sensible, self._ui_state.context)
         self._offered = list(islice(dict(found).items(), _MOST_OFFERED))
         self.query_one(CompletionList).show(self._offered, self._chosen)
-        self._say("tab completes  enter runs  esc closes", is_error=False)
+        self._show_message("tab completes  enter runs  esc closes", is_error=False)
 
     def _is_sensible(self, action: Action) -> bool:
         """Tell whether an action can be done now, or to something that is named."""
@@ -152,7 +152,7 @@ class CommandLine(ModalScreen[TypedCommand | None], inherit_bindings=False):
             self._entry.value = text
             self._entry.cursor_position = len(text)
 
-    def _say(self, words: str, *, is_error: bool) -> None:
+    def _show_message(self, words: str, *, is_error: bool) -> None:
         status = self.query_one("#command-status", Static)
         status.set_class(is_error, "-error")
         status.update(f" {safe_line(words)} ")
