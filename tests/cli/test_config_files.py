@@ -45,6 +45,7 @@ def keys(path: Path) -> object:
     return load_appearance(ScreenChoices(keymap=path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", [read_config_file, settings, keys])
 @pytest.mark.parametrize(("content", "told"), TOO_BIG.values(), ids=TOO_BIG.keys())
 def test_a_file_beyond_a_limit_is_refused_with_its_name_and_line(
@@ -59,6 +60,7 @@ def test_a_file_beyond_a_limit_is_refused_with_its_name_and_line(
     assert str(caught.value) == f"{path}{told}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("content", "told"), TOO_BIG.values(), ids=TOO_BIG.keys())
 def test_a_theme_beyond_a_limit_is_left_out_and_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, told: str

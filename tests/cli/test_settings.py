@@ -116,6 +116,7 @@ ALL_KINDS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [setting.key for setting in ALL_SETTINGS])
 @given(value=ALL_KINDS)
 @example(value=2**64)

@@ -50,6 +50,7 @@ def runtime(
     assert removed.returncode == 0, removed.stderr
 
 
+@pytest.mark.slow
 def test_pods_are_listed_and_removed_by_their_labels(
     program: Program, runtime: tuple[str, ...]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,6 +93,7 @@ def test_anything_anywhere_in_a_pod_gives_problems_that_can_be_printed(
     assert bool(manifests.pods) != bool(manifests.errors)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"])), max_size=3),
     st.integers(1, 100),

@@ -423,6 +423,7 @@ API_LEAVES[tuple[ContainerStatus, ...] | None] = values_of(
 )
 
 
+@pytest.mark.slow
 @given(values_of(StatusEntry, {**COUNTS, PodStatus: values_of(PodStatus, API_LEAVES)}))
 def test_a_status_reads_back_from_the_form_of_the_api(entry: StatusEntry) -> None:
     assert decode_entries([read_back(entry)]) == (entry,)

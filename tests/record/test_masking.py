@@ -252,6 +252,7 @@ def test_what_is_no_secret_stays(text: str) -> None:
     assert Mask().text(text) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -55,6 +55,7 @@ def general_outcome(
     return encode_line(encode_input(number, encoded, START, line, context))
 
 
+@pytest.mark.slow
 @given(TICKS, st.lists(st.tuples(st.integers(1, 9), TICKS), max_size=3))
 def test_lines_of_ticks_are_those_of_the_codec(
     first: TickEntry, others: list[tuple[int, TickEntry]]
@@ -74,6 +75,7 @@ def test_lines_of_ticks_are_those_of_the_codec(
         assert lines.tick(tick, 7, context) == general_tick(tick, 7, context)
 
 
+@pytest.mark.slow
 @given(OUTCOMES, st.lists(OUTCOMES, max_size=3))
 def test_lines_of_outcomes_are_those_of_the_codec(
     first: ProbeFinished, others: list[ProbeFinished]

@@ -83,6 +83,7 @@ def _is_of(version: str) -> Change:
     return change
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "change", "is_same"),
     [
@@ -134,6 +135,7 @@ def test_there_are_traces_of_each_kubelet() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "change", "is_same"),
     [

@@ -38,6 +38,7 @@ RELIST = 1.0
 that the first result comes up to a period and a relist late."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRACES)
 def test_with_other_pauses_all_that_changes_is_chance(name: str) -> None:
     trace = TRACES[name]

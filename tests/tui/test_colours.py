@@ -87,6 +87,7 @@ async def test_every_role_can_be_read_in_every_place(theme: str) -> None:
     assert not unreadable
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "keys",
     [

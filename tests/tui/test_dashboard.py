@@ -164,6 +164,7 @@ async def test_messages_take_one_row_each_over_the_header_and_two_at_most() -> N
         assert "1 Containers" in lines[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)
 async def test_no_state_leaves_a_title_or_a_head_cut(

@@ -150,6 +150,7 @@ async def test_lines_stay_straight_and_nothing_is_obeyed(keys: tuple[str, ...]) 
     assert {each[-1] for page in pages for each in page[2:-2]} <= set("┃█")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", [pytest.param(each, id=id_) for id_, each in NASTY.items()]
 )

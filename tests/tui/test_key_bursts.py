@@ -129,6 +129,7 @@ async def test_keys_go_to_the_field_that_was_opened_before(
         assert session.sent == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opener", [*"ixeCwvdylpf?QS", "\x04", "\r"])
 async def test_no_key_acts_on_the_screen_below_what_was_opened(opener: str) -> None:
     typed = f"{opener}mrt.R\x0b"

@@ -329,6 +329,7 @@ def hostile(text: str) -> Snapshot:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "shown"), HOSTILE)
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_foreign_text_is_shown_and_not_obeyed(

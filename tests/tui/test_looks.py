@@ -153,6 +153,7 @@ def _prose() -> Iterator[tuple[str, str]]:
             yield f"{page.name}:{number}", line_of_page.replace(NAME_OF_A_LESSON, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", GLOSSARY)
 def test_one_thing_has_one_name(word: str) -> None:
     others = re.compile(GLOSSARY[word], re.IGNORECASE)

@@ -86,6 +86,7 @@ async def test_what_is_painted_first_is_the_whole_screen_as_it_stays(
         assert terminal.first == terminal.lines == painted_anew(app)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_no_row_keeps_a_part_of_the_row_before(

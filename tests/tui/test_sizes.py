@@ -187,6 +187,7 @@ async def problems_at(view: View, size: tuple[int, int]) -> tuple[str, list[str]
         return text, [*layout_problems(app), *missing]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*STATES, *OTHERS])
 async def test_a_screen_fits_every_size_and_says_what_it_is_for(name: str) -> None:
     view = (STATES | OTHERS)[name]

@@ -85,6 +85,7 @@ def recorded(tmp_path: Path) -> Recorded:
     return Recorded(tmp_path / "session.jsonl", *pods(), scenario=SCENARIO)
 
 
+@pytest.mark.slow
 def test_a_replay_shows_at_every_instant_what_the_session_showed(
     recorded: Recorded,
 ) -> None:
@@ -150,6 +151,7 @@ def eventful(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[bytes
     return path, seen
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(0, 120), min_size=1, max_size=6),
     st.sampled_from([10, 60, 10_000]),

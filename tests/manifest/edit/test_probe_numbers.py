@@ -467,6 +467,7 @@ def _manifests(draw: st.DrawFn) -> str:
     return text.replace("\n", draw(st.sampled_from(["\n", "\r\n"])))
 
 
+@pytest.mark.slow
 @given(_manifests(), st.data())
 def test_a_copy_says_what_was_wanted_and_keeps_every_other_character(
     text: str, data: st.DataObject
