@@ -102,8 +102,16 @@ def test_a_version_without_rules_is_refused(text: str, hint: str) -> None:
         pytest.param(
             "1.35",
             "ExecProbeTimeout=false",
-            'kubelet 1.35 has no feature gate "ExecProbeTimeout" that can be set here',
+            'kubelet 1.35 has no feature gate "ExecProbeTimeout" that can be set here '
+            "(nearest: ExecProbeTimeout, in 1.20, 1.28, 1.32, 1.33, 1.34)",
             id="locked",
+        ),
+        pytest.param(
+            "1.36",
+            "SidecarContainer=false",
+            'kubelet 1.36 has no feature gate "SidecarContainer" that can be set here '
+            "(nearest: SidecarContainers, in 1.28, 1.32)",
+            id="misspelt, of others",
         ),
         pytest.param(
             "1.20",

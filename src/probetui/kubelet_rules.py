@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.errors import UsageError
-from probetui.suggestions import nearest_hint
+from probetui.suggestions import nearest
 
 
 class KubeletRules(Struct, frozen=True, eq=False):
@@ -112,8 +112,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
             (crashLoopBackOff.maxContainerRestartPeriod, 5 min without one), also where
             the version reduces it. On since 1.35, gate KubeletCrashLoopBackOffMax
             (KEP-5593; kubelet.go, v1.36.2, newCrashLoopBackOff).
-        relists_on_demand: the runtime is listed right after containers were started or
-            stopped, not at the next second. Since 1.36 (k/k#137362).
+        relists_on_demand: the runtime is listed right after a sync that started or
+            stopped containers and had no error, not at the next second. On since 1.36,
+            gate PLEGOnDemandRelist (k/k#137362, k/k#140805).
         early_ready_to_start: the condition PodReadyToStartContainers becomes true as
             soon as the sandbox is there; before, with the first status after the
             images. Since 1.36 (k/k#134660).
@@ -505,6 +506,7 @@ _GATED: Mapping[str, tuple[str, ...]] = {
     "HostnameOverride": ("hostname_override",),
     "KubeletCrashLoopBackOffMax": ("limits_back_off",),
     "MatchLabelKeysInPodTopologySpreadSelectorMerge": ("merges_spread_keys",),
+    "PLEGOnDemandRelist": ("relists_on_demand",),
     "PodLevelResources": ("pod_level_resources",),
     "PodLifecycleSleepActionAllowZero": ("zero_sleep",),
     "PodObservedGenerationTracking": ("reports_generation",),
@@ -534,6 +536,7 @@ _SETTABLE: Mapping[str, tuple[str, ...]] = {
     "MatchLabelKeysInPodTopologySpreadSelectorMerge": VERSIONS[
         VERSIONS.index("1.34") :
     ],
+    "PLEGOnDemandRelist": ("1.36",),
     "PodLevelResources": VERSIONS[VERSIONS.index("1.32") :],
     "PodLifecycleSleepActionAllowZero": ("1.32", "1.33"),
     "PodObservedGenerationTracking": ("1.33", "1.34"),
@@ -602,16 +605,25 @@ def rules_of(version: str, feature_gates: tuple[str, ...] = ()) -> KubeletRules:
             raise UsageError(
                 f'feature gate "{gate}": write {name}=true or {name}=false'
             )
-        gates = settable_gates(rules.version)
-        if name not in gates:
+        if name not in settable_gates(rules.version):
             raise UsageError(
                 f'kubelet {version} has no feature gate "{name}" that can be set here'
-                f"{nearest_hint(name, gates)}"
+                f"{_nearest_gate(name, rules.version)}"
             )
         is_on = (value.lower() == "true") is (name not in _SWITCHES_OFF)
         switched: dict[str, Any] = dict.fromkeys(_GATED[name], is_on)
         rules = replace(rules, **switched)
     return replace(rules, feature_gates=feature_gates) if feature_gates else rules
+
+
+def _nearest_gate(gate: str, version: str) -> str:
+    """Return the gate that was meant, and which versions have it if not this one."""
+    name = nearest(gate, _SETTABLE)
+    if not name:
+        return ""
+    versions = _SETTABLE[name]
+    where = "" if version in versions else f", in {', '.join(versions)}"
+    return f" (nearest: {name}{where})"
 
 
 def gates_of_fields() -> dict[str, str]:

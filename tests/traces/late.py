@@ -23,6 +23,9 @@ SLACK = 10.0
 NOISE = 0.01
 """Seconds by which times in a kubelet's log are not exact."""
 
+QUICK = 0.6
+"""Seconds that a probe takes at most that nothing delays, if it may take so long."""
+
 SAME_PROBE = 0.1
 """Seconds at most between the line of a probe and its event in a kubelet's log."""
 
@@ -54,13 +57,13 @@ def is_late(trace: Trace) -> bool:
     """Tell whether the machine was late by what the recording itself shows.
 
     A container took long to start, or a worker began a probe later than it was due: two
-    results of one that is on time are a period and its time limit apart at most.
+    results of one that is on time are a period and what a probe takes apart at most.
     """
     if not trace.probed:
         return False
     return trace.lateness > BUSY or any(
         after - before
-        > trace.probes[name][probe] + trace.time_limit(name, probe) + NOISE
+        > trace.probes[name][probe] + min(QUICK, trace.time_limit(name, probe)) + NOISE
         for (name, _, probe), results in pace_of(trace).results.items()
         for (before, _), (after, _) in pairwise(results)
     )

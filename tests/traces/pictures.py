@@ -24,6 +24,9 @@ A container that lives for one second shows for up to one more, until it is look
 again, and for as long as that takes.
 """
 
+SANDBOX_STOPS = 5.0
+"""Seconds that it takes to stop a sandbox, at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class ContainerPicture:
@@ -55,6 +58,11 @@ class Look:
     def is_in_back_off(self) -> bool:
         """Whether a container waits for back-off."""
         return any(container.state == CRASH_LOOP for container in self.containers)
+
+    def is_without_sandbox_of(self, before: Look) -> bool:
+        """Whether it is what came before, but for the sandbox, which was stopped."""
+        met = self.conditions | {"PodReadyToStartContainers"}
+        return self != before and replace(self, conditions=met) == before
 
     @property
     def shows_instances(self) -> bool:
@@ -143,8 +151,12 @@ def first_mismatch(
     """
     in_back_off = replace(clocks, tolerance=clocks.tolerance + back_off_jitter)
 
+    at_the_end = replace(clocks, tolerance=clocks.tolerance + SANDBOX_STOPS)
+
     def agree(one: Picture, other: Picture) -> bool:
         measure = in_back_off if one.look.is_in_back_off else clocks
+        if any(one.look.is_without_sandbox_of(before.look) for before in theirs):
+            measure = at_the_end
         return measure.agree(one.at, other.at)
 
     furthest = (0, 0)

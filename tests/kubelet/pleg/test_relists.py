@@ -86,7 +86,19 @@ def test_one_that_is_under_way_is_followed_by_another_if_that_was_asked_for() ->
 
     assert bench.begins(0.2)
     bench.come(0.2, 0.3)
-    assert bench.relists.due_at == at(1.3)
+    assert bench.relists.due_at == at(1.2)
+
+
+def test_one_that_was_asked_for_in_between_does_not_put_off_the_next() -> None:
+    bench = Bench()
+    bench.begins(0)
+    bench.come(0, 0.1)
+    bench.relists.request(at(0.8))
+    bench.begins(0.8)
+
+    bench.come(0.8, 0.9)
+
+    assert bench.relists.due_at == at(1.1)
 
 
 class TestLatches:

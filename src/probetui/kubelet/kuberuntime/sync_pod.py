@@ -100,10 +100,12 @@ class PodSyncResult(Struct):
 
     @property
     def has_acted(self) -> bool:
-        """Whether a container was started or killed."""
-        return any(
-            result.action in _ACTS and not result.reason for result in self.results
-        )
+        """Whether containers were started or killed, and nothing failed.
+
+        Source: kubelet.go, v1.36.2, SyncPod, postSync.
+        """
+        acted = any(result.action in _ACTS for result in self.results)
+        return acted and self.error is None
 
     @property
     def has_removed(self) -> bool:

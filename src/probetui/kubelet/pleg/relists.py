@@ -20,6 +20,9 @@ _SILENCE = "the container runtime does not answer: "
 class RelistScheduler:
     """One relist at a time, a period after the one before; owned by the engine.
 
+    One that is asked for in between puts none off, as in the kubelet, which then looks
+    at one pod alone (v1.36.2, workerLoopIteration).
+
     Difference: while the runtime does not answer the kubelet's main loop stands
     still; here it goes on, and the pauses between relists grow to 5 s.
 
@@ -34,6 +37,7 @@ class RelistScheduler:
         self._turn = turn
         self._period = period
         self._pause = period
+        self._planned_at = now
         self._is_wanted = False
         self._awaited: list[tuple[datetime, OneShotEvent]] = []
         self.due_at: datetime | None = now
@@ -75,13 +79,15 @@ class RelistScheduler:
             self.lost_since = None
             self.lost_error = ""
         self._pause = self._period
+        if started_at >= self._planned_at:
+            self._planned_at = now + self._pause
         self.relisted_at = started_at
         waiting = self._awaited
         self._awaited = [awaited for awaited in waiting if awaited[0] > started_at]
         for since, event in waiting:
             if since <= started_at:
                 event.set()
-        dues = [now if self._is_wanted else now + self._pause]
+        dues = [now if self._is_wanted else max(now, self._planned_at)]
         dues += [max(since, now) for since, _ in self._awaited]
         self.due_at = min(dues)
 
@@ -93,4 +99,4 @@ class RelistScheduler:
             self._turn.note(now, f"{_SILENCE}{why}", is_fault=True)
         self.lost_error = error
         self._pause = min(self._pause * 2, LONGEST_PAUSE)
-        self.due_at = now + self._pause
+        self.due_at = self._planned_at = now + self._pause
