@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from probetui.cluster.api_server.asked import Asked
 from probetui.cluster.api_server.pod_connections import (
     exec_connection,
     log_connection,
     no_previous_log,
     port_connection,
 )
+from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.api_server.resources import EVENTS, LEASES, NODES, PODS
 from probetui.cluster.serving.certificate import self_signed
 from probetui.cluster.serving.container_log import LogOptions
@@ -161,7 +161,7 @@ def note_upgrades(server: RunningServer) -> list[str]:
     """Return what gets what each request wants its connection to become."""
     upgrades: list[str] = []
 
-    def note(_: Asked, request: HttpRequest) -> None:
+    def note(_: RequestInfo, request: HttpRequest) -> None:
         upgrades.extend(filter(None, [request.headers.get("upgrade")]))
 
     server.api.fault = note

@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from probetui.cluster.api_server.api import ServerFault
-from probetui.cluster.api_server.asked import Asked
 from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.api_server.resources import PODS
 from probetui.cluster.attach.containers import ClusterContainers
 from probetui.cluster.attach.reach import ReachMode
@@ -39,8 +39,8 @@ async def bench() -> AsyncIterator[Bench]:
 
 
 def refuse(bench: Bench, subresource: str, failure: ApiFailure) -> None:
-    def fault(asked: Asked, _request: HttpRequest) -> ServerFault | None:
-        if asked.subresource == subresource:
+    def fault(info: RequestInfo, _request: HttpRequest) -> ServerFault | None:
+        if info.subresource == subresource:
             return ServerFault(failure=failure)
         return None
 
@@ -252,8 +252,8 @@ async def test_a_pod_of_exec_probes_alone_needs_no_reach(bench: Bench) -> None:
 
 
 async def test_a_right_that_is_missing_is_found_before_the_session() -> None:
-    def allow_reading(_user: str, asked: Asked) -> str | None:
-        return "" if asked.subresource == "exec" else None
+    def allow_reading(_user: str, info: RequestInfo) -> str | None:
+        return "" if info.subresource == "exec" else None
 
     access = POD_REQUESTS.access("create", "shop", "web", "exec")
     async with a_bench(authorize=allow_reading) as bench, bench.client() as client:
@@ -262,8 +262,8 @@ async def test_a_right_that_is_missing_is_found_before_the_session() -> None:
 
 
 async def test_another_verb_may_be_enough() -> None:
-    def allow(_user: str, asked: Asked) -> str | None:
-        is_create = asked.subresource == "exec" and asked.verb == "create"
+    def allow(_user: str, info: RequestInfo) -> str | None:
+        is_create = info.subresource == "exec" and info.verb == "create"
         return "" if is_create else None
 
     access = POD_REQUESTS.access("create", "shop", "web", "exec")

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from probetui.cluster.api_server.api import ServerFault
-from probetui.cluster.api_server.asked import Asked
 from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.attach.execution import KEPT_BYTES, ClusterCommands
 from probetui.cluster.serving.http_server import HttpRequest
 from probetui.cluster.serving.remote_command import (
@@ -45,8 +45,8 @@ def refuse(bench: Bench, *methods: str) -> list[str]:
     """Refuse requests for exec by these methods; return those that came."""
     seen: list[str] = []
 
-    def fault(asked: Asked, request: HttpRequest) -> ServerFault | None:
-        if asked.subresource != "exec":
+    def fault(info: RequestInfo, request: HttpRequest) -> ServerFault | None:
+        if info.subresource != "exec":
             return None
         seen.append(request.method)
         return ServerFault(failure=FORBIDDEN) if request.method in methods else None

@@ -10,8 +10,8 @@ from datetime import timedelta
 import pytest
 
 from probetui.cluster.api_server.api import ServerFault
-from probetui.cluster.api_server.asked import Asked
 from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.attach.port_forward import PortForward
 from probetui.cluster.attach.upgrade import LONGEST_BACKLOG
 from probetui.cluster.serving.http_server import HttpRequest
@@ -69,8 +69,8 @@ async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 def refuse(bench: Bench, *methods: str) -> list[str]:
     seen: list[str] = []
 
-    def fault(asked: Asked, request: HttpRequest) -> ServerFault | None:
-        if asked.subresource != "portforward":
+    def fault(info: RequestInfo, request: HttpRequest) -> ServerFault | None:
+        if info.subresource != "portforward":
             return None
         seen.append(request.method)
         failure = ApiFailure(403, "Forbidden", "no", {})

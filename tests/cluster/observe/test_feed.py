@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from probetui.cluster.api_server.api import ServerFault, no_fault
-from probetui.cluster.api_server.asked import Asked
 from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.api_server.resources import EVENTS, PODS, SERVICES
 from probetui.cluster.api_server.store import Store
 from probetui.cluster.client import PODS as CLIENT_PODS
@@ -147,9 +147,9 @@ async def test_a_watch_that_is_cut_goes_on_where_it_was(tmp_path: Path) -> None:
     async with running_server() as server:
         watches = 0
 
-        def fault(asked: Asked, _request: HttpRequest) -> ServerFault | None:
+        def fault(info: RequestInfo, _request: HttpRequest) -> ServerFault | None:
             nonlocal watches
-            if asked.resource is not PODS or asked.verb != "watch":
+            if info.resource is not PODS or info.verb != "watch":
                 return None
             watches += 1
             return ServerFault(cut_after_bytes=300 + watches * 97)
@@ -197,8 +197,8 @@ async def test_a_server_that_is_gone_is_told_until_it_is_back(tmp_path: Path) ->
 async def test_a_missing_right_to_list_is_an_error_with_its_command(
     tmp_path: Path,
 ) -> None:
-    def authorize(_user: str, asked: Asked) -> str | None:
-        return "no" if asked.resource is PODS else None
+    def authorize(_user: str, info: RequestInfo) -> str | None:
+        return "no" if info.resource is PODS else None
 
     async with running_server(tokens={"t": "me"}, authorize=authorize) as server:
         with pytest.raises(ForbiddenError, match="kubectl auth can-i list pods -A"):
@@ -207,8 +207,8 @@ async def test_a_missing_right_to_list_is_an_error_with_its_command(
 
 
 async def test_a_missing_right_to_events_is_a_note(tmp_path: Path) -> None:
-    def authorize(_user: str, asked: Asked) -> str | None:
-        return "no" if asked.resource is EVENTS else None
+    def authorize(_user: str, info: RequestInfo) -> str | None:
+        return "no" if info.resource is EVENTS else None
 
     async with running_server(tokens={"t": "me"}, authorize=authorize) as server:
         server.store.put(PODS, _pod("one"))
@@ -230,8 +230,8 @@ async def test_a_server_that_has_enough_is_left_alone_for_as_long_as_it_says(
     async with running_server() as server:
         asked_at: list[datetime] = []
 
-        def fault(asked: Asked, _request: HttpRequest) -> ServerFault | None:
-            if asked.resource is not PODS or asked.verb != "watch":
+        def fault(info: RequestInfo, _request: HttpRequest) -> ServerFault | None:
+            if info.resource is not PODS or info.verb != "watch":
                 return None
             asked_at.append(_CLOCK.now())
             if len(asked_at) > 1:
@@ -274,8 +274,8 @@ async def test_results_come_through_the_node_proxy(tmp_path: Path) -> None:
 async def test_where_the_proxy_is_forbidden_events_alone_are_left(
     tmp_path: Path,
 ) -> None:
-    def authorize(_user: str, asked: Asked) -> str | None:
-        return "no" if asked.subresource == "proxy" else None
+    def authorize(_user: str, info: RequestInfo) -> str | None:
+        return "no" if info.subresource == "proxy" else None
 
     async def metrics(*_: Any) -> HttpResponse:
         raise AssertionError("it is forbidden")

@@ -13,14 +13,6 @@ import msgspec
 from lightkube.models import meta_v1
 from msgspec import Struct
 
-from probetui.cluster.api_server.asked import (
-    Asked,
-    Representation,
-    negotiate,
-    parse_asked,
-    read_flag,
-    unknown_path,
-)
 from probetui.cluster.api_server.discovery import (
     PUBLIC_PATHS,
     answer_path,
@@ -31,6 +23,14 @@ from probetui.cluster.api_server.events import to_core_v1, to_events_v1
 from probetui.cluster.api_server.failure import ApiFailure, bad_request
 from probetui.cluster.api_server.protobuf_reviews import CONTENT_TYPE as PROTOBUF
 from probetui.cluster.api_server.protobuf_reviews import decode_review
+from probetui.cluster.api_server.request_info import (
+    Representation,
+    RequestInfo,
+    negotiate,
+    parse_request_info,
+    read_flag,
+    unknown_path,
+)
 from probetui.cluster.api_server.resources import (
     ACCESS_REVIEWS,
     EVENTS_V1,
@@ -73,7 +73,7 @@ _BEARER = "Bearer "
 _TOO_LARGE_SECONDS = 3
 _READABLE = frozenset({"log", "proxy", "status"})
 
-Connect: TypeAlias = Callable[[HttpRequest, Asked, Json], Awaitable[HttpAnswer]]
+Connect: TypeAlias = Callable[[HttpRequest, RequestInfo, Json], Awaitable[HttpAnswer]]
 """Answers a request for what is behind an object, which it is given."""
 
 
@@ -85,9 +85,9 @@ class ServerFault(Struct, frozen=True):
     cut_after_bytes: int | None = None
 
 
-def no_fault(asked: Asked, request: HttpRequest) -> ServerFault | None:
+def no_fault(info: RequestInfo, request: HttpRequest) -> ServerFault | None:
     """Let everything pass."""
-    del asked, request
+    del info, request
     return None
 
 
@@ -118,7 +118,7 @@ class ApiServer:
         allowed_hosts: frozenset[str] | None = None,
     ) -> None:
         self.store = store
-        self.fault: Callable[[Asked, HttpRequest], ServerFault | None] = no_fault
+        self.fault: Callable[[RequestInfo, HttpRequest], ServerFault | None] = no_fault
         self.connect = dict(connect or {})
         self.authorize = authorize
         self.tokens = tokens
@@ -138,15 +138,15 @@ class ApiServer:
         fault: ServerFault | None = None
         try:
             self._check_host(request)
-            asked = parse_asked(request, self._served)
-            fault = self.fault(asked, request)
+            info = parse_request_info(request, self._served)
+            fault = self.fault(info, request)
             if fault is not None:
                 await asyncio.sleep(fault.delay_seconds)
                 if fault.failure is not None:
                     raise fault.failure
             user = self._authenticate(request)
-            self._check_allowed(user, asked, request)
-            answer = await self._answer(request, asked, user)
+            self._check_allowed(user, info, request)
+            answer = await self._answer(request, info, user)
         except ApiFailure as failure:
             answer = failure.response()
         if fault is not None and fault.cut_after_bytes is not None:
@@ -175,41 +175,43 @@ class ApiServer:
             raise ApiFailure(401, "Unauthorized", "Unauthorized")
         return user
 
-    def _check_allowed(self, user: str, asked: Asked, request: HttpRequest) -> None:
-        resource = asked.resource
+    def _check_allowed(
+        self, user: str, info: RequestInfo, request: HttpRequest
+    ) -> None:
+        resource = info.resource
         if resource is None:
             if user == ANONYMOUS and request.path not in PUBLIC_PATHS:
-                what = f'cannot {asked.verb} path "{request.path}"'
+                what = f'cannot {info.verb} path "{request.path}"'
                 message = f'forbidden: User "{user}" {what}'
                 raise ApiFailure(403, "Forbidden", message, {})
             return
         if resource in {ACCESS_REVIEWS, RULES_REVIEWS} and user != ANONYMOUS:
             return
-        why = self.authorize(user, asked)
+        why = self.authorize(user, info)
         if why is not None:
-            raise _forbidden(user, asked, why)
-        if self._read_only and asked.is_write:
+            raise _forbidden(user, info, why)
+        if self._read_only and info.is_write:
             raise ApiFailure(405, "MethodNotAllowed", self._read_only, {})
 
     async def _answer(
-        self, request: HttpRequest, asked: Asked, user: str
+        self, request: HttpRequest, info: RequestInfo, user: str
     ) -> HttpAnswer:
-        resource = asked.resource
+        resource = info.resource
         if resource is None:
             return answer_path(request, self._served, self._version)
         if not resource.is_stored:
             review = _typed(_decode_review(request), resource)
             return json_answer(self._reviewer.answer(review, resource, user), 201)
-        if asked.subresource and asked.subresource != "status":
-            return await self._answer_subresource(request, asked, resource)
+        if info.subresource and info.subresource != "status":
+            return await self._answer_subresource(request, info, resource)
         representation = negotiate(request)
-        if asked.verb == "watch" or (asked.name and read_flag(request, "watch")):
-            return self._watch(request, asked, resource, representation)
-        if asked.verb == "list":
-            return await self._list(request, asked, resource, representation)
-        if asked.verb == "deletecollection":
-            return self._delete_collection(request, asked, resource)
-        code, found = self._object(request, asked, resource)
+        if info.verb == "watch" or (info.name and read_flag(request, "watch")):
+            return self._watch(request, info, resource, representation)
+        if info.verb == "list":
+            return await self._list(request, info, resource, representation)
+        if info.verb == "deletecollection":
+            return self._delete_collection(request, info, resource)
+        code, found = self._object(request, info, resource)
         if found.get("kind") == "Status":
             return json_answer(found, code)
         return json_answer(
@@ -217,41 +219,39 @@ class ApiServer:
         )
 
     def _object(
-        self, request: HttpRequest, asked: Asked, resource: ApiResource
+        self, request: HttpRequest, info: RequestInfo, resource: ApiResource
     ) -> tuple[int, Json]:
         """Carry out what is about one object; return the HTTP status and the answer."""
-        store, namespace, name = self.store, asked.namespace, asked.name
-        if asked.verb in READING:
+        store, namespace, name = self.store, info.namespace, info.name
+        if info.verb in READING:
             return 200, store.get(resource, namespace, name)
-        if asked.verb == "delete":
+        if info.verb == "delete":
             deleted = store.delete(resource, namespace, name, _delete_options(request))
             return 200, deleted if resource is PODS else _deleted(resource, deleted)
         if request.parameter("dryRun"):
             raise bad_request("this server does not support dryRun")
         body = _decode(request)
-        if asked.verb == "patch":
+        if info.verb == "patch":
             content_type = request.headers.get("content-type", "").partition(";")[0]
             patched = store.patch(
-                resource, namespace, name, content_type, body, asked.subresource
+                resource, namespace, name, content_type, body, info.subresource
             )
             return 200, patched
         given = _typed(_checked_type(request, body), resource)
-        if asked.verb == "create" and not name:
+        if info.verb == "create" and not name:
             return 201, store.create(resource, namespace, given)
-        if asked.verb == "update" and name:
-            return 200, store.update(
-                resource, namespace, name, given, asked.subresource
-            )
+        if info.verb == "update" and name:
+            return 200, store.update(resource, namespace, name, given, info.subresource)
         raise not_allowed()
 
     async def _list(
         self,
         request: HttpRequest,
-        asked: Asked,
+        info: RequestInfo,
         resource: ApiResource,
         representation: Representation,
     ) -> HttpAnswer:
-        selection = _selection(request, asked, resource)
+        selection = _selection(request, info, resource)
         version = _version(request.parameter("resourceVersion"))
         is_exact = request.parameter("resourceVersionMatch") == "Exact"
         if version is not None and version > self.store.version:
@@ -259,7 +259,7 @@ class ApiServer:
             raise _too_large(version, self.store.version)
         page = self.store.list(
             resource,
-            asked.namespace,
+            info.namespace,
             selection,
             limit=_number(request, "limit"),
             continue_token=request.parameter("continue"),
@@ -303,11 +303,11 @@ class ApiServer:
     def _watch(
         self,
         request: HttpRequest,
-        asked: Asked,
+        info: RequestInfo,
         resource: ApiResource,
         representation: Representation,
     ) -> HttpAnswer:
-        selection = _selection(request, asked, resource)
+        selection = _selection(request, info, resource)
         wanted = request.parameter("sendInitialEvents")
         sends_initial = read_flag(request, "sendInitialEvents")
         has_bookmarks = read_flag(request, "allowWatchBookmarks")
@@ -323,7 +323,7 @@ class ApiServer:
         try:
             watch = self.store.watch(
                 resource,
-                asked.namespace,
+                info.namespace,
                 selection,
                 None if starts_fresh else version,
                 starts_with_all=sends_initial or not wanted,
@@ -336,12 +336,12 @@ class ApiServer:
         )
 
     def _delete_collection(
-        self, request: HttpRequest, asked: Asked, resource: ApiResource
+        self, request: HttpRequest, info: RequestInfo, resource: ApiResource
     ) -> HttpAnswer:
-        selection = _selection(request, asked, resource)
+        selection = _selection(request, info, resource)
         options = _delete_options(request)
         deleted = []
-        for found in self.store.list(resource, asked.namespace, selection).items:
+        for found in self.store.list(resource, info.namespace, selection).items:
             metadata = found["metadata"]
             namespace = metadata.get("namespace", "")
             deleted.append(
@@ -354,19 +354,19 @@ class ApiServer:
         )
 
     async def _answer_subresource(
-        self, request: HttpRequest, asked: Asked, resource: ApiResource
+        self, request: HttpRequest, info: RequestInfo, resource: ApiResource
     ) -> HttpAnswer:
-        found = self.store.get(resource, asked.namespace, asked.name)
-        if asked.subresource == "eviction":
+        found = self.store.get(resource, info.namespace, info.name)
+        if info.subresource == "eviction":
             eviction = _checked_type(request, _decode(request))
             options = _delete_options_of(eviction.get("deleteOptions") or {})
-            self.store.delete(resource, asked.namespace, asked.name, options)
+            self.store.delete(resource, info.namespace, info.name, options)
             success = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
             return json_answer({**success, "status": "Success", "code": 201}, 201)
-        connect = self.connect.get(f"{resource.plural}/{asked.subresource}")
+        connect = self.connect.get(f"{resource.plural}/{info.subresource}")
         if connect is None:
             raise unknown_path()
-        return await connect(request, asked, found)
+        return await connect(request, info, found)
 
 
 def _represent(
@@ -502,10 +502,12 @@ def _deleted(resource: ApiResource, found: Json) -> Json:
     }
 
 
-def _selection(request: HttpRequest, asked: Asked, resource: ApiResource) -> Selection:
+def _selection(
+    request: HttpRequest, info: RequestInfo, resource: ApiResource
+) -> Selection:
     fields = request.parameter("fieldSelector")
-    if asked.name:
-        fields = f"metadata.name={asked.name}"
+    if info.name:
+        fields = f"metadata.name={info.name}"
     return parse_selection(resource, request.parameter("labelSelector"), fields)
 
 
@@ -534,24 +536,24 @@ def _too_large(wanted: int, current: int) -> ApiFailure:
     return ApiFailure(504, "Timeout", message, {"causes": [cause]}, retry_after=1)
 
 
-def _forbidden(user: str, asked: Asked, why: str) -> ApiFailure:
-    resource = asked.resource
+def _forbidden(user: str, info: RequestInfo, why: str) -> ApiFailure:
+    resource = info.resource
     assert resource is not None  # noqa: S101  # of a resource only
     qualified = (
         f"{resource.plural}.{resource.group}" if resource.group else resource.plural
     )
-    named = f'{qualified} "{asked.name}"' if asked.name else qualified
-    below = f"/{asked.subresource}" if asked.subresource else ""
+    named = f'{qualified} "{info.name}"' if info.name else qualified
+    below = f"/{info.subresource}" if info.subresource else ""
     scope = (
-        f'in the namespace "{asked.namespace}"'
-        if asked.namespace
+        f'in the namespace "{info.namespace}"'
+        if info.namespace
         else "at the cluster scope"
     )
     message = (
-        f'{named} is forbidden: User "{user}" cannot {asked.verb} resource '
+        f'{named} is forbidden: User "{user}" cannot {info.verb} resource '
         f'"{resource.plural}{below}" in API group "{resource.group}" {scope}'
     )
-    details: Json = {"name": asked.name} if asked.name else {}
+    details: Json = {"name": info.name} if info.name else {}
     if resource.group:
         details["group"] = resource.group
     details["kind"] = resource.plural

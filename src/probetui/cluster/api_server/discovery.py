@@ -11,8 +11,8 @@ from itertools import groupby
 
 import msgspec
 
-from probetui.cluster.api_server.asked import unknown_path
 from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.request_info import unknown_path
 from probetui.cluster.api_server.resources import ApiResource
 from probetui.cluster.serving.http_server import HttpRequest, HttpResponse
 from probetui.k8s.api.codec import Json

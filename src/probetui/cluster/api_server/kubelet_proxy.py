@@ -13,9 +13,9 @@ from contextlib import suppress
 from urllib.parse import urlencode
 
 from probetui.cluster.api_server.api import Connect
-from probetui.cluster.api_server.asked import Asked
 from probetui.cluster.api_server.failure import ApiFailure, not_found
 from probetui.cluster.api_server.pod_connections import choose_container
+from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.api_server.resources import NODES
 from probetui.cluster.api_server.store import Store
 from probetui.cluster.serving.http_server import (
@@ -69,22 +69,22 @@ class KubeletProxy:
         return {**pods, "nodes/proxy": self._answer_node}
 
     async def _answer_node(
-        self, request: HttpRequest, asked: Asked, node: Json
+        self, request: HttpRequest, info: RequestInfo, node: Json
     ) -> HttpAnswer:
         query = f"?{urlencode(request.query)}" if request.query else ""
-        return await self._pass_on(request, node, f"/{asked.rest}{query}")
+        return await self._pass_on(request, node, f"/{info.rest}{query}")
 
     async def _answer_pod(
-        self, request: HttpRequest, asked: Asked, pod: Json
+        self, request: HttpRequest, info: RequestInfo, pod: Json
     ) -> HttpAnswer:
         node_name = pod["spec"].get("nodeName", "")
         node = self._store.find(NODES, "", node_name)
         if node is None:
             raise not_found("nodes", node_name)
-        path = f"/{_POD_PATHS[asked.subresource]}/{asked.namespace}/{asked.name}"
-        if asked.subresource != "portforward":
+        path = f"/{_POD_PATHS[info.subresource]}/{info.namespace}/{info.name}"
+        if info.subresource != "portforward":
             path += f"/{choose_container(pod, request.parameter('container'))}"
-        is_log = asked.subresource == "log"
+        is_log = info.subresource == "log"
         query = [
             (name, value)
             if is_log or name == "command"

@@ -13,8 +13,8 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from probetui.cluster.api_server.api import Connect
-from probetui.cluster.api_server.asked import Asked
 from probetui.cluster.api_server.failure import ApiFailure, bad_request
+from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.serving.container_log import (
     LogOptions,
     log_chunks,
@@ -73,8 +73,8 @@ class PodPorts(Protocol):
 def log_connection(logs: PodLogs, now: Callable[[], datetime]) -> Mapping[str, Connect]:
     """Return what answers for the logs of pods."""
 
-    async def answer(request: HttpRequest, asked: Asked, pod: Json) -> HttpAnswer:
-        del asked
+    async def answer(request: HttpRequest, info: RequestInfo, pod: Json) -> HttpAnswer:
+        del info
         try:
             options = read_log_options(request, now())
         except ValueError as error:
@@ -89,8 +89,8 @@ def log_connection(logs: PodLogs, now: Callable[[], datetime]) -> Mapping[str, C
 def exec_connection(commands: PodCommands) -> Mapping[str, Connect]:
     """Return what answers for commands in pods."""
 
-    async def answer(request: HttpRequest, asked: Asked, pod: Json) -> HttpAnswer:
-        del asked
+    async def answer(request: HttpRequest, info: RequestInfo, pod: Json) -> HttpAnswer:
+        del info
         command = read_remote_command(request)
         container = choose_container(pod, command.container)
         chosen = replace(command, container=container)
@@ -106,8 +106,8 @@ def exec_connection(commands: PodCommands) -> Mapping[str, Connect]:
 def port_connection(ports: PodPorts) -> Mapping[str, Connect]:
     """Return what answers for forwarded ports."""
 
-    async def answer(request: HttpRequest, asked: Asked, pod: Json) -> HttpAnswer:
-        del asked
+    async def answer(request: HttpRequest, info: RequestInfo, pod: Json) -> HttpAnswer:
+        del info
 
         async def dial(
             port: int,

@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from probetui.cluster.api_server.asked import Asked
+from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.api_server.resources import READING, ApiResource
 from probetui.k8s.api.codec import Json
 
 ANONYMOUS = "system:anonymous"
 
-Authorize: TypeAlias = Callable[[str, Asked], str | None]
+Authorize: TypeAlias = Callable[[str, RequestInfo], str | None]
 """Given a user: None to allow, else why not (may be empty)."""
 
 
-def allow_all(user: str, asked: Asked) -> str | None:
+def allow_all(user: str, info: RequestInfo) -> str | None:
     """Refuse nothing to who has a name."""
-    del asked
+    del info
     return "" if user == ANONYMOUS else None
 
 
@@ -66,16 +66,16 @@ class Reviewer:
         }
 
     def _access(self, spec: Json, user: str) -> Json:
-        asked = self._request_info(spec.get("resourceAttributes") or {})
-        why = self._authorize(user, asked)
-        if why is None and self._read_only and asked.is_write:
+        info = self._request_info(spec.get("resourceAttributes") or {})
+        why = self._authorize(user, info)
+        if why is None and self._read_only and info.is_write:
             why = self._read_only
         status: Json = {"allowed": why is None}
         if why:
             status["reason"] = why
         return status
 
-    def _request_info(self, attributes: Json) -> Asked:
+    def _request_info(self, attributes: Json) -> RequestInfo:
         plural, group = attributes.get("resource", ""), attributes.get("group", "")
         resource = next(
             (
@@ -85,7 +85,7 @@ class Reviewer:
             ),
             ApiResource(plural, "", group),
         )
-        return Asked(
+        return RequestInfo(
             attributes.get("verb", ""),
             resource,
             attributes.get("namespace", ""),

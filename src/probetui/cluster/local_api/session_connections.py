@@ -12,12 +12,12 @@ import msgspec
 from msgspec.structs import replace
 
 from probetui.cluster.api_server.api import Connect
-from probetui.cluster.api_server.asked import Asked, unknown_path
 from probetui.cluster.api_server.failure import bad_request
 from probetui.cluster.api_server.pod_connections import (
     no_log_yet,
     no_previous_log,
 )
+from probetui.cluster.api_server.request_info import RequestInfo, unknown_path
 from probetui.cluster.api_server.resources import PODS
 from probetui.cluster.api_server.store import Store
 from probetui.cluster.serving.container_log import ALL_LINES, LogOptions
@@ -104,9 +104,9 @@ def node_connection(
 ) -> Mapping[str, Connect]:
     """Return what answers for the kubelet's own paths, as far as they only read."""
 
-    async def answer(request: HttpRequest, asked: Asked, node: Json) -> HttpAnswer:
+    async def answer(request: HttpRequest, info: RequestInfo, node: Json) -> HttpAnswer:
         del request, node
-        match asked.rest:
+        match info.rest:
             case "metrics/probes" | "metrics":
                 return HttpResponse(200, metrics(), metrics_type)
             case "healthz":

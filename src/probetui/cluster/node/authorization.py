@@ -41,7 +41,7 @@ _VERBS = {
 }  # fmt: skip
 _SUBRESOURCES = {"metrics": ("metrics",), "healthz": ("healthz",), "pods": ("pods",)}
 _FINE_GRAINED = frozenset({"healthz", "pods"})
-"""Asked for first; who may use the whole API may do these, too."""
+"""RequestInfo for first; who may use the whole API may do these, too."""
 
 
 AUTHENTICATION = ("kube-system", "extension-apiserver-authentication")
@@ -55,7 +55,7 @@ async def client_authority(api: ApiClient, fallback: str | None) -> str | None:
 
     Args:
         api: the API server.
-        fallback: what is returned where it does not say, or may not be asked.
+        fallback: what is returned where it does not say, or may not be info.
     """
     try:
         found = await api.get(Resource("configmaps"), *AUTHENTICATION)

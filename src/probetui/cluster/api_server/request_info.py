@@ -1,4 +1,4 @@
-"""What a request asks for: the verb, the resource, the object, the representation.
+"""RequestInfo: the verb, resource and object of a request, and its representation.
 
 Source: k8s.io/apiserver pkg/endpoints/request/requestinfo.go, v0.36.2.
 """
@@ -26,7 +26,7 @@ _CONNECTING = frozenset({"exec", "attach", "portforward"})
 _META = "meta.k8s.io"
 
 
-class Asked(Struct, frozen=True):
+class RequestInfo(Struct, frozen=True):
     """A request as an authorizer sees it; `resource` is None for what is no object.
 
     `rest` is what follows the subresource, for a proxy.
@@ -50,7 +50,9 @@ def read_flag(request: HttpRequest, name: str) -> bool:
     return request.parameter(name) in _TRUE
 
 
-def parse_asked(request: HttpRequest, served: Sequence[ApiResource]) -> Asked:
+def parse_request_info(
+    request: HttpRequest, served: Sequence[ApiResource]
+) -> RequestInfo:
     """Return what a request asks for.
 
     Raises:
@@ -63,7 +65,7 @@ def parse_asked(request: HttpRequest, served: Sequence[ApiResource]) -> Asked:
     elif parts[:1] == ["apis"] and len(parts) > len(("apis", "group", "v1")):
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
-        return Asked(verb)
+        return RequestInfo(verb)
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > len(("namespaces", "default")):
         is_below = rest[2] in {"status", "finalize"}
@@ -88,7 +90,7 @@ def parse_asked(request: HttpRequest, served: Sequence[ApiResource]) -> Asked:
         verb = "watch" if read_flag(request, "watch") else "list"
     elif not name and verb == "delete":
         verb = "deletecollection"
-    return Asked(verb, resource, namespace, name, subresource, "/".join(below))
+    return RequestInfo(verb, resource, namespace, name, subresource, "/".join(below))
 
 
 def unknown_path() -> ApiFailure:
