@@ -1,4 +1,4 @@
-"""Shell completion of words that only the manifests or the program know.
+"""Shell completion of names in manifests and of values that options take.
 
 Completion must never fail or print: with nothing to offer it offers nothing.
 """

@@ -1,4 +1,4 @@
-"""What goes wrong between this program and an API server, and what to do about it.
+"""Errors of requests to an API server, each with what to do about it.
 
     ClusterError                      the cluster cannot be used; what to do (3)
     ├── ApiError                      the API server refused one request

@@ -1,4 +1,4 @@
-"""The built-in lessons of `demo`: pods as YAML, each with what there is to watch.
+"""The built-in lessons of `demo`: pods as YAML, each with an introduction.
 
 A lesson is a file in this folder. It needs a shell and hardly anything else, so that
 it runs on plain processes as well as in any busybox image. The script beside it

@@ -1,4 +1,4 @@
-"""The terminal between two lessons: covered, and deaf to what is typed."""
+"""The terminal between two lessons: covered, and without input."""
 
 from __future__ import annotations
 

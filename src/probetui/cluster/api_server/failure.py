@@ -1,4 +1,4 @@
-"""How the API server says no: a `Status` object with its HTTP status.
+"""Errors of the API server: a `Status` object with its HTTP status code.
 
 Source: k8s.io/apimachinery pkg/api/errors/errors.go, v0.36.2.
 """

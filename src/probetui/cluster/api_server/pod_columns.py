@@ -1,4 +1,4 @@
-"""What `kubectl get pods` says of a pod.
+"""The columns of `kubectl get pods`.
 
 Source: pkg/printers/internalversion/printers.go, v1.36.2, printPod.
 """

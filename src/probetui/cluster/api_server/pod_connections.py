@@ -1,4 +1,4 @@
-"""What is behind a pod: its logs, commands in it, its ports.
+"""Subresources of pods that are streams: log, exec, portforward.
 
 Source: pkg/registry/core/pod/strategy.go, v1.36.2, LogLocation, streamLocation.
 """

@@ -1,4 +1,4 @@
-"""What the API server does with pods: defaults, validation, what may change, grace.
+"""Pods in the API server: defaults, validation, allowed updates, graceful deletion.
 
 Source: pkg/registry/core/pod/strategy.go, v1.36.2; pkg/apis/core/validation,
 ValidatePodUpdate.

@@ -1,4 +1,4 @@
-"""Reviews: what a user may do, whose a token is.
+"""Access reviews and token reviews.
 
 Source: k8s.io/api authorization/v1 and authentication/v1, v0.36.2.
 """

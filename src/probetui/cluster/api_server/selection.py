@@ -1,4 +1,4 @@
-"""Which objects of a list or a watch are meant: by label and by field.
+"""Label and field selectors of lists and watches.
 
 Source: k8s.io/apimachinery pkg/fields/selector.go, v0.36.2;
 pkg/apis/core/v1/conversion.go, v1.36.2.

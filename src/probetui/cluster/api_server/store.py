@@ -1,4 +1,4 @@
-"""The objects of an API server, with their versions and what changed when.
+"""The store of an API server: objects, resource versions and recent changes.
 
 Nothing here waits, reads a clock or does I/O. What is stored is never changed in
 place: a caller may keep it, and may not change it.

@@ -1,4 +1,4 @@
-"""A watch as the lines that a client reads.
+"""The response to a watch: one line of JSON for each event.
 
 Source: k8s.io/apiserver pkg/endpoints/handlers/watch.go, v0.36.2;
 pkg/storage/cacher/cache_watcher.go.

@@ -1,4 +1,4 @@
-"""Whether the API server will allow what a session needs, asked before it begins."""
+"""Access checks: whether the API server allows what a session needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is behind the pods and the node of a session: logs, counters.
+"""Logs and probe metrics of a session, as an API server serves them.
 
 Source: pkg/kubelet/kubelet_pods.go, v1.36.2, validateContainerLogStatus.
 """

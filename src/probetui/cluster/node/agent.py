@@ -1,4 +1,4 @@
-"""The node agent: what a session has to say to an API server, and what it hears there.
+"""The node agent: reports a session to an API server and reads its pods there.
 
 Around the engine, which knows nothing of it: pods come in by a callback, statuses and
 events are read off the session's journal.

@@ -1,4 +1,4 @@
-"""Who may ask the kubelet's API: the API server says it.
+"""Authentication and authorization of requests to the kubelet API, by the API server.
 
 A client is known by its certificate, signed by the cluster's authority, or by a token
 that the API server knows (TokenReview). What it may do is asked there, too

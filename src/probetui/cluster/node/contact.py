@@ -1,4 +1,4 @@
-"""The contact with the API server: how long to wait after a failure, and what to say.
+"""Retries of requests to an API server that does not answer: one message, a back-off.
 
 A node goes on without its API server: pods run, and what is to be written waits.
 """

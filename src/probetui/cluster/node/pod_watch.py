@@ -1,4 +1,4 @@
-"""Some pods as the API server has them: those of a node are its source `api`.
+"""List and watch of pods: those of a node are its source `api`.
 
 Source: kubelet/config/apiserver.go, v1.32.10; client-go tools/cache/reflector.go,
 v0.32.10, ListAndWatch.

@@ -1,4 +1,4 @@
-"""CausalOrder: what is told of a container, written as cause and effect.
+"""CausalOrder: journals what was observed of a container as cause and effect.
 
 Events and statuses come by watches, results by polls of counters: a kill may be told
 before the failures that led to it. What has a cause that the counters will tell waits

@@ -1,4 +1,4 @@
-"""What an observation is told, as values, and as JSON for records and replays.
+"""Inputs of an observation, as values, and as JSON for records and replays.
 
 A pod's definition is written once, and again when it has changed; of a poll only the
 counts that are others.

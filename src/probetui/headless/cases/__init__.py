@@ -1,1 +1,1 @@
-"""Cases of `probetui test`: what is done to pods, and what is expected of them."""
+"""Cases of `probetui test`: actions on pods, and expectations."""

@@ -1,4 +1,4 @@
-"""What came of cases."""
+"""Results of cases."""
 
 from __future__ import annotations
 
