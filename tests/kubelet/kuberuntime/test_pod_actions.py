@@ -115,6 +115,23 @@ class TestSandbox:
 
         assert actions.containers_to_start == (0,)
 
+    @pytest.mark.parametrize(
+        ("of_pod", "own", "starts"),
+        [
+            pytest.param(ALWAYS, ON_FAILURE, False, id="own OnFailure"),
+            pytest.param(ON_FAILURE, ALWAYS, True, id="own Always"),
+            pytest.param(ALWAYS, NEVER, True, id="own Never"),
+        ],
+    )
+    def test_a_container_that_has_succeeded_goes_by_its_own_policy(
+        self, of_pod: RestartPolicy, own: RestartPolicy, *, starts: bool
+    ) -> None:
+        pod = a_pod(a_container(restart_policy=own), OTHER, restart_policy=of_pod)
+
+        actions = decide_without_sandbox(pod, an_instance(state=EXITED))
+
+        assert (0 in actions.containers_to_start) is starts
+
     def test_a_pod_that_has_succeeded_gets_no_sandbox(self) -> None:
         actions = decide_without_sandbox(
             a_pod(restart_policy=ON_FAILURE), an_instance(state=EXITED)

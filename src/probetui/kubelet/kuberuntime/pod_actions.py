@@ -24,6 +24,7 @@ from probetui.kubelet.kuberuntime.init_actions import (
 )
 from probetui.kubelet.kuberuntime.restart import (
     UNKNOWN_FAILURE,
+    effective_restart_policy,
     is_restarted_after,
     restarts_all_after,
     should_container_be_restarted,
@@ -191,7 +192,10 @@ class _Plan:
 def _with_new_sandbox(
     pod: Pod, status: RuntimePodStatus, sandbox: SandboxChange
 ) -> PodActions:
-    """Kill what is left and begin from the start, unless the pod is over."""
+    """Kill what is left and begin from the start, unless the pod is over.
+
+    Quirk, kept: a container of its own policy Never begins again, too.
+    """
     only_kill = PodActions(
         kill_pod=True,
         create_sandbox=False,
@@ -204,7 +208,7 @@ def _with_new_sandbox(
     to_start = tuple(
         index
         for index, container in enumerate(pod.containers)
-        if pod.restart_policy is not RestartPolicy.ON_FAILURE
+        if effective_restart_policy(pod, container) is not RestartPolicy.ON_FAILURE
         or not _has_succeeded(container, status)
     )
     if not to_start and _has_been_initialized(pod, status):
