@@ -57,6 +57,12 @@ OTHER = unmanaged("other", labels={"app": "else"})
         pytest.param("shop-web-1", unmanaged("shop-web-1"), id="name"),
         pytest.param(LONG_ID, unmanaged(number=LONG_ID), id="whole id"),
         pytest.param("4f7a0", unmanaged(number=LONG_ID), id="beginning of an id"),
+        pytest.param("shop", unmanaged(labels=OF_A_POD), id="pod"),
+        pytest.param("default/shop", unmanaged(labels=OF_A_POD), id="namespace/pod"),
+        pytest.param("shop/web", unmanaged(labels=OF_A_POD), id="pod/container"),
+        pytest.param(
+            "default/shop/web", unmanaged(labels=OF_A_POD), id="all three of a pod"
+        ),
         pytest.param(
             f"docker://{LONG_ID}", unmanaged(number=LONG_ID), id="id of an API"
         ),
@@ -99,6 +105,12 @@ def test_without_a_word_names_and_labels_tell(found: UnmanagedContainer) -> None
         pytest.param("47", unmanaged("nginx", "4711"), id="part of a process number"),
         pytest.param("4f7", unmanaged(number=LONG_ID), id="too short a beginning"),
         pytest.param("", unmanaged("web", is_named=False), id="program called so"),
+        pytest.param(
+            "shop",
+            unmanaged(labels={**OF_A_POD, "io.kubernetes.container.name": "db"}),
+            id="another container of the pod",
+        ),
+        pytest.param("prod/shop", unmanaged(labels=OF_A_POD), id="another namespace"),
         pytest.param(
             "",
             unmanaged(labels={**OF_A_POD, "io.kubernetes.pod.namespace": "prod"}),

@@ -24,8 +24,8 @@ LONG_ID = 12
 class AttachTarget(Struct, frozen=True):
     """A container of a pod, and how to find what stands for it.
 
-    `wanted` is a name, an ID, `KEY=VALUE` of a label or a Compose service; empty
-    matches by labels and names.
+    `wanted` is a name, an ID, `KEY=VALUE` of a label, a Compose service or a pod, whose
+    container of this name is meant; empty matches by labels and names.
     """
 
     pod: Pod
@@ -90,7 +90,9 @@ def find_candidates(
     """
     everything = tuple(everything)
     rules = (
-        _rules_for_word(target.wanted) if target.wanted else _rules_for_target(target)
+        _rules_for_word(target.wanted, target.container.name)
+        if target.wanted
+        else _rules_for_target(target)
     )
     for rule in rules:
         if found := [container for container in everything if rule(container)]:
@@ -115,14 +117,15 @@ def _rank(container: UnmanagedContainer) -> tuple[bool, float, str]:
     return not container.is_running, -at, container.container_id
 
 
-def _rules_for_word(wanted: str) -> Iterator[Rule]:
-    """Yield the rules for a given word: name, ID, label, service."""
+def _rules_for_word(wanted: str, name: str) -> Iterator[Rule]:
+    """Yield the rules for a given word: name, ID, label, service, pod."""
     key, equals, value = wanted.partition("=")
     yield lambda it: wanted in it.names
     yield lambda it: _is_id(wanted, it.container_id)
     if equals:
         yield lambda it: it.labels.get(key) == value
     yield lambda it: wanted in {_service(it), f"{_project(it)}/{_service(it)}"}
+    yield lambda it: wanted in _pod_names(it, name)
 
 
 def _rules_for_target(target: AttachTarget) -> Iterator[Rule]:
@@ -145,6 +148,15 @@ def _is_id(wanted: str, container_id: ContainerID) -> bool:
     number = container_id.partition("://")[2]
     is_prefix = len(wanted) >= SHORTEST_PREFIX and len(number) >= LONG_ID
     return wanted in {number, container_id} or (is_prefix and number.startswith(wanted))
+
+
+def _pod_names(container: UnmanagedContainer, name: str) -> set[str]:
+    """Return what a container's pod is called where the container has this name."""
+    labels = container.labels
+    pod, has = labels.get(POD_NAME, ""), labels.get(CONTAINER_NAME, "")
+    full = f"{labels.get(POD_NAMESPACE, '')}/{pod}"
+    of_the_container = {f"{pod}/{has}", f"{full}/{has}"}
+    return of_the_container | {pod, full} if name == has else of_the_container
 
 
 def _service(container: UnmanagedContainer) -> str:
