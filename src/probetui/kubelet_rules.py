@@ -174,6 +174,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
             since 1.34, gate PodLevelResources (KEP-2837).
         image_sub_paths: a mount of an image volume can have a subPath. Since 1.33
             (KEP-4639; validation.go, ValidateVolumeMounts).
+        selinux_mount: a pod's seLinuxChangePolicy can be MountOption. Since 1.36, gate
+            SELinuxMount (KEP-1710; validation.go, validateSELinuxChangePolicy).
         node_affinity_values: the values of a required node affinity must be those that
             labels can have. Since 1.33 (ValidateNodeSelectorRequirement).
         projection_errors: errors of a projected volume name the field
@@ -265,6 +267,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     refuses_init_restart: bool
     pod_level_resources: bool
     image_sub_paths: bool
+    selinux_mount: bool
     node_affinity_values: bool
     projection_errors: bool
     merges_spread_keys: bool
@@ -357,6 +360,7 @@ RULES_1_15 = KubeletRules(
     refuses_init_restart=False,
     pod_level_resources=False,
     image_sub_paths=False,
+    selinux_mount=False,
     node_affinity_values=False,
     projection_errors=False,
     merges_spread_keys=False,
@@ -458,6 +462,7 @@ RULES_1_36 = replace(
     syncs_after_reset=True,
     keeps_last_state=True,
     refuses_init_restart=True,
+    selinux_mount=True,
     strict_addresses=True,
     reports_pod_resources=True,
     allows_events_by_type=True,

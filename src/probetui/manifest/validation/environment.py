@@ -246,7 +246,10 @@ def validate_env_files(spec: core_v1.PodSpec) -> Iterator[FieldError]:
 def _env_from(
     source: core_v1.EnvFromSource, path: str, whole: str
 ) -> Iterator[FieldError]:
-    """Check one source; an error in their number is reported for the list."""
+    """Check one source; an error in their number is reported for the list.
+
+    Quirk, kept: a dash may end the name, as if something were added to it.
+    """
     count = 0
     for name, ref in (
         ("configMapRef", source.configMapRef),
@@ -258,7 +261,7 @@ def _env_from(
         if not ref.name:
             yield required(f"{path}.{name}.name")
         else:
-            found = names.check_subdomain(ref.name)
+            found = names.check_subdomain(names.mask_dash(ref.name))
             yield from names.invalid_names(f"{path}.{name}.name", ref.name, found)
     if not count:
         yield invalid(whole, "", "must specify one of: `configMapRef` or `secretRef`")

@@ -40,7 +40,7 @@ _STANDARD_FINALIZERS = frozenset({"kubernetes", _ORPHAN, _FOREGROUND})
 def validate_metadata(metadata: meta_v1.ObjectMeta, path: str) -> Iterator[FieldError]:
     """Check the metadata that objects of every kind have; no namespace is `default`."""
     if metadata.generateName:
-        found = names.check_subdomain(_without_dash(metadata.generateName))
+        found = names.check_subdomain(names.mask_dash(metadata.generateName))
         yield from names.invalid_names(
             f"{path}.generateName", metadata.generateName, found
         )
@@ -98,11 +98,6 @@ def validate_pod_annotations(
             yield invalid(f"{path}[{key}]", profile, detail)
 
 
-def _without_dash(base: str) -> str:
-    """Return the start of a generated name as it is checked: a letter ends it."""
-    return f"{base[:-2]}a" if len(base) > 1 and base.endswith("-") else base
-
-
 def _is_cost(text: str) -> bool:
     return _COST.fullmatch(text) is not None and -(2**31) <= int(text) < 2**31
 
@@ -125,8 +120,8 @@ def _owners(owners: list[meta_v1.OwnerReference], path: str) -> Iterator[FieldEr
     """Check owners; as in the API server, without the index of the wrong one."""
     controller = ""
     for owner in owners:
-        version = owner.apiVersion.rpartition("/")[2] if owner.apiVersion else ""
-        if not version:
+        group, _, version = (owner.apiVersion or "").rpartition("/")
+        if not version or "/" in group:
             detail = "version must not be empty"
             yield invalid(f"{path}.apiVersion", owner.apiVersion or "", detail)
         for name in ("kind", "name", "uid"):

@@ -99,6 +99,11 @@ def check_subdomain(value: str) -> Iterator[str]:
         yield NOT_A_SUBDOMAIN
 
 
+def mask_dash(value: str) -> str:
+    """Return the start of a longer name as it is checked: a letter ends it."""
+    return f"{value[:-2]}a" if len(value) > 1 and value.endswith("-") else value
+
+
 def check_search(value: str) -> Iterator[str]:
     """Check a DNS search path where underscores are allowed."""
     if len(value) > MAX_SUBDOMAIN:

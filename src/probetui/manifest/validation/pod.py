@@ -140,7 +140,7 @@ def _spec(
     if spec.dnsPolicy not in _DNS_POLICIES:
         yield not_supported("spec.dnsPolicy", spec.dnsPolicy, _DNS_POLICIES)
     yield from validate_labels(spec.nodeSelector or {}, "spec.nodeSelector")
-    yield from validate_pod_security(spec, "spec.securityContext")
+    yield from validate_pod_security(spec, "spec.securityContext", rules)
     labels = metadata.labels or {}
     yield from validate_affinity(spec.affinity, "spec.affinity", labels, rules)
     yield from _dns(spec, "spec.dnsConfig", rules)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from lightkube.models import core_v1
 
+from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
     FieldError,
@@ -53,7 +54,9 @@ _LINUX_CONTAINER = (
 )  # fmt: skip
 
 
-def validate_pod_security(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:
+def validate_pod_security(
+    spec: core_v1.PodSpec, path: str, rules: KubeletRules
+) -> Iterator[FieldError]:
     """Check a pod's security context, and the namespaces that it shares."""
     context = spec.securityContext or core_v1.PodSecurityContext()
     for name in ("fsGroup", "runAsUser", "runAsGroup"):
@@ -77,7 +80,8 @@ def validate_pod_security(spec: core_v1.PodSpec, path: str) -> Iterator[FieldErr
         yield from _one_of(policy, _GROUP_POLICIES, f"{path}.{at}")
     if context.seLinuxChangePolicy is not None:
         policy, at = context.seLinuxChangePolicy, f"{path}.seLinuxChangePolicy"
-        yield from _one_of(policy, _LABEL_CHANGES, at)
+        changes = _LABEL_CHANGES if rules.selinux_mount else _LABEL_CHANGES[1:]
+        yield from _one_of(policy, changes, at)
 
 
 def validate_container_security(
