@@ -145,7 +145,7 @@ def test_an_expectation_is_met(
     [
         pytest.param(["ready within 30s"], NEVER_READY, "ready within 30s",
                      "not ready: web/app readiness failed, "
-                     "run 31 of 3: HTTP probe failed with statuscode: 500 (at +30.0s)",
+                     "run 30 of 3: HTTP probe failed with statuscode: 500 (at +30.0s)",
                      id="ready"),
         pytest.param(["started within 30s"],
                      'images: {"none:latest": {error: no such image}}',
