@@ -212,15 +212,20 @@ class TestFollowing:
         await follow.aclose()
 
     async def test_leaving_a_stream_closes_it(self, client: DockerClient) -> None:
-        never = threading.Event()
-        stream = FakeStream(iter(lambda: never.wait(10), None))
+        never, reading = threading.Event(), threading.Event()
+
+        def wait() -> bool:
+            reading.set()
+            return never.wait(10)
+
+        stream = FakeStream(iter(wait, None))
 
         async def follow() -> None:
             async for _ in client.follow(lambda _: stream):
                 pass
 
         task = asyncio.ensure_future(follow())
-        await asyncio.sleep(0.01)
+        assert await asyncio.to_thread(reading.wait, 10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
