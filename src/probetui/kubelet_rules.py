@@ -174,7 +174,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
             since 1.34, gate PodLevelResources (KEP-2837).
         image_sub_paths: a mount of an image volume can have a subPath. Since 1.33
             (KEP-4639; validation.go, ValidateVolumeMounts).
-        selinux_mount: a pod's seLinuxChangePolicy can be MountOption. Since 1.36, gate
+        selinux_mount: a pod's seLinuxChangePolicy can be MountOption. Since 1.37, gate
             SELinuxMount (KEP-1710; validation.go, validateSELinuxChangePolicy).
         node_affinity_values: the values of a required node affinity must be those that
             labels can have. Since 1.33 (ValidateNodeSelectorRequirement).
@@ -462,12 +462,11 @@ RULES_1_36 = replace(
     syncs_after_reset=True,
     keeps_last_state=True,
     refuses_init_restart=True,
-    selinux_mount=True,
     strict_addresses=True,
     reports_pod_resources=True,
     allows_events_by_type=True,
 )
-RULES_1_37 = replace(RULES_1_36, version="1.37", stop_signals=True)
+RULES_1_37 = replace(RULES_1_36, version="1.37", stop_signals=True, selinux_mount=True)
 
 _RULES = {
     rules.version: rules
@@ -518,6 +517,7 @@ _GATED: Mapping[str, tuple[str, ...]] = {
     "PodReadyToStartContainersCondition": ("ready_to_start_condition",),
     "ReduceDefaultCrashLoopBackOffDecay": ("reduces_back_off",),
     "RestartAllContainersOnContainerExits": ("restart_all_containers",),
+    "SELinuxMount": ("selinux_mount",),
     "SidecarContainers": ("sidecars",),
     "StartupProbe": ("startup_probes",),
     "StrictIPCIDRValidation": ("strict_addresses",),
@@ -548,6 +548,7 @@ _SETTABLE: Mapping[str, tuple[str, ...]] = {
     "PodReadyToStartContainersCondition": VERSIONS[VERSIONS.index("1.28") :],
     "ReduceDefaultCrashLoopBackOffDecay": VERSIONS[VERSIONS.index("1.33") :],
     "RestartAllContainersOnContainerExits": ("1.35", "1.36", "1.37"),
+    "SELinuxMount": VERSIONS[VERSIONS.index("1.32") :],
     "SidecarContainers": ("1.28", "1.32"),
     "StartupProbe": ("1.19",),
     "StrictIPCIDRValidation": VERSIONS[VERSIONS.index("1.33") :],
