@@ -20,11 +20,16 @@ from probetui.drive.what_if.settings import (
     probes_of,
     recorded_value,
 )
-from probetui.kubelet.journal import ContainerEntry, JournalEntry, StateEntry
+from probetui.kubelet.journal import (
+    ContainerEntry,
+    JournalEntry,
+    LifecycleStep,
+    StateEntry,
+)
 from probetui.record.codec import encode_entry
 from probetui.record.format import RecordContext
 from probetui.record.reader import RecordingFile
-from tests.drive.what_if.recorded import course_of, outcome_of, simulate, what_if
+from tests.drive.what_if.recorded import POD, course_of, outcome_of, simulate, what_if
 from tests.golden.test_records import LATER_PART, PACKED, id_of, name_of, record
 
 __all__ = ["record"]
@@ -109,7 +114,8 @@ def kills(happenings: tuple[Happening, ...]) -> list[str]:
 @pytest.mark.parametrize(
     ("setting", "unmeasured"),
     [
-        pytest.param("app.livenessProbe.failureThreshold=2", 0, id="kills-earlier"),
+        # The second instance begins earlier, and is there for longer than was measured.
+        pytest.param("app.livenessProbe.failureThreshold=2", 7, id="kills-earlier"),
         pytest.param("app.livenessProbe.timeoutSeconds=3", 0, id="waits-longer"),
         pytest.param("app.readinessProbe.failureThreshold=1", 0, id="ready-threshold"),
         pytest.param(
@@ -241,3 +247,27 @@ def test_the_pods_of_a_crash_loop_go_on_crashing(tmp_path: Path) -> None:
     before, after = outcome_of(recorded), outcome_of(recorded, found)
     key = next(iter(before.totals))
     assert after.totals[key].restarts == before.totals[key].restarts > 1
+
+
+def test_a_simulated_instance_is_never_taken_for_a_recorded_one(tmp_path: Path) -> None:
+    loop = "    - {name: loop, image: loop}\n"
+    script = "containers: {web/app: {liveness: [failure]}, web/loop: {lasts: 2s}}"
+    recorded = course_of(simulate(tmp_path, script, pod=f"{POD}{loop}", length="4m"))
+
+    found = what_if(recorded, "app.livenessProbe.terminationGracePeriodSeconds=1")
+
+    def started(entries: tuple[JournalEntry, ...]) -> list[tuple[str, int, str]]:
+        return [
+            (one.container_name, one.restart_count, one.container_id)
+            for one in entries
+            if isinstance(one, ContainerEntry) and one.what is LifecycleStep.STARTED
+        ]
+
+    of_record, here = started(recorded.journal), started(found.journal)
+    common = [one for one, other in zip(here, of_record, strict=False) if one == other]
+    own = here[len(common) :]
+    assert own
+    assert not {one[2] for one in own} & {one[2] for one in of_record}
+    for name in ("app", "loop"):
+        restarts = [number for is_of, number, _ in here if is_of == name]
+        assert restarts == list(range(len(restarts)))

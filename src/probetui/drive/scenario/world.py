@@ -105,6 +105,7 @@ class World:
         images: the images that exist; None for all.
         dealing: how the runtime answers calls.
         absent: images that have to be pulled first.
+        series: of its IDs; those of two series are never the same.
 
     `unreachable` is the error of every runtime call while it is not empty. `volumes`
     are those that are mounted, by pod UID and name.
@@ -117,6 +118,7 @@ class World:
         images: frozenset[str] | None = None,
         dealing: RuntimeBehavior = answer_calls_at_once,
         absent: Iterable[str] = (),
+        series: str = "",
     ) -> None:
         self.unreachable = ""
         self._lives = lives or {}
@@ -132,6 +134,7 @@ class World:
         self._phases: dict[tuple[ContainerID, ProbeType], tuple[int, int]] = {}
         self._frozen: set[ContainerID] = set()
         self._cut_off: set[str] = set()
+        self._series = series
         self._last_id = 0
 
     def answer(self, effect: Effect, now: datetime) -> tuple[datetime, Fact]:
@@ -578,7 +581,7 @@ class World:
     def _new_id(self, what: str) -> str:
         """Return an ID like a runtime's, of which people see the first twelve."""
         self._last_id += 1
-        return sha256(f"{what} {self._last_id}".encode()).hexdigest()
+        return sha256(f"{self._series}{what} {self._last_id}".encode()).hexdigest()
 
 
 def _sandbox_at(pod: _Pod, container: RuntimeContainerStatus) -> str:

@@ -209,7 +209,10 @@ class _OtherSession:
             gaps[effect.key, simulation.now] = gap
 
         world = World(
-            self._measurements.lives(note_gap), dealing=self._measurements.deal
+            self._measurements.lives(note_gap),
+            dealing=self._measurements.deal,
+            # The record's IDs may be those of a simulation, too.
+            series="what if ",
         )
         self._furnish(world, place)
         in_flight = dict(self._in_flight)
