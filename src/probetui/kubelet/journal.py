@@ -274,6 +274,11 @@ class BackoffEntry(Struct, frozen=True):
     next_window: timedelta
     is_reset: bool = False
 
+    @property
+    def left(self) -> timedelta:
+        """What was left of the wait; none where it was over when it was seen."""
+        return max(self.until - self.at, timedelta()) if self.until else timedelta()
+
 
 class StatusEntry(Struct, frozen=True):
     """A pod's whole status, whenever it changed."""

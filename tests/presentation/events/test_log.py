@@ -350,6 +350,13 @@ def test_a_wait_is_told_to_the_nearest_second() -> None:
     assert format_wait(a_decision(0.9, 10, 20)).startswith("restart in 9s: window 10s")
 
 
+def test_a_wait_that_was_over_when_it_was_seen_is_never_below_zero() -> None:
+    over = a_wait(since=NOW - 46 * _SECOND, until=NOW - 6 * _SECOND)
+
+    assert format_backoff(over) == "waits 0s of 40s, next window 1m20s"
+    assert format_wait(over).startswith("restart at the pod's next sync: window 40s")
+
+
 def test_the_exit_that_a_restart_follows_at_once_is_no_earlier_one() -> None:
     assert format_no_wait(a_decision(0.1, 0, 10)) == (
         "no wait: no window yet, next window 10s"

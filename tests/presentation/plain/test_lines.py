@@ -384,6 +384,11 @@ def test_what_a_probe_prints_is_repeated_only_when_it_changes() -> None:
             id="back-off waits",
         ),
         pytest.param(
+            replace(BACKOFF, waits=True, until=BACKOFF.at - 6 * _SECOND, since=None),
+            "demo/liveness backoff waits 0s window=10s next-window=20s",
+            id="back-off that was over when it was seen",
+        ),
+        pytest.param(
             replace(BACKOFF, is_reset=True),
             "demo/liveness backoff none window=10s since-previous-exit=75s "
             "next-window=20s reset",

@@ -502,9 +502,10 @@ def format_backoff(entry: BackoffEntry) -> str:
     """Return what back-off said: `no wait (75s >= 10s), window now 20s`."""
     following = f"window now {format_age(entry.next_window)}"
     if entry.waits:
-        until = entry.until - entry.at if entry.until else timedelta()
         following = f"next window {format_age(entry.next_window)}"
-        return f"waits {format_age(until)} of {format_age(entry.window)}, {following}"
+        return (
+            f"waits {format_age(entry.left)} of {format_age(entry.window)}, {following}"
+        )
     if entry.since is None:
         return "no wait: no earlier exit"
     passed = format_age(entry.at - entry.since)
@@ -520,11 +521,12 @@ def format_wait(entry: BackoffEntry) -> str:
 
     To the nearest second: back-off is looked at a moment after the exit.
     """
-    left = entry.until - entry.at if entry.until else timedelta()
-    left += _HALF_A_SECOND
     window = format_age(entry.window)
     following = f"next window {format_age(entry.next_window)}"
-    return f"restart in {format_age(left)}: window {window} from the exit, {following}"
+    restart = f"in {format_age(entry.left + _HALF_A_SECOND)}"
+    if not entry.left:
+        restart = "at the pod's next sync"
+    return f"restart {restart}: window {window} from the exit, {following}"
 
 
 def format_no_wait(entry: BackoffEntry) -> str:

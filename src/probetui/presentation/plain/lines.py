@@ -430,7 +430,7 @@ def _exited(entry: ContainerEntry) -> str:
 
 
 def _backoff(entry: BackoffEntry) -> str:
-    waits = f"waits {_seconds(entry.until - entry.at)}" if entry.until else "none"
+    waits = f"waits {_seconds(entry.left)}" if entry.until else "none"
     words = f"backoff {waits} window={_seconds(entry.window)}"
     if entry.since is not None:
         words += f" since-previous-exit={_seconds(entry.at - entry.since)}"
