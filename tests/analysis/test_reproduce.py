@@ -29,7 +29,7 @@ from probetui.k8s.probe import (
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.kubelet.runtime.go_format import to_bytes
 from probetui.record.masking import Mask
-from tests.builders import a_container, env
+from tests.builders import a_container, a_pod, env
 
 DOCKER = ContainerID("docker://0123456789abcdef0123")
 CONTAINER = a_container(
@@ -212,6 +212,30 @@ def test_a_runtime_that_was_chosen_is_named(
     )
 
     assert line == words
+
+
+@pytest.mark.parametrize("container_id", [DOCKER, "containerd://0a1b2c"])
+def test_a_command_runs_in_a_clusters_pod_by_kubectl_whatever_its_node_runs(
+    container_id: ContainerID,
+) -> None:
+    line = reproduce_command(
+        CONTAINER,
+        Probe(ExecAction(("true",))),
+        container_id,
+        "",
+        pod=a_pod(CONTAINER, name="web", namespace="shop"),
+        reach=CommandLineReach(kubectl=("--context", "far")),
+    )
+
+    assert line == (
+        f"kubectl exec --context far -n shop web -c {CONTAINER.name} -- true"
+    )
+
+
+def test_a_pod_of_a_cluster_that_is_not_known_is_not_reached_by_its_runtime() -> None:
+    probe, reach = Probe(ExecAction(("true",))), CommandLineReach(kubectl=())
+
+    assert reproduce_command(CONTAINER, probe, DOCKER, "", reach=reach) == "true"
 
 
 def test_what_the_command_needs_is_said_of_grpc_alone() -> None:

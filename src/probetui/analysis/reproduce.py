@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.k8s.environment import ExpansionTooLargeError
-from probetui.k8s.pod import Container
+from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import (
     ExecAction,
     GRPCAction,
@@ -49,12 +49,13 @@ _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 class CommandLineReach(Struct, frozen=True):
     """Words that come after `docker` or `crictl`; none where they need none.
 
-    Those after `kubectl exec` are there only of a cluster's pod.
+    Those after `kubectl exec` are None but for pods of a cluster, whose runtime is not
+    to be reached from here.
     """
 
     docker: tuple[str, ...] = ()
     cri: tuple[str, ...] = ()
-    kubectl: tuple[str, ...] = ()
+    kubectl: tuple[str, ...] | None = None
 
     @classmethod
     def by(
@@ -81,6 +82,7 @@ def reproduce_command(
     container_id: ContainerID,
     pod_ip: str,
     *,
+    pod: Pod | None = None,
     mask: Mask = _NO_MASK,
     reach: CommandLineReach = LOCAL_REACH,
     redirects: int = 0,
@@ -97,6 +99,7 @@ def reproduce_command(
         probe: what is to be repeated.
         container_id: in which instance.
         pod_ip: empty for none.
+        pod: whose container it is; kubectl finds it by its name.
         mask: what is secret: it is masked before it is quoted.
         reach: options of the runtime's program.
         redirects: how many were followed.
@@ -107,6 +110,7 @@ def reproduce_command(
         probe,
         container_id,
         pod_ip,
+        pod,
         mask,
         reach,
         redirects,
@@ -122,6 +126,7 @@ def _command(
     probe: Probe,
     container_id: ContainerID,
     pod_ip: str,
+    pod: Pod | None,
     mask: Mask,
     reach: CommandLineReach,
     redirects: int,
@@ -141,7 +146,7 @@ def _command(
             except ExpansionTooLargeError:
                 return ""  # The probe says so; there is nothing to run by hand.
             expanded = map(mask.text, command)
-            prefix = _prefix(container, container_id, reach)
+            prefix = _prefix(container, container_id, pod, reach)
             return quote_shell_line([*prefix, *expanded])
         case HTTPGetAction() as action:
             url = mask.text(_url(container, action, pod_ip))
@@ -172,11 +177,17 @@ def command_note(probe: Probe, command: str = "") -> str:
 
 
 def _prefix(
-    container: Container, container_id: ContainerID, reach: CommandLineReach
+    container: Container,
+    container_id: ContainerID,
+    pod: Pod | None,
+    reach: CommandLineReach,
 ) -> tuple[str, ...]:
     """Return what runs a command in a container, nothing where no program does."""
-    if reach.kubectl:
-        return ("kubectl", "exec", *reach.kubectl, "-c", container.name, "--")
+    if reach.kubectl is not None:
+        if pod is None:
+            return ()
+        where = ("-n", pod.namespace, pod.name, "-c", container.name)
+        return ("kubectl", "exec", *reach.kubectl, *where, "--")
     runtime, _, _ = container_id.partition("://")
     match runtime:
         case "docker":

@@ -94,9 +94,10 @@ class RuntimeOptions(Struct, frozen=True):
 
 
 class ClusterPodRuntime(RuntimeOptions, frozen=True):
-    """The pod of a cluster in place of a runtime.
+    """Pods of a cluster in place of a runtime.
 
-    `cluster_pod` is its namespace and name, with a slash between.
+    `cluster_pod` is the namespace and name of the one that is probed, with a slash
+    between, and empty where pods are only watched.
     """
 
     cluster_pod: str = ""
@@ -105,16 +106,15 @@ class ClusterPodRuntime(RuntimeOptions, frozen=True):
 
     @property
     def reach(self) -> CommandLineReach:
-        """What kubectl has to be told to reach it."""
-        namespace, _, name = self.cluster_pod.partition("/")
+        """What kubectl has to be told to reach the cluster."""
         words = ["--kubeconfig", self.kubeconfig] if self.kubeconfig else []
         words += ["--context", self.kube_context] if self.kube_context else []
-        return CommandLineReach(kubectl=(*words, "-n", namespace, name))
+        return CommandLineReach(kubectl=tuple(words))
 
 
 def pick_runtime(params: Mapping[str, Any]) -> RuntimeOptions:
     """Return where the containers are, by the parameters of a command."""
-    of_cluster = params.get("cluster_pod")
+    of_cluster = params.get("cluster_pod") is not None
     return pick_options(ClusterPodRuntime if of_cluster else RuntimeOptions, params)
 
 

@@ -98,8 +98,9 @@ async def _watch(
         session = ObservedSession(observation, feed, client, clock, name)
         pods = [it.pod for it in session.snapshot.pods]
         where = f"namespace {namespace}" if namespace else "all namespaces"
-        params = {**params, "paused": False}
-        plan = make_watch_plan(pods, params, f"{len(pods)} pods of {where}, {name}")
+        count = f"{len(pods)} pod{'' if len(pods) == 1 else 's'}"
+        params = {**params, "paused": False, "cluster_pod": ""}
+        plan = make_watch_plan(pods, params, f"{count} of {where}, {name}")
         watching = _Watching(plan, session, observation, clock)
         return await watching.run(signals, seen)
 

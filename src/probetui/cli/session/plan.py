@@ -340,7 +340,7 @@ def make_watch_plan(pods: Sequence[Pod], params: Mapping[str, Any], intro: str) 
         reads_stdin=False,
         loaded=(),
         objects=(),
-        runtime=RuntimeOptions(),
+        runtime=pick_runtime(params),
         notes=Notes(quiet=options.quiet),
         intro=intro,
     )

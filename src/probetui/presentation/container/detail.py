@@ -143,6 +143,7 @@ def subject_command(subject: Subject, view: View) -> str:
         probe.probe,
         ContainerID(status.container_id if status else ""),
         subject.pod.status.pod_ip,
+        pod=subject.pod.pod,
         mask=view.mask,
         reach=view.reach,
         rules=view.rules,

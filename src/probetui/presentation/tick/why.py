@@ -118,6 +118,7 @@ def probe_command(tick: TickEntry, context: WhyContext) -> tuple[str, str]:
         probe,
         tick.container_id,
         context.pod_ip,
+        pod=context.pod,
         mask=context.view.mask,
         reach=context.view.reach,
         redirects=redirects,
