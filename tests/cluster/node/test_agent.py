@@ -173,6 +173,36 @@ async def test_after_a_watch_has_expired_the_pods_are_listed_again(
         assert bench.cluster.pod("late")["status"]["phase"] == "Running"
 
 
+async def test_a_server_where_all_has_expired_is_not_asked_without_a_pause(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lists = 0
+    has_expired = False
+
+    def refuse(method: str, path: str) -> ApiFailure | None:
+        nonlocal lists
+        if not has_expired or method != "GET" or not path.endswith("/pods"):
+            return None
+        lists += 1
+        return ApiFailure(410, "Expired", "too old")
+
+    bench.cluster.fail(refuse)
+    async with running(bench, monkeypatch):
+        await bench.pass_time(1)
+        has_expired = True
+        bench.cluster.transport.go_away()
+        await bench.pass_time(2)
+        bench.cluster.transport.come_back()
+        await bench.pass_time(10)
+        has_expired = False
+        await bench.pass_time(30)
+        bench.cluster.create_pod("late")
+        await bench.pass_time(5)
+
+        assert bench.cluster.pod("late")["status"]["phase"] == "Running"
+    assert 1 < lists < 20
+
+
 async def test_a_conflict_on_every_second_patch_is_tried_again(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ v0.32.10, ListAndWatch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 
 from probetui.cluster.client import (
     PODS,
@@ -16,7 +17,7 @@ from probetui.cluster.client import (
     WatchEventType,
 )
 from probetui.cluster.errors import ClusterError, ExpiredError, ServerUnreachableError
-from probetui.cluster.node.contact import ServerContact
+from probetui.cluster.node.contact import FIRST_WAIT_SECONDS, ServerContact
 
 
 class PodWatch:
@@ -62,7 +63,8 @@ class PodWatch:
                 attempt = 0
                 await self._watch()
             except ExpiredError:
-                continue
+                # Where all has expired at once, it is not asked without a pause.
+                await self._contact.sleep(timedelta(seconds=FIRST_WAIT_SECONDS))
             except ClusterError as error:
                 attempt += 1
                 await self._contact.wait(error, attempt)
