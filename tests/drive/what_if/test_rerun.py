@@ -114,7 +114,7 @@ def kills(happenings: tuple[Happening, ...]) -> list[str]:
 @pytest.mark.parametrize(
     ("setting", "unmeasured"),
     [
-        # The second instance begins earlier, and is there for longer than was measured.
+        # The last instance begins 10 s earlier, and outlives what was measured of it.
         pytest.param("app.livenessProbe.failureThreshold=2", 7, id="kills-earlier"),
         pytest.param("app.livenessProbe.timeoutSeconds=3", 0, id="waits-longer"),
         pytest.param("app.readinessProbe.failureThreshold=1", 0, id="ready-threshold"),
