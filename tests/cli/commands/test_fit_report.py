@@ -140,6 +140,17 @@ def test_several_records_count_together(
     assert counts[1][1] > 1.5 * counts[0][1]
 
 
+def test_a_record_that_is_given_twice_is_refused(
+    session: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link = folder / "last.jsonl"
+    link.symlink_to(session)
+
+    assert run(["fit", str(session), str(link)]) == 2
+
+    assert f"{link} is given twice" in capsys.readouterr().err
+
+
 def test_too_little_is_told_and_nothing_guessed(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -102,18 +102,27 @@ class _Fit(Struct, frozen=True):
         return found
 
 
+def _distinct(records: Sequence[Path]) -> Sequence[Path]:
+    """Return the records, of which each must be another one: they count together."""
+    for number, path in enumerate(records):
+        if path.resolve() in {other.resolve() for other in records[:number]}:
+            raise UsageError(f"{path} is given twice, and would count twice")
+    return records
+
+
 def print_fit(records: Sequence[Path], params: Mapping[str, Any]) -> int:
     """Print settings for the containers of records and return the exit status.
 
     Raises:
-        UsageError: an option cannot be used, or the records differ in a handler.
+        UsageError: an option cannot be used, a record is given twice, or the records
+            differ in a handler.
         RecordError: a record cannot be replayed.
         NothingToDoError: no container has a liveness or startup probe.
     """
     goal = FitGoal(parse_rate(params["false_kills"]), params["notice"])
     notes = Notes(quiet=params["quiet"])
     found: dict[tuple[str, str, str], _ProbedContainer] = {}
-    for path in records or (last_session_to_play(),):
+    for path in _distinct(records) or (last_session_to_play(),):
         _add_session(found, read_session(path, notes))
     chosen = [
         one
