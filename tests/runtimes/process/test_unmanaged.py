@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -214,6 +215,13 @@ def stands_still(pid: int) -> bool:
     return is_stopped(process)
 
 
+async def are_still(expected: Mapping[int, bool]) -> None:
+    """Wait until processes stand still or go on: signals may be delivered late."""
+    async with asyncio.timeout(10):
+        while {pid: stands_still(pid) for pid in expected} != expected:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
 def children_of(parent: int) -> list[int]:
     return [process.pid for process in list_processes() if process.parent == parent]
 
@@ -226,11 +234,10 @@ async def test_a_process_is_frozen_with_those_it_started_and_let_go(
     unmanaged = await looked_at(child)
 
     await unmanaged.inject_fault(id_of(child), Fault.FREEZE)
-    frozen = [stands_still(each) for each in (child.pid, grandchild)]
+    await are_still({child.pid: True, grandchild: True})
     await unmanaged.inject_fault(id_of(child), Fault.UNFREEZE)
 
-    assert frozen == [True, True]
-    assert [stands_still(each) for each in (child.pid, grandchild)] == [False, False]
+    await are_still({child.pid: False, grandchild: False})
 
 
 async def test_in_the_end_all_goes_on_but_what_stood_still_before(
@@ -239,17 +246,17 @@ async def test_in_the_end_all_goes_on_but_what_stood_still_before(
     child = program(FORKS)
     (grandchild,) = children_of(child.pid)
     os.kill(grandchild, signal.SIGSTOP)
+    await are_still({grandchild: True})
     process = identify(child.pid)
     assert process is not None
     fault_injector = ProcessFaultInjector(list_processes, NOTES)
     fault_injector.inject_fault(process, Fault.FREEZE)
     fault_injector.inject_fault(process, Fault.FREEZE)
-    frozen = stands_still(child.pid)
+    await are_still({child.pid: True})
 
     fault_injector.undo()
 
-    assert frozen
-    assert [stands_still(each) for each in (child.pid, grandchild)] == [False, True]
+    await are_still({child.pid: False, grandchild: True})
     os.kill(grandchild, signal.SIGKILL)
 
 
