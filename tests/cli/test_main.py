@@ -251,6 +251,19 @@ def test_words_of_other_tools_are_answered_with_what_to_type(
     assert len(errors.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "args",
+    [pytest.param([], id="no pod"), pytest.param(["web"], id="no command")],
+)
+def test_an_argument_that_is_missing_is_named(
+    capsys: pytest.CaptureFixture[str], args: list[str]
+) -> None:
+    status, errors = refused(capsys, "exec", *args)
+
+    assert status == 2
+    assert "Missing argument" in errors
+
+
 def test_the_help_has_three_examples(capsys: pytest.CaptureFixture[str]) -> None:
     run(["--help"])
 

@@ -299,6 +299,8 @@ def _print_errors(lines: Sequence[tuple[str, str]], status: int) -> int:
 def _usage_line(error: click.ClickException) -> str:
     hint = load_late("cli.usage_hints:hint_for_option")
     match error:
+        case click.MissingParameter():
+            return error.format_message().rstrip(".")
         case click.BadParameter(param=click.Parameter() as parameter):
             return _given_as(parameter, error.ctx) + error.message.rstrip(".")
         case click.NoSuchOption() if here := hint(error.option_name):
