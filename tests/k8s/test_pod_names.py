@@ -24,6 +24,8 @@ PODS = [SHOP, TEST, APP]
         pytest.param("shop/web/app", [SHOP], "app", id="all three"),
         pytest.param("shop:web", [SHOP], "", id="colon"),
         pytest.param("web/app/app", [APP], "app", id="three alike"),
+        pytest.param("pod/web", [SHOP, TEST], "", id="as kubectl prints it"),
+        pytest.param("pods/web/app", [SHOP, TEST], "app", id="with a container"),
     ],
 )
 def test_a_name_means_pods_and_perhaps_one_container(

@@ -1,7 +1,7 @@
 """Names of pods and containers as people type them, looked up among pods.
 
 `web`, `web/app` and `shop/web/app` mean a pod or a container of it, `shop/web` a pod in
-a namespace. A colon may stand for each slash.
+a namespace. A colon may stand for each slash. `pod/web` is how kubectl names a pod.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from probetui.errors import UsageError
 from probetui.suggestions import nearest_hint
 
 _MOST_PARTS = 3
+_TYPES = frozenset({"pod", "pods", "po"})
 
 
 class NamedPod(Protocol):
@@ -55,6 +56,9 @@ def find_pods(text: str, pods: Iterable[P]) -> tuple[list[P], str]:
         UsageError: it is no name, or there is no such pod or container.
     """
     parts, known = split_name(text), list(pods)
+    is_typed = len(parts) > 1 and parts[0] in _TYPES
+    if is_typed and not any(parts[0] in {pod.name, pod.namespace} for pod in known):
+        parts = parts[1:]
     name, container, found = parts[0], "", _called(parts[0], known)
     if len(parts) == _MOST_PARTS:
         namespace, name, container = parts
