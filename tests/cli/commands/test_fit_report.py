@@ -16,7 +16,7 @@ from probetui.cli.commands.fit_report import parse_rate
 from probetui.cli.main import run
 from probetui.errors import UsageError
 from probetui.kubelet.journal import TickAction, TickEntry
-from tests.drive.what_if.recorded import course_of, simulate
+from tests.drive.what_if.recorded import replay_of, simulate
 
 POD = """
 apiVersion: v1
@@ -87,7 +87,7 @@ def test_a_fitted_pod_kills_no_healthy_container_and_notices_a_dead_one_in_time(
     manifest["spec"]["containers"][0].update(report["probes"])
     pod = yaml.safe_dump(manifest)
 
-    healthy = course_of(simulate(folder, script(2), pod=pod, length=LENGTH))
+    healthy = replay_of(simulate(folder, script(2), pod=pod, length=LENGTH))
 
     def kills(entries: tuple[object, ...]) -> list[TickEntry]:
         return [
@@ -100,7 +100,7 @@ def test_a_fitted_pod_kills_no_healthy_container_and_notices_a_dead_one_in_time(
     for second in range(60, 65):
         dies = [{"result": "success", "until": f"{second}s"}, "timeout"]
         life = {"web/app": {"startup": ["success"], "liveness": dies}}
-        dead = course_of(
+        dead = replay_of(
             simulate(folder, json.dumps({"containers": life}), pod=pod, length="3m")
         )
         first = kills(dead.journal)[0]

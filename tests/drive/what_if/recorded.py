@@ -6,9 +6,9 @@ from pathlib import Path
 
 from probetui.analysis.session_outcome import SessionOutcome, session_outcome
 from probetui.cli.main import run
-from probetui.drive.what_if.course import RecordedCourse, read_course
 from probetui.drive.what_if.measurements import Measurements
 from probetui.drive.what_if.rerun import Rerun, rerun
+from probetui.drive.what_if.session_replay import SessionReplay, replay_session
 from probetui.drive.what_if.settings import apply_settings, parse_probe_setting
 from probetui.record.reader import RecordingFile
 
@@ -58,21 +58,21 @@ def simulate(
     return record
 
 
-def course_of(record: Path) -> RecordedCourse:
-    return read_course(RecordingFile(record))
+def replay_of(record: Path) -> SessionReplay:
+    return replay_session(RecordingFile(record))
 
 
-def what_if(course: RecordedCourse, *settings: str) -> Rerun:
-    pods = course.pod_versions()
+def what_if(replay: SessionReplay, *settings: str) -> Rerun:
+    pods = replay.pod_versions()
     parsed = [parse_probe_setting(setting, pods) for setting in settings]
-    changed = apply_settings(pods, parsed, course.config.rules)
-    return rerun(course, Measurements(course), changed, course.config)
+    changed = apply_settings(pods, parsed, replay.config.rules)
+    return rerun(replay, Measurements(replay), changed, replay.config)
 
 
-def outcome_of(course: RecordedCourse, found: Rerun | None = None) -> SessionOutcome:
+def outcome_of(replay: SessionReplay, found: Rerun | None = None) -> SessionOutcome:
     return session_outcome(
-        course.journal if found is None else found.journal,
-        course.started_at,
-        course.ended_at,
+        replay.journal if found is None else found.journal,
+        replay.started_at,
+        replay.ended_at,
         {} if found is None else found.gaps,
     )

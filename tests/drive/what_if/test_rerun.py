@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from probetui.analysis.session_outcome import Happening, outcome_differences
-from probetui.drive.what_if.course import RecordedCourse
 from probetui.drive.what_if.measurements import Gap, Measurements
 from probetui.drive.what_if.rerun import Rerun, rerun
+from probetui.drive.what_if.session_replay import SessionReplay
 from probetui.drive.what_if.settings import (
     SETTABLE,
     ChangedPods,
@@ -29,7 +29,7 @@ from probetui.kubelet.journal import (
 from probetui.record.codec import encode_entry
 from probetui.record.format import RecordContext
 from probetui.record.reader import RecordingFile
-from tests.drive.what_if.recorded import POD, course_of, outcome_of, simulate, what_if
+from tests.drive.what_if.recorded import POD, outcome_of, replay_of, simulate, what_if
 from tests.golden.test_records import LATER_PART, PACKED, id_of, name_of, record
 
 __all__ = ["record"]
@@ -62,16 +62,16 @@ containers:
 """
 
 
-def lines(course: RecordedCourse, entries: tuple[JournalEntry, ...]) -> list[bytes]:
-    context = RecordContext(course.started_at, {})
+def lines(replay: SessionReplay, entries: tuple[JournalEntry, ...]) -> list[bytes]:
+    context = RecordContext(replay.started_at, {})
     return [json.dumps(encode_entry(one, context)).encode() for one in entries]
 
 
 @pytest.mark.parametrize("packed", PLAYABLE, ids=id_of)
 def test_the_recorded_settings_give_the_recorded_decisions(record: Path) -> None:
     recording = RecordingFile(record)
-    course = course_of(record)
-    pods = course.pod_versions()
+    replay = replay_of(record)
+    pods = replay.pod_versions()
     same = [
         ProbeSetting(f"{probe.path}.{field}", probe, field, value)
         for probe in probes_of(pods)
@@ -80,31 +80,31 @@ def test_the_recorded_settings_give_the_recorded_decisions(record: Path) -> None
         if (value := recorded_value(one, pods))
     ]
 
-    changed = apply_settings(pods, same, course.config.rules)
-    found = rerun(course, Measurements(course), changed, course.config)
+    changed = apply_settings(pods, same, replay.config.rules)
+    found = rerun(replay, Measurements(replay), changed, replay.config)
 
     assert same
     assert changed == ChangedPods()
     assert found.simulated_from is None
     assert found.gaps == {}
-    assert lines(course, found.journal) == lines(course, course.journal)
+    assert lines(replay, found.journal) == lines(replay, replay.journal)
     assert len(found.journal) >= recording.entries > 0
 
 
 @pytest.mark.parametrize("packed", PLAYABLE, ids=id_of)
 def test_other_settings_can_be_tried_with_each_record(record: Path) -> None:
-    course = course_of(record)
-    pods = course.pod_versions()
+    replay = replay_of(record)
+    pods = replay.pod_versions()
 
     for probe in probes_of(pods):
         for field, value in (("failureThreshold", "9"), ("periodSeconds", "4")):
             setting = ProbeSetting(f"{probe.path}.{field}", probe, field, value)
-            changed = apply_settings(pods, [setting], course.config.rules)
-            found = rerun(course, Measurements(course), changed, course.config)
+            changed = apply_settings(pods, [setting], replay.config.rules)
+            found = rerun(replay, Measurements(replay), changed, replay.config)
 
             at = [entry.at for entry in found.journal]
             assert at == sorted(at)
-            assert at[-1] <= course.ended_at
+            assert at[-1] <= replay.ended_at
 
 
 def kills(happenings: tuple[Happening, ...]) -> list[str]:
@@ -126,8 +126,8 @@ def kills(happenings: tuple[Happening, ...]) -> list[str]:
 def test_it_is_what_the_simulation_with_these_settings_is(
     setting: str, unmeasured: int, tmp_path: Path
 ) -> None:
-    recorded = course_of(simulate(tmp_path, ONE_OUTAGE))
-    truth = course_of(simulate(tmp_path, ONE_OUTAGE, setting))
+    recorded = replay_of(simulate(tmp_path, ONE_OUTAGE))
+    truth = replay_of(simulate(tmp_path, ONE_OUTAGE, setting))
 
     found = what_if(recorded, setting)
 
@@ -140,8 +140,8 @@ def test_it_is_what_the_simulation_with_these_settings_is(
 def test_a_longer_period_notices_later(tmp_path: Path) -> None:
     setting = "app.livenessProbe.periodSeconds=10"
     for_ever = ONE_OUTAGE.partition("{result: failure")[0] + "failure\n"
-    recorded = course_of(simulate(tmp_path, for_ever))
-    truth = course_of(simulate(tmp_path, for_ever, setting))
+    recorded = replay_of(simulate(tmp_path, for_ever))
+    truth = replay_of(simulate(tmp_path, for_ever, setting))
 
     found = what_if(recorded, setting)
 
@@ -154,7 +154,7 @@ def test_a_longer_period_notices_later(tmp_path: Path) -> None:
 def test_what_was_never_measured_takes_the_nearest_outcome_and_is_counted(
     tmp_path: Path,
 ) -> None:
-    recorded = course_of(simulate(tmp_path, ONE_OUTAGE))
+    recorded = replay_of(simulate(tmp_path, ONE_OUTAGE))
 
     found = what_if(recorded, "app.livenessProbe.failureThreshold=6")
 
@@ -172,7 +172,7 @@ def test_it_is_told_where_a_probe_lies_among_the_measured_ones(
     tmp_path: Path,
 ) -> None:
     healthy = "containers: {web/app: {liveness: [success]}}"
-    recorded = course_of(simulate(tmp_path, healthy))
+    recorded = replay_of(simulate(tmp_path, healthy))
 
     found = what_if(recorded, "app.livenessProbe.periodSeconds=2")
 
@@ -180,11 +180,11 @@ def test_it_is_told_where_a_probe_lies_among_the_measured_ones(
 
 
 def test_a_shorter_time_out_fails_what_took_longer(tmp_path: Path) -> None:
-    recorded = course_of(
+    recorded = replay_of(
         simulate(tmp_path, SLOW_ANSWERS, "app.livenessProbe.timeoutSeconds=2")
     )
     slower = SLOW_ANSWERS.replace("700ms", "1500ms")
-    too_slow = course_of(
+    too_slow = replay_of(
         simulate(tmp_path, slower, "app.livenessProbe.timeoutSeconds=2")
     )
 
@@ -197,7 +197,7 @@ def test_a_shorter_time_out_fails_what_took_longer(tmp_path: Path) -> None:
 
 
 def test_a_longer_time_out_does_not_guess_what_was_cut_off(tmp_path: Path) -> None:
-    recorded = course_of(simulate(tmp_path, TIME_OUTS))
+    recorded = replay_of(simulate(tmp_path, TIME_OUTS))
 
     found = what_if(recorded, "app.livenessProbe.timeoutSeconds=4")
 
@@ -208,7 +208,7 @@ def test_a_longer_time_out_does_not_guess_what_was_cut_off(tmp_path: Path) -> No
 def test_up_to_the_first_other_decision_it_is_the_recorded_session(
     tmp_path: Path,
 ) -> None:
-    recorded = course_of(simulate(tmp_path, ONE_OUTAGE))
+    recorded = replay_of(simulate(tmp_path, ONE_OUTAGE))
 
     found = what_if(recorded, "app.livenessProbe.failureThreshold=2")
 
@@ -227,20 +227,20 @@ def test_another_version_of_the_kubelet_decides_by_its_own_rules(
 ) -> None:
     script = "containers: {web/app: {liveness: [timeout]}}"
     record = simulate(tmp_path, script)
-    course = course_of(record)
+    replay = replay_of(record)
 
     def under(version: str) -> Rerun:
-        config = replace(course.config, version=version)
-        return rerun(course, Measurements(course), ChangedPods(), config)
+        config = replace(replay.config, version=version)
+        return rerun(replay, Measurements(replay), ChangedPods(), config)
 
     # Before 1.20 the time-out of a command was no failure.
-    assert kills(outcome_of(course, under("1.36")).happenings)
-    assert kills(outcome_of(course, under("1.19")).happenings) == []
+    assert kills(outcome_of(replay, under("1.36")).happenings)
+    assert kills(outcome_of(replay, under("1.19")).happenings) == []
 
 
 def test_the_pods_of_a_crash_loop_go_on_crashing(tmp_path: Path) -> None:
     script = "containers: {web/app: {lasts: 4s, exitCode: 1}}"
-    recorded = course_of(simulate(tmp_path, script))
+    recorded = replay_of(simulate(tmp_path, script))
 
     found = what_if(recorded, "app.livenessProbe.periodSeconds=2")
 
@@ -252,7 +252,7 @@ def test_the_pods_of_a_crash_loop_go_on_crashing(tmp_path: Path) -> None:
 def test_a_simulated_instance_is_never_taken_for_a_recorded_one(tmp_path: Path) -> None:
     loop = "    - {name: loop, image: loop}\n"
     script = "containers: {web/app: {liveness: [failure]}, web/loop: {lasts: 2s}}"
-    recorded = course_of(simulate(tmp_path, script, pod=f"{POD}{loop}", length="4m"))
+    recorded = replay_of(simulate(tmp_path, script, pod=f"{POD}{loop}", length="4m"))
 
     found = what_if(recorded, "app.livenessProbe.terminationGracePeriodSeconds=1")
 

@@ -197,7 +197,7 @@ def _add_session(
     """
     killed = {
         entry.container_id
-        for entry in session.course.journal
+        for entry in session.replay.journal
         if isinstance(entry, ContainerEntry)
         and entry.what is LifecycleStep.STOPPING
         and entry.by in {ExitCause.LIVENESS, ExitCause.STARTUP}

@@ -27,9 +27,9 @@ from probetui.cli.session.autosave import last_session_to_play
 from probetui.cli.terminal import draws_unicode
 from probetui.debugger.commands import EditProbe
 from probetui.drive.playback.replay import ReplaySource
-from probetui.drive.what_if.course import RecordedCourse, read_course
 from probetui.drive.what_if.measurements import Gap, Measurements
 from probetui.drive.what_if.rerun import Rerun, rerun
+from probetui.drive.what_if.session_replay import SessionReplay, replay_session
 from probetui.drive.what_if.settings import (
     ProbeSetting,
     RecordedProbe,
@@ -64,16 +64,16 @@ class RecordedSession(Struct, frozen=True):
     """A record, read: what happened, what it measured, its pods by UID."""
 
     path: Path
-    course: RecordedCourse
+    replay: SessionReplay
     measurements: Measurements
     pods: Mapping[str, Pod]
 
     def outcome(self, found: Rerun | None = None) -> SessionOutcome:
         """Return what the recorded session came to, or a rerun of it."""
         return session_outcome(
-            self.course.journal if found is None else found.journal,
-            self.course.started_at,
-            self.course.ended_at,
+            self.replay.journal if found is None else found.journal,
+            self.replay.started_at,
+            self.replay.ended_at,
             {} if found is None else found.gaps,
         )
 
@@ -102,9 +102,9 @@ def print_what_if(path: Path | None, params: Mapping[str, Any]) -> int:
     """
     notes = Notes(quiet=params["quiet"])
     session = read_session(path or last_session_to_play(), notes)
-    pods = session.course.pod_versions()
+    pods = session.replay.pod_versions()
     settings = [parse_probe_setting(text, pods) for text in params["changes"]]
-    for step in session.course.steps:
+    for step in session.replay.steps:
         if isinstance(step.item, EditProbe):
             key = step.item.key
             notes.warning(
@@ -134,20 +134,20 @@ def read_session(path: Path, notes: Notes) -> RecordedSession:
         pass
     if checked.note:
         notes.warning(f"{path}: {checked.note}")
-    course = read_course(recording)
-    return RecordedSession(path, course, Measurements(course), course.pods())
+    replay = replay_session(recording)
+    return RecordedSession(path, replay, Measurements(replay), replay.pods())
 
 
 def _try(
     session: RecordedSession, settings: Sequence[ProbeSetting], kubelet: str | None
 ) -> _Trial:
-    config = session.course.config
+    config = session.replay.config
     if kubelet is not None:
         config = replace(config, version=kubelet)
     rules = rules_of(config.version, config.feature_gates)
-    pods = apply_settings(session.course.pod_versions(), settings, rules)
-    found = rerun(session.course, session.measurements, pods, config)
-    changed = pods.uids if config == session.course.config else frozenset(session.pods)
+    pods = apply_settings(session.replay.pod_versions(), settings, rules)
+    found = rerun(session.replay, session.measurements, pods, config)
+    changed = pods.uids if config == session.replay.config else frozenset(session.pods)
     outcome = session.outcome(found)
     return _Trial(
         changed,
@@ -198,7 +198,7 @@ def _print(session: RecordedSession, trial: _Trial, notes: Notes) -> None:
     if simulated_from is None:
         notes.note("the containers are as recorded to the end")
         return
-    after = (simulated_from - session.course.started_at).total_seconds()
+    after = (simulated_from - session.replay.started_at).total_seconds()
     notes.note(f"as recorded until +{after:.1f}s, simulated from then on")
     counts = Counter(trial.rerun.gaps.values())
     probed = sum(totals.probed for totals in trial.outcome.totals.values())
@@ -208,7 +208,7 @@ def _print(session: RecordedSession, trial: _Trial, notes: Notes) -> None:
 
 
 def _at(session: RecordedSession, happening: Happening) -> str:
-    return f"+{(happening.at - session.course.started_at).total_seconds():.1f}s"
+    return f"+{(happening.at - session.replay.started_at).total_seconds():.1f}s"
 
 
 def _text(happening: Happening | None) -> str:
@@ -239,11 +239,11 @@ def _json(
     kubelet: str | None,
 ) -> dict[str, Any]:
     simulated_from, recorded = trial.rerun.simulated_from, session.outcome()
-    started_at = session.course.started_at
+    started_at = session.replay.started_at
     return {
         "record": str(session.path),
         "settings": [setting.option for setting in settings],
-        "kubelet": kubelet or session.course.config.version,
+        "kubelet": kubelet or session.replay.config.version,
         "simulatedFrom": None
         if simulated_from is None
         else (simulated_from - started_at).total_seconds(),
@@ -310,7 +310,7 @@ def _sweep(
     settings: Sequence[ProbeSetting],
     params: Mapping[str, Any],
 ) -> int:
-    versions = session.course.pod_versions()
+    versions = session.replay.pod_versions()
     swept = parse_probe_setting(params["sweep"], versions, "--sweep")
     known, probe = recorded_value(swept, versions), swept.probe
     rows = []
@@ -324,7 +324,7 @@ def _sweep(
             {
                 "record": str(session.path),
                 "settings": [setting.option for setting in settings],
-                "kubelet": params["kubelet"] or session.course.config.version,
+                "kubelet": params["kubelet"] or session.replay.config.version,
                 "namespace": probe.namespace,
                 "pod": probe.pod,
                 "container": probe.container,

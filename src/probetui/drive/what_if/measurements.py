@@ -27,7 +27,7 @@ from probetui.drive.scenario.behavior import (
     ResultPhases,
     answer_too_late,
 )
-from probetui.drive.what_if.course import RecordedCourse, answers
+from probetui.drive.what_if.session_replay import SessionReplay, answers
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus, RuntimeState
 from probetui.kubelet.effects import (
@@ -148,20 +148,20 @@ NoteGap = Callable[[RunProbe, Gap], None]
 
 
 class Measurements:
-    """What a course measured.
+    """What a recorded session measured.
 
     Args:
-        course: a recorded session.
+        replay: a recorded session.
     """
 
-    def __init__(self, course: RecordedCourse) -> None:
-        self._names = {uid: pod.name for uid, pod in course.pods().items()}
+    def __init__(self, replay: SessionReplay) -> None:
+        self._names = {uid: pod.name for uid, pod in replay.pods().items()}
         self._instances: dict[ContainerID, _Instance] = {}
         self._owners: dict[ContainerID, str] = {}
         self._calls: dict[tuple[str, str], _Call] = defaultdict(_Call)
         self.by_id: dict[int, Measured] = {}
         """What each answered probe of the record measured."""
-        self._read(course)
+        self._read(replay)
         self._calls_behave = {
             key: call.behavior() for key, call in self._calls.items() if call.took
         }
@@ -204,19 +204,19 @@ class Measurements:
 
     # -- reading
 
-    def _read(self, course: RecordedCourse) -> None:
-        listed_at = course.started_at
-        for step in course.steps:
+    def _read(self, replay: SessionReplay) -> None:
+        listed_at = replay.started_at
+        for step in replay.steps:
             if isinstance(step.item, Relisted):
                 self._add_call(Relist(), step.at - listed_at)
                 self._add_listing(step.item)
             if Relist() in step.effects:
                 listed_at = step.at
-        for effect, asked_at, fact, at in answers(course.steps):
+        for effect, asked_at, fact, at in answers(replay.steps):
             if isinstance(effect, RunOperation) and isinstance(fact, OperationFinished):
                 self._add_operation(effect, asked_at, fact, at)
         # By then it is known when each container started.
-        for effect, asked_at, fact, _ in answers(course.steps):
+        for effect, asked_at, fact, _ in answers(replay.steps):
             if isinstance(effect, RunProbe) and isinstance(fact, ProbeFinished):
                 self._add_probe(effect, asked_at, fact)
         for instance in self._instances.values():

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from probetui.drive.scenario.world import World
 from probetui.drive.simulation import Simulation
-from probetui.drive.what_if.course import CourseStep, RecordedCourse, answers
 from probetui.drive.what_if.measurements import Gap, Measurements
+from probetui.drive.what_if.session_replay import ReplayStep, SessionReplay, answers
 from probetui.drive.what_if.settings import ChangedPods
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import AddPod, Command, Input, SetPods
@@ -66,7 +66,7 @@ class Rerun(Struct, frozen=True):
 
 
 def rerun(
-    course: RecordedCourse,
+    replay: SessionReplay,
     measurements: Measurements,
     pods: ChangedPods,
     config: KubeletConfig,
@@ -74,38 +74,38 @@ def rerun(
     """Run a recorded session with other pods and another configuration.
 
     Args:
-        course: the recorded session.
+        replay: the recorded session.
         measurements: what it measured.
         pods: those to run instead of recorded ones.
         config: of the kubelet.
     """
-    trial = _OtherSession(course, measurements, pods, config)
+    trial = _OtherSession(replay, measurements, pods, config)
     return trial.run()
 
 
 class _OtherSession:
     def __init__(
         self,
-        course: RecordedCourse,
+        replay: SessionReplay,
         measurements: Measurements,
         pods: ChangedPods,
         config: KubeletConfig,
     ) -> None:
-        self._course = course
+        self._replay = replay
         self._measurements = measurements
         self._pods = pods
-        self._engine = Engine(config, course.started_at)
+        self._engine = Engine(config, replay.started_at)
         self._journal: list[JournalEntry] = []
         self._in_flight: dict[int, RunProbe | RunOperation] = {}
         self._awaited: dict[type[Effect], Effect] = {}
 
     def run(self) -> Rerun:
         deadline = None
-        for place, step in enumerate(self._course.steps):
+        for place, step in enumerate(self._replay.steps):
             if deadline is not None and deadline < step.at:
-                recorded = self._course.steps[place - 1].deadline
+                recorded = self._replay.steps[place - 1].deadline
                 if recorded is None or deadline < recorded:
-                    return self._part(place, self._course.steps[place - 1].at, ())
+                    return self._part(place, self._replay.steps[place - 1].at, ())
             turn = (
                 self._engine.advance(step.at)
                 if step.item is None
@@ -225,11 +225,11 @@ class _OtherSession:
                     world.repeat(asked.pod_uid, asked.operation, item, now)
 
         simulation = Simulation(self._engine, world, at, self._journal, follow)
-        for later in self._course.steps[place:]:
+        for later in self._replay.steps[place:]:
             if self._is_still_given(later):
                 simulation.schedule(self._changed(later.item), later.at)  # type: ignore[arg-type]  # it has one
         simulation.carry_out((*self._awaited.values(), *effects))
-        simulation.run_until(self._course.ended_at)
+        simulation.run_until(self._replay.ended_at)
         ticked = {
             (entry.key, entry.started_at)
             for entry in self._journal
@@ -238,7 +238,7 @@ class _OtherSession:
         over = {tick: gap for tick, gap in gaps.items() if tick in ticked}
         return Rerun(tuple(self._journal), at, over)
 
-    def _is_still_given(self, step: CourseStep) -> bool:
+    def _is_still_given(self, step: ReplayStep) -> bool:
         """Tell whether an input comes all the same: a command, or an answer awaited."""
         match step.item:
             case ProbeFinished(number) | OperationFinished(number):
@@ -250,8 +250,8 @@ class _OtherSession:
 
     def _furnish(self, world: World, place: int) -> None:
         """Put everything into a world that the runtime had before a step."""
-        steps = self._course.steps[:place]
-        listed_at = self._course.started_at
+        steps = self._replay.steps[:place]
+        listed_at = self._replay.started_at
         for step in reversed(steps):
             if isinstance(step.item, Relisted):
                 world.put_in(step.item.pods)

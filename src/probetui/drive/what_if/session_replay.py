@@ -1,4 +1,4 @@
-"""The course of a recorded session: what its engine was given, asked and said."""
+"""The replay of a recorded session: what its engine was given, asked and said."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from probetui.kubelet.journal import JournalEntry
 from probetui.record.reader import RecordingFile
 
 
-class CourseStep(NamedTuple):
+class ReplayStep(NamedTuple):
     """One input (None where only time passed), and what the engine did with it.
 
     `deadline` is when the engine wanted to be advanced next.
@@ -40,7 +40,7 @@ class Answer(NamedTuple):
     at: datetime
 
 
-def answers(steps: Iterable[CourseStep]) -> Iterator[Answer]:
+def answers(steps: Iterable[ReplayStep]) -> Iterator[Answer]:
     """Yield what was answered in some steps, in the order of the answers."""
     asked: dict[int, tuple[RunProbe | RunOperation, datetime]] = {}
     for step in steps:
@@ -59,13 +59,13 @@ def answers(steps: Iterable[CourseStep]) -> Iterator[Answer]:
                     pass
 
 
-class RecordedCourse(Struct, frozen=True):
+class SessionReplay(Struct, frozen=True):
     """All steps of a recorded session; `journal` is what its engine says of them."""
 
     config: KubeletConfig
     started_at: datetime
     ended_at: datetime
-    steps: tuple[CourseStep, ...]
+    steps: tuple[ReplayStep, ...]
     journal: tuple[JournalEntry, ...]
 
     def pod_versions(self) -> list[Pod]:
@@ -86,8 +86,8 @@ class RecordedCourse(Struct, frozen=True):
         return {pod.uid: pod for pod in self.pod_versions()}
 
 
-def read_course(recording: RecordingFile) -> RecordedCourse:
-    """Replay a record and return its course.
+def replay_session(recording: RecordingFile) -> SessionReplay:
+    """Replay a record; return each of its steps.
 
     Raises:
         RecordError: its session record is damaged, or its inputs make no sense.
@@ -97,7 +97,7 @@ def read_course(recording: RecordingFile) -> RecordedCourse:
     except ValueError as error:
         raise RecordError(f"the session record is damaged: {error}") from error
     replayed = ReplayEngine(config, recording.started_at)
-    steps: list[CourseStep] = []
+    steps: list[ReplayStep] = []
     journal: list[JournalEntry] = []
     for _ in range(len(recording)):
         try:
@@ -109,10 +109,10 @@ def read_course(recording: RecordingFile) -> RecordedCourse:
             ) from error
         deadline = replayed.engine.next_deadline()
         steps.append(
-            CourseStep(replayed.now, replayed.last_input, turn.effects, deadline)
+            ReplayStep(replayed.now, replayed.last_input, turn.effects, deadline)
         )
         journal += turn.entries
-    return RecordedCourse(
+    return SessionReplay(
         config,
         recording.started_at,
         max(recording.ended_at, replayed.now),
