@@ -14,7 +14,7 @@ from probetui.headless.condition import (
     parse_condition,
 )
 from probetui.k8s.event import Event, EventType
-from probetui.k8s.pod import Pod, RestartPolicy
+from probetui.k8s.pod import ContainerPort, Pod, RestartPolicy
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import (
@@ -36,12 +36,20 @@ from probetui.kubelet.journal import (
     TickEntry,
 )
 from probetui.kubelet.outcome import Result
-from tests.builders import a_container, a_pod, a_probe, at
+from tests.builders import (
+    a_container,
+    a_pod,
+    a_probe,
+    a_tcp_probe,
+    an_http_probe,
+    at,
+)
 from tests.ticks import skipped_tick
 
 WEB = a_pod(
     a_container("app", liveness_probe=a_probe()), a_container("log"), name="web"
 )
+PORTS = (ContainerPort(8080, "http"),)
 DB = a_pod(a_container("db", readiness_probe=a_probe()), name="db")
 
 
@@ -405,6 +413,28 @@ SIDECAR = a_container("proxy", restart_policy=RestartPolicy.ALWAYS)
             "nothing sets the readiness gate of gated: example.com/lb",
             id="a readiness gate",
         ),
+        pytest.param(
+            "ready",
+            a_pod(
+                a_container(readiness_probe=an_http_probe(port="htpt"), ports=PORTS),
+                name="shop",
+            ),
+            "the readiness probe of shop/app names port htpt, which the container "
+            "does not have",
+            id="ready with a readiness probe of a port that is not there",
+        ),
+        pytest.param(
+            "ready",
+            a_pod(a_container(startup_probe=a_tcp_probe(port="htpt"), ports=PORTS)),
+            "names port htpt",
+            id="ready with a startup probe of a port that is not there",
+        ),
+        pytest.param(
+            "web/app:started",
+            a_pod(a_container(startup_probe=an_http_probe(port="htpt"))),
+            "names port htpt",
+            id="started with a startup probe of a port that is not there",
+        ),
     ],
 )
 def test_what_can_never_come_true_is_known_at_once(
@@ -422,6 +452,21 @@ def test_what_can_never_come_true_is_known_at_once(
         ),
         pytest.param("ready", DB, id="a readiness probe"),
         pytest.param("ready", a_pod(), id="ready without a probe"),
+        pytest.param(
+            "ready",
+            a_pod(a_container(readiness_probe=an_http_probe("http"), ports=PORTS)),
+            id="a readiness probe of a port by its name",
+        ),
+        pytest.param(
+            "ready",
+            a_pod(a_container(liveness_probe=an_http_probe("htpt"))),
+            id="ready where only the liveness probe has no port",
+        ),
+        pytest.param(
+            "started",
+            a_pod(a_container(readiness_probe=an_http_probe("htpt"))),
+            id="started where only the readiness probe has no port",
+        ),
         pytest.param("restarts=1", WEB, id="policy Always"),
         pytest.param(
             "restarts=1",

@@ -16,11 +16,16 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from probetui.errors import UsageError
+from probetui.errors import GoError, UsageError
 from probetui.headless.verdict import EXIT_NO, EXIT_OK, Verdict
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.pod_names import find_pods, split_name
-from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.probe import (
+    HTTPGetAction,
+    ProbeKey,
+    ProbeType,
+    TCPSocketAction,
+)
 from probetui.k8s.status import ConditionStatus, PodPhase, PodStatus
 from probetui.kubelet.journal import (
     BackoffEntry,
@@ -35,6 +40,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.kuberuntime.restart import could_be_restarted
 from probetui.kubelet.outcome import Result
+from probetui.kubelet.prober.container_port import resolve_port
 from probetui.suggestions import nearest_hint
 
 
@@ -335,6 +341,30 @@ class ConditionWatch:
                     if pod.readiness_gates:
                         gates = ", ".join(pod.readiness_gates)
                         return f"nothing sets the readiness gate of {pod.name}: {gates}"
+        if self.condition.kind.is_state:
+            return self._probe_without_port()
+        return ""
+
+    def _probe_without_port(self) -> str:
+        """Name a probe that the state waits for and that has no port to ask."""
+        awaited = [ProbeType.STARTUP]
+        if self.condition.kind is ConditionKind.READY:
+            awaited.append(ProbeType.READINESS)
+        for pod in self._pods.values():
+            for container in self._containers(pod):
+                for probe_type in awaited:
+                    probe = container.probe(probe_type)
+                    handler = None if probe is None else probe.handler
+                    if not isinstance(handler, HTTPGetAction | TCPSocketAction):
+                        continue
+                    try:
+                        resolve_port(handler.port, container)
+                    except GoError:
+                        return (
+                            f"the {probe_type.lower()} probe of {pod.name}/{container.name} "
+                            f"names port {handler.port}, which the container does not "
+                            "have"
+                        )
         return ""
 
     def _impossible_by_now(self) -> str:
