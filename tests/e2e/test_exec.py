@@ -73,3 +73,18 @@ def test_what_cannot_be_run_has_the_status_that_shells_have(
     assert "no-such-program" in missing.stderr
     assert unclear.returncode == 2
     assert "-c: which container of e2e-exec/execpod (has: app, other)" in unclear.stderr
+
+
+def test_who_wants_a_terminal_gets_one_or_the_command_that_has_one(
+    program: Program, runtime: tuple[str, ...]
+) -> None:
+    """A plain process has the terminal of the command line as it is."""
+    asked = program.run("exec", *runtime, "-it", "execpod", "-c", "app", "--", "true")
+
+    if "process" in runtime:
+        assert asked.returncode == 0, asked.stderr
+        return
+    engine = "docker exec" if "docker" in runtime else f"crictl -r {CRI_ENDPOINT} exec"
+    assert asked.returncode == 2
+    assert "no terminal" in asked.stderr
+    assert f"{engine} -i -t " in asked.stderr

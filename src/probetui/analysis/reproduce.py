@@ -188,16 +188,32 @@ def _prefix(
             return ()
         where = ("-n", pod.namespace, pod.name, "-c", container.name)
         return ("kubectl", "exec", *reach.kubectl, *where, "--")
+    if container_id.startswith("process://"):
+        return ("probetui", "exec", short_id(container_id).partition("@")[0])
+    return engine_exec_command(container_id, reach)
+
+
+def engine_exec_command(
+    container_id: ContainerID, reach: CommandLineReach, *options: str
+) -> tuple[str, ...]:
+    """Return the words before a command that the engine's own program runs.
+
+    Args:
+        container_id: in which container.
+        reach: options of the engine's program.
+        options: those of its `exec`.
+
+    Empty for a container of no engine, such as a plain process.
+    """
     runtime, _, _ = container_id.partition("://")
     match runtime:
         case "docker":
-            return ("docker", *reach.docker, "exec", short_id(container_id))
+            program = ("docker", *reach.docker)
         case "containerd" | "cri-o":
-            return ("crictl", *reach.cri, "exec", short_id(container_id))
-        case "process":
-            return ("probetui", "exec", short_id(container_id).partition("@")[0])
+            program = ("crictl", *reach.cri)
         case _:
             return ()
+    return (*program, "exec", *options, short_id(container_id))
 
 
 def _curl(

@@ -360,10 +360,10 @@ class ConditionWatch:
                     try:
                         resolve_port(handler.port, container)
                     except GoError:
+                        where = f"{probe_type.lower()} probe of {pod.name}"
                         return (
-                            f"the {probe_type.lower()} probe of {pod.name}/{container.name} "
-                            f"names port {handler.port}, which the container does not "
-                            "have"
+                            f"the {where}/{container.name} names port {handler.port}, "
+                            "which the container does not have"
                         )
         return ""
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from probetui.analysis.reproduce import engine_exec_command, quote_shell_line
 from probetui.cli.commands.listing import ListedPod, PodSearch
 from probetui.cli.folders import pods_folder
 from probetui.cli.option_values import RuntimeOptions, pick_options
@@ -29,6 +30,7 @@ _CANNOT_START, _NOT_FOUND = 126, 127
 """Exit statuses of a command that was not run, as shells have them."""
 
 _PROCESS = "process://"
+_TERMINAL_OPTIONS = (("i", "stdin"), ("t", "tty"))
 
 
 async def run_command(
@@ -55,6 +57,8 @@ async def run_command(
         pod, container = _only(found, params["container"] or name)
         own_id = container.container_id
         if not own_id.startswith(_PROCESS):
+            if params["stdin"] or params["tty"]:
+                raise _no_terminal(container, command, params)
             return await _run_in(pod, container, command)
     return _replace_this_process(
         environment_of_container(pods_folder(), own_id.removeprefix(_PROCESS)), command
@@ -86,6 +90,20 @@ def _only(
     if container.state is not RuntimeState.RUNNING:
         raise RuntimeUnavailableError(f"{pod.full_name}/{container.name} does not run")
     return pod, container
+
+
+def _no_terminal(
+    container: RuntimeContainerStatus, command: Sequence[str], params: Mapping[str, Any]
+) -> UsageError:
+    """Return the error that names the engine's command, which has a terminal."""
+    options = [f"-{letter}" for letter, name in _TERMINAL_OPTIONS if params[name]]
+    reach = pick_options(RuntimeOptions, params).reach
+    words = engine_exec_command(container.container_id, reach, *options)
+    line = quote_shell_line([*words, *command])
+    return UsageError(
+        f"{' '.join(options)}: exec gives a container no input and no terminal, as "
+        f"exec probes have none; the engine does: {line}"
+    )
 
 
 async def _run_in(

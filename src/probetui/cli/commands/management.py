@@ -151,6 +151,20 @@ class _ExecCommand(SectionedCommand):
     metavar="NAME",
     help="The container, if the pod has several.",
 )
+@option(
+    "-i",
+    "--stdin",
+    section=_PODS,
+    is_flag=True,
+    help="Give COMMAND the standard input: only in a plain process.",
+)
+@option(
+    "-t",
+    "--tty",
+    section=_PODS,
+    is_flag=True,
+    help="Give COMMAND the terminal: only in a plain process.",
+)
 @listed_namespace_option
 @runtime_options
 @program_options
@@ -158,10 +172,10 @@ def exec_(*, target: str, words: tuple[str, ...], **params: Any) -> int:
     """Run COMMAND in a container, as an exec probe would, on every runtime.
 
     POD is NAME, NAME/CONTAINER or NAMESPACE/NAME/CONTAINER of a pod of `probetui ls`;
-    ID is that of a plain process, or a process ID. There is no terminal in containers,
-    and at least the first 10 KiB of the output are printed; plain processes have the
-    terminal, the folder and the variables of their container. The exit status is that
-    of COMMAND.
+    ID is that of a plain process, or a process ID. There is no terminal in containers
+    (-i and -t name the command of the engine that has one), and at least the first
+    10 KiB of the output are printed; plain processes have the terminal, the folder and
+    the variables of their container. The exit status is that of COMMAND.
     """
     return run_late("cli.commands.execution:run_command", target, words, params)
 

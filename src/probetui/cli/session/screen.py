@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Literal
 
-from probetui.analysis.reproduce import CommandLineReach
+from probetui.analysis.reproduce import CommandLineReach, engine_exec_command
 from probetui.cli import gc_tuning
 from probetui.cli.lessons import OpenLesson
 from probetui.cli.option_values import ScreenChoices
@@ -322,16 +322,11 @@ def shell_commands(reach: CommandLineReach) -> Callable[[ContainerID], Sequence[
     """
 
     def command(container_id: ContainerID) -> Sequence[str]:
-        kind, _, own_id = container_id.partition("://")
-        match kind:
-            case "docker":
-                inside = ("docker", *reach.docker, "exec", "-it", own_id)
-            case "containerd" | "cri-o":
-                inside = ("crictl", *reach.cri, "exec", "-it", own_id)
-            case "process":
-                inside = (sys.executable, "-m", "probetui", "exec", container_id)
-            case _:
-                return ()
-        return (*inside, *_BEST_SHELL)
+        inside: tuple[str, ...]
+        if container_id.startswith("process://"):
+            inside = (sys.executable, "-m", "probetui", "exec", container_id)
+        else:
+            inside = engine_exec_command(container_id, reach, "-it")
+        return (*inside, *_BEST_SHELL) if inside else ()
 
     return command
