@@ -121,7 +121,7 @@ def main() -> None:
 
 
 def is_calm(options: argparse.Namespace) -> bool:
-    """Tell whether it is a screen that the limit of bytes is for."""
+    """Return whether it is a screen that the limit of bytes is for."""
     is_slow = options.period >= CALM_PERIOD
     return options.sim and is_slow and options.size == "80x24"
 

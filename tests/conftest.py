@@ -74,7 +74,7 @@ TOOLS = frozenset({"tmux", "curl", "kubectl", "asciinema"})
 
 
 def is_required(name: str) -> bool:
-    """Tell whether tests must not go without an engine."""
+    """Return whether tests must not go without an engine."""
     is_checked = bool(REQUIRED_ENGINES or os.environ.get("CI"))
     return name in REQUIRED_ENGINES or (name in TOOLS and is_checked)
 

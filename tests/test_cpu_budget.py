@@ -19,7 +19,7 @@ def work(seconds: float) -> None:
 
 
 async def ran_meanwhile(budget: CPUBudget) -> bool:
-    """Tell whether another task runs while a reader gives way."""
+    """Return whether another task runs while a reader gives way."""
     ran = asyncio.Event()
     asyncio.get_running_loop().call_soon(ran.set)
     await budget.give_way()

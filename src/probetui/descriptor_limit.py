@@ -54,7 +54,7 @@ def original_descriptor_limit() -> Iterator[None]:
 
 
 def _fits(limit: int) -> bool:
-    """Tell whether what is open, and some more, is within a limit."""
+    """Return whether what is open, and some more, is within a limit."""
     descriptor = os.open(os.devnull, os.O_RDONLY)
     os.close(descriptor)
     return descriptor + _SPARE < limit

@@ -280,12 +280,12 @@ class NodeSource(Protocol):
     """A runtime that knows the machine on which its containers run."""
 
     async def node(self) -> Node:
-        """Return what pods may be told of the machine."""
+        """Return the facts about the machine that pods may refer to."""
 
 
 @runtime_checkable
 class RuntimeStatusSource(Protocol):
-    """A runtime that tells whether it, and its network, can run pods."""
+    """A runtime that reports whether it, and its network, can run pods."""
 
     async def conditions(self) -> tuple[RuntimeCondition, ...]:
         """Return at least `RuntimeReady` and `NetworkReady`."""
@@ -293,7 +293,7 @@ class RuntimeStatusSource(Protocol):
 
 @runtime_checkable
 class ImageUsers(Protocol):
-    """A runtime that can tell as whom the programs of its images run."""
+    """A runtime that knows the user as which the programs of its images run."""
 
     async def image_user(self, image: str) -> str:
         """Return the user as the image has it, empty where it says nothing."""
@@ -504,10 +504,10 @@ class EventSource(Protocol):
     """A runtime that says when something happened to a container of ours."""
 
     def watch(self) -> AsyncIterator[None]:
-        """Yield whenever something happened; ends or raises when nobody tells any more.
+        """Yield whenever something happened; end or raise when the stream is over.
 
-        What happens at once may be one yield. It begins with the first one asked for,
-        so a relist should follow.
+        Changes at the same time may be one yield. The stream begins with the first
+        `anext`, so a relist should follow.
         """
 
 
@@ -520,14 +520,14 @@ class StartedExec(Struct, frozen=True):
 
 @runtime_checkable
 class ExecSource(Protocol):
-    """A runtime that tells of commands which others run in containers."""
+    """A runtime that reports the commands that others run in containers."""
 
     def watch_execs(self) -> AsyncIterator[StartedExec]:
-        """Yield each one that is started, our own left out.
+        """Yield each command that is started, except our own.
 
-        Ends or raises when nobody tells any more. To be asked for only where somebody
-        wants to know: the runtime then tells of each of our own probes too, which costs
-        a tenth of a millisecond here, next to nothing there.
+        Ends or raises when the stream is over. To be called only where the commands
+        are shown: the runtime then reports each of our own probes too, which costs a
+        tenth of a millisecond here and next to nothing there.
         """
 
 
@@ -539,7 +539,7 @@ class ClockSource(Protocol):
     """
 
     def on_clock_offset(self, tell: Callable[[timedelta], None]) -> None:
-        """Have somebody told how far its clock is ahead, from a second on."""
+        """Call `tell` with the offset of its clock, where that is a second or more."""
 
 
 class ForwardedConnection(Protocol):
@@ -625,8 +625,8 @@ class UnmanagedStatus(Struct, frozen=True):
 class UnmanagedContainers(FaultInjector, Protocol):
     """The containers on a runtime that probetui did not make.
 
-    Looking at them changes nothing. Stopping, starting and disrupting one is for who
-    was told to; what was disrupted is undone when the runtime is closed. Stopping what
+    Reading changes nothing. Stopping, starting and disrupting one is only for sessions
+    that may act; faults are undone when the runtime is closed. Stopping what
     is gone, or does not run, is no error. Nothing but
     `ContainerRuntimeError` (and, from `exec_sync`, `ExecTimeoutError`) is raised.
     """

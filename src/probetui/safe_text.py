@@ -68,7 +68,7 @@ def escape_character(character: str) -> str:
 
 
 def is_combining(character: str) -> bool:
-    """Tell whether a character is drawn on the one before it."""
+    """Return whether a character is drawn on the one before it."""
     return unicodedata.category(character) in {"Mn", "Me"}
 
 

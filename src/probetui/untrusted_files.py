@@ -308,7 +308,7 @@ class DirectoryRoot(Struct, frozen=True):
         return PurePath(found).relative_to(root)
 
     def exists(self, relative: str | PurePath) -> bool:
-        """Tell whether there is anything, be it a link that leads nowhere."""
+        """Return whether there is anything, be it a link that leads nowhere."""
         try:
             os.close(self.open_path(relative))
         except (FileNotFoundError, NotADirectoryError):
@@ -320,7 +320,7 @@ class DirectoryRoot(Struct, frozen=True):
         return True
 
     def is_directory(self, relative: str | PurePath) -> bool:
-        """Tell whether it is a directory; a link to one is none."""
+        """Return whether it is a directory; a link to one is none."""
         try:
             os.close(self.open_directory(relative))
         except (FileNotFoundError, NotADirectoryError):

@@ -72,7 +72,7 @@ class _Level(Struct):
 
     Attributes:
         name: empty for the first one, which is not emptied.
-        identity: tells it from another one of the same name.
+        identity: distinguishes it from another one of the same name.
         pending: names that are to be removed, and whether they seem to be directories.
         kept: names that stay.
     """

@@ -58,7 +58,7 @@ def is_raw(call: ast.Call) -> bool:
 
 
 def writes(call: ast.Call) -> bool:
-    """Tell whether the mode of a call of `open` says that it writes, or is computed."""
+    """Return whether the mode of a call of `open` writes, or is computed."""
     modes = [*call.args[:2], *(it.value for it in call.keywords if it.arg == "mode")]
     texts = [str(it.value) for it in modes if isinstance(it, ast.Constant)]
     names = [it.id for it in modes if isinstance(it, ast.Name)]

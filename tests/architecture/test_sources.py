@@ -31,7 +31,7 @@ KUBELET = {
 
 
 def says_what_it_ports(text: str) -> bool:
-    """Tell whether a module has `Source: file.go, vX.Y.Z[, Function]`."""
+    """Return whether a module has `Source: file.go, vX.Y.Z[, Function]`."""
     has_version = VERSION.search(text) is not None or ".go" not in text
     return SOURCE.search(text) is not None and has_version
 

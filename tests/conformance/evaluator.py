@@ -51,7 +51,7 @@ def evaluate(
 
 
 def passes(verdicts: Sequence[Verdict]) -> bool:
-    """Tell whether everything held."""
+    """Return whether everything held."""
     return all(verdict.holds for verdict in verdicts)
 
 

@@ -131,7 +131,7 @@ class Status:
         )
 
     def is_ready(self, who: str) -> bool:
-        """Tell whether a container, or the `POD`, is ready."""
+        """Return whether a container, or the `POD`, is ready."""
         if who == POD:
             condition = self.condition("Ready")
             return condition is not None and condition.status == "True"

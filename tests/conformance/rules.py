@@ -71,7 +71,7 @@ def _starts_out_of_turn(spec: Json, seen: Observation) -> Iterator[str]:
 
 
 def _had_completed(name: str, start: Span, seen: Observation) -> bool:
-    """Tell whether some run of a container can have ended with 0 before a start."""
+    """Return whether some run of a container can have ended with 0 before a start."""
     ends = (seen.end_of_run(name, run) for run in range(RUNS))
     return any(
         end is not None

@@ -67,7 +67,7 @@ class Window:
         )
 
     def has(self, t: float) -> bool:
-        """Tell whether a time may lie in the window."""
+        """Return whether a time may lie in the window."""
         bounds = (each for each in (self.within, self.period) if each is not None)
         return self.opening.earliest <= t <= self.closing.latest and self.elapsed(
             t

@@ -38,7 +38,7 @@ class OnTerminal:
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, size)
 
     def shows(self, text: bytes) -> bool:
-        """Tell whether a text has been on the screen."""
+        """Return whether a text has been on the screen."""
         self._read()
         return text in self.seen
 

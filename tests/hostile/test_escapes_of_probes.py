@@ -240,7 +240,7 @@ def on_screen(simulated: tuple[str, ...], tmp_path: Path) -> Iterator[OnTerminal
 
 
 def shows_more(terminal: OnTerminal, before: int) -> bool:
-    """Tell whether anything was drawn since then."""
+    """Return whether anything was drawn since then."""
     return terminal.shows(b"") and len(terminal.seen) > before
 
 

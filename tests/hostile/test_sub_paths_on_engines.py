@@ -104,7 +104,7 @@ async def start(
 
 
 def is_guarded(bench: Bench) -> bool:
-    """Tell whether the engine resolves subPaths itself, with us looking after it."""
+    """Return whether the engine resolves subPaths itself, with us looking after it."""
     return isinstance(bench, DockerBench) and not bench.options.mounts_sub_paths
 
 

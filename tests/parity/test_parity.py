@@ -70,7 +70,7 @@ def test_there_are_cases() -> None:
 
 
 def _waits(case: Mapping[str, Any]) -> bool:
-    """Tell whether the kubelet waited: for a server that is slow, or never answers."""
+    """Return whether the kubelet waited for a server that is slow or silent."""
     out = case.get("out")
     return isinstance(out, dict) and out.get("elapsedMs", 0) >= LONG_MILLISECONDS
 

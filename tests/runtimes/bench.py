@@ -97,7 +97,7 @@ class Bench(ABC):
 
     @abstractmethod
     async def unmanaged_is_running(self) -> bool:
-        """Tell whether that is as it was."""
+        """Return whether that is as it was."""
 
     def container(self, script: str, name: str = "app", **fields: Any) -> Container:
         """Return a container that runs a script."""
@@ -208,7 +208,7 @@ class Bench(ABC):
 
 
 def is_between(instant: datetime | None, first: datetime, last: datetime) -> bool:
-    """Tell whether an instant is aware, in UTC and, give or take, in a span."""
+    """Return whether an instant is aware, in UTC and, give or take, in a span."""
     second = timedelta(seconds=1)
     return (
         instant is not None

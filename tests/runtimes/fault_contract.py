@@ -54,7 +54,7 @@ async def goes_on(bench: Bench, container_id: ContainerID, before: int) -> None:
 
 
 async def stands_still(bench: Bench, container_id: ContainerID) -> bool:
-    """Tell whether a script that counts prints nothing for a while."""
+    """Return whether a script that counts prints nothing for a while."""
     before = await count(bench, container_id)
     await bench.wait(LONG_ENOUGH)
     return await count(bench, container_id) == before
@@ -218,7 +218,7 @@ class FaultContract:
 
 
 async def is_reached(address: str) -> bool:
-    """Tell whether a server in a pod accepts connections."""
+    """Return whether a server in a pod accepts connections."""
     try:
         async with asyncio.timeout(ANSWERS_WITHIN_SECONDS):
             _, writer = await asyncio.open_connection(address, PORT)

@@ -136,7 +136,7 @@ class OwnContainerd:
                 subprocess.run(["umount", "--lazy", place], check=False)
 
     def _answers(self) -> bool:
-        """Tell whether its CRI is there, or will never be."""
+        """Return whether its CRI is there, or will never be."""
         with grpc.insecure_channel(f"unix://{self.socket}") as channel:
             try:
                 channel.unary_unary(STATUS.path)(b"", timeout=10)

@@ -26,7 +26,7 @@ class Clocks:
     deleted: Pair | None = None
 
     def agree(self, theirs: float, mine: float) -> bool:
-        """Tell whether something happened at the same time in both."""
+        """Return whether something happened at the same time in both."""
         zeros = self.zeros
         if self.deleted is not None and theirs >= self.deleted[0]:
             zeros = [self.deleted]
@@ -36,14 +36,14 @@ class Clocks:
         )
 
     def is_cut(self, theirs: float) -> bool:
-        """Tell whether our observation may have ended before we came to that."""
+        """Return whether our observation may have ended before we came to that."""
         return any(
             theirs - zero + my_zero > self.ends[1] - self.tolerance
             for zero, my_zero in self.zeros
         )
 
     def is_cut_mine(self, mine: float) -> bool:
-        """Tell whether theirs may have ended before they came to that."""
+        """Return whether theirs may have ended before they came to that."""
         return any(
             mine - my_zero + zero > self.ends[0] - self.tolerance
             for zero, my_zero in self.zeros

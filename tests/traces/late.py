@@ -54,7 +54,7 @@ class Pace:
 
 
 def is_late(trace: Trace) -> bool:
-    """Tell whether the machine was late by what the recording itself shows.
+    """Return whether the machine was late by what the recording itself shows.
 
     A container took long to start, or a worker began a probe later than it was due: two
     results of one that is on time are a period and what a probe takes apart at most.

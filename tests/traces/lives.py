@@ -83,7 +83,7 @@ class Step:
         return self.reason == "Killing"
 
     def leads_to(self, kill: Step) -> bool:
-        """Tell whether a kill comes of these results of a probe."""
+        """Return whether a kill comes of these results of a probe."""
         named = _FAILED_PROBE.search(kill.what[2])
         is_of_this = named is None or self.what[2].lower().startswith(named["probe"])
         return kill.is_kill and is_of_this
@@ -150,7 +150,7 @@ class Life:
 
 
 def is_of_probe(event: Event, probe: str) -> bool:
-    """Tell whether an event is of a probe (`Liveness`), or of none."""
+    """Return whether an event is of a probe (`Liveness`), or of none."""
     return event.reason not in PROBED or event.message.startswith(probe)
 
 

@@ -206,7 +206,7 @@ def _next_places(
 
 
 def _goes_on(series: Sequence[Picture], index: int, picture: Picture) -> bool:
-    """Tell whether a picture is the one before again, after something brief."""
+    """Return whether a picture is the one before again, after something brief."""
     return index > 0 and series[index - 1].look == picture.look
 
 

@@ -243,7 +243,7 @@ class PodWorld(World):
         return effect.key.container_name, number, str(effect.key.probe_type)
 
     def _runs_out_of_time(self, effect: RunProbe, now: datetime) -> bool:
-        """Tell whether the machine of the trace was too busy for this command."""
+        """Return whether the machine of the trace was too busy for this command."""
         instance = self._instances.get(effect.container_id)
         if instance is None or not isinstance(effect.probe.handler, ExecAction):
             return False

@@ -66,7 +66,7 @@ class Decision:
 
 
 def is_pull(lives: Sequence[Life]) -> bool:
-    """Tell whether lives are attempts to get an image, of which none was got."""
+    """Return whether lives are attempts to get an image, of which none was got."""
     return not any(step.reason == "Created" for life in lives for step in life.steps)
 
 

@@ -174,7 +174,7 @@ def run(
 
 
 def is_missing(command: Sequence[str]) -> bool:
-    """Tell whether there is no such program."""
+    """Return whether there is no such program."""
     return not _exists(command[0])
 
 

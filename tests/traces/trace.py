@@ -145,7 +145,7 @@ class Trace:
         return found
 
     def is_out_of_time(self, message: str) -> bool:
-        """Tell whether an event is of a command that ran into its time limit."""
+        """Return whether an event is of a command that ran into its time limit."""
         tells = self.config.rules.tells_exec_timeout
         return bool((_TOLD if tells else _MUTE).fullmatch(message))
 

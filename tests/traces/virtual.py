@@ -98,7 +98,7 @@ def play(
 
 
 def _is_of_old_pod(written: Json, pod: Pod, others: Sequence[Json]) -> bool:
-    """Tell whether a status is of a pod that another one replaced in the pod list."""
+    """Return whether a status is of a pod that another one replaced in the pod list."""
     if written["type"] != "status" or written["podUID"] != pod.uid:
         return False
     return any(

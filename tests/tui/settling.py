@@ -61,7 +61,7 @@ async def settle(*_: float) -> None:
 
 
 def is_settled(app: App[Any]) -> bool:
-    """Tell whether no pump of an app has anything to do, now or in a moment."""
+    """Return whether no pump of an app has anything to do, now or in a moment."""
     is_holding = isinstance(app, ProbetuiApp) and app._key_order.is_holding
     is_resizing = app._resize_timer is not None
     pumps = (app, *app._registry)

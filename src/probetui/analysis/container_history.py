@@ -50,7 +50,7 @@ class ContainerInstance(Struct, frozen=True):
             asked.
         waited: what back-off made it wait for last, None if for nothing.
         kill: the tick that asked for its end.
-        stopping: the first time it was told to stop.
+        stopping: the first request to stop it.
         exited: how it ended; None while it runs.
     """
 
@@ -71,7 +71,7 @@ class ContainerInstance(Struct, frozen=True):
 
     @property
     def end(self) -> ContainerEntry | None:
-        """The entry of its end: that it was told to stop, or else that it exited."""
+        """The entry of its end: the request to stop it, or else its exit."""
         return self.stopping or self.exited
 
     @property
@@ -133,7 +133,7 @@ class ContainerHistory(Struct, frozen=True):
 
     @property
     def last_ends(self) -> tuple[ContainerInstance, ...]:
-        """The last instance that has ended or was told to, empty if there is none.
+        """The last instance that has ended or is being stopped, empty if there is none.
 
         Behind one that its pod's deletion ended comes the last one before that ended
         otherwise: a session ends with deletions, and nobody asks about those.

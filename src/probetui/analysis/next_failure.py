@@ -41,7 +41,7 @@ class BackoffForecast(Struct, frozen=True):
         waits: None if it depends on how long the container takes to stop.
         exited_at: when the window began, None if no instance has exited.
         window: zero if there is none yet.
-        left_at_kill: what is left of the window when the container is told to stop.
+        left_at_kill: what is left of the window when the stop is requested.
         left_at_least: the same after the whole grace period.
     """
 

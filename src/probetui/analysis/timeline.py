@@ -107,7 +107,7 @@ def _code(tick: TickEntry) -> str:
 
 
 def is_startup_done(tick: TickEntry) -> bool:
-    """Tell whether a tick was skipped because its startup probe has succeeded.
+    """Return whether a tick was skipped because its startup probe has succeeded.
 
     The kubelet puts a startup probe on hold for either result.
     """
@@ -119,7 +119,7 @@ def is_startup_done(tick: TickEntry) -> bool:
 
 
 def is_warning(tick: TickEntry) -> bool:
-    """Tell whether a tick succeeded with a warning (a redirect elsewhere)."""
+    """Return whether a tick succeeded with a warning (a redirect elsewhere)."""
     return bool(tick.attempts) and tick.attempts[-1].result is ProbeResult.WARNING
 
 
@@ -246,7 +246,7 @@ class Timeline:
         ]
 
     def _has(self, at: int, tick: TickEntry) -> bool:
-        """Tell whether the tick is the one at that place of those that are there."""
+        """Return whether the tick is the one at that place of those that are there."""
         indexes = self.indexes
         return at < len(indexes) and self._sequence(indexes[at]) == tick.sequence
 

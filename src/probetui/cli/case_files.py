@@ -340,7 +340,7 @@ class _CaseReader(FieldReader):
                 pods = [pod for pod in pods if has_labels(wanted, pod.labels)]
                 if not pods:
                     self.add_problem(node, where, "no pod has these labels")
-        # What is wrong is told; the rest is read with any pods.
+        # The problem is reported; the rest is read with any pods.
         return pods or list(self._pods)
 
     def _runtimes(self, fields: Mapping[str, YamlNode], path: str) -> tuple[str, ...]:

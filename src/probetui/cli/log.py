@@ -25,7 +25,7 @@ from probetui.safe_text import safe_line, safe_lines
 from probetui.untrusted_files import open_output
 
 LOGGERS = ("probetui", "asyncio")
-"""Ours, and the one that tells of bugs in callbacks; it would write to the screen."""
+"""Ours, and asyncio's: it reports bugs in callbacks, and not to the screen."""
 
 _ExcInfo = (
     tuple[type[BaseException], BaseException, TracebackType | None]

@@ -182,7 +182,7 @@ class _Commands(click.Group):
 
 
 def _belongs_to_run(word: str) -> bool:
-    """Tell whether the first word is an option or a file of `run`."""
+    """Return whether the first word is an option or a file of `run`."""
     if word.startswith("-"):
         return True
     if word in COMMANDS or load_late("cli.usage_hints:hint_for_command")(word):

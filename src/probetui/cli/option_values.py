@@ -85,7 +85,7 @@ class RuntimeOptions(Struct, frozen=True):
 
     @property
     def reach(self) -> CommandLineReach:
-        """What the runtime's own programs have to be told to reach it."""
+        """The options with which the runtime's own programs reach it."""
         return CommandLineReach.by(
             host=self.host,
             context=self.docker_context_name,
@@ -106,7 +106,7 @@ class ClusterPodRuntime(RuntimeOptions, frozen=True):
 
     @property
     def reach(self) -> CommandLineReach:
-        """What kubectl has to be told to reach the cluster."""
+        """The options with which kubectl reaches the cluster."""
         words = ["--kubeconfig", self.kubeconfig] if self.kubeconfig else []
         words += ["--context", self.kube_context] if self.kube_context else []
         return CommandLineReach(kubectl=tuple(words))

@@ -27,7 +27,7 @@ _USAGE_STATUS = 2
 
 
 def _echo(text: str, *, nl: bool = True, err: bool = False) -> None:
-    """Print a text; where standard error takes no more, nobody can be told.
+    """Print a text; a standard error that is closed is ignored.
 
     Raises:
         OutputError: standard output takes no more.

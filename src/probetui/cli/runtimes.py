@@ -241,7 +241,7 @@ async def lease_holders(
 
 
 async def undo_leftover_faults(runtime: Runtime) -> list[str]:
-    """Undo what a session left in force that was killed; return what to tell of it."""
+    """Undo the faults that a killed session left in force; return a line for each."""
     if not isinstance(runtime, FaultRestorer):
         return []
     try:

@@ -104,7 +104,7 @@ def _obstacle(terminal: Terminal, *, reads_stdin: bool, needs_stdout: bool) -> s
 
 
 def draws_unicode(screen: TextIO | None) -> bool:
-    """Tell whether the stream that a screen is drawn on takes its characters.
+    """Return whether the stream that a screen is drawn on takes its characters.
 
     Others would get escapes of what their encoding lacks.
     """

@@ -63,5 +63,5 @@ def hint_for_option(name: str) -> str:
 
 
 def is_filename(word: str) -> bool:
-    """Tell whether a word can only be meant as the name of a manifest."""
+    """Return whether a word can only be meant as the name of a manifest."""
     return word.endswith(MANIFEST_SUFFIXES) or "/" in word

@@ -49,7 +49,7 @@ class PodSelection(Struct, frozen=True):
     selectors: tuple[tuple[LabelRequirement, ...], ...] = ()
 
     def matches(self, pod: Pod) -> bool:
-        """Tell whether a pod is meant."""
+        """Return whether a pod is meant."""
         if not self.names and not self.selectors:
             return True
         return pod.name in self.names or any(

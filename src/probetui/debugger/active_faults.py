@@ -46,7 +46,7 @@ class ActiveFaults:
             case Fault.RESTORE_NETWORK:
                 self._cut_off.pop(self._network_of(pod_uid, container_id), None)
             case Fault.STOP | Fault.KILL:
-                pass  # what has ended is told by the runtime
+                pass  # the runtime reports what has ended
 
     def frozen_since(self, container_id: ContainerID) -> datetime | None:
         """Return since when an instance is frozen, None if it is not."""

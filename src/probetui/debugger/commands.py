@@ -97,10 +97,10 @@ class DelayProbes(Struct, frozen=True):
 class MuteProbes(Struct, frozen=True):
     """Keep probing, ignore results.
 
-    They are counted, shown and told in events, but what is stored stays as it is: so
-    nothing is killed, becomes ready or unready, or starts up, and no worker goes on
-    hold. A new container has the initial values all the same. What was decided before
-    goes on.
+    Results are counted, shown and recorded as events, but the stored result stays as
+    it is: nothing is killed, becomes ready or unready, or starts up, and no worker goes
+    on hold. A new container still gets its initial results. Earlier decisions are
+    carried out.
     """
 
     scope: Scope
@@ -148,7 +148,7 @@ class ClearBackoff(Struct, frozen=True):
 
 
 class InjectContainerFault(Struct, frozen=True):
-    """Inject a fault into a running container; the kubelet is not told."""
+    """Inject a fault into a running container; the kubelet's probes will notice."""
 
     pod_uid: str
     container_name: str

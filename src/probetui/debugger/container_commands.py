@@ -40,7 +40,7 @@ class ContainerCommands:
 
     Args:
         kubelet: whose containers they are.
-        faults: told of what was frozen and cut off.
+        faults: keeps what was frozen and cut off.
     """
 
     def __init__(self, kubelet: Kubelet, faults: ActiveFaults) -> None:

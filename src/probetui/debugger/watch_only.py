@@ -1,7 +1,7 @@
 """Watch-only mode: journal an action instead of performing it.
 
-A kubelet always acts. Here it may be told to watch: containers of others, or our own
-while somebody looks on. What it decides stays the same.
+A kubelet always acts. In this mode it only watches: containers of others, or our own
+while somebody inspects them. Its decisions stay the same.
 """
 
 from __future__ import annotations

@@ -96,8 +96,8 @@ class Executor:
         volumes: mounts volumes; None if the runtime has none.
         users: finds the users of images; None if the runtime does not.
         disruptor: who can disrupt containers; None where nobody can.
-        listeners: who can tell where containers listen; None where nobody can.
-        status: who tells whether the runtime is ready; None where nobody does.
+        listeners: knows where containers listen; None where nothing does.
+        status: reports whether the runtime is ready; None where nothing does.
         images: lists the images; None if the runtime has none.
     """
 
@@ -292,7 +292,7 @@ class Executor:
         """Return how a container ended that has just been stopped.
 
         It has been stopped whether or not its status can be read: if not, the next
-        relist tells how it ended.
+        relist reports how it ended.
         """
         try:
             return await self._runtime.container_status(container_id)

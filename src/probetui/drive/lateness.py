@@ -92,7 +92,7 @@ class LoopWatch:
 
         It was ours if we ran nearly all the time, the machine's if we waited for a
         processor, and otherwise nobody's who ran: we were stopped, or everything was.
-        None too where it cannot be known: not every kernel tells who waited.
+        None too where it cannot be known: not every kernel accounts for waiting.
         """
         while self._late_beats and now - self._late_beats[0].at > CAUSE_WINDOW:
             self._late_beats.popleft()

@@ -140,7 +140,7 @@ def _entries(
 
 
 def _fits(numbers: Iterable[int]) -> bool:
-    """Tell whether numbers are small enough for columns; those of clocks are."""
+    """Return whether numbers are small enough for columns; those of clocks are."""
     return all(-_LARGEST < number < _LARGEST for number in numbers)
 
 

@@ -258,7 +258,7 @@ class RealtimeSession:
         return True
 
     def tell_lateness(self) -> None:
-        """Write into the journal how late ticks have been, if that is not told yet."""
+        """Write into the journal how late ticks have been, unless that is there."""
         if self._late is not None and not self._run_ended:
             self._end_lateness(self._late)
             self._turn(self._clock.now())

@@ -95,7 +95,7 @@ class Subscribers:
         self._callbacks: list[Callable[[], None]] = []
 
     def __bool__(self) -> bool:
-        """Tell whether there is anybody to notify."""
+        """Return whether there is anybody to notify."""
         return bool(self._callbacks)
 
     def add(self, callback: Callable[[], None]) -> Callable[[], None]:

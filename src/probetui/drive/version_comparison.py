@@ -304,7 +304,7 @@ class _Simulated(Struct, frozen=True):
         pods: tuple[Pod, ...],
         objects: tuple[ConfigObject, ...],
     ) -> bool:
-        """Tell whether it would come to the same with these."""
+        """Return whether it would come to the same with these."""
         return (
             all(getattr(rules, name) == value for name, value in self.rules.items())
             and self.pods == pods

@@ -58,7 +58,7 @@ _ProbedEntry = TickEntry | DryRunEntry
 class _ListenerLookup(Struct):
     """What is known of where one container listens, and which probes wait for it.
 
-    `told` is what was last said of each endpoint that refused, as far as it matters.
+    `reported` is what was last reported of each endpoint that refused.
     """
 
     pod_uid: str
@@ -67,7 +67,7 @@ class _ListenerLookup(Struct):
     found: ListenersFound | None = None
     is_under_way: bool = False
     waiting: dict[SocketAddress, _ProbedEntry] = field(default_factory=dict)
-    told: dict[SocketAddress, object] = field(default_factory=dict)
+    reported: dict[SocketAddress, object] = field(default_factory=dict)
 
     def known(self, now: datetime) -> ListenersFound | None:
         """Return what was found, None if that was too long ago."""
@@ -212,9 +212,9 @@ class ProbeDiagnostics:
     ) -> None:
         """Journal where a container listens, unless nothing new is known."""
         matter = relevant_listeners(found, there)
-        if looks.told.get(there) == matter:
+        if looks.reported.get(there) == matter:
             return
-        looks.told[there] = matter
+        looks.reported[there] = matter
         pod, listeners = self._pods.get(asked.key.pod_uid), found.listeners
         if pod is not None and listeners is not None:
             listeners = narrow_to_container(listeners, pod)

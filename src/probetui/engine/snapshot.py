@@ -195,7 +195,7 @@ class Upcoming(Struct, frozen=True):
 class LastStep(Struct, frozen=True):
     """The last step, or run to a change, and how things were just before it.
 
-    Compared with the pods of the snapshot it tells what the step did: one that did not
+    The difference to the pods of the snapshot is what the step did: one that did not
     change is the same object. Entries with a number above `sequence` came after.
     `key` is what stepped, None for a run to a change.
     """
@@ -293,7 +293,7 @@ class Snapshot(Struct, frozen=True):
 
     `upcoming` is what comes next, in order, at most 50; it is filled while paused, like
     `queue`, which has the ticks alone. `stopped_by` says why probes are paused where no
-    person did it. Without `acts` kills and restarts are only told.
+    person did it. Without `acts` kills and restarts are only journalled.
     `lateness` is by how much ticks have come late lately, `lateness_cause` why, where
     that is known. `is_observed` says that a kubelet elsewhere runs the pods, which are
     only watched.

@@ -33,11 +33,11 @@ class Sink(Protocol):
 
 
 class EndCondition(Protocol):
-    """What a session is followed until; it is told the journal, and the time."""
+    """What a session is followed until; it reads the journal and the clock."""
 
     @property
     def due_at(self) -> datetime | None:
-        """When it wants to be told the time, None for never."""
+        """When `advance` has to be called, None for never."""
 
     @property
     def verdict(self) -> Verdict | None:
@@ -199,7 +199,7 @@ class Follower:
 
 
 def _delay_of(watch: EndCondition, now: datetime) -> timedelta | None:
-    """Return in how long a condition wants to be told the time, None for never."""
+    """Return the time until `advance` has to be called, None for never."""
     due_at = watch.due_at
     return None if due_at is None else due_at - now
 

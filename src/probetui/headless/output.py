@@ -113,7 +113,7 @@ class EntryFilter(Struct, frozen=True):
         return not self.containers and not self.probe_types
 
     def wants(self, entry: JournalEntry) -> bool:
-        """Tell whether an entry is wanted.
+        """Return whether an entry is wanted.
 
         Commands of the user and notes always are; entries about a whole pod only if
         neither containers nor types are named. With types, what no probe of them led

@@ -32,7 +32,7 @@ class LabelRequirement(Struct, frozen=True):
     negated: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether labels match; an absent label has none of the values."""
+        """Return whether labels match; an absent label has none of the values."""
         value = labels.get(self.key)
         if self.values is None:
             return (value is not None) is not self.negated
@@ -53,7 +53,7 @@ def parse_selector(text: str) -> tuple[LabelRequirement, ...]:
 def has_labels(
     requirements: Iterable[LabelRequirement], labels: Mapping[str, str]
 ) -> bool:
-    """Tell whether labels match every requirement."""
+    """Return whether labels match every requirement."""
     return all(requirement.matches(labels) for requirement in requirements)
 
 

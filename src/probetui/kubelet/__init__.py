@@ -5,6 +5,6 @@ the kubelet's, and its modules are called like the Go files that they port: `pro
 (prober_manager.go, worker.go, prober.go), `status`, `pod_workers` (UpdatePod, SyncPod,
 SyncTerminatingPod), `kuberuntime` (computePodActions, SyncPod, killContainer,
 doBackOff, container GC), `images`, `volumes`, `pleg`, `events`. `runtime` stands in
-for what Go has: goroutines, timers, formats. `effects`, `facts` and `journal` are what
-the kubelet wants done, what it is told, and what happened.
+for what Go has: goroutines, timers, formats. `effects` are what the kubelet wants done,
+`facts` what it learns, and `journal` what happened.
 """

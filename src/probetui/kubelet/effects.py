@@ -153,7 +153,7 @@ class RunHook(Struct, frozen=True):
 
 
 class Fault(StrEnum):
-    """A fault to inject into a container; the kubelet is not told."""
+    """A fault to inject into a container; the kubelet's probes will notice."""
 
     FREEZE = "freeze"
     UNFREEZE = "unfreeze"

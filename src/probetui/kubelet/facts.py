@@ -40,7 +40,7 @@ class OperationFinished(Struct, frozen=True):
     """A `RunOperation` has finished.
 
     `error` is the runtime's own words. `value` is what the operation says it is.
-    `not_found` tells an error about something that does not exist, `config_error` one
+    `not_found` marks an error about something that does not exist, `config_error` one
     of what a container asks for, before a runtime was asked. `fallback_host` is set
     when a hook's request that was meant for HTTPS got its answer without: the host and
     port.

@@ -101,7 +101,7 @@ class Kubelet:
         turn: where effects and journal entries go.
         hooks: what is changed about probing from outside.
         make_policy: makes what may be done to containers; None for all.
-        on_pod_removed: told of a pod of which nothing is left.
+        on_pod_removed: called for a pod of which nothing is left.
 
     Attributes:
         in_runtime: what the runtime had of each pod at the last relist.

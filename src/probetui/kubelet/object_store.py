@@ -16,7 +16,7 @@ from probetui.k8s.volume import ConfigMap, ConfigObject, Secret
 class ConfigRefusal(Struct, frozen=True):
     """Why something that a pod refers to cannot be resolved, in the kubelet's words.
 
-    `is_missing` tells that an object or an entry does not exist: what is optional may
+    `is_missing` says that an object or an entry does not exist: what is optional may
     be left out then.
     """
 

@@ -119,7 +119,7 @@ class PodDraft(Struct):
         return self.found.object.position(path)
 
     def is_unreadable(self, path: str) -> bool:
-        """Tell whether the field, or one around or below it, could not be decoded."""
+        """Return whether the field, or one around or below it, could not be decoded."""
         ours = tuple(split_path(path))
         if ours in self._parents:
             return True
@@ -178,7 +178,7 @@ def suffixed_namespace(namespace: str, suffix: str) -> str:
 def assign_identity(draft: PodDraft, host: str) -> None:
     """Set the uid, and the name for a `generateName`, that a manifest does not give.
 
-    A static pod gets what tells it from others on other nodes.
+    A static pod gets the suffix and annotations that distinguish it on its node.
     """
     metadata, source = draft.metadata, draft.found.source
     if not metadata.uid:

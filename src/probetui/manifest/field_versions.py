@@ -163,13 +163,13 @@ _SINCE = {
 
 
 def is_later(owner: str, name: str, version: str) -> bool:
-    """Tell whether a field of the models came after a version, as `1.32`."""
+    """Return whether a field of the models came after a version, as `1.32`."""
     since = _SINCE.get((owner, name))
     return since is not None and _minor(version) < _minor(since)
 
 
 def is_gone(owner: str, name: str, version: str) -> bool:
-    """Tell whether a version knows a field that the models do not have any more."""
+    """Return whether a version knows a field that the models do not have any more."""
     first, last = GONE.get((owner, name), (MODELS_VERSION, ""))
     return bool(last) and _minor(first) <= _minor(version) <= _minor(last)
 

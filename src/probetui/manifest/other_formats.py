@@ -63,7 +63,7 @@ def find_other_format(node: YamlNode, source: SourceFile) -> Problem | None:
 
 
 def is_case_document(node: YamlNode) -> bool:
-    """Tell whether a document has cases of `probetui test`, which have no kind."""
+    """Return whether a document has cases of `probetui test`, which have no kind."""
     return (
         isinstance(node, MapNode)
         and node.entry("cases") is not None
@@ -83,7 +83,7 @@ def _rendered_by(
 
 
 def _is_kustomization(node: MapNode, source: SourceFile) -> bool:
-    """Tell whether it is one; a file of that name needs no kind."""
+    """Return whether it is one; a file of that name needs no kind."""
     name = source.name.rpartition("/")[2].lower()
     is_named = name in _KUSTOMIZATIONS and node.get("kind") is None
     return is_named or node.text("kind") == "Kustomization"

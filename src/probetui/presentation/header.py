@@ -125,7 +125,7 @@ def _limits(snapshot: Snapshot, about: SessionInfo, *, is_short: bool) -> Line:
 
 
 def is_late(snapshot: Snapshot) -> bool:
-    """Tell whether ticks come noticeably late."""
+    """Return whether ticks come noticeably late."""
     return snapshot.lateness > _LATE
 
 
@@ -321,7 +321,7 @@ def lateness_banner(snapshot: Snapshot) -> Line:
 
 
 def _probed_lately(probe: ProbeSnapshot, now: datetime) -> bool:
-    """Tell whether a probe's last run is not older than two of its periods."""
+    """Return whether a probe's last run is not older than two of its periods."""
     if not probe.worker_alive or probe.last_run is None:
         return False
     spec = probe.probe
@@ -330,7 +330,7 @@ def _probed_lately(probe: ProbeSnapshot, now: datetime) -> bool:
 
 
 def _has_timed_out(probe: ProbeSnapshot) -> bool:
-    """Tell whether a probe's last run took its whole timeout without success."""
+    """Return whether a probe's last run took its whole timeout without success."""
     run = probe.last_run
     if run is None or run.result is Result.SUCCESS or not run.attempts:
         return False

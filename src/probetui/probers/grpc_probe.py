@@ -61,8 +61,8 @@ async def probe_grpc(
     """Connect, ask once, and judge the answer; what goes wrong is a failure.
 
     Connecting is tried again until the time is over, so that a refused connection
-    costs all of it. One that broke off otherwise, as with a server that wants TLS,
-    cannot be told from it.
+    costs all of it. A connection that breaks off for another reason, as with a server
+    that wants TLS, looks the same.
 
     Raises `LocalResourceError` where this process could not even try.
 

@@ -170,7 +170,7 @@ def encode_text(value: object) -> str:
 
 
 def is_entry(record: AnyRecord) -> bool:
-    """Tell whether a record is that of a journal entry."""
+    """Return whether a record is that of a journal entry."""
     return type(record) in ENTRY_KINDS
 
 
@@ -205,7 +205,7 @@ def decode_line(line: bytes) -> AnyRecord | None:
 
 
 class LineHead(Struct, frozen=True):
-    """What tells whether a line that does not fit was written by a later version."""
+    """Decides whether a line that does not fit was written by a later version."""
 
     version: int
     type: str

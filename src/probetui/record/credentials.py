@@ -110,7 +110,7 @@ _SHORT = 512
 
 
 def is_secret_name(name: str) -> bool:
-    """Tell whether what is called so holds a secret."""
+    """Return whether what is called so holds a secret."""
     return _is_secret(name[:_LONGEST_NAME])
 
 
@@ -159,7 +159,7 @@ def _masked(text: str) -> str:
 def find_credentials(text: str) -> Iterator[str]:
     """Yield what of a text its place shows to be secret, also as it was before quoting.
 
-    What is told of them elsewhere can then be masked, too.
+    With that, the same values are masked elsewhere, too.
     """
     for found in _USER_INFO.finditer(text):
         user, colon, password = found[1].partition(":")

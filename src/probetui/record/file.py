@@ -58,7 +58,7 @@ class DamageReport:
         return len(self._descriptions)
 
     def __bool__(self) -> bool:
-        """Tell whether any line is damaged or missing."""
+        """Return whether any line is damaged or missing."""
         return bool(self._descriptions)
 
     def add(self, number: int, reason: object) -> None:

@@ -492,7 +492,7 @@ class UserRecord(CommonFields, frozen=True, kw_only=True, tag="user"):
 
 
 class NoteRecord(CommonFields, frozen=True, kw_only=True, tag="note"):
-    """Something to tell a person; a bookmark is that person's own."""
+    """A note for the user; a bookmark is the user's own."""
 
     text: MaskedText
     fault: Annotated[bool, At("is_fault")]

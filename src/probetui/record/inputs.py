@@ -120,7 +120,7 @@ class InputDecoder:
 
 
 def _is_same(pod: RuntimePodStatus, before: RuntimePodStatus | None) -> bool:
-    """Tell whether a pod did not change, whenever it was inspected."""
+    """Return whether a pod did not change, whenever it was inspected."""
     if pod is before:
         return True
     if before is None or (pod.seen_at is None) != (before.seen_at is None):

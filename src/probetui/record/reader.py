@@ -240,13 +240,13 @@ class RecordingFile:
         return record
 
     def pods(self) -> tuple[Pod, ...]:
-        """Return the pods that the session was told to run, in order."""
+        """Return the pods of the session, in the order in which they were added."""
         found: dict[str, Pod] = {}
         for offset in self._pod_inputs:
             try:
                 item = InputDecoder().decode(self._input_at(offset) or {})
             except DamageError:
-                continue  # It is told when the engine is to be given it.
+                continue  # Reported when the input is replayed.
             if isinstance(item, AddPod | SetPods):
                 pods = (item.pod,) if isinstance(item, AddPod) else item.pods
                 found |= {pod.uid: pod for pod in pods}

@@ -144,7 +144,7 @@ def _listener(address: str) -> str:
 
 
 def _refuse(made: socket.socket) -> None:
-    """Close a connection: the kernel has told the client all there is."""
+    """Close a connection: the kernel has given the client our credentials."""
     try:
         asking, _ = made.accept()
     except OSError:

@@ -104,7 +104,7 @@ class OwnershipLedger:
         return False
 
     def take_over(self, thing_id: str, name: str, engine: str = "") -> None:
-        """Note an object as ours that the user told us to take over."""
+        """Note an object as ours that the user chose to take over."""
         self._write(_note(thing_id), name, engine)
         self._known.add(thing_id)
 
@@ -188,7 +188,7 @@ class EngineOwnership:
         return self._ledger.owns(thing_id, name, nonce)
 
     def take_over(self, thing_id: str, name: str) -> None:
-        """Note an object as ours that the user told us to take over."""
+        """Note an object as ours that the user chose to take over."""
         self._ledger.take_over(thing_id, name, self._engine)
 
     def forget(self, thing_id: str) -> None:

@@ -191,7 +191,7 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         return self._main
 
     async def on_mount(self) -> None:
-        # What it is told before it is there would be lost.
+        # Messages to a screen that is not mounted would be lost.
         await AwaitMount(self._main, [self._main])
         self._unsubscribe = self.session.subscribe(self._announce)
         # Something may have happened since it was looked at last, and nothing after.
@@ -207,7 +207,7 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         action: str,
         parameters: tuple[object, ...],
     ) -> bool | None:
-        """Tell which keys work now; the others are neither shown nor listed."""
+        """Return which keys work now; the others are neither shown nor listed."""
         return is_allowed(self, action, parameters)
 
     def refresh_css(self, animate: bool = True) -> None:  # noqa: FBT001, FBT002  # the framework's

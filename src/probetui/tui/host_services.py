@@ -22,7 +22,7 @@ Timings = Mapping[ProbeKey, Timing]
 class ManifestReload(Struct, frozen=True):
     """Manifests that were read again: what they change, and how to go by them.
 
-    `changes_objects` tells whether ConfigMaps or Secrets are not as they were.
+    `changes_objects` says whether ConfigMaps or Secrets are not as they were.
     """
 
     changes: Sequence[PodChange]

@@ -1,4 +1,4 @@
-"""Everything that the parts of the screen tell one another."""
+"""The messages between the parts of the screen."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TickRequested(Message):
 
 
 class WhyRequested(TickRequested):
-    """The same, and it is to be told why things came to it."""
+    """The same, with the explanation of the tick opened."""
 
 
 class ProbeRequested(Message):
@@ -118,7 +118,7 @@ class KeyClicked(Message):
 
 
 class BackgroundDetected(Message):
-    """The terminal has told what colour is behind its text."""
+    """The terminal has reported the colour behind its text."""
 
     def __init__(self, background: TerminalBackground) -> None:
         super().__init__()

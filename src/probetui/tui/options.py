@@ -33,7 +33,7 @@ class ScreenOptions(Struct, frozen=True):
     pause_opens_step: bool = False
     theme: str | None = None
     follows_terminal: bool = False
-    """Whether `theme` is to be put right once the terminal has told its background."""
+    """Whether `theme` is corrected once the terminal has reported its background."""
 
     themes: Sequence[Theme] = ()
     keymap: Keymap = field(default_factory=dict)

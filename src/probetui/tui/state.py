@@ -68,11 +68,11 @@ class UiState(Struct):
         )
 
     def allows(self, action: Action) -> bool:
-        """Tell whether an action makes sense now and may be done here."""
+        """Return whether an action makes sense now and may be done here."""
         return self.allowed([action])[0]
 
     def allowed(self, actions: Sequence[Action]) -> list[bool]:
-        """Tell of each action whether it makes sense now and may be done here."""
+        """Return for each action whether it makes sense now and is allowed here."""
         now = self.context
         return [
             not self.refusal(action) and action.is_possible(now) for action in actions
@@ -214,7 +214,7 @@ class StatefulScreen(Screen[None], inherit_bindings=False):
 
 
 def is_allowed(node: DOMNode, name: str, parameters: tuple[object, ...]) -> bool:
-    """Tell whether an action that Textual is about to run for a node is to be run.
+    """Return whether an action that Textual is about to run for a node is to be run.
 
     Keys are for typing while something is typed. Actions that are not of the table
     are the node's own business.
@@ -229,7 +229,7 @@ def is_allowed(node: DOMNode, name: str, parameters: tuple[object, ...]) -> bool
 
 
 def is_typed_into(node: DOMNode) -> bool:
-    """Tell whether a field has the focus on the screen of a node."""
+    """Return whether a field has the focus on the screen of a node."""
     focused = node.app.focused if node is node.app else node.screen.focused
     return isinstance(focused, Input)
 
@@ -259,7 +259,7 @@ class SelectedContainer:
         return self._pod
 
     def is_there(self, view_model: ViewModel) -> bool:
-        """Tell whether there is such a pod now."""
+        """Return whether there is such a pod now."""
         return any(pod.pod.uid == self.pod_uid for pod in view_model.snapshot.pods)
 
     def container(self, view_model: ViewModel) -> ContainerSnapshot | None:

@@ -178,7 +178,7 @@ def wrapped(line: StyledLine, width: int, indent: int) -> list[StyledLine]:
 
 
 def _exceeds(line: StyledLine, width: int) -> bool:
-    """Tell whether a line is wider than that, however long it is beyond."""
+    """Return whether a line is wider than that, however long it is beyond."""
     room = width
     for text, _ in line:
         if text.isascii():

@@ -196,7 +196,7 @@ def _is_part(value: object) -> bool:
 
 
 def _is_tone(value: object) -> bool:
-    """Tell whether something is a colour, or black or white, or a part of these."""
+    """Return whether something is a colour, or black or white, or a part of these."""
     color, _, part = str(value).partition(" ")
     is_part = not part or _PERCENTAGE.fullmatch(part) is not None
     return is_part and (color in {"auto", "initial"} or _is_color(color))

@@ -158,7 +158,7 @@ def _floored(at: datetime, step: timedelta) -> datetime:
 
 
 def is_counting(snapshot: Snapshot) -> bool:
-    """Tell whether a time on the screen goes on by itself: the header's, if no other.
+    """Return whether a time on the screen goes on by itself: the header's, if no other.
 
     It stands still where a clock of its own is stopped, or has come to its end.
     """

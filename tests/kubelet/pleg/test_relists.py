@@ -22,7 +22,7 @@ class Bench:
         self.relists = RelistScheduler(self.ledger, PERIOD, START)
 
     def begins(self, seconds: float) -> bool:
-        """Tell whether a relist begins at that second."""
+        """Return whether a relist begins at that second."""
         self.relists.run_due(at(seconds))
         return self.ledger.finish().effects == (Relist(),)
 

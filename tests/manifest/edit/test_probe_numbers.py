@@ -541,6 +541,6 @@ def without_digits(text: str) -> str:
 
 
 def is_within(part: str, whole: str) -> bool:
-    """Tell whether a text is what is left of another one if letters are dropped."""
+    """Return whether a text is what is left of another one if letters are dropped."""
     rest = iter(whole)
     return all(each in rest for each in part)

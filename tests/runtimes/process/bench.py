@@ -76,7 +76,7 @@ class ProcessBench(Bench):
 
 
 def runs(pid: int | None) -> bool:
-    """Tell whether a process runs."""
+    """Return whether a process runs."""
     process = identify(pid) if pid else None
     return process is not None and is_alive(process)
 

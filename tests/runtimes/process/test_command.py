@@ -38,7 +38,7 @@ def number(file: Path) -> int | None:
 
 
 def runs(file: Path) -> bool:
-    """Tell whether the process whose ID is in a file runs."""
+    """Return whether the process whose ID is in a file runs."""
     pid = number(file)
     process = identify(pid) if pid else None
     return process is not None and is_alive(process)

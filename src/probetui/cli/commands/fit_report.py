@@ -54,7 +54,7 @@ class _ProbedContainer(Struct):
     """What the records have of one container, which is the same in all of them.
 
     `lives` are the instances of each probe; `ended` are how many of them were killed
-    before the probe that tells of starts succeeded.
+    before the probe that measures starts succeeded.
     """
 
     namespace: str

@@ -61,14 +61,13 @@ _SETTINGS = "Settings"
 @ascii_option
 @program_options
 def whatif(record: Path | None, **params: Any) -> int:
-    """Tell what a recorded session would have been under other settings.
+    """Show what a recorded session would have been under other settings.
 
-    Without RECORD it is the last session. Up to the first decision that differs it is
-    the recorded session; from there on its containers are simulated, and behave as was
-    measured. A probe at an age of its container that was never measured takes the
-    outcome of the nearest age of the same instance, because a restart begins anew; how
-    many there are is told. Handlers cannot be changed: the record has no answers to
-    another question.
+    Without RECORD, the last session is used. Up to the first decision that differs it
+    is replayed; from there on its containers are simulated, and behave as measured. A
+    probe at an age of its container that was never measured takes the outcome of the
+    nearest age of the same instance, and is marked and counted. Handlers cannot be
+    changed, as the record has no answers to other requests.
 
     The exit status is 1 if a kill, a restart or a change of readiness differs.
     """
@@ -114,13 +113,13 @@ def whatif(record: Path | None, **params: Any) -> int:
 def fit(records: tuple[Path, ...], **params: Any) -> int:
     """Find settings of liveness and startup probes from what records measured.
 
-    From starts, latencies and failures follow the startup budget, the time-out, the
-    threshold and the period, for as few false kills as wanted and a dead container
-    noticed in time. What is printed is YAML to paste, with what it stands on in its
-    comments and the command that tries it with the record. Without RECORDS it is the
-    last session.
+    The startup budget, the time-out, the threshold and the period are computed from
+    recorded starts, latencies and failures, for the wanted rate of false kills and the
+    wanted time to notice a dead container. The output is YAML to paste; its comments
+    give the evidence, and the command that tries the settings on the record. Without
+    RECORDS, the last session is used.
 
-    Where the records say too little, nothing is guessed: what is missing is told, and
-    the exit status is 1.
+    Where the records hold too little evidence, nothing is guessed: the output says
+    what is missing, and the exit status is 1.
     """
     return run_late("cli.commands.fit_report:print_fit", records, params)

@@ -80,7 +80,7 @@ def print_report(params: Mapping[str, Any]) -> int:
 
 
 def _parse_arguments(arguments: Sequence[str]) -> _Request:
-    """Tell the record from the container: a record is a file, or has its suffix."""
+    """Split a record from a container: a record is a file, or has its suffix."""
     if len(arguments) > _MOST_ARGUMENTS:
         raise UsageError("why takes at most a record and POD/CONTAINER")
     files = [argument for argument in arguments if _is_record(argument)]

@@ -82,7 +82,7 @@ class ImageInventory:
 
     Args:
         store: the runtime's images.
-        clock: tells when images were pulled and used.
+        clock: the times at which images are pulled and used.
         folder: where the notes are; the state folder's place for them by default.
     """
 
@@ -162,10 +162,10 @@ class ImageInventory:
         Args:
             policy: when to collect and what.
             everything: whatever is not in use, however full the disk is.
-            dry_run: remove nothing, only tell what would be removed.
+            dry_run: remove nothing, only report what would be removed.
 
         Raises:
-            ContainerRuntimeError: the runtime does not tell what is there.
+            ContainerRuntimeError: the runtime cannot list its images.
             RecordError: the notes cannot be changed.
         """
         inventory = await self.refresh()
@@ -216,7 +216,7 @@ class ImageInventory:
             log.warning("the pull record of %s cannot be removed: %s", image_id, error)
 
     async def _notes(self) -> PulledImageStore | None:
-        """Return the notes about this store; None if it cannot be told from others."""
+        """Return the notes about this store; None if the store has no ID."""
         store_id = await self._store.image_store_id()
         return PulledImageStore(store_id, self._folder) if store_id else None
 

@@ -28,7 +28,7 @@ class ImageMaintenance:
 
     Args:
         store: the runtime's images.
-        clock: tells when it is time.
+        clock: the time of the next collection.
         notes: where removals and failures are reported.
         collects: remove images too; otherwise only note which are used.
     """

@@ -37,7 +37,7 @@ class PulledImageRecord(Struct, frozen=True):
     Attributes:
         image_id: what names its content.
         names: the names that it got by pulls of ours, as the runtime writes them.
-        copy: tells whether it is still the copy that we pulled.
+        copy: identifies the copy that we pulled.
         pulled_at: when.
         last_used: when it was last seen in use.
     """
@@ -58,7 +58,7 @@ class PulledImageStore:
     """The records about one image store.
 
     Args:
-        store_id: what tells the store from others.
+        store_id: identifies the store.
         folder: where the notes of all stores are.
     """
 

@@ -81,7 +81,7 @@ class ServedSession(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What to tell the user."""
+        """The lines for the user."""
         path = shlex.quote(str(self.kubeconfig))
         return (
             f"read-only Kubernetes API at {self.url}; "
@@ -197,7 +197,7 @@ def written(wanted: Path | None, text: str) -> Iterator[Path]:
 
 
 def _is_ours(content: bytes) -> bool:
-    """Tell whether a file is a kubeconfig that `probetui serve` has written."""
+    """Return whether a file is a kubeconfig that `probetui serve` has written."""
     try:
         config = json.loads(content)
     except ValueError:

@@ -199,7 +199,7 @@ def _parts(folder: Path) -> Iterator[_SessionPart]:
 
 
 def _is_locked(path: Path) -> bool:
-    """Tell whether a session writes to a file."""
+    """Return whether a session writes to a file."""
     try:
         descriptor = DirectoryRoot(path.parent).open_file(path.name)
         with closing(os.fdopen(descriptor, "rb")) as file:

@@ -82,7 +82,7 @@ class CaseRunner:
     Args:
         options: what is read, and how.
         reader: what reads it.
-        manifests: what was read, whose problems have been told.
+        manifests: what was read, whose problems have been reported.
         params: the command's parameters, by name.
         report: called with each result.
     """

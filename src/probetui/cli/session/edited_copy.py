@@ -104,7 +104,7 @@ def _folders(source: SourceFile, options: ManifestOptions | None) -> Iterator[Pa
 
 
 def _is_read(folder: Path, options: ManifestOptions) -> bool:
-    """Tell whether whatever is put into a folder would be read the next time."""
+    """Return whether whatever is put into a folder would be read the next time."""
     resolved = folder.resolve()
     for name in (*options.filenames, *options.static):
         read = Path(name).resolve()

@@ -1,4 +1,4 @@
-"""What pods may do to this machine, told before they start."""
+"""The warning before pods start: what they may do to this machine."""
 
 from __future__ import annotations
 

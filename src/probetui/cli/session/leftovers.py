@@ -19,7 +19,7 @@ async def replace_leftovers(
     Args:
         runtime: where they are.
         pods: those that are about to run.
-        notes: where it is told.
+        notes: where warnings go.
         own: uids of pods that this session has run, which it ends itself.
 
     Raises:

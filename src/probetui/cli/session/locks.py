@@ -110,7 +110,7 @@ def lock_holder(
 
 
 def is_run_here(runtime: str, namespace: str, name: str) -> bool:
-    """Tell whether this process has the lock of a pod.
+    """Return whether this process has the lock of a pod.
 
     Raises:
         UsageError: the lock cannot be looked at.

@@ -26,10 +26,10 @@ GATHER_MILLISECONDS = 200
 
 
 class Report(Protocol):
-    """Tells a person something."""
+    """Shows a message to the user."""
 
     def __call__(self, text: str, *, is_fault: bool) -> None:
-        """Tell it, and whether it is a fault."""
+        """Show it, as an error where it is one."""
 
 
 class ManifestWatch:
@@ -42,7 +42,7 @@ class ManifestWatch:
     Args:
         reload: reads them all; that no pod is left is no error.
         apply: applies what they ask for.
-        report: tells of problems, and that there are none any more.
+        report: shows problems, and that there are none any more.
     """
 
     def __init__(

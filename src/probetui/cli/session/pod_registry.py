@@ -81,7 +81,7 @@ class DesiredState(NamedTuple):
         )
 
     def updates(self) -> Iterator[SetPods]:
-        """Yield what each source of pods tells the kubelet."""
+        """Yield the pods of each source for the kubelet."""
         for source in self.sources:
             pods = tuple(
                 pod

@@ -27,7 +27,7 @@ STUCK_SECONDS = 3.0
 """For how long the loop may not take in a signal before that is said, or matters."""
 
 LEAVE_SECONDS = 10.0
-"""How long the program may take to end after it was told not to wait for pods."""
+"""How long the program may take to end once it does not wait for pods any more."""
 
 INSISTED_SECONDS = 1.0
 """How long it may take from one more signal on."""

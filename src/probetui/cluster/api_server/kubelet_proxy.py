@@ -44,9 +44,9 @@ class KubeletProxy:
 
     Args:
         store: where the nodes are.
-        headers: what says who the API server is, such as its token.
+        headers: the credentials of the API server, such as its token.
         tls: of the connection; by default the kubelet's certificate is not checked,
-            as by an API server that is not told to.
+            as by an API server without `--kubelet-certificate-authority`.
     """
 
     def __init__(

@@ -37,7 +37,7 @@ def pod_cells(pod: Json, age: str, now: datetime) -> list[str]:
 
 
 def pod_row_conditions(pod: Json) -> list[Json]:
-    """Return why a pod is one that kubectl hides where it is told to."""
+    """Return the condition by which kubectl can hide a pod that has ended."""
     phase = pod.get("status", {}).get("phase")
     if phase not in _TERMINAL:
         return []

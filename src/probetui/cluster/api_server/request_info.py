@@ -46,7 +46,7 @@ class RequestInfo(Struct, frozen=True):
 
 
 def read_flag(request: HttpRequest, name: str) -> bool:
-    """Tell whether a query parameter is true."""
+    """Return whether a query parameter is true."""
     return request.parameter(name) in _TRUE
 
 

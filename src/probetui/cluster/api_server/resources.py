@@ -48,7 +48,7 @@ class ApiResource(Struct, frozen=True):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def has(self, subresource: str) -> bool:
-        """Tell whether objects have a subresource."""
+        """Return whether objects have a subresource."""
         return any(found.name == subresource for found in self.subresources)
 
 

@@ -59,7 +59,7 @@ class Selection(Struct, frozen=True):
     fields: tuple[FieldRequirement, ...] = ()
 
     def matches(self, found: Json) -> bool:
-        """Tell whether an object is meant."""
+        """Return whether an object is meant."""
         labels = found["metadata"].get("labels") or {}
         return all(requirement.matches(labels) for requirement in self.labels) and all(
             (_field(found, requirement.path) == requirement.value)

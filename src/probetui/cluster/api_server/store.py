@@ -70,7 +70,7 @@ class StoredChange(Struct, frozen=True):
 
 
 class WatchedChange(Struct, frozen=True):
-    """What a watch is told: `ADDED`, `MODIFIED` or `DELETED`, and the object."""
+    """A change of a watch: `ADDED`, `MODIFIED` or `DELETED`, and the object."""
 
     type: str
     object: Json
@@ -370,8 +370,8 @@ class Store:
     ) -> Json:
         """Delete an object; return it as it is then.
 
-        A pod that has a node is told to end and is there until it is deleted without
-        grace; so is what has finalizers.
+        A pod that has a node gets a deletionTimestamp and stays until it is deleted
+        without grace; so does an object with finalizers.
 
         Raises:
             ApiFailure: it is not there, or is not the one that is meant.
@@ -500,7 +500,7 @@ class Store:
 
 
 class Watch:
-    """What one watch has still to be told."""
+    """The changes that one watch has not been sent yet."""
 
     def __init__(
         self,
@@ -523,7 +523,7 @@ class Watch:
 
     @property
     def version(self) -> int:
-        """The version up to which everything was told."""
+        """The version up to which every change was sent."""
         return self._version
 
     def take_initial(self) -> list[WatchedChange]:

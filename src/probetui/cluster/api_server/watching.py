@@ -40,7 +40,7 @@ class WatchLines:
     Args:
         store: where the objects are.
         resource: their kind.
-        watch: what is to be told.
+        watch: the changes to send.
         options: how.
         represent: makes an object what the client asked for.
     """

@@ -275,7 +275,7 @@ class ClusterContainers:
         try:
             found = [newest for newest, _ in self._instances()]
         except ContainerRuntimeError:
-            return  # told where the status is needed
+            return  # reported where the status is needed
         running = {
             status.name: status
             for status in found
@@ -290,7 +290,7 @@ class ClusterContainers:
         self._running = running
 
     async def _tell_killing(self, ended: RuntimeContainerStatus, uid: str) -> None:
-        """Tell what the cluster's kubelet said when it killed an instance.
+        """Report what the cluster's kubelet said when it killed an instance.
 
         An event is of this instance if it is not older; it may have got lost.
         """

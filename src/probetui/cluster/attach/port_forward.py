@@ -145,7 +145,7 @@ class _Tunnel:
             self.opened.cancel()
 
     def _fail(self, error: ClusterError) -> None:
-        """Tell who waits for it; a tunnel that was open just ends."""
+        """Raise the error in whoever awaits the tunnel; one that is open just ends."""
         if not self.opened.done():
             self.opened.set_exception(error)
             # Whoever waited may have given up.

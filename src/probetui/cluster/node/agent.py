@@ -247,7 +247,7 @@ class NodeAgent:
         self._objects_at = now
 
     def _refuse(self, pod: Object, problems: tuple[str, ...]) -> None:
-        """Tell once why a pod of the API server cannot be run here."""
+        """Report once why a pod of the API server cannot be run here."""
         uid = pod["metadata"]["uid"]
         if self._told.get(uid) != problems:
             self._told[uid] = problems

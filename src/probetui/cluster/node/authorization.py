@@ -45,7 +45,7 @@ _FINE_GRAINED = frozenset({"healthz", "pods"})
 
 
 AUTHENTICATION = ("kube-system", "extension-apiserver-authentication")
-"""The ConfigMap in which an API server tells others how it knows clients."""
+"""The ConfigMap in which an API server publishes how it authenticates clients."""
 
 
 async def client_authority(api: ApiClient, fallback: str | None) -> str | None:

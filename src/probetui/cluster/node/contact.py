@@ -26,7 +26,7 @@ _SERVER_ERROR = 500
 
 
 class ServerContact:
-    """Whether the API server answers; tells people when that changes.
+    """Whether the API server answers; reports when that changes.
 
     Args:
         clock: the time.
@@ -49,7 +49,7 @@ class ServerContact:
             self._back = asyncio.Event()
 
     def on_failure(self, error: ClusterError) -> None:
-        """Note that a request failed; the same problem is told once."""
+        """Note that a request failed; the same problem is reported once."""
         log.info("API server: %s", error)
         if isinstance(error, ApiError) and error.code == _CONFLICT:
             return

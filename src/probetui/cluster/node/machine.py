@@ -98,7 +98,7 @@ def address_towards(server: str) -> str:
             own: str = probe.getsockname()[0]
             return own
     except OSError:
-        return "127.0.0.1"  # the server is not reached either, and that is told
+        return "127.0.0.1"  # the server is not reached either, which is reported
 
 
 def _system_info(

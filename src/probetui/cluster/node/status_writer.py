@@ -174,7 +174,7 @@ class StatusWriter:
                 self.forget(uid)
                 return
             if error.code == _INVALID:
-                # A wrong uid is told so; whatever else it is, it stays refused.
+                # A wrong uid is answered so; whatever the reason, it stays refused.
                 log.warning("the status of %s is refused: %s", pod.full_name, error)
                 published.written = version
                 return

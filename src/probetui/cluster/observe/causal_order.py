@@ -1,8 +1,8 @@
 """CausalOrder: journals what was observed of a container as cause and effect.
 
-Events and statuses come by watches, results by polls of counters: a kill may be told
-before the failures that led to it. What has a cause that the counters will tell waits
-for it, and what follows waits behind it.
+Events and statuses come by watches, results by polls of counters: a kill may arrive
+before the failures that led to it. An entry whose cause the counters will show waits
+for it, and later entries wait behind it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Cause(Struct, frozen=True):
     """A tick of which the counters have to tell, and until when that is waited for.
 
     It is one that led to `action`, or, without one, a failure. `at` is when it was over
-    as the effect tells it, cut to seconds.
+    as the effect has it, cut to seconds.
     """
 
     key: ProbeKey
@@ -133,7 +133,7 @@ class CausalOrder:
     def _instant(self, entry: Told) -> datetime:
         """Return when it was; within its second behind what led to it.
 
-        Events and statuses tell whole seconds.
+        Events and statuses have whole seconds.
         """
         last = self._last_at
         if last is not None and entry.at < last < entry.at + _SECOND:

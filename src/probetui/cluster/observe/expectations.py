@@ -2,7 +2,7 @@
 
 The observed ticks are lived by the same rules (`result_run`). Where they certainly
 reach a threshold, the cluster has to show the consequence soon: a kill, a change of
-readiness. What does not come, and what comes unexpected, is told with possible causes.
+readiness. What does not come, or comes unexpected, is reported with possible causes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PATIENCE = timedelta(seconds=10)
 """A status comes within a tenth of a second, an event may take longer or be lost."""
 
 _EARLY = timedelta(seconds=1)
-"""What is told by this program's clock may still have been told in another order."""
+"""Inputs may arrive in another order than they happened, by this much."""
 
 _WORDS = {
     TickAction.KILL: ("killed", "was"),
@@ -95,8 +95,8 @@ class Expectations:
         Args:
             key: the probe.
             action: what has become of it.
-            at: when this program was told.
-            is_counted: the counters tell every tick, so that it has to be explained.
+            at: when it arrived.
+            is_counted: the counters hold every tick, so that it has to be explained.
         """
         for expected in self._open:
             if expected.key == key and expected.action is action:
@@ -112,11 +112,11 @@ class Expectations:
         ]
 
     def check(self, now: datetime, counted_until: datetime | None) -> None:
-        """Tell what did not come in time, and what came without a reason.
+        """Report what did not come in time, and what came without a reason.
 
         Args:
             now: the instant.
-            counted_until: up to when the counters tell every tick.
+            counted_until: up to when the counters hold every tick.
         """
         overdue = [it for it in self._open if it.until <= now]
         for expected in overdue:

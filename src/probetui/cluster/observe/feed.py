@@ -54,7 +54,7 @@ class Feed:
 
     Args:
         client: the cluster.
-        observation: is told.
+        observation: receives it.
         selection: which pods.
         clock: the wall clock.
         counters: where counters are, None where they are not wanted.

@@ -24,7 +24,7 @@ from probetui.record.values import DamageError, decode_value, encode_value
 
 
 class PodSeen(Struct, frozen=True):
-    """A pod as it is now; what a list tells is no news: it may be old."""
+    """A pod as it is now; what comes by a list is no news: it may be old."""
 
     pod: Pod
     status: PodStatus
@@ -94,7 +94,7 @@ class ServerFound(Struct, frozen=True):
 
 
 class Remark(Struct, frozen=True):
-    """Something to tell a person."""
+    """A note for the user."""
 
     text: str
     is_fault: bool

@@ -1,8 +1,8 @@
 """The clock of a node beside this machine's.
 
 Statuses and events bear the node's times, in whole seconds; what comes and when it was
-polled is by this machine's clock. What a container has just begun is told within a
-tenth of a second or so, whence the difference.
+polled is by this machine's clock. A start is reported within about a tenth of a
+second, which gives the difference.
 """
 
 from __future__ import annotations

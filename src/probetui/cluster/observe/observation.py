@@ -1,7 +1,7 @@
 """ClusterObservation: a cluster's pods from lines of watches and polls of counters.
 
-It does no I/O and reads no clock: whatever comes is told with the instant at which it
-came, by this program's clock. The same inputs give the same journal and snapshots.
+It does no I/O and reads no clock: each input comes with the instant of its arrival, by
+this program's clock. The same inputs give the same journal and snapshots.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class ClusterObservation:
     def set_pod(self, json: Object, now: datetime, *, is_news: bool = True) -> str:
         """Take a pod as it is now; return its UID, nothing where it is none of ours.
 
-        What a list tells is no news: it may be old.
+        What comes by a list is no news: it may be old.
         """
         try:
             pod = POD.read(json)
@@ -368,7 +368,7 @@ class ClusterObservation:
         return min((it for it in deadlines if it is not None), default=None)
 
     def check(self, now: datetime) -> None:
-        """Tell what should have come by now."""
+        """Report what should have come by now."""
         deadline = self.next_deadline()
         if deadline is not None and deadline <= now:
             self.submit(None, now)

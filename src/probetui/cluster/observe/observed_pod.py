@@ -78,7 +78,7 @@ _MOST_EVENTS = 1_000
 
 _OF_A_START = frozenset({"Pulling", "Pulled", "Created", "Started"})
 _STATUS_LAG = timedelta(seconds=2)
-"""How long an event of a start waits for the status that tells what came before it."""
+"""How long an event of a start waits for the status that shows what came before."""
 
 _LONGEST_POLL = timedelta(seconds=15)
 _ANSWER = timedelta(seconds=3)
@@ -123,11 +123,11 @@ class _ObservedContainer:
         }
         self.exited_ids: set[str] = set()
         self.early_events: list[Event] = []
-        """Events of a start of which no status has told, nor of the end before it."""
+        """Events of a start that no status shows yet, nor the end before it."""
         self.early_until: datetime | None = None
 
     def is_early(self, event: Event) -> bool:
-        """Tell whether an event follows an end of which no status has told.
+        """Return whether an event follows an end that no status shows yet.
 
         Or a start. The kubelet sends events and statuses on ways of their own.
         """
@@ -205,14 +205,14 @@ class ObservedPod:
         return None
 
     def has_successor(self, name: str, container_id: str) -> bool:
-        """Tell whether a container has a newer instance than that of an ID."""
+        """Return whether a container has a newer instance than that of an ID."""
         status = self._containers[name].status
         return status is not None and status.container_id != container_id
 
     def newest_instant(self, status: PodStatus) -> datetime | None:
         """Return the newest start or end that a status tells first, by its clock.
 
-        None where it tells of none, or where the pod was not known before.
+        None where it shows none, or where the pod was not known before.
         """
         if self.status is None:
             return None
@@ -227,7 +227,7 @@ class ObservedPod:
         ]
         return max(found, default=None)
 
-    # -- what is told
+    # -- inputs
 
     def update(self, pod: Pod, status: PodStatus, now: datetime) -> None:
         """Take the pod as it is now; journal what has changed."""
@@ -344,7 +344,7 @@ class ObservedPod:
         return min((it for it in deadlines if it is not None), default=None)
 
     def check(self, now: datetime, counted_until: datetime | None) -> None:
-        """Tell what should have come by now; the counters tell all until then."""
+        """Report what should have come by now; the counters are complete until then."""
         self._expectations.check(now, counted_until)
         for container in self._containers.values():
             if container.early_until is not None and now >= container.early_until:
@@ -564,7 +564,7 @@ class ObservedPod:
         ended_at: datetime,
         now: datetime,
     ) -> ExitCause:
-        """Return who asked for an end of which no event told: what was counted."""
+        """Return the cause of an end that no event explains, from the counters."""
         for cause, kind in _PROBE_TYPES.items():
             probe = container.probes.get(kind)
             if probe is None or probe.killed_at is None:
@@ -741,7 +741,7 @@ def _kill_cause(
 
 
 def _runs_on(was: ContainerStatus | None, now_is: ContainerStatus | None) -> bool:
-    """Tell whether a status is of the same instance as the one before, and it runs."""
+    """Return whether two statuses are of the same instance, and it runs."""
     return (
         was is not None
         and now_is is not None

@@ -29,7 +29,7 @@ FROM_THE_MIDDLE = "the run may have begun before it was watched"
 
 
 class SeenFailure(NamedTuple):
-    """A failure, an error or a warning of which an event told, to the second."""
+    """A failure, an error or a warning of an event, to the second."""
 
     at: datetime
     output: str
@@ -77,7 +77,7 @@ class ObservedProbe:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the kubelet's counters tell of its ticks, or will."""
+        """Whether the kubelet's counters hold its ticks, or will."""
         return not self._events_alone
 
     @property
@@ -92,7 +92,7 @@ class ObservedProbe:
         """Whether the result run is known exactly, by polls that miss no tick."""
         return self._is_counted and self.is_close and self._run.bound.is_exact
 
-    # -- what is told
+    # -- inputs
 
     def begin_instance(self, container_id: ContainerID) -> None:
         """Note that another instance of the container runs."""
@@ -114,7 +114,7 @@ class ObservedProbe:
         self.stored = Result.FAILURE
 
     def lose_counters(self, reason: str) -> None:
-        """Note that the counters cannot be read: only events tell of this probe."""
+        """Note that the counters cannot be read: only events show this probe."""
         self._is_counted = False
         self._events_alone = f"{FROM_EVENTS} ({reason})"
         self._run.forget(self._events_alone)
@@ -124,13 +124,13 @@ class ObservedProbe:
         self._events_alone = ""
 
     def note_failure(self, seen: SeenFailure) -> TickEntry | None:
-        """Take what an event tells of a failure; return the tick that it shows.
+        """Take the event of a failure; return the tick that it shows.
 
         Without counters it is a tick. Two a period apart are in a row.
         """
         self._failures.append(seen)
         if not self._events_alone:
-            return None  # the counters tell of it, or will
+            return None  # the counters hold it, or will
         before, self._seen_failure_at = self._seen_failure_at, seen.at
         period = self.probe.period_seconds * _SECOND
         if before is None or not _NO_TIME < seen.at - before <= period + _SECOND:
@@ -180,7 +180,7 @@ class ObservedProbe:
         seen = self._event_of(counted, result)
         instants = _instants(counted, self.probe.period_seconds)
         if seen is not None and counts.total == 1:
-            # The event tells the second, which the polls may be wider than.
+            # The event has the second; polls may be further apart.
             instants = [min(max(instants[0], seen.at), seen.at + _SECOND)]
         for at in instants:
             self._note_instance()
@@ -223,7 +223,7 @@ class ObservedProbe:
             yield self._write(result, at, gates, output, follows=False)
 
     def _event_of(self, counted: CountedTicks, result: Result) -> SeenFailure | None:
-        """Return what an event has told of a failure of that time, if one has."""
+        """Return the event of a failure of that time, if there is one."""
         if result is Result.SUCCESS:
             return None
         for seen in reversed(self._failures):

@@ -56,7 +56,7 @@ class ObservedSession:
         self.on_bug: Callable[[Exception], None] | None = None
         """Is called with what a subscriber raised; without it `run` raises that."""
         self.on_new_pods: Callable[[], None] = lambda: None
-        """Is called before the journal tells of pods that were not there."""
+        """Is called before the journal names pods that were not there."""
         self._bug: Exception | None = None
 
     @property

@@ -198,7 +198,7 @@ class _WebSocketStreams:
         self._wanted = {Channel.STDOUT: command.stdout, Channel.STDERR: command.stderr}
 
     async def announce(self) -> None:
-        """Tell the client that all is ready, by an empty message."""
+        """Send the empty message that says that all is ready."""
         wanted = [channel for channel in self._wanted if self._wanted[channel]]
         await self._socket.send(bytes([(*wanted, Channel.ERROR)[0]]))
 

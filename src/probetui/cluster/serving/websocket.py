@@ -107,7 +107,7 @@ def accept_token(key: bytes) -> str:
 
 
 def is_websocket(request: HttpRequest) -> bool:
-    """Tell whether a request asks for a WebSocket."""
+    """Return whether a request asks for a WebSocket."""
     return request.headers.get("upgrade", "").lower() == "websocket"
 
 

@@ -350,7 +350,7 @@ class PlaybackSession:
         return entries
 
     def _is_due(self, instant: datetime | None) -> bool:
-        """Tell whether something is due up to an instant, or ever if that is None."""
+        """Return whether something is due up to an instant, or ever if that is None."""
         next_at = self._source.next_at()
         return next_at is not None and (instant is None or next_at <= instant)
 

@@ -119,7 +119,7 @@ class PlaybackSource(Protocol):
 
 
 def is_change(entry: JournalEntry) -> bool:
-    """Tell whether `run_to_change` stops at an entry."""
+    """Return whether `run_to_change` stops at an entry."""
     match entry:
         case StateEntry(what=what):
             return what in _CHANGES
@@ -132,7 +132,7 @@ def is_change(entry: JournalEntry) -> bool:
 
 
 def has_tick(entries: Sequence[JournalEntry]) -> bool:
-    """Tell whether there is a tick among some entries."""
+    """Return whether there is a tick among some entries."""
     return any(isinstance(entry, TickEntry) for entry in entries)
 
 

@@ -55,7 +55,7 @@ class ResultPhase(Struct, frozen=True):
     until: timedelta | None = None
 
     def is_over(self, times: int, age: timedelta) -> bool:
-        """Tell whether it is over after so many probes or at this age."""
+        """Return whether it is over after so many probes or at this age."""
         return (self.times is not None and times >= self.times) or (
             self.until is not None and age >= self.until
         )

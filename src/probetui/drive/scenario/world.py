@@ -271,7 +271,7 @@ class World:
         return self._container(container_id).state is RuntimeState.EXITED
 
     def _is_unreachable(self, effect: RunProbe) -> bool:
-        """Tell whether a container is frozen, or cut off from the network.
+        """Return whether a container is frozen, or cut off from the network.
 
         Commands run in a container that is cut off, as they do not use its network.
         """

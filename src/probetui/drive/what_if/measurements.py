@@ -87,7 +87,7 @@ class Measured(Struct, frozen=True):
         return is_failure and self.outcome.last.duration >= self.limit
 
     def fits(self, limit: timedelta) -> bool:
-        """Tell whether the outcome would have been the same with another time-out."""
+        """Return whether the outcome would have been the same with another time-out."""
         if limit == self.limit:
             return True
         return not self.is_cut_off and self.outcome.last.duration < limit
@@ -178,7 +178,7 @@ class Measurements:
         """Return how the instances of each container behave, by `pod/container`.
 
         Args:
-            note_gap: told of each probe whose outcome was never measured.
+            note_gap: called for each probe whose outcome was never measured.
         """
         lives: dict[str, tuple[InstanceBehavior, ...]] = {}
         containers = {
@@ -249,7 +249,7 @@ class Measurements:
         match operation:
             case StopContainer(container_id, _, grace):
                 if isinstance(fact.value, RuntimeContainerStatus):
-                    # Of one that is removed at once no listing tells the end.
+                    # No listing has the end of one that is removed at once.
                     self._add_status(asked.pod_uid, fact.value)
                 known = self._instances.get(container_id)
                 if known is not None and known.stop_asked is None:

@@ -135,7 +135,7 @@ class _OtherSession:
                 return item
 
     def _is_same(self, own: Effect, recorded: Effect) -> bool:
-        """Tell whether the recorded answer to an effect is one to this effect."""
+        """Return whether the recorded answer to an effect is one to this effect."""
         match own, recorded:
             case RunProbe(), RunProbe():
                 asked = own.probe_id, own.key, own.container_id
@@ -239,7 +239,7 @@ class _OtherSession:
         return Rerun(tuple(self._journal), at, over)
 
     def _is_still_given(self, step: ReplayStep) -> bool:
-        """Tell whether an input comes all the same: a command, or an answer awaited."""
+        """Return whether an input comes anyway: a command, or an awaited answer."""
         match step.item:
             case ProbeFinished(number) | OperationFinished(number):
                 return number in self._in_flight

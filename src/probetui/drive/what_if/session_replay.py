@@ -69,7 +69,7 @@ class SessionReplay(Struct, frozen=True):
     journal: tuple[JournalEntry, ...]
 
     def pod_versions(self) -> list[Pod]:
-        """Return the pods that the session was told to run, each time one was given."""
+        """Return the pods of the session, one for each time that it was added."""
         found: list[Pod] = []
         for step in self.steps:
             match step.item:

@@ -26,7 +26,7 @@ class Relation(StrEnum):
     MORE = ">"
 
     def holds(self, count: int, number: int) -> bool:
-        """Tell whether it holds of a count and a number."""
+        """Return whether it holds of a count and a number."""
         return {
             Relation.EQUAL: count == number,
             Relation.UNEQUAL: count != number,

@@ -64,7 +64,7 @@ _DECIDING = {
     ConditionKind.STARTED: {ProbeType.STARTUP},
     ConditionKind.KILLED: {ProbeType.LIVENESS, ProbeType.STARTUP},
 }
-"""The probes that a condition hangs on; for any other all of them are told."""
+"""The probes that a condition depends on; for others the report names all."""
 
 
 _OF_STATES = (ProbeType.READINESS, ProbeType.STARTUP)
@@ -160,7 +160,7 @@ class CaseProgress:
 
     @property
     def due_at(self) -> datetime | None:
-        """When it wants to be told the time, None for never."""
+        """When `advance` has to be called, None for never."""
         if self.is_over or self._began_at is None:
             return None
         instants = [undo.at for undo in self._undoing]
@@ -386,7 +386,7 @@ class CaseProgress:
     # -- decisions
 
     def _holds(self, condition: Condition) -> bool:
-        """Tell whether a state holds, and not of an instance that is ending.
+        """Return whether a state holds, and not of an instance that is ending.
 
         A container that is being stopped may answer once more before it is gone.
         """
@@ -543,7 +543,7 @@ class CaseProgress:
 
 
 def needs_loss(step: CaseStep, expected: Expectation) -> bool:
-    """Tell whether a state has to be lost first: it is meant to come back.
+    """Return whether a state has to be lost first: it is meant to come back.
 
     That is so for `again`, and after an action that ends the container it is about.
     """

@@ -18,12 +18,12 @@ HUGE_PAGES = "hugepages-"
 
 
 def is_for_pods(name: str) -> bool:
-    """Tell whether a pod can have a resource beside its containers."""
+    """Return whether a pod can have a resource beside its containers."""
     return name in _FOR_PODS or is_huge_page(name)
 
 
 def is_huge_page(name: str) -> bool:
-    """Tell whether a resource is memory in pages of one size."""
+    """Return whether a resource is memory in pages of one size."""
     return name.startswith(HUGE_PAGES)
 
 

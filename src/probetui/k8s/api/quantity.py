@@ -24,7 +24,7 @@ _FINEST = Decimal("1e-9")
 
 
 def is_quantity(text: str) -> bool:
-    """Tell whether a text is a quantity such as `250m`, `1.5Gi` or `1e3`."""
+    """Return whether a text is a quantity such as `250m`, `1.5Gi` or `1e3`."""
     return QUANTITY_PATTERN.fullmatch(text) is not None
 
 
@@ -42,7 +42,7 @@ def parse_quantity(text: str) -> Decimal:
 
 
 def is_whole(amount: Decimal) -> bool:
-    """Tell whether an amount has no fraction."""
+    """Return whether an amount has no fraction."""
     return amount == amount.to_integral_value()
 
 

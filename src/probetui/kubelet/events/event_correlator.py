@@ -145,7 +145,7 @@ class EventCorrelator:
         """Return whether an event is one of many similar ones.
 
         Quirk, kept: the tenth message is the first one combined, and then one of the
-        ten is forgotten, so that the message of an earlier event may be told apart.
+        ten is forgotten, so that the message of an earlier event may count as new.
         Which one it is the kubelet leaves to chance; here it is the oldest.
         """
         similar = self._similar.get(key)

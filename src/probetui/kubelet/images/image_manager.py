@@ -28,7 +28,7 @@ BY_FIRST_WORD = {
     "RegistryUnavailable": "the registry is unavailable",
     "SignatureValidationFailed": "the signature validation failed",
 }
-"""Errors that the CRI tells by the first word of their text."""
+"""Errors that the CRI identifies by the first word of their text."""
 
 DOMAIN = re.compile(r"(?:[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)*|\[[0-9a-fA-F:]+\])(?::\d+)?")
 _COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"

@@ -28,7 +28,7 @@ class ContainerGC:
     Args:
         runner: carries the routines.
         kept: how many dead instances of each container stay.
-        forget: told of a pod of which nothing is left, and since when.
+        forget: called for a pod of which nothing is left, with the instant since when.
     """
 
     def __init__(

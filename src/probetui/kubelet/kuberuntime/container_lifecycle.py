@@ -69,8 +69,8 @@ class ContainerLifecycle:
     ) -> None:
         """Journal that an instance is being stopped, and why where `by` does not say.
 
-        The first to ask counts as asker. Whoever grants the least time has it end:
-        the runtime is told of each, and the first SIGKILL is the last.
+        The first stop is named as the cause. The shortest grace period ends it: each
+        stop goes to the runtime, and the first SIGKILL is the last.
         """
         known = self._stopping.get(instance.container_id)
         asked = StoppingSnapshot(

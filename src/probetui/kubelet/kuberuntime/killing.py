@@ -188,7 +188,7 @@ class Killer:
         """Stop a container, journal its exit, and return the runtime's error."""
         stopped = yield stop
         if isinstance(stopped.value, RuntimeContainerStatus):
-            # Before whatever comes next: a relist would tell of it after the restart.
+            # Before whatever comes next: a relist would report it after the restart.
             self._lifecycle.journal_exits(pod.uid, (stopped.value,), stopped.at)
         return None if stopped.not_found else stopped.error
 

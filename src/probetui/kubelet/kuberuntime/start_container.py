@@ -67,9 +67,9 @@ class ContainerStarter:
         ledger: where events, entries and effects go.
         killer: how containers are stopped.
         images: image pulls.
-        lifetimes: who is told of containers' lives.
+        lifetimes: records the starts and ends of containers.
         objects: the ConfigMaps and Secrets there are.
-        node: what pods are told of the machine.
+        node: the facts about the machine that pods may refer to.
         rules: those of the kubelet's version.
     """
 
@@ -213,11 +213,11 @@ class ContainerStarter:
         if outcome.error is None:
             return None
         message = hook_failure(pod, container, handler, outcome, self._rules)
-        tells = self._rules.tells_hook_errors
+        has_error = self._rules.tells_hook_errors
         self._turn.warning(
             pod,
             "FailedPostStartHook",
-            message if tells else "PostStartHook failed",
+            message if has_error else "PostStartHook failed",
             outcome.at,
             container.name,
         )
@@ -228,7 +228,7 @@ class ContainerStarter:
         )
         # The kubelet logs an error of this kill and goes on; so do the events.
         yield from self._killer.kill_container(pod, kill, sandbox.pod_ip, outcome.at)
-        if tells:
+        if has_error:
             # The error and its text were one: the reason of the state has it whole.
             return StartFailure(f"{POST_START_HOOK_ERROR}: {outcome.error}", message)
         return StartFailure(POST_START_HOOK_ERROR, message)

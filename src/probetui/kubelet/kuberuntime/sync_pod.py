@@ -163,11 +163,11 @@ class PodSyncer:
         killer: how containers are stopped.
         images: image pulls.
         backoff: crash-loop back-off of all containers.
-        lifetimes: who is told of containers' lives.
+        lifetimes: records the starts and ends of containers.
         liveness: what the liveness probes have found.
         startup: what the startup probes have found.
         objects: the ConfigMaps and Secrets there are.
-        node: what pods are told of the machine.
+        node: the facts about the machine that pods may refer to.
         policy: what may be done; None for all.
         rules: those of the kubelet's version.
     """

@@ -39,8 +39,8 @@ class NodeFacts(Struct, frozen=True):
     """What is known of a node when its kubelet starts.
 
     `capacity` has quantities as the API writes them. `info` is `v1.NodeSystemInfo`.
-    `port` is that of the kubelet's own API, 0 where it has none. `host_address` is told
-    as the address of type Hostname, the hostname where it is empty.
+    `port` is that of the kubelet's own API, 0 where it has none. `host_address` is
+    the address of type Hostname, the hostname where it is empty.
     """
 
     name: str

@@ -252,7 +252,7 @@ class PodSync:
     def _generate(
         self, pod: Pod, now: datetime, *, is_terminal: bool = False
     ) -> PodStatus:
-        """Return the pod's status as of now; the end of its time is told once."""
+        """Return the pod's status as of now; DeadlineExceeded is recorded once."""
         published = self._statuses.get(pod.uid)
         is_past = published is not None and past_active_deadline(pod, published, now)
         if is_past and published is not None and published.reason != DEADLINE_EXCEEDED:
@@ -304,7 +304,7 @@ class PodSync:
 
 
 def _judge_sync(result: PodSyncResult) -> SyncCallResult:
-    """Tell how a sync went; containers in back-off alone are no error.
+    """Return the result of a sync; containers in back-off alone are no error.
 
     Quirk, kept: the sandbox's own good result is among the rest, so that a pod with a
     container in back-off is nearly always an error, and tried again after 10 s.

@@ -74,7 +74,7 @@ class PodWorkers:
     Args:
         config: resync and retry times.
         rng: the engine's random source, for their jitter.
-        start_call: starts a call; `finish` is told of its result.
+        start_call: starts a call; `finish` receives its result.
         has_fresh_status: whether the status of a pod in the cache is newer than an
             instant; a worker waits until it is.
         is_idle: whether the runtime has nothing of a pod that runs.

@@ -1,7 +1,8 @@
 """The worker scheduler: steps worker loops when they are due.
 
-The kubelet runs a goroutine per worker; here one scheduler steps all of them, when it
-is told to. A step that probes ends in a `RunProbe`; its outcome comes to `finish`.
+The kubelet runs a goroutine per worker; here one scheduler steps all of them, when
+`run_due` is called. A step that probes ends in a `RunProbe`; its outcome comes to
+`finish`.
 
 Source: prober/worker.go, v1.32.10, run, doProbe.
 """
@@ -465,7 +466,7 @@ def tick_action(
 ) -> TickAction:
     """Return what a tick led to; a result that was stored already leads to nothing.
 
-    `kills` is false where what would be killed is only told.
+    `kills` is false where a kill is only journalled.
 
     Source: kubelet.go, v1.32.10, syncLoopIteration.
     """

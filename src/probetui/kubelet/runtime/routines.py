@@ -74,7 +74,7 @@ class Gather(Struct, frozen=True):
 
 
 NOW = WaitFor((), datetime.min.replace(tzinfo=UTC))
-"""A step that waits for nothing: its outcome tells the time."""
+"""A step that waits for nothing: its outcome is the instant."""
 
 Step = Operation | WithTimeout | WaitFor | Gather
 Routine = Generator[Step, StepResult, T]
@@ -115,7 +115,7 @@ class RoutineRunner:
         done: Callable[[T, datetime], None],
         now: datetime,
     ) -> None:
-        """Run a routine to its first wait; `done` is told what it returns, and when."""
+        """Run a routine to its first wait; `done` gets its return value and instant."""
         self._last_number += 1
         task = _Task(self._last_number, pod_uid, routine, done)
         self._tasks[task.number] = task

@@ -130,7 +130,7 @@ class TurnBuilder:
         is_fault: bool = False,
         is_bookmark: bool = False,
     ) -> None:
-        """Write something to tell a person, or a note of that person's own."""
+        """Write a note for the user, or one of the user's own."""
         entry = NoteEntry(self.next_sequence(), now, text, is_fault, is_bookmark)
         self.write(entry)
 

@@ -267,7 +267,7 @@ def merge_pod_status(
     *,
     could_have_running_containers: bool,
 ) -> PodStatus:
-    """Return what an API server is told, given what it holds.
+    """Return the status to send to an API server, given what it holds.
 
     A pod is not said to have ended while containers of it may run, and one that has
     ended is not ready.

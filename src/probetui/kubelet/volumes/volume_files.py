@@ -48,8 +48,8 @@ def volume_files(
 ) -> tuple[VolumeFile, ...] | ConfigRefusal:
     """Return the files of a volume, by path, or why they cannot be had.
 
-    Of files with one path, that of the last source counts. All that is wrong is told
-    at once, as Go prints a list of errors.
+    Of files with one path, that of the last source counts. All errors are returned at
+    once, as Go prints a list of errors.
     """
     files: dict[str, VolumeFile] = {}
     errors: list[str] = []

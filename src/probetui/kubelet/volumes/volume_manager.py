@@ -80,7 +80,7 @@ class VolumeManager:
         ledger: where events go.
         runner: carries out what is to be done, beside the calls that wait for it.
         objects: the ConfigMaps and Secrets that files are made of.
-        node: what files are told of the machine.
+        node: the facts about the machine that files may hold.
         can_unmount: whether all sources of pods have been heard. Until then nothing is
             unmounted, as a pod that still needs it may be in another source.
     """
@@ -109,7 +109,7 @@ class VolumeManager:
 
         Files are brought up to date on the way, but not waited for.
 
-        Quirk, kept: no event tells that the time is up, those of the attempts have to
+        Quirk, kept: no event says that the time is up, those of the attempts have to
         do.
         """
         names = mounted_names(pod)
@@ -246,7 +246,7 @@ class VolumeManager:
     def _record_failed_mount(
         self, key: VolumeKey, pod: Pod, error: str, now: datetime
     ) -> None:
-        """Tell of a failure and try again after a while.
+        """Record an event for a failed mount and schedule the retry.
 
         Source: volume/util/operationexecutor/operation_generator.go, v1.32.10,
         GenerateMountVolumeFunc.

@@ -93,7 +93,7 @@ def parse_set_option(text: str) -> SetOption:
 
 
 def has_container(setting: SetOption, pod: YamlNode) -> bool:
-    """Tell whether a pod has the container of a setting; True if it names none."""
+    """Return whether a pod has the container of a setting; True if it names none."""
     name = setting.container
     return name is None or any(
         name == container for _, _, container in _containers(pod)

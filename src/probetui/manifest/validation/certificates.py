@@ -113,7 +113,7 @@ def certificate_paths(certificate: core_v1.PodCertificateProjection) -> Iterator
 def _user_annotations(
     annotations: Mapping[str, str], path: str
 ) -> Iterator[FieldError]:
-    """Check what a signer is told: annotations whose keys have a domain.
+    """Check the annotations for a signer, whose keys have a domain.
 
     The texts of 1.35 and later could not be had: what is checked is as the field's
     description in the API has it, said as apimachinery says it of other fields.

@@ -32,5 +32,5 @@ def no_backsteps(value: str, path: str) -> Iterator[FieldError]:
 
 
 def has_backsteps(value: str) -> bool:
-    """Tell whether a step of a path leads up."""
+    """Return whether a step of a path leads up."""
     return ".." in value.split("/")

@@ -104,7 +104,7 @@ class YamlDocument(Struct, frozen=True):
 
 
 def is_null(node: YamlNode) -> bool:
-    """Tell whether a node is null, which counts as absent in Kubernetes."""
+    """Return whether a node is null, which counts as absent in Kubernetes."""
     return isinstance(node, ScalarNode) and node.value is None
 
 

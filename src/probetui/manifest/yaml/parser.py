@@ -63,7 +63,7 @@ class SourceFile(Struct, frozen=True):
 class ParsedFile(Struct, frozen=True):
     """The documents of a file, up to a syntax error.
 
-    Empty documents (only comments, null) are left out; `starts_empty` tells that the
+    Empty documents (only comments, null) are left out; `starts_empty` says that the
     first one is.
     """
 

@@ -76,7 +76,7 @@ def format_last_exit(last_exit: LastExit) -> str:
 
 
 def may_be_stopped_by_others(signal: str) -> bool:
-    """Tell whether a signal is one by which others stop containers."""
+    """Return whether a signal is one by which others stop containers."""
     return signal in {_NAMES[_SIGKILL], _NAMES[_SIGTERM]}
 
 
@@ -87,7 +87,7 @@ def format_exit_cell(last_exit: LastExit) -> str:
 
 
 def is_after_grace(entry: ContainerEntry) -> bool:
-    """Tell whether an instance had to be killed when its grace period was over."""
+    """Return whether an instance had to be killed when its grace period was over."""
     return (
         entry.grace_period_seconds is not None
         and not entry.oom_killed
@@ -107,7 +107,7 @@ def exit_cause(entry: ContainerEntry) -> str:
 
 
 def is_failure(entry: ContainerEntry) -> bool:
-    """Tell whether an exit is a crash or a kill, and no orderly end."""
+    """Return whether an exit is a crash or a kill, and no orderly end."""
     by = entry.by or ExitCause.ITSELF
     if by is ExitCause.ITSELF:
         return bool(entry.exit_code) or entry.oom_killed
@@ -150,7 +150,7 @@ def _cause(
 
 
 def runs_pre_stop(container: Container | None, grace_seconds: int | None) -> bool:
-    """Tell whether a preStop hook runs before SIGTERM; a grace of 0 leaves no time.
+    """Return whether a preStop hook runs before SIGTERM; a grace of 0 leaves no time.
 
     Source: kuberuntime_container.go, v1.32.10, killContainer.
     """

@@ -138,7 +138,7 @@ def _is_on_hold(probe: ProbeSnapshot) -> bool:
 
 
 def _is_in_trouble(container: ContainerSnapshot) -> bool:
-    """Tell whether a container waits for its next start, or will have none."""
+    """Return whether a container waits for its next start, or will have none."""
     if container.backoff is not None and container.backoff.until is not None:
         return True
     match container.status:
@@ -151,7 +151,7 @@ def _is_in_trouble(container: ContainerSnapshot) -> bool:
 
 
 def _is_counting(probe: ProbeSnapshot) -> bool:
-    """Tell whether failures count up; until a container has started they may."""
+    """Return whether failures count up; until a container has started they may."""
     return (
         probe.worker_alive
         and probe.key.probe_type is not ProbeType.STARTUP
@@ -161,7 +161,7 @@ def _is_counting(probe: ProbeSnapshot) -> bool:
 
 
 def _is_last_chance(probe: ProbeSnapshot) -> bool:
-    """Tell whether one more failure in a row kills the container, or this one would."""
+    """Return whether the next failure, or the current one, kills the container."""
     return (
         probe.worker_alive
         and probe.key.probe_type is not ProbeType.READINESS
@@ -174,7 +174,7 @@ def _is_last_chance(probe: ProbeSnapshot) -> bool:
 
 
 def _has_started(container: ContainerSnapshot) -> bool:
-    """Tell whether a container is past its startup probe and initial delays."""
+    """Return whether a container is past its startup probe and initial delays."""
     status = container.status
     if status is None or not isinstance(status.state, Running) or not status.started:
         return False
@@ -221,7 +221,7 @@ class SettledHealth:
         return worst
 
     def is_settled(self, pod: PodSnapshot) -> bool:
-        """Tell whether health stays as it was told while the pod stays the same."""
+        """Return whether health stays the same while the pod does."""
         known = (
             self._seen[pod.pod.uid, container.container.name]
             for container in pod.containers

@@ -181,7 +181,7 @@ def _rows(
 
 
 def _is_an_instance(row: tuple[ContainerInstance | None, InstanceTicks | None]) -> bool:
-    """Tell whether there was a container; ticks may come before the first one.
+    """Return whether there was a container; ticks may come before the first one.
 
     Nobody asks about these once there is one.
     """

@@ -134,7 +134,7 @@ def container_of(entry: ContainerBoundEntry) -> tuple[str, str]:
 
 
 def is_probing_over(pod: PodSnapshot, container: ContainerSnapshot) -> bool:
-    """Tell whether a probe without a worker will get none any more."""
+    """Return whether a probe without a worker will get none any more."""
     status = container.status
     has_ended = status is not None and isinstance(status.state, Terminated)
     return has_ended or pod.state is not PodWorkerState.SYNC
@@ -292,7 +292,7 @@ def _lettered(container: ContainerSnapshot, view: View) -> Iterator[Line]:
 
 
 def _is_settled(shown: Line, view: View) -> bool:
-    """Tell whether a probe says no more than that all is well, or nothing yet."""
+    """Return whether a probe says no more than that all is well, or nothing yet."""
     said = text_of(shown)[2:]
     success = view.marks.success
     return said in {f"{success} ok", f"{success} done", view.marks.empty}
@@ -327,7 +327,7 @@ def _restarts(count: int) -> Span:
 
 
 def is_terminating(pod: PodSnapshot) -> bool:
-    """Tell whether a pod is being deleted."""
+    """Return whether a pod is being deleted."""
     return pod.state in {PodWorkerState.TERMINATING, PodWorkerState.TERMINATED}
 
 

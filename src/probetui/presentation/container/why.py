@@ -304,7 +304,7 @@ def _restarts_all(instance: ContainerInstance, context: WhyContext | None) -> bo
 
 
 def _is_to_come(waited: BackoffEntry, view: View) -> bool:
-    """Tell whether a wait is not over at the instant of the view."""
+    """Return whether a wait is not over at the instant of the view."""
     return waited.until is None or view.now < waited.until
 
 
@@ -354,14 +354,14 @@ def _no_wait(
 
 
 def _has_lasted(instance: ContainerInstance, decision: BackoffEntry) -> bool:
-    """Tell whether this instance ran long enough to reset the window."""
+    """Return whether this instance ran long enough to reset the window."""
     if instance.started_at is None or decision.since is None:
         return False
     return decision.since - instance.started_at > KubeletConfig().backoff_expiry
 
 
 def _is_of_before(decision: BackoffEntry, instance: ContainerInstance) -> bool:
-    """Tell whether a window counts from an exit before that of this instance."""
+    """Return whether a window counts from an exit before that of this instance."""
     if decision.since is None or instance.exited is None:
         return False
     started_at = instance.started_at or instance.created_at

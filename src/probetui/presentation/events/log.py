@@ -91,7 +91,7 @@ class EventLine(Struct, frozen=True):
     In the story `row` is the sequence number of the first line of its row, `word` what
     stands out there (`KILL`, `EXIT 137`) and `words` the message beside it; without
     them the line adds to its row and says nothing new. `count` is the place of a
-    failure in its run (`2/3`). `is_state` tells a line that the story leaves out.
+    failure in its run (`2/3`). `is_state` marks a line that the story leaves out.
     """
 
     sequence: int
@@ -306,7 +306,7 @@ _ORDERLY = {
 }
 _FAILURES_KEPT = 32
 _AT_ONCE = timedelta(seconds=3)
-"""A restart that follows so soon has not waited; statuses tell whole seconds."""
+"""A restart that follows so soon has not waited; statuses have whole seconds."""
 
 _BACK_OFF = "Back-off restarting"
 
@@ -317,7 +317,7 @@ class _Threads(Struct):
     `runs` has the row of a run of failures, or of errors, of each probe, and which of
     both it is, `rows_of_ticks` that of each failure that was observed, of which an
     event may come later or not at all. `waited` is the window of the last wait. Of a
-    pod, `said` is the event that was told last.
+    pod, `said` is the last event.
     """
 
     restarts: int = 0

@@ -134,7 +134,7 @@ def _tick(shown: EventLine) -> int:
 
 
 def _is_beyond(count: str) -> bool:
-    """Tell whether a place in a run, `4/3`, is beyond its threshold."""
+    """Return whether a place in a run, `4/3`, is beyond its threshold."""
     run, _, threshold = count.removeprefix(">=").partition("/")
     return int(run) > int(threshold)
 

@@ -293,7 +293,7 @@ class PlainLines:
         return f" {go_quote(text)}" if text else ""
 
     def _is_worth_a_line(self, entry: JournalEntry) -> bool:
-        """Tell whether no other line says the same."""
+        """Return whether no other line says the same."""
         match entry:
             case EventEntry(tick=tick, event=event):
                 is_no_news = event.message.endswith("already present on machine")

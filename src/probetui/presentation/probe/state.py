@@ -43,7 +43,7 @@ def run_count(probe: ProbeSnapshot) -> str:
 
 
 def is_running_towards_change(probe: ProbeSnapshot) -> bool:
-    """Tell whether the run goes on towards a result other than the stored one."""
+    """Return whether the run goes on towards a result other than the stored one."""
     return probe.result_run > 0 and probe.last_result is not probe.stored_result
 
 
@@ -82,7 +82,7 @@ def standing_mark(probe: ProbeSnapshot, marks: MarkSet) -> Span:
 
 
 def is_startup_done(probe: ProbeSnapshot) -> bool:
-    """Tell whether this is a startup probe that has succeeded for its container."""
+    """Return whether this is a startup probe that has succeeded for its container."""
     return (
         probe.key.probe_type is ProbeType.STARTUP
         and probe.stored_result is Result.SUCCESS
@@ -90,7 +90,7 @@ def is_startup_done(probe: ProbeSnapshot) -> bool:
 
 
 def would_be_killed(probe: ProbeSnapshot) -> bool:
-    """Tell whether the last run reached its threshold, and nothing was killed for it.
+    """Return whether the last run reached its threshold, and nothing was killed for it.
 
     Where containers are only watched the worker then counts from 0 again, as after a
     restart, with its initial result: that is no sign of health.

@@ -80,7 +80,7 @@ class Filter(Struct, frozen=True):
         return self.pattern is not None or bool(self.fuzzy) or bool(self.labels)
 
     def keeps(self, text: str, labels: Mapping[str, str] | None = None) -> bool:
-        """Tell whether something with this text and these labels stays to be seen."""
+        """Return whether something with this text and these labels stays to be seen."""
         if self.labels:
             return all(label.matches(labels or {}) for label in self.labels)
         if self.literal:

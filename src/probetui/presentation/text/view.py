@@ -118,7 +118,7 @@ class View(Struct, frozen=True):
     def token(self) -> object:
         """Equal for views in which the same thing is put into the same words.
 
-        It also tells apart what the mask knew.
+        The secrets that the mask knows are part of it.
         """
         return self, self.mask.known
 

@@ -176,7 +176,7 @@ def run_count(tick: TickEntry) -> str:
 
 
 def is_observed(tick: TickEntry) -> bool:
-    """Tell whether a tick was a kubelet's elsewhere, and is known from outside."""
+    """Return whether a tick was a kubelet's elsewhere, and is known from outside."""
     return bool(tick.gates) and tick.gates[0].name == "source"
 
 

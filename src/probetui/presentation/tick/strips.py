@@ -117,7 +117,7 @@ def fold_ticks(
 
 
 def _fits(parts: Iterator[StripPart], width: int) -> bool:
-    """Tell whether parts fit into so many cells, without looking at those beyond."""
+    """Return whether parts fit into so many cells, without looking at those beyond."""
     for part in parts:
         width -= part.width + 1
         if width < 0:

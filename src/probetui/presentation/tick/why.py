@@ -347,7 +347,7 @@ def hints(
 
 
 def _is_command(attempt: Attempt, handler: ProbeHandler | None) -> bool:
-    """Tell whether a command failed, and not a connection of ours."""
+    """Return whether a command failed, and not a connection of ours."""
     if handler is None:
         return attempt.detail.startswith((_EXITED, _TIMED_OUT_COMMAND))
     return isinstance(handler, ExecAction)

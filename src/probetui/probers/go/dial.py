@@ -207,12 +207,12 @@ async def _look_up(host: str, port: int, where: tuple[str, int]) -> list[_Addres
 
 
 def _has_no_local_port(family: socket.AddressFamily, error: OSError) -> bool:
-    """Tell whether all local ports are taken; of IPv6 it may be that there is none."""
+    """Return whether all local ports are in use; for IPv6 there may be no address."""
     return error.errno == errno.EADDRNOTAVAIL and family is socket.AF_INET
 
 
 def _is_domain_name(host: str) -> bool:
-    """Tell whether a name is worth asking for; `127.1` is not, though C knows it.
+    """Return whether a name is worth asking for; `127.1` is not, though C knows it.
 
     Source: net/dnsclient.go, isDomainName.
     """
@@ -224,7 +224,7 @@ async def _connect(
 ) -> socket.socket:
     """Connect; a handshake within this machine takes no turn of the event loop.
 
-    The kernel carries it out within the first call, and tells of it in the second.
+    The kernel carries it out within the first call; the second returns the result.
     """
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:

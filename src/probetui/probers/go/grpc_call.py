@@ -105,7 +105,7 @@ async def call_unary(
         stream: connected, and nothing was asked over it.
         headers: those of the request without what every call has.
         request: the message.
-        seconds: what the server is told of the time that is left; the caller keeps it.
+        seconds: the time left, as sent to the server; the caller enforces it.
 
     Raises:
         CallError: there is no answer.

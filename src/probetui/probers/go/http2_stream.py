@@ -4,7 +4,7 @@ Frames are h2's. What comes is read in small slices within the connection's budg
 a frame takes a thousand times as long to read as to send.
 
 Difference: a head over HTTP/2 has at most 64 KiB, in 64 frames; Go takes 10 MiB, and of
-gRPC 16. A server is told so in the settings.
+gRPC 16. The settings frame says so to the server.
 """
 
 from __future__ import annotations

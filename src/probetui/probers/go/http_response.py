@@ -53,7 +53,7 @@ Step = Generator[None, None, T]
 
 
 class BodyEnd(Enum):
-    """How the end of a body is found, where its length is not told."""
+    """How the end of a body is found, where its length is not given."""
 
     LAST_CHUNK = "last chunk"
     CLOSE = "close"
@@ -119,7 +119,7 @@ class ReceiveBuffer:
         return bytes(self._data[start : self._at])
 
     def starts_with(self, data: bytes) -> bool:
-        """Tell whether the next bytes are there and are these."""
+        """Return whether the next bytes are there and are these."""
         return self._data.startswith(data, self._at)
 
     def find(self, data: bytes, limit: int) -> int:

@@ -144,14 +144,14 @@ _OUT_OF_SOMETHING = frozenset(
 
 
 def is_own_shortage(error: OSError) -> bool:
-    """Tell whether this process or machine ran out of something, and not the peer."""
+    """Return whether this process or machine ran out of something, and not the peer."""
     if isinstance(error, socket.gaierror):
         return error.errno == socket.EAI_MEMORY
     return error.errno in _OUT_OF_SOMETHING
 
 
 def can_open_files(count: int) -> bool:
-    """Tell whether so many sockets could be opened; libraries do not say if not."""
+    """Return whether so many sockets could be opened; libraries do not say if not."""
     with contextlib.ExitStack() as opened:
         try:
             for _ in range(count):

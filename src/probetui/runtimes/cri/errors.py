@@ -1,4 +1,4 @@
-"""Errors of a CRI runtime, told apart by gRPC status code or errno, never by text."""
+"""Errors of a CRI runtime, classified by gRPC status code or errno, never by text."""
 
 from __future__ import annotations
 

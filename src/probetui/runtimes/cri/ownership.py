@@ -61,14 +61,14 @@ class CriOwnership(EngineOwnership):
         return ids + [container.id for container in containers]
 
     def is_sandbox_ours(self, listed: cri.PodSandbox) -> bool:
-        """Tell whether we made a sandbox in the runtime's list."""
+        """Return whether we made a sandbox in the runtime's list."""
         name = sandbox_name(
             pod_name_from_labels(listed.labels).uid, listed.metadata.attempt
         )
         return self._ledger.owns(listed.id, name, listed.labels.get(NONCE, ""))
 
     def is_container_ours(self, listed: cri.Container) -> bool:
-        """Tell whether we made a container in the runtime's list."""
+        """Return whether we made a container in the runtime's list."""
         pod, own = pod_name_from_labels(listed.labels), listed.metadata
         name = container_name(pod.uid, own.name, own.attempt)
         return self._ledger.owns(listed.id, name, listed.labels.get(NONCE, ""))

@@ -171,7 +171,7 @@ class CriRuntime:
         return self._engine.name
 
     def on_clock_offset(self, tell: Callable[[timedelta], None]) -> None:
-        """Have somebody told when the runtime's clock is not the session's."""
+        """Call `tell` with the offset when the runtime's clock is not the session's."""
         self._daemon_clock.on_offset(tell)
 
     async def version(self) -> str:
@@ -285,7 +285,7 @@ class CriRuntime:
     async def pull_image(
         self,
         operation: PullImage,
-        progress: Progress,  # noqa: ARG002  # a CRI runtime tells of none
+        progress: Progress,  # noqa: ARG002  # a CRI runtime reports none
     ) -> PulledImage:
         """Pull an image and return its ID and size."""
         config = self._sandbox_config(operation.pod, 0)

@@ -216,7 +216,7 @@ def pod_statuses(
 
 
 def is_of_owner(event: cri.ContainerEventResponse, owner: str) -> bool:
-    """Tell whether something may have happened to a pod of that owner's."""
+    """Return whether something may have happened to a pod of that owner's."""
     if not event.HasField("pod_sandbox_status"):
         return True
     return bool(event.pod_sandbox_status.labels.get(OWNER) == owner)

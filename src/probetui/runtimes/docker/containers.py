@@ -28,7 +28,7 @@ class DockerContainers:
 
     Args:
         client: the connection to the daemon.
-        listing: caches inspections; told which containers change.
+        listing: caches inspections, which are dropped for containers that change.
         owner: the value of our owner label.
         ownership: notes what is created, and knows what is ours.
     """

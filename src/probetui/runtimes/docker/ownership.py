@@ -44,7 +44,7 @@ class DockerOwnership(EngineOwnership):
     Args:
         client: the connection to the daemon.
         ledger: the notes about containers.
-        engine_id: what tells the daemon from others, empty if nothing does.
+        engine_id: identifies the daemon, empty if nothing does.
     """
 
     def __init__(

@@ -545,7 +545,7 @@ class DockerRuntime:
         return await self._unowned.pods()
 
     async def take_over(self, pod: UnownedPod) -> None:
-        """Note a pod as ours that the user told us to take over."""
+        """Note a pod as ours that the user chose to take over."""
         await self._unowned.take_over(pod)
 
     async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:

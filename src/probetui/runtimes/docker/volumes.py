@@ -178,7 +178,7 @@ class DockerVolumes:
         )
 
     def take_over(self, volume: UnownedVolume) -> None:
-        """Note a volume as ours that the user told us to take over."""
+        """Note a volume as ours that the user chose to take over."""
         self._ledger.take_over(volume.proof, volume.name)
 
     async def mounts(

@@ -15,7 +15,7 @@ from probetui.runtimes.missing_executable import command_error
 from probetui.safe_text import safe_line
 
 V5, V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
-"""Protocols of streams with such a status; the newer one tells the end of input."""
+"""Protocols of streams with such a status; the newer one signals the end of input."""
 
 LONGEST_STATUS = 1 << 16
 _LONGEST_TEXT = 1000

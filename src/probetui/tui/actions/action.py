@@ -234,7 +234,7 @@ class Action(Struct, frozen=True):
         return self.act or f"app.give('{self.id}')"
 
     def is_possible(self, now: ActionContext) -> bool:
-        """Tell whether there is what it acts on, and it makes sense."""
+        """Return whether there is what it acts on, and it makes sense."""
         if self.on in SELECTED_TARGETS and now.subject is None:
             return False
         if self.on is Target.PROBE and (

@@ -52,7 +52,7 @@ def reachable_actions(screen: Screen[Any]) -> Iterator[Action]:
 
 
 def is_available(screen: Screen[Any], action: Action) -> bool:
-    """Tell whether an action makes sense on a screen now."""
+    """Return whether an action makes sense on a screen now."""
     call = resolve_call(screen, action)
     app = screen.app
     if call is None or not isinstance(app, StatefulApp):

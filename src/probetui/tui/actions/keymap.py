@@ -156,7 +156,7 @@ def _partner(action: Action) -> str:
 
 
 def _meet(one: Action, other: Action) -> bool:
-    """Tell whether keys of two actions can work at the same time."""
+    """Return whether keys of two actions can work at the same time."""
     return any(
         _is_in(one, places) and _is_in(other, places) for places in OVERLAPPING_CONTEXTS
     )

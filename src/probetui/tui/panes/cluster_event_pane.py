@@ -208,7 +208,7 @@ class ClusterEventPane(Pane):
 
 
 def _same(event: ClusterEvent, other: ClusterEvent | None) -> bool:
-    """Tell whether two are the same event of a cluster, at two moments."""
+    """Return whether two are the same event of a cluster, at two moments."""
     return other is not None and (
         (event.pod_uid, event.type, event.reason, event.first_seen_at)
         == (other.pod_uid, other.type, other.reason, other.first_seen_at)

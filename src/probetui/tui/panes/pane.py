@@ -53,7 +53,7 @@ ASCII_SURFACE = Frame(" ", " ", " ", " ", " ", " ", "#")
 def frame(*, is_focused: bool, is_ascii: bool, has_surface: bool = True) -> Frame:
     """Return the frame of a pane.
 
-    Only the focused one has lines: the others are told apart by their background, or
+    Only the focused one has lines: the others differ by their background, or
     by lighter lines where the terminal's own colours leave no choice of it.
     """
     if is_focused:
@@ -201,7 +201,7 @@ class Pane(LineWidget, can_focus=True):
         action: str,
         parameters: tuple[object, ...],
     ) -> bool | None:
-        """Tell which of the pane's keys work now."""
+        """Return which of the pane's keys work now."""
         return is_allowed(self, action, parameters)
 
     def content(self) -> Sequence[StyledLine]:

@@ -71,7 +71,7 @@ class ReadingArea(Vertical):
         action: str,
         parameters: tuple[object, ...],
     ) -> bool | None:
-        """Tell which keys work now."""
+        """Return which keys work now."""
         return is_allowed(self, action, parameters)
 
     def show_pane(self, wanted: Pane) -> None:

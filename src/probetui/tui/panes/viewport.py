@@ -47,7 +47,7 @@ class Content(Protocol):
         """Paint what has changed."""
 
     def post_message(self, message: Message) -> bool:
-        """Tell the screen something."""
+        """Post a message to the screen."""
 
 
 class Entries(Content, Protocol):
@@ -139,9 +139,9 @@ class ListViewport(Viewport):
 
     Args:
         pane: has the lines.
-        is_choice: tells which lines can be chosen, all unless given; the cursor passes
-            over the others (headings).
-        on_chosen: called when a person has chosen a line.
+        is_choice: whether a line can be chosen, by default every one; the cursor skips
+            the others (headings).
+        on_chosen: called when a line is chosen.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class ListViewport(Viewport):
         self._on_chosen = on_chosen
 
     def is_choice(self, index: int) -> bool:
-        """Tell whether a line can be chosen."""
+        """Return whether a line can be chosen."""
         is_there = 0 <= index < self.pane.count()
         return is_there and (self._is_choice is None or self._is_choice(index))
 

@@ -44,7 +44,7 @@ class ActionScreen(StatefulScreen, MinimumSizeScreen[None], inherit_bindings=Fal
         action: str,
         parameters: tuple[object, ...],
     ) -> bool | None:
-        """Tell which keys work now; the others are neither shown nor listed."""
+        """Return which keys work now; the others are neither shown nor listed."""
         return is_allowed(self, action, parameters)
 
     def refresh_keys(self) -> None:

@@ -142,7 +142,7 @@ class CommandLine(ModalScreen[TypedCommand | None], inherit_bindings=False):
         self._show_message("tab completes  enter runs  esc closes", is_error=False)
 
     def _is_sensible(self, action: Action) -> bool:
-        """Tell whether an action can be done now, or to something that is named."""
+        """Return whether an action can be done now, or to something that is named."""
         if self._ui_state.refusal(action):
             return False
         return action.on in SELECTED_TARGETS or self._ui_state.allows(action)

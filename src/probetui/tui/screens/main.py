@@ -176,7 +176,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         action: str,
         parameters: tuple[object, ...],
     ) -> bool | None:
-        """Tell which keys work now, also by which panes are shown."""
+        """Return which keys work now, which depends on the panes that are shown."""
         if action in {"unzoom", "back"} and not (
             self._zoomed
             or (action == "back" and self._pane_to_filter().filter.is_active)

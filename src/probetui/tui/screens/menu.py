@@ -49,7 +49,7 @@ class MenuRow(NamedTuple):
 
 
 class MenuPane(Pane):
-    """Rows with numbers; what is picked is told to the screen by its name."""
+    """Numbered rows; a pick is posted to the screen by its name."""
 
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.PANE, KeyContext.MENU)
     # Numbers are bindings like the other keys, so that keys act in their order even
@@ -192,7 +192,7 @@ class MenuScreen(
         action: str,
         parameters: tuple[object, ...],
     ) -> bool | None:
-        """Tell which keys work now."""
+        """Return which keys work now."""
         return is_allowed(self, action, parameters)
 
     def show(self, view_model: ViewModel) -> None:

@@ -31,7 +31,7 @@ def size_classes(size: Size) -> dict[str, bool]:
 
 
 def is_below(size: Size, least: Size) -> bool:
-    """Tell whether a size lacks width or height."""
+    """Return whether a size lacks width or height."""
     return size.width < least.width or size.height < least.height
 
 

@@ -23,7 +23,7 @@ _REQUEST = "\x1b]52;c;{}\x07"
 
 
 class CopyResult(Struct, frozen=True):
-    """What came of copying, in words; `is_done` tells whether that is certain."""
+    """The result of copying, in words; `is_done` says whether it is certain."""
 
     words: str
     is_done: bool = False
@@ -104,7 +104,7 @@ async def copy(
 
 
 async def _run(command: Sequence[str], text: str) -> bool:
-    """Tell whether a tool took the text."""
+    """Return whether a tool took the text."""
     try:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL

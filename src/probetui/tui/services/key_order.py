@@ -82,7 +82,7 @@ class KeyOrder:
             self._look_again()
 
     def _is_settled(self) -> bool:
-        """Tell whether nobody but the app itself, which asks, has anything to do."""
+        """Return whether nobody but the app itself, which asks, has anything to do."""
         app = self._app
         # The framework has no other way to ask. A message that it has looked at is no
         # more in the queue, and may be a key on its way up to the app's bindings.
@@ -93,7 +93,7 @@ class KeyOrder:
 
 
 def is_waiting(pump: MessagePump) -> bool:
-    """Tell whether a pump waits for its next message, or has ended."""
+    """Return whether a pump waits for its next message, or has ended."""
     task = pump._task  # noqa: SLF001  # as above
     if task is not None and task.done():
         return True

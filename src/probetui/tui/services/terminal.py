@@ -52,7 +52,7 @@ class TerminalBackpressure:
 
 
 def is_terminal_writable() -> bool:
-    """Tell whether writing to the terminal would not have to wait."""
+    """Return whether writing to the terminal would not have to wait."""
     # The framework writes to standard error, however `sys.stderr` is redirected.
     output = sys.__stderr__
     return output is None or bool(select.select([], [output.fileno()], [], 0)[1])
@@ -66,7 +66,7 @@ _CHUNK = 4096
 
 
 class BackgroundQueryDriver(LinuxDriver):
-    """Asks whenever it takes the terminal; posts a message when it is told."""
+    """Queries the background when it takes the terminal; posts the reply."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

@@ -1,7 +1,7 @@
-"""What is behind the text: asked of the terminal, whose answer comes among the keys.
+"""The terminal's background colour: queried, with the reply among the keys.
 
-The question is OSC 11 of xterm. Behind it stands one that every terminal answers, for
-its kind (DA1): once that is told, nothing is to be waited for.
+The query is OSC 11 of xterm. A query that every terminal answers (DA1, its type) is
+sent behind it: once that reply is there, no other will come.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def question(environment: Mapping[str, str]) -> str:
 
 
 def is_light_by_environment(environment: Mapping[str, str]) -> bool | None:
-    """Tell what some terminals say of themselves in COLORFGBG, None without it.
+    """Return what COLORFGBG says of the background; None where it is not set.
 
     It is `15;0` or `15;default;0`: colours of text and of background, by number.
     """
@@ -95,9 +95,9 @@ class TerminalReplyFilter:
 
     def __init__(self) -> None:
         self.background: TerminalBackground | None = None
-        """What the terminal has told."""
+        """The colour that the terminal reported."""
         self.is_settled = False
-        """Whether it has told all that is to be waited for."""
+        """Whether no more replies are expected."""
         self._held = b""
         self._pauses = 0
 
@@ -140,7 +140,7 @@ class TerminalReplyFilter:
         return found.end() if found else 0
 
     def _may_be_answer(self, data: bytes) -> bool:
-        """Tell whether to wait for more; once all is told, only for what is certain."""
+        """Return whether to wait for more; once settled, only for a certain reply."""
         pattern = _CERTAIN if self.is_settled else _BEGUN
         return bool(data and pattern.match(data) and _BEGUN.fullmatch(data))
 
