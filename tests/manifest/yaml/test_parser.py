@@ -169,6 +169,12 @@ def test_of_double_keys_the_last_counts_and_all_are_remembered() -> None:
             id="open-bracket",
         ),
         pytest.param(
+            "a: [b\n",
+            "a.yaml:2:1: did not find expected ',' or ']' while parsing a flow sequence"
+            " that begins in line 1",
+            id="open-bracket-to-the-end",
+        ),
+        pytest.param(
             "a: b: c\n",
             "a.yaml:1:5: mapping values are not allowed in this context\n"
             "    a: b: c\n        ^",

@@ -223,7 +223,12 @@ def _syntax_problem(file: str, lines: list[str], error: yaml.YAMLError) -> Probl
 
 
 def _excerpt(line: str, column: int) -> tuple[str, ...]:
-    """Return a line and a caret below, cut around the column if it is long."""
+    """Return a line and a caret below, cut around the column if it is long.
+
+    There is none of an empty line, such as that behind the last one.
+    """
+    if not line.strip():
+        return ()
     begin = max(0, column - _EXCERPT)
     before = escape_unprintable(line[begin : column - 1].replace("\t", " "))
     after = escape_unprintable(line[column - 1 : begin + _EXCERPT].replace("\t", " "))
