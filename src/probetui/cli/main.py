@@ -286,7 +286,7 @@ def _lines(error: ProbetuiError) -> list[tuple[str, str]]:
         return [(_ERROR, str(error))]
     count = len(error.problems)
     plural = "" if count == 1 else "s"
-    return [*error.lines, (_ERROR, f"{count} error{plural}, nothing was started")]
+    return [*error.lines, (_ERROR, f"{count} error{plural}, {error.consequence}")]
 
 
 def _print_errors(lines: Sequence[tuple[str, str]], status: int) -> int:
@@ -323,7 +323,13 @@ def _given_as(parameter: click.Parameter, ctx: click.Context | None) -> str:
     source = ctx and ctx.get_parameter_source(str(parameter.name))
     if source is ParameterSource.ENVIRONMENT and isinstance(parameter.envvar, str):
         return f"{parameter.envvar}: "
-    return f"{max(parameter.opts, key=len)}: "
+    return f"{option_name(parameter)}: "
+
+
+def option_name(parameter: click.Parameter) -> str:
+    """Return an option's first long name, its short one where it has no other."""
+    names = (name for name in parameter.opts if name.startswith("--"))
+    return next(names, parameter.opts[0])
 
 
 def _command_behind_options(

@@ -280,5 +280,5 @@ def _refuse_options_before_subcommand(ctx: click.Context) -> None:
     for parameter in ctx.command.params:
         source = ctx.get_parameter_source(str(parameter.name))
         if source is ParameterSource.COMMANDLINE:
-            name = max(parameter.opts, key=len)
+            name = next(name for name in parameter.opts if name.startswith("--"))
             raise click.UsageError(f"{name}: write it after {ctx.invoked_subcommand}")
