@@ -71,16 +71,21 @@ class ManifestError(ProbetuiError):
     Args:
         problems: one finished line each, `file:line:col: path: message`.
         lines: the same with warnings between them, in order: the severity, the text.
+        consequence: what the command did not do.
     """
 
     exit_status = 2
 
     def __init__(
-        self, problems: Sequence[str], lines: Sequence[tuple[str, str]] = ()
+        self,
+        problems: Sequence[str],
+        lines: Sequence[tuple[str, str]] = (),
+        consequence: str = "nothing was started",
     ) -> None:
         super().__init__("\n".join(problems))
         self.problems = tuple(problems)
         self.lines = tuple(lines) or tuple(("error", problem) for problem in problems)
+        self.consequence = consequence
 
 
 class NothingToDoError(ProbetuiError):

@@ -157,6 +157,9 @@ def test_a_sweep_with_its_rows_for_programs(
             '"1..x" is no value; write 1..10 or 5,10,20',
             id="no-range",
         ),
+        pytest.param(
+            "--kubelet", "1.18", '--kubelet: "1.18" is not one of', id="no-version"
+        ),
     ],
 )
 def test_what_cannot_be_tried_is_refused_with_the_reason(
@@ -167,7 +170,30 @@ def test_what_cannot_be_tried_is_refused_with_the_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(["whatif", session, option, value]) == 2
-    assert message in capsys.readouterr().err
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert "nothing was started" not in errors
+
+
+def test_a_value_that_an_api_server_replaces_is_said(
+    session: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    option = "app.livenessProbe.failureThreshold=0"
+
+    run(
+        [
+            "whatif",
+            session,
+            "--set",
+            option,
+            "--set",
+            "app.livenessProbe.periodSeconds=5",
+        ]
+    )
+
+    errors = capsys.readouterr().err
+    assert f"--set {option}: as in a manifest that is the default, 3" in errors
+    assert errors.count("as in a manifest") == 1
 
 
 @pytest.mark.parametrize("command", ["whatif", "fit"])

@@ -36,6 +36,7 @@ from probetui.drive.what_if.settings import (
     apply_settings,
     parse_probe_setting,
     recorded_value,
+    replaced_values,
 )
 from probetui.durations import format_countdown
 from probetui.errors import UsageError
@@ -90,6 +91,8 @@ class _Trial(Struct, frozen=True):
     rerun: Rerun
     outcome: SessionOutcome
     differences: Sequence[OutcomeDifference]
+    replaced: Sequence[str]
+    """A line for each value that an API server replaces."""
 
 
 def print_what_if(path: Path | None, params: Mapping[str, Any]) -> int:
@@ -118,6 +121,8 @@ def print_what_if(path: Path | None, params: Mapping[str, Any]) -> int:
     if print_value := PRINTERS.get(params["output"]):
         print_value(_json(session, trial, settings, params["kubelet"]))
     else:
+        for line in trial.replaced:
+            notes.note(line)
         _print(session, trial, notes)
     return _DIFFERS if trial.differences else 0
 
@@ -145,7 +150,8 @@ def _try(
     if kubelet is not None:
         config = replace(config, version=kubelet)
     rules = rules_of(config.version, config.feature_gates)
-    pods = apply_settings(session.replay.pod_versions(), settings, rules)
+    recorded = session.replay.pod_versions()
+    pods = apply_settings(recorded, settings, rules)
     found = rerun(session.replay, session.measurements, pods, config)
     changed = pods.uids if config == session.replay.config else frozenset(session.pods)
     outcome = session.outcome(found)
@@ -157,6 +163,7 @@ def _try(
             [one for one in session.outcome().happenings if one.pod_uid in changed],
             [one for one in outcome.happenings if one.pod_uid in changed],
         ),
+        tuple(replaced_values(settings, recorded, pods)),
     )
 
 

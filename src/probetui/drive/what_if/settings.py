@@ -7,7 +7,7 @@ no answers to another question.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -232,7 +232,8 @@ def _read_again(
                 f"{_origin(problem.file, pod, written, rules)}: "
                 f"{problem.path}: {problem.message}"
                 for problem in manifests.errors
-            ]
+            ],
+            consequence="nothing was tried",
         )
     return {one.name: one for one in manifests.pods[0].all_containers()}
 
@@ -270,6 +271,29 @@ def _with_probes(
         )
         for container in containers
     )
+
+
+def replaced_values(
+    settings: Iterable[ProbeSetting], pods: Sequence[Pod], changed: ChangedPods
+) -> Iterator[str]:
+    """Yield a line for each value for which an API server puts the default.
+
+    Source: apis/core/v1/defaults.go, v1.32.10, SetDefaults_Probe.
+    """
+    for setting in settings:
+        probes = (setting.probe.find(changed.of(pod)) for pod in pods)
+        found = next((probe for probe in probes if probe is not None), None)
+        if found is None or not _is_zero(setting.value):
+            continue
+        if default := PROBE.write(found).get(setting.field):
+            yield (
+                f"{setting.flag} {setting.option}: as in a manifest that is the "
+                f"default, {default}"
+            )
+
+
+def _is_zero(value: str) -> bool:
+    return value.isdecimal() and int(value) == 0
 
 
 def recorded_value(setting: ProbeSetting, pods: Iterable[Pod]) -> str:
