@@ -39,7 +39,7 @@ Headers = dict[str, tuple[str, ...]]
 class ProbeRequest(Struct, frozen=True, dict=True):
     """One GET request; what comes of it is put together once.
 
-    `headers` has canonical names, or those of old versions as they were written, each
+    `headers` has canonical names, or for old versions the names as written, each
     with its values in order; nobody changes it.
     `host` is sent as Host header instead of the URL's; empty is the URL's.
     `redirect_warning` is what the output begins with if a redirect is not followed.
@@ -126,7 +126,7 @@ def build_request(
 
 
 def build_bare_request(action: HTTPGetAction, host: str, port: int) -> ProbeRequest:
-    """Return the request of a hook of old, of which only host, port and path count.
+    """Return a request without ConsistentHTTPGetHandlers: host, port and path only.
 
     Raises:
         GoError: what comes of them is no URL.

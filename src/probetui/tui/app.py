@@ -249,7 +249,7 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
             )
 
     def action_command_line(self, begun: str = "") -> None:
-        """Let an action be typed; `begun` stands there already."""
+        """Open the command line for an action, with `begun` typed already."""
         screen = self.screen
 
         def do(typed: TypedCommand | None) -> None:

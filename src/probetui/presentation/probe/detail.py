@@ -69,7 +69,7 @@ def standing_lines(
     probe: ProbeSnapshot,
     view: View,
 ) -> Iterator[Line]:
-    """Yield how a probe stands."""
+    """Yield the lines of a probe's state."""
     run = labelled("result run", *run_line(probe, view))
     most = threshold(probe, probe.last_result)
     if is_running_towards_change(probe) and probe.result_run < most:

@@ -68,7 +68,7 @@ class ForwardedPort:
         """Do nothing: each message suspends."""
 
     def send_at_once(self, data: bytes) -> None:
-        """Send nothing: a farewell is not worth a message through a cluster."""
+        """Send nothing: close_notify is not worth a message through a cluster."""
 
     def close(self) -> None:
         """Close the connection."""

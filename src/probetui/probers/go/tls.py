@@ -115,7 +115,7 @@ class TLSConnection:
             raise GoError("EOF") from error
 
     async def receive(self) -> bytes:
-        """Return what came; no bytes at the end, with or without a TLS farewell."""
+        """Return the next bytes; none at the end, with or without close_notify."""
         # What was received before is read without the connection's `receive`.
         await self.give_way()
         try:
@@ -128,7 +128,7 @@ class TLSConnection:
         await self._connection.give_way()
 
     def close(self) -> None:
-        """Say farewell, if it can be said without waiting, and close."""
+        """Send close_notify, if that does not block, and close."""
         # It would wait for an answer, or there was no handshake.
         with contextlib.suppress(ssl.SSLError):
             self._tls.unwrap()

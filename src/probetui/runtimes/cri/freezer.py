@@ -161,7 +161,7 @@ def _find_switches(pid: int, cri_id: str, root: Path) -> Iterator[_FreezerFile]:
 
 
 def _path_up_to(path: str, cri_id: str) -> Path | None:
-    """Return a path as far as the part that bears an ID; None if none does.
+    """Return a path up to the part that contains an ID; None if none does.
 
     One that leads out of what is mounted here is of no use either.
     """

@@ -62,7 +62,7 @@ class CommandLine(ModalScreen[TypedCommand | None], inherit_bindings=False):
     Args:
         ui_state: what is seen and selected.
         history: lines entered before, oldest first; this one is added.
-        begun: what stands there already.
+        begun: the text that is typed already.
     """
 
     CSS_PATH = "../styles/screens.tcss"
