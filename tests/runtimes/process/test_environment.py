@@ -1,4 +1,4 @@
-"""What a command gets that is run beside a process, by hand or by a probe."""
+"""What is known of the processes of containers, and what a command beside them gets."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ import pytest
 from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
+from probetui.kubelet.kuberuntime.labels import CONTAINER_NAME, POD_NAME, POD_NAMESPACE
 from probetui.runtimes.process import records
-from probetui.runtimes.process.listing import environment_of_container
+from probetui.runtimes.process.listing import (
+    environment_of_container,
+    list_with_pods,
+)
 from probetui.runtimes.process.records import ProcessContainerRecord
 from probetui.runtimes.process_identity import Process, identify
+from tests.runtimes.process.test_records import SANDBOX
 
 HERE = identify(os.getpid())
 RECORD = ProcessContainerRecord(
@@ -25,7 +30,7 @@ RECORD = ProcessContainerRecord(
 
 def kept(folder: Path, record: ProcessContainerRecord) -> Path:
     """Put a container's record where the runtime would; return the pods' folder."""
-    place = folder / "sandbox" / record.container_id
+    place = folder / SANDBOX.sandbox_id / record.container_id
     place.mkdir(parents=True)
     records.write(place / records.CONTAINER_FILE, record)
     return folder
@@ -63,3 +68,34 @@ def test_what_does_not_run_has_none(
 
     with pytest.raises(ContainerRuntimeError, match=problem):
         environment_of_container(folder, container_id)
+
+
+def test_the_process_of_a_container_is_listed_with_its_pod(tmp_path: Path) -> None:
+    """So that `attach` finds it as `probetui ls` shows it."""
+    folder = kept(tmp_path, RECORD)
+    records.write(folder / SANDBOX.sandbox_id / records.SANDBOX_FILE, SANDBOX)
+
+    listed = {one.pid: one for one in list_with_pods(folder)}
+
+    own, other = listed.pop(os.getpid()), listed.pop(os.getppid())
+    assert {"0a1b2c3d4e5f", "process://0a1b2c3d4e5f"} < set(own.names)
+    assert own.labels == {
+        "app": "web",
+        POD_NAMESPACE: "default",
+        POD_NAME: "web",
+        CONTAINER_NAME: "app",
+    }
+    assert own.ip == "127.3.2.1"
+    assert (other.labels, other.ip) == ({}, "127.0.0.1")
+
+
+def test_a_process_that_got_the_number_of_an_ended_one_is_no_container(
+    tmp_path: Path,
+) -> None:
+    ended = Process(os.getpid(), "another time")
+    folder = kept(tmp_path, replace(RECORD, process=ended))
+    records.write(folder / SANDBOX.sandbox_id / records.SANDBOX_FILE, SANDBOX)
+
+    (own,) = (one for one in list_with_pods(folder) if one.pid == os.getpid())
+
+    assert own.labels == {}

@@ -10,10 +10,13 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
+from probetui.kubelet.kuberuntime.labels import CONTAINER_NAME, POD_NAME, POD_NAMESPACE
 from probetui.runtimes.process import records
+from probetui.runtimes.process.translate import NAME
 from probetui.runtimes.process_identity import (
     PROC,
     START_TIME,
@@ -21,6 +24,7 @@ from probetui.runtimes.process_identity import (
     identify,
     is_alive,
 )
+from probetui.runtimes.translation import LOCALHOST
 
 LSTART_WORDS = 5
 """The number of words of `lstart` in ps(1): `Fri Nov 20 13:33:33 2026`."""
@@ -32,13 +36,16 @@ class ListedProcess(Struct, frozen=True):
     """A running process; the first of `names` is the one to show.
 
     Its names are that of its program in the command line, the kernel's, and that of
-    the script that it runs.
+    the script that it runs. The main process of a container of a pod has the
+    container's ID among its names, the labels of both and the pod's IP.
     """
 
     pid: int
     parent: int
     names: tuple[str, ...]
     started_at: datetime
+    labels: Mapping[str, str] = field(default_factory=dict)
+    ip: str = LOCALHOST
 
 
 def list_processes() -> Iterator[ListedProcess]:
@@ -47,6 +54,47 @@ def list_processes() -> Iterator[ListedProcess]:
         yield from _from_proc()
     else:
         yield from parse_ps(_ask_ps().splitlines())
+
+
+def list_with_pods(pods_folder: Path) -> Iterator[ListedProcess]:
+    """Yield the same, with what is known of those that are containers of pods.
+
+    Args:
+        pods_folder: the folder of the process runtime.
+    """
+    containers = {}
+    for path in pods_folder.glob("*/*/"):
+        container = records.read_container(path / records.CONTAINER_FILE)
+        if container is not None and container.process is not None:
+            containers[container.process] = path, container
+    pids = {process.pid: process for process in containers}
+    for listed in list_processes():
+        process = pids.get(listed.pid)
+        if process is None or not is_alive(process):
+            yield listed
+            continue
+        path, container = containers[process]
+        sandbox = records.read_sandbox(path.parent / records.SANDBOX_FILE)
+        yield listed if sandbox is None else _of_pod(listed, container, sandbox)
+
+
+def _of_pod(
+    listed: ListedProcess,
+    container: records.ProcessContainerRecord,
+    sandbox: records.ProcessSandboxRecord,
+) -> ListedProcess:
+    own_id = container.container_id
+    return replace(
+        listed,
+        names=(*listed.names, own_id, f"{NAME}://{own_id}"),
+        labels={
+            **(sandbox.labels or {}),
+            POD_NAMESPACE: sandbox.namespace,
+            POD_NAME: sandbox.pod_name,
+            CONTAINER_NAME: container.name,
+        },
+        ip=sandbox.ip or LOCALHOST,
+    )
 
 
 def _from_proc() -> Iterator[ListedProcess]:

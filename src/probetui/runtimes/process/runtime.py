@@ -8,6 +8,7 @@ import logging
 import os
 import platform
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,7 +52,7 @@ from probetui.runtimes.fault_notes import (
 )
 from probetui.runtimes.proc_net import listeners_of
 from probetui.runtimes.process import logs, records, translate
-from probetui.runtimes.process.listing import list_processes
+from probetui.runtimes.process.listing import list_processes, list_with_pods
 from probetui.runtimes.process.logs import ProcessLogRotation
 from probetui.runtimes.process.records import ProcessSandboxRecord
 from probetui.runtimes.process.unmanaged import (
@@ -383,8 +384,9 @@ class ProcessRuntime:
             self._watchers.discard(happened)
 
     def unmanaged(self) -> UnmanagedProcesses:
-        """Return the processes that probetui did not start."""
-        return UnmanagedProcesses(list_processes, self._fault_injector)
+        """Return all processes; those of pods can be found by the pods' names."""
+        listed = partial(list_with_pods, self._base)
+        return UnmanagedProcesses(listed, self._fault_injector)
 
     async def close(self) -> None:
         """Stop managing containers; they go on, also those that were frozen."""

@@ -30,7 +30,6 @@ from probetui.runtimes.process_identity import (
     is_alive,
     is_stopped,
 )
-from probetui.runtimes.translation import LOCALHOST
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +90,7 @@ class UnmanagedProcesses:
             started_at=found.started_at,
             image=found.names[0],
         )
-        return UnmanagedStatus(status, LOCALHOST)
+        return UnmanagedStatus(status, found.ip)
 
     async def exec_sync(
         self,
@@ -196,6 +195,7 @@ def _unmanaged(
         ContainerID(f"{NAME}://{listed.pid}"),
         tuple(name for name in listed.names if name not in taken),
         is_running=True,
+        labels=listed.labels,
         image=listed.names[0],
         created_at=listed.started_at,
         is_named=False,
