@@ -83,24 +83,23 @@ async def test_a_list_is_read_in_chunks() -> None:
     assert found.resource_version == "7"
 
 
-async def test_a_list_that_expires_between_chunks_is_begun_again_once() -> None:
-    asked: list[str | None] = []
+async def test_a_list_that_expires_between_chunks_is_read_as_a_whole() -> None:
+    asked: list[tuple[str | None, str | None]] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        token = request.url.params.get("continue")
-        asked.append(token)
-        if token == "old":
+        params = request.url.params
+        asked.append((params.get("limit"), params.get("continue")))
+        assert params["labelSelector"] == "app=web"
+        if params.get("continue"):
             return _status(410, "Expired", "too old")
-        if len(asked) == 1:
-            return httpx.Response(
-                200, json={"metadata": {"continue": "old"}, "items": [{"n": 1}]}
-            )
-        return httpx.Response(200, json={"metadata": {}, "items": [{"n": 1}]})
+        token = {"continue": "old"} if params.get("limit") else {}
+        return httpx.Response(200, json={"metadata": token, "items": [{"n": 1}]})
 
     async with _client(answer) as client:
-        found = await client.list(PODS)
+        found = await client.list(PODS, label_selector="app=web")
 
-    assert (asked, found.items) == ([None, "old", None], [{"n": 1}])
+    assert asked == [("500", None), ("500", "old"), (None, None)]
+    assert found.items == [{"n": 1}]
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])

@@ -25,7 +25,7 @@ from probetui.cluster.credentials import (
 )
 from probetui.cluster.errors import (
     Access,
-    ApiError,
+    ExpiredError,
     ServerUnreachableError,
     api_error,
 )
@@ -208,22 +208,23 @@ class ApiClient:
     ) -> ObjectList:
         """Return all objects of a namespace, or of all, read in chunks.
 
-        A list that expires between two chunks is begun again, once.
+        A list that expires between two chunks is read again as a whole, for that
+        cannot expire.
+
+        Source: client-go tools/pager/pager.go, v0.36.2, list, FullListIfExpired.
         """
         access = resource.access("list", namespace)
         params = _selectors(label_selector, field_selector) | {"limit": str(CHUNK)}
         items: list[Object] = []
-        has_restarted = False
         while True:
             try:
                 page = await self.request(
                     "GET", resource.path(namespace), access, params=params
                 )
-            except ApiError as error:
-                if error.code != 410 or "continue" not in params or has_restarted:  # noqa: PLR2004
+            except ExpiredError:
+                if "continue" not in params:
                     raise
-                has_restarted = True
-                del params["continue"]
+                del params["continue"], params["limit"]
                 items.clear()
                 continue
             items += [
