@@ -7,7 +7,8 @@ import json
 import os
 import stat
 from collections.abc import AsyncIterator, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -167,15 +168,68 @@ async def test_a_missing_right_is_named_with_the_command_that_shows_it() -> None
     assert command in str(of_a_log.value)
 
 
-async def test_retry_after_is_told() -> None:
-    def answer(_: httpx.Request) -> httpx.Response:
-        return _status(429, "TooManyRequests", "slow down", **{"Retry-After": "7"})
+@pytest.mark.parametrize("code", [429, 500, 503, 504])
+async def test_a_server_that_asks_to_wait_is_asked_again_when_it_says(
+    code: int,
+) -> None:
+    clock = FakeClock()
+    asked_at: list[datetime] = []
+    told: list[ApiError] = []
 
-    async with _client(answer) as client:
-        with pytest.raises(ApiError) as caught:
+    def answer(_: httpx.Request) -> httpx.Response:
+        asked_at.append(clock.now())
+        if len(asked_at) < 3:
+            return _status(code, "Busy", "slow down", **{"Retry-After": "7"})
+        return httpx.Response(200, json={"metadata": {}, "items": [{"n": 1}]})
+
+    async with _client(answer, clock=clock) as client, clock.jumping():
+        client.on_wait = told.append
+        found = await client.list(PODS)
+
+    assert found.items == [{"n": 1}]
+    waits = [later - earlier for earlier, later in pairwise(asked_at)]
+    assert waits == [timedelta(seconds=7)] * 2
+    assert [(error.code, error.retry_after) for error in told] == [(code, 7.0)] * 2
+
+
+async def test_a_server_that_never_has_time_is_an_error_after_ten_more_tries() -> None:
+    clock, asked = FakeClock(), []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return _status(429, "TooManyRequests", "slow down", **{"Retry-After": "1"})
+
+    async with _client(answer, clock=clock) as client, clock.jumping():
+        with pytest.raises(ApiError, match="slow down") as caught:
             await client.list(PODS)
 
-    assert (caught.value.code, caught.value.retry_after) == (429, 7.0)
+    assert (caught.value.code, caught.value.retry_after) == (429, 1.0)
+    assert len(asked) == 11
+
+
+@pytest.mark.parametrize(
+    ("code", "headers"),
+    [
+        pytest.param(429, {}, id="a-disruption-budget-says-no-time"),
+        pytest.param(503, {}, id="a-server-that-ends-says-no-time"),
+        pytest.param(429, {"Retry-After": "Fri, 27 Nov 2026"}, id="a-date"),
+        pytest.param(404, {"Retry-After": "1"}, id="not-found"),
+    ],
+)
+async def test_only_a_server_that_says_when_is_asked_again(
+    code: int, headers: dict[str, str]
+) -> None:
+    asked = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return _status(code, "Refused", "no", **headers)
+
+    async with _client(answer) as client:
+        with pytest.raises(ApiError, match="no"):
+            await client.list(PODS)
+
+    assert len(asked) == 1
 
 
 async def test_a_server_that_is_not_there_is_named() -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from probetui.cli.main import main_of_plugin
+from probetui.cluster.api_server.api import ServerFault
+from probetui.cluster.api_server.failure import ApiFailure
 from probetui.cluster.serving.http_server import HttpResponse
 from probetui.drive.clocks import SystemClock
 from tests.cluster.player import play, play_until
@@ -61,6 +63,23 @@ async def test_a_cluster_that_is_not_there_is_named_with_its_status(
 
     assert (status, output) == (3, "")
     assert "http://127.0.0.1:1: " in errors
+
+
+async def test_a_server_that_is_busy_at_first_is_asked_again(tmp_path: Path) -> None:
+    busy = ApiFailure(429, "TooManyRequests", "slow down", retry_after=1)
+    faults = [ServerFault(failure=busy)]
+    async with running_server() as server:
+        play_until(server.store, SystemClock(), 20)
+        server.api.fault = lambda *_: faults.pop() if faults else None
+        config = write_kubeconfig(tmp_path / "config", server.url)
+        status, output, errors = await _run(
+            *("watch", "ticks", "--kubeconfig", str(config), "--no-counters"),
+            *("--until", "started", "--timeout", "60s"),
+        )
+
+    assert status == 0, errors
+    assert "too many requests (the server says: slow down); asked again in 1s" in errors
+    assert "ticks/one" in output
 
 
 async def test_a_right_that_is_missing_is_named_with_its_command(

@@ -7,8 +7,9 @@ of our own are in docs/decisions/cluster-client.md.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Self
 from urllib.parse import quote
@@ -25,6 +26,7 @@ from probetui.cluster.credentials import (
 )
 from probetui.cluster.errors import (
     Access,
+    ApiError,
     ExpiredError,
     ServerUnreachableError,
     api_error,
@@ -49,9 +51,13 @@ WATCH_SILENCE_SECONDS = 150.0
 JSON = "application/json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
+MOST_RETRIES = 10
+"""Source: client-go rest/request.go, v0.36.2, NewRequest, maxRetries."""
+
 _TIMEOUT = httpx.Timeout(30, connect=10)
 _OK = range(200, 300)
 _SWITCHING_PROTOCOLS = 101
+_TOO_MANY_REQUESTS, _SERVER_ERROR = 429, 500
 _ERROR_BODY = 2**20
 
 
@@ -137,6 +143,8 @@ class ApiClient:
         self._transport = transport
         self.credentials = Credentials(access.user, access.cluster, clock)
         """Of each request; also for kubelets, which ask the API server about them."""
+        self.on_wait: Callable[[ApiError], None] = _do_nothing
+        """Called before a request waits for as long as the server asks."""
         self._http: httpx.AsyncClient | None = None
 
     async def __aenter__(self) -> Self:
@@ -341,6 +349,9 @@ class ApiClient:
     ) -> Object:
         """Send a request and return the object of its answer.
 
+        A server that says when it will have time is asked again then, so many times.
+        Source: client-go rest/with_retry.go, v0.36.2, checkWait.
+
         Raises:
             ApiError: the server refused.
             ServerUnreachableError: no answer, or one that is no JSON object.
@@ -349,10 +360,24 @@ class ApiClient:
         headers = {"Accept": JSON}
         if content is not None:
             headers["Content-Type"] = content_type
-        async with self._send(
-            method, path, access, params=params, content=content, headers=headers
-        ) as response:
-            data = await _body(response, LARGEST_BODY)
+        retries = 0
+        data: bytes | None = None
+        while data is None:
+            try:
+                async with self._send(
+                    method,
+                    path,
+                    access,
+                    params=params,
+                    content=content,
+                    headers=headers,
+                ) as response:
+                    data = await _body(response, LARGEST_BODY)
+            except ApiError as error:
+                if retries == MOST_RETRIES or not _is_to_be_retried(error):
+                    raise
+                retries += 1
+                await self._wait(error)
         found = _decode(data)
         if not isinstance(found, dict):
             raise ServerUnreachableError(
@@ -360,6 +385,12 @@ class ApiClient:
                 "is it an API server?"
             )
         return found
+
+    async def _wait(self, error: ApiError) -> None:
+        """Wait for as long as the server asks."""
+        self.on_wait(error)
+        wait = timedelta(seconds=error.retry_after or 0)
+        await self._clock.sleep_until(self._clock.now() + wait)
 
     async def text(
         self,
@@ -461,6 +492,15 @@ class ApiClient:
             raise ServerUnreachableError(
                 f"{self.access.cluster.server}: {_cause(error)}"
             ) from error
+
+
+def _is_to_be_retried(error: ApiError) -> bool:
+    is_passing = error.code == _TOO_MANY_REQUESTS or error.code >= _SERVER_ERROR
+    return is_passing and error.retry_after is not None
+
+
+def _do_nothing(_: ApiError) -> None:
+    """Tell nobody."""
 
 
 def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:

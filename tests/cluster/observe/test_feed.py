@@ -248,6 +248,23 @@ async def test_a_server_that_has_enough_is_left_alone_for_as_long_as_it_says(
         assert asked_at[1] - asked_at[0] >= timedelta(seconds=2)
 
 
+async def test_a_list_that_the_server_has_no_time_for_is_told_while_it_waits(
+    tmp_path: Path,
+) -> None:
+    busy = ApiFailure(503, "ServiceUnavailable", "starting", retry_after=1)
+    faults = [ServerFault(failure=busy)]
+
+    def fault(info: RequestInfo, _request: HttpRequest) -> ServerFault | None:
+        is_list = info.resource is EVENTS and info.verb == "list"
+        return faults.pop() if faults and is_list else None
+
+    async with running_server() as server:
+        server.api.fault = fault
+        async with _watching(server.url, tmp_path) as watcher:
+            await watcher.until(lambda: "starting" in watcher.observation.lost_reason)
+            await watcher.until(lambda: watcher.observation.lost_since is None)
+
+
 async def test_results_come_through_the_node_proxy(tmp_path: Path) -> None:
     series = 'container="app",namespace="default",pod="one",pod_uid="uid-one"'
     count = 4

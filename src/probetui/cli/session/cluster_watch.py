@@ -14,10 +14,12 @@ from msgspec import Struct
 from probetui.cli import gc_tuning
 from probetui.cli.late_calls import load_late
 from probetui.cli.option_values import pick_options
+from probetui.cli.printing import Notes
 from probetui.cli.session.ending import Interrupts
 from probetui.cli.session.outputs import SessionOutputs
 from probetui.cli.session.plan import Plan, make_watch_plan
 from probetui.cli.session.pod_registry import PodRegistry
+from probetui.cli.session.server_waits import tell_waits
 from probetui.cli.session.signal_watch import SignalWatch
 from probetui.cli.terminal import Form
 from probetui.cluster.client import ApiClient
@@ -78,6 +80,7 @@ async def _watch(
     clock = SystemClock(awake_ns)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(ApiClient(access, clock))
+        tell_waits(client, Notes(quiet=bool(params.get("quiet"))))
         namespace = "" if options.all_namespaces else options.namespace
         if namespace is None:
             namespace = access.namespace

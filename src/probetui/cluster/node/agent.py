@@ -86,6 +86,7 @@ class NodeAgent:
         self._apply = apply
         self._notify = notify
         self._contact = ServerContact(clock, notify)
+        api.on_wait = self._contact.on_failure
         self._is_changed = asyncio.Event()
         self._watch = PodWatch(
             api,

@@ -88,6 +88,7 @@ class Feed:
     async def run(self, changed: Callable[[], None]) -> None:
         """Watch until cancelled, and call back after each change."""
         self._changed = changed
+        self._client.on_wait = self._lose_server
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(
                 self._watch(PODS, self._version, self._take_list, self._take_pod)
@@ -158,8 +159,7 @@ class Feed:
                 raise
             except ClusterError as error:
                 failures += 1
-                self._observation.lose_server(str(error), self._clock.now())
-                self._changed()
+                self._lose_server(error)
                 await self._wait(self._delay(failures, error))
                 continue
             # A server that ends every watch at once is not asked without a pause.
@@ -173,6 +173,10 @@ class Feed:
 
     async def _wait(self, seconds: float) -> None:
         await self._clock.sleep_until(self._clock.now() + timedelta(seconds=seconds))
+
+    def _lose_server(self, error: ClusterError) -> None:
+        self._observation.lose_server(str(error), self._clock.now())
+        self._changed()
 
     def _found(self) -> None:
         self._observation.find_server(self._clock.now())
