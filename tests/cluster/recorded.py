@@ -5,7 +5,8 @@ before and after it. `events-made.jsonl.gz`: each event the kubelet made;
 `event-writes.jsonl.gz`: what it wrote of them. `node-writes.jsonl.gz`: its node and
 lease. `get-pods-w.jsonl.gz` and `get-events.jsonl.gz`: objects with the cells that
 kubectl printed of them, and when; `refusals.jsonl.gz`: a pod, then requests about it
-that were refused, with the answers.
+that were refused, with the answers. `http-heads.jsonl.gz`: requests of all kinds with
+the heads of their answers, and what discovery answered.
 """
 
 from __future__ import annotations

@@ -59,7 +59,8 @@ async def running_server(
     and port.
     """
     api = ApiServer(store or Store(SystemClock().now), **options)
-    async with serve_http(api.handle, port=port, tls=tls) as address:
+    serving = serve_http(api.handle, port=port, tls=tls, now=api.store.now)
+    async with serving as address:
         yield RunningServer(api, address)
 
 

@@ -140,7 +140,11 @@ async def serve_session(
     certificate = self_signed([HOST, "localhost"], clock.now())
     async with AsyncExitStack() as stack:
         server = serve_http(
-            api.handle, HOST, options.port, tls=certificate.tls_context()
+            api.handle,
+            HOST,
+            options.port,
+            tls=certificate.tls_context(),
+            now=clock.now,
         )
         try:
             address = await stack.enter_async_context(server)

@@ -199,6 +199,8 @@ class ApiServer:
         resource = info.resource
         if resource is None:
             return answer_path(request, self._served, self._version)
+        if not info.subresource and info.verb not in resource.verbs:
+            raise not_allowed()
         if not resource.is_stored:
             review = _typed(_decode_review(request), resource)
             return json_answer(self._reviewer.answer(review, resource, user), 201)

@@ -6,6 +6,7 @@ Source: k8s.io/apimachinery pkg/api/errors/errors.go, v0.36.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -62,6 +63,8 @@ class ApiFailure(Exception):  # noqa: N818  # it is an answer
         headers = {}
         if self.retry_after is not None:
             headers["Retry-After"] = str(self.retry_after)
+        if self.code == HTTPStatus.FORBIDDEN:
+            headers["X-Content-Type-Options"] = "nosniff"
         body = msgspec.json.encode(self.status()) + b"\n"
         return HttpResponse(self.code, body, headers=headers)
 

@@ -87,7 +87,11 @@ NODES = ApiResource(
     ),
 )
 NAMESPACES = ApiResource(
-    "namespaces", "Namespace", is_namespaced=False, short_names=("ns",)
+    "namespaces",
+    "Namespace",
+    is_namespaced=False,
+    short_names=("ns",),
+    verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
 )
 EVENTS = ApiResource("events", "Event", short_names=("ev",))
 EVENTS_V1 = ApiResource("events", "Event", "events.k8s.io", short_names=("ev",))

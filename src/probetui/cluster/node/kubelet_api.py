@@ -183,7 +183,7 @@ async def serve_kubelet(
     if authority is not None:
         tls.load_verify_locations(cadata=authority)
         tls.verify_mode = ssl.CERT_OPTIONAL
-    async with serve_http(handle, hosts[0], tls=tls) as address:
+    async with serve_http(handle, hosts[0], tls=tls, now=clock.now) as address:
         yield address.port
 
 

@@ -6,6 +6,8 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
+from datetime import datetime
+from email.utils import format_datetime
 from http import HTTPStatus
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, unquote
@@ -18,6 +20,13 @@ CHUNK_BYTES = 1 << 16
 LONGEST_HEAD_BYTES = 1 << 16
 LONGEST_BODY_BYTES = 3 << 20
 """As much as an API server takes."""
+
+_PHRASES = {
+    **{status.value: status.phrase for status in HTTPStatus},
+    413: "Request Entity Too Large",
+    422: "Unprocessable Entity",
+}
+"""As Go has them; Python has renamed two. Source: Go net/http/status.go, StatusText."""
 
 MAX_CONNECTIONS = 1000
 """Further connections are closed without an answer."""
@@ -117,10 +126,18 @@ async def serve_http(
     host: str = "127.0.0.1",
     port: int = 0,
     tls: ssl.SSLContext | None = None,
+    now: Callable[[], datetime] | None = None,
 ) -> AsyncIterator[HttpServerAddress]:
     """Serve while the context lasts; at its end every connection is closed.
 
     An exception of the handler is answered with 500, and raised at the end.
+
+    Args:
+        handler: answers requests.
+        host: where to listen.
+        port: where to listen, 0 for any that is free.
+        tls: of each connection.
+        now: the clock, in UTC; without one answers have no date.
 
     Raises:
         OSError: the address cannot be used.
@@ -138,7 +155,7 @@ async def serve_http(
         assert task is not None  # noqa: S101  # a callback of a stream is a task
         connections.add(task)
         try:
-            await _ClientConnection(reader, writer, handler, failures).serve()
+            await _ClientConnection(reader, writer, handler, failures, now).serve()
         except (TimeoutError, OSError, h11.ProtocolError, asyncio.CancelledError):
             pass  # The client is gone, or the server ends.
         except Exception as error:  # noqa: BLE001  # raised at the end
@@ -173,7 +190,9 @@ class _ClientConnection:
         writer: asyncio.StreamWriter,
         handler: Handler,
         failures: list[Exception],
+        now: Callable[[], datetime] | None,
     ) -> None:
+        self._now = now
         self._reader = reader
         self._writer = writer
         self._handler = handler
@@ -246,7 +265,7 @@ class _ClientConnection:
             await self._send_stream(answer)
         elif isinstance(answer, HttpResponse):
             length = {"Content-Length": str(len(answer.body))}
-            self._write(_head(answer, length))
+            self._write(self._head(answer, length))
             if not is_head:
                 self._write(h11.Data(data=answer.body))
             self._write(h11.EndOfMessage())
@@ -254,7 +273,7 @@ class _ClientConnection:
 
     async def _send_stream(self, answer: HttpStream) -> None:
         """Send chunks as they come, until the last or until the client goes away."""
-        self._write(_head(answer, {}))
+        self._write(self._head(answer, {}))
         await self._writer.drain()
         gone = asyncio.ensure_future(self._reader.read(CHUNK_BYTES))
         sending = asyncio.ensure_future(self._send_chunks(answer.chunks))
@@ -287,11 +306,32 @@ class _ClientConnection:
         self._write(h11.EndOfMessage())
         await self._writer.drain()
 
+    def _head(
+        self, answer: HttpResponse | HttpStream, more: Mapping[str, str]
+    ) -> h11.Response:
+        date = {"Date": format_datetime(self._now(), usegmt=True)} if self._now else {}
+        headers = {
+            "Cache-Control": "no-cache, private",
+            "Content-Type": answer.content_type,
+            **answer.headers,
+            **date,
+            **more,
+        }
+        return h11.Response(
+            status_code=answer.status,
+            headers=list(headers.items()),
+            reason=_PHRASES.get(answer.status, "").encode(),
+        )
+
     async def _tunnel(self, answer: HttpTunnel) -> None:
         if answer.status:
             headers = list(answer.headers.items())
             self._write(
-                h11.InformationalResponse(status_code=answer.status, headers=headers)
+                h11.InformationalResponse(
+                    status_code=answer.status,
+                    headers=headers,
+                    reason=_PHRASES.get(answer.status, "").encode(),
+                )
             )
             await self._writer.drain()
         left, _ = self._h11.trailing_data
@@ -324,13 +364,3 @@ def _request(head: h11.Request, body: bytes) -> HttpRequest:
         headers=headers,
         body=body,
     )
-
-
-def _head(answer: HttpResponse | HttpStream, more: Mapping[str, str]) -> h11.Response:
-    headers = [
-        ("Cache-Control", "no-cache, private"),
-        ("Content-Type", answer.content_type),
-        *answer.headers.items(),
-        *more.items(),
-    ]
-    return h11.Response(status_code=answer.status, headers=headers)
