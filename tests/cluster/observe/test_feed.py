@@ -143,6 +143,32 @@ async def test_pods_that_come_and_go_are_seen(tmp_path: Path) -> None:
             await watcher.until(lambda: watcher.names == ["two"])
 
 
+async def test_a_pod_that_does_not_exist_yet_is_waited_for_and_that_is_said_once(
+    tmp_path: Path,
+) -> None:
+    async with running_server() as server:
+        server.store.put(PODS, _pod("one"))
+        wanted = PodSelection("default", names=frozenset({"one", "two", "three"}))
+        async with _watching(server.url, tmp_path, selection=wanted) as watcher:
+            server.store.put(PODS, _pod("two"))
+            await watcher.until(lambda: watcher.names == ["one", "two"])
+
+    assert [line for line in watcher.notes.splitlines() if "waited for" in line] == [
+        "pod three does not exist in namespace default yet; it is waited for",
+        "pod two does not exist in namespace default yet; it is waited for",
+    ]
+
+
+async def test_where_no_pod_is_meant_yet_that_is_said(tmp_path: Path) -> None:
+    async with running_server() as server:
+        wanted = PodSelection("default", label_selector="app=web")
+        async with _watching(server.url, tmp_path, selection=wanted) as watcher:
+            server.store.put(PODS, _pod("one", app="web"))
+            await watcher.until(lambda: watcher.names == ["one"])
+
+    assert "no pod matches yet; one that comes is shown" in watcher.notes
+
+
 async def test_a_watch_that_is_cut_goes_on_where_it_was(tmp_path: Path) -> None:
     async with running_server() as server:
         watches = 0

@@ -7,7 +7,7 @@ that is too old, from a new list. How long to wait a server may say itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from random import Random
 
@@ -84,6 +84,8 @@ class Feed:
         listed = await self._list(PODS)
         self._take_list(listed)
         self._version = listed.resource_version
+        for text in self._absences(listed):
+            self._observation.note(text, self._clock.now())
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Watch until cancelled, and call back after each change."""
@@ -95,6 +97,17 @@ class Feed:
             )
             tasks.create_task(self._watch_events())
             tasks.create_task(self._poll_nodes(tasks))
+
+    def _absences(self, listed: ObjectList) -> Iterator[str]:
+        """Return what is waited for, as it does not exist yet."""
+        selection = self._selection
+        there = {_name_of(json) for json in listed.items}
+        for name in sorted(selection.names - there):
+            where = f"namespace {selection.namespace}"
+            yield f"pod {name} does not exist in {where} yet; it is waited for"
+        is_empty = not self._observation.snapshot(self._clock.now()).pods
+        if is_empty and not selection.names:
+            yield "no pod matches yet; one that comes is shown"
 
     # -- watches
 
@@ -259,9 +272,17 @@ class Feed:
 
 
 def _version_of(json: Object) -> str:
+    return _metadata_text(json, "resourceVersion")
+
+
+def _name_of(json: Object) -> str:
+    return _metadata_text(json, "name")
+
+
+def _metadata_text(json: Object, key: str) -> str:
     metadata = json.get("metadata")
-    version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
-    return version if isinstance(version, str) else ""
+    text = metadata.get(key) if isinstance(metadata, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def _last_time(json: Object) -> str:
