@@ -137,13 +137,17 @@ class Cluster:
 
         self.api.fault = fault
 
-    def create_pod(self, name: str = "web", **spec: Any) -> None:
+    def create_pod(
+        self, name: str = "web", *, daemon_set: str = "", **spec: Any
+    ) -> None:
+        owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": daemon_set}
+        owners = [{**owner, "uid": "1", "controller": True}] if daemon_set else []
         container = {"name": "app", "image": "busybox:1.36", **spec.pop("app", {})}
         self.store.create(
             PODS,
             "default",
             {
-                "metadata": {"name": name},
+                "metadata": {"name": name, "ownerReferences": owners},
                 "spec": {
                     "nodeName": NODE,
                     "terminationGracePeriodSeconds": 3,

@@ -9,7 +9,7 @@ import pytest
 from probetui.cluster.api_server.failure import ApiFailure
 from probetui.cluster.api_server.resources import CONFIG_MAPS, PODS
 from probetui.k8s.probe import ProbeKey, ProbeType
-from tests.cluster.node.bench import NodeBench, running
+from tests.cluster.node.bench import NODE, NodeBench, running
 from tests.cluster.recorded import recorded
 from tests.fakes import FAILING, Answer
 
@@ -318,3 +318,28 @@ async def test_a_drained_node_leaves_nothing_behind(
     assert bench.cluster.pod() is None
     assert bench.cluster.node() is None
     assert bench.cluster.lease() is None
+
+
+async def test_what_a_daemon_set_puts_on_a_drained_node_does_not_hold_up_its_end(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = bench.cluster.store
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod("proxy-0", daemon_set="proxy")
+        await bench.pass_time(3)
+
+        def replace() -> None:
+            if not any(it["spec"]["nodeName"] == NODE for it in store.list(PODS).items):
+                bench.cluster.create_pod(f"proxy-{store.version}", daemon_set="proxy")
+
+        store.listen(replace)
+        began_at = bench.clock.now()
+        async with bench.clock.jumping():
+            await bench.agent.drain()
+        lasted = (bench.clock.now() - began_at).total_seconds()
+        bench.agent.detach()
+        await bench.agent.leave(keeps_node=False)
+
+    assert lasted < 5
+    assert bench.cluster.pod("proxy-0") is None
+    assert bench.cluster.node() is None

@@ -346,17 +346,21 @@ class NodeAgent:
         grace = max(
             pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in pods
         )
+        patience = timedelta(seconds=grace) + DRAIN_PATIENCE
         try:
             for pod in pods:
                 if pod["metadata"].get("deletionTimestamp") is None:
                     await self._delete(pod, grace_period_seconds=None)
-            await self._wait_until_gone(timedelta(seconds=grace) + DRAIN_PATIENCE)
+            await self._wait_until_gone(
+                {pod["metadata"]["uid"] for pod in pods}, patience
+            )
         except ClusterError as error:
             self._notify(f"the node cannot be drained: {error}")
 
-    async def _wait_until_gone(self, patience: timedelta) -> None:
+    async def _wait_until_gone(self, uids: set[str], patience: timedelta) -> None:
+        """Wait for the end of pods; those that a DaemonSet makes meanwhile may stay."""
         until = self._clock.now() + patience
-        while any(not is_mirror(pod) for pod in self._watch.pods.values()):
+        while uids & self._watch.pods.keys():
             if self._clock.now() >= until:
                 self._notify("some pods of the node have not ended in the cluster")
                 return
