@@ -320,6 +320,24 @@ async def test_a_drained_node_leaves_nothing_behind(
     assert bench.cluster.lease() is None
 
 
+async def test_a_pod_of_a_daemon_set_runs_and_it_is_said_once_why_it_is_there(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod("proxy-1", daemon_set="proxy")
+        await bench.pass_time(3)
+        bench.cluster.create_pod("proxy-2", daemon_set="proxy")
+        bench.cluster.create_pod("web")
+        await bench.pass_time(3)
+
+        assert bench.cluster.pod("proxy-1")["status"]["phase"] == "Running"
+    (told,) = bench.told
+    assert told == (
+        "pod default/proxy-1 runs here: its DaemonSet proxy tolerates the taint of "
+        "this node, as one that tolerates every taint does"
+    )
+
+
 async def test_what_a_daemon_set_puts_on_a_drained_node_does_not_hold_up_its_end(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,6 +109,7 @@ class NodeAgent:
         self._static: tuple[Pod, ...] = ()
         self._given: set[str] = set()
         self._told: dict[str, tuple[str, ...]] = {}
+        self._daemon_sets: set[tuple[str, str]] = set()
         self._objects: dict[ObjectKey, Object] = {}
         self._objects_at = clock.now() - OBJECTS_PERIOD
         self._session: Session | None = None
@@ -220,6 +221,8 @@ class NodeAgent:
                 self._refuse(pod, read.problems)
                 refused.append(pod)
                 continue
+            if uid not in self._given:
+                self._warn_of_daemon_set(pod)
             self._given.add(uid)
             runnable.append(read)
         self._given &= set(seen)
@@ -254,6 +257,20 @@ class NodeAgent:
             self._told[uid] = problems
             for problem in problems:
                 self._notify(f"a pod cannot be run: {problem}")
+
+    def _warn_of_daemon_set(self, pod: Object) -> None:
+        """Tell once of each DaemonSet why a pod of it has come."""
+        metadata = pod["metadata"]
+        namespace = metadata.get("namespace", "default")
+        for owner in metadata.get("ownerReferences") or ():
+            key = namespace, str(owner.get("name"))
+            if owner.get("kind") == "DaemonSet" and key not in self._daemon_sets:
+                self._daemon_sets.add(key)
+                self._notify(
+                    f"pod {namespace}/{metadata['name']} runs here: its DaemonSet "
+                    f"{key[1]} tolerates the taint of this node, as one that "
+                    "tolerates every taint does"
+                )
 
     async def _confirm_deletion(self, pod: Object) -> None:
         """Let go of a pod that is deleted and of which nothing runs here."""
