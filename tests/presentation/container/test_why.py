@@ -33,6 +33,7 @@ from probetui.kubelet.journal import (
     ContainerEntry,
     Exit,
     ExitCause,
+    Gate,
     JournalEntry,
     LifecycleStep,
     ListenersEntry,
@@ -428,6 +429,13 @@ class TestTick:
         assert "The probe gave exit 1 after 34ms, output: cat: can't open" in text
         assert "No such file or directory\n" in text
         assert "Failure 2 of 3 in a row, below the threshold: no action." in text
+
+    def test_what_a_cluster_shows_of_its_own_tick_is_no_supposition(self) -> None:
+        source = Gate("source", "counters", passed=True)
+
+        text = self.sentences("s", gates=(source,))
+
+        assert "The cluster shows: no event (a success makes none)." in text
 
     def test_a_run_that_is_longer_than_it_has_to_be(self) -> None:
         text = self.sentences("ssss", threshold=1, stored_before=Result.SUCCESS)

@@ -56,6 +56,15 @@ def test_a_failure_below_the_threshold() -> None:
     }
 
 
+def test_what_a_cluster_shows_of_its_own_tick_is_no_supposition() -> None:
+    source = Gate("source", "counters", passed=True)
+
+    shown = facts(demo_tick("s")._replace(gates=(source,)))
+
+    assert shown["cluster shows"] == "no event (a success makes none)"
+    assert "in a cluster" not in shown
+
+
 def test_what_changes_nothing_is_no_news() -> None:
     shown = trace_of(demo_tick("sff"))
 

@@ -34,6 +34,7 @@ from probetui.presentation.tick.marks import mark_span
 from probetui.presentation.tick.report import (
     TickEvent,
     blocking_gate,
+    is_observed,
     report_tick,
     run_count,
     skip_text,
@@ -199,7 +200,8 @@ def _facts(
                 "the probe took longer than its period"
             )
         yield TraceRow("next tick", line(view.times.stamp(next_at), muted(lost)))
-    yield TraceRow("in a cluster", line(report.cluster))
+    label = "cluster shows" if is_observed(tick) else "in a cluster"
+    yield TraceRow(label, line(report.cluster))
 
 
 def _attempts(tick: TickEntry, view: View) -> Iterator[TraceRow]:

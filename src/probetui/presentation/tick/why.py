@@ -145,7 +145,8 @@ def _tick_sentences(tick: TickEntry, context: WhyContext) -> Iterator[str]:
         yield from _not_probed(tick, report.summary, context)
     else:
         yield from _probed(tick, context)
-    yield f"In a cluster: {report.cluster}."
+    where = "The cluster shows" if is_observed(tick) else "In a cluster"
+    yield f"{where}: {report.cluster}."
 
 
 def _not_probed(tick: TickEntry, summary: str, context: WhyContext) -> Iterator[str]:
