@@ -5,6 +5,8 @@ Source: kubelet/types/pod_update.go, v1.32.10.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
@@ -17,6 +19,11 @@ CONFIG_HASH = "kubernetes.io/config.hash"
 API_SOURCE = "api"
 FILE_SOURCE = "file"
 HTTP_SOURCE = "http"
+
+
+def format_seen(now: datetime) -> str:
+    """Return the instant at which a kubelet first saw a pod, as it notes it."""
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
 
 
 def is_static_pod(pod: Pod) -> bool:

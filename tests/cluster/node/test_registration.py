@@ -144,6 +144,7 @@ async def test_a_static_pod_has_a_mirror_pod_with_its_status(
         mirror = bench.cluster.pod(f"static-{NODE}")
     annotations = mirror["metadata"]["annotations"]
     assert annotations["kubernetes.io/config.mirror"] == "1"
+    assert annotations["kubernetes.io/config.seen"] == "2025-01-01T12:00:00.000000000Z"
     assert annotations["kubernetes.io/config.source"] == "file"
     (owner,) = mirror["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"]) == ("Node", NODE)

@@ -34,7 +34,12 @@ from probetui.cluster.node.status_writer import StatusWriter
 from probetui.drive.session import Session
 from probetui.engine.snapshot import NodeSnapshot
 from probetui.k8s.pod import Pod
-from probetui.k8s.pod_source import CONFIG_SOURCE, is_static_pod
+from probetui.k8s.pod_source import (
+    CONFIG_SEEN,
+    CONFIG_SOURCE,
+    format_seen,
+    is_static_pod,
+)
 from probetui.k8s.runtime import StoredImage
 from probetui.kubelet.events.event_recorder import EventRecorder
 from probetui.kubelet.journal import EventEntry, JournalEntry, PodGoneEntry, StatusEntry
@@ -141,9 +146,16 @@ class NodeAgent:
             sources: the source of each static one by its uid.
         """
         static = [pod for pod in pods if pod.uid in sources]
-        self._static = tuple(_from_source(pod, sources[pod.uid]) for pod in static)
+        self._static = tuple(self._with_origin(pod, sources[pod.uid]) for pod in static)
         self._known.update((pod.uid, pod) for pod in (*pods, *self._static))
         self._is_changed.set()
+
+    def _with_origin(self, pod: Pod, source: str) -> Pod:
+        """Return a static pod with what a kubelet notes of where it comes from."""
+        known = self._known.get(pod.uid, pod).annotations
+        seen = known.get(CONFIG_SEEN) or format_seen(self._clock.now())
+        origin = {CONFIG_SOURCE: source, CONFIG_SEEN: seen}
+        return replace(pod, annotations={**pod.annotations, **origin})
 
     async def start(self) -> None:
         """Give the session the pods that there are, before it begins.
@@ -407,11 +419,6 @@ class NodeAgent:
             if is_mirror(pod):
                 await delete_mirror(self._api, pod)
         await self.registration.deregister()
-
-
-def _from_source(pod: Pod, source: str) -> Pod:
-    annotations = {**pod.annotations, CONFIG_SOURCE: source}
-    return replace(pod, annotations=annotations)
 
 
 def _do_nothing() -> None:

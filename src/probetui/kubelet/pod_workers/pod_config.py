@@ -6,14 +6,19 @@ Source: kubelet/config/config.go, v1.32.10, podStorage.Merge.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
-from probetui.k8s.pod_source import CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE
+from probetui.k8s.pod_source import (
+    CONFIG_MIRROR,
+    CONFIG_SEEN,
+    CONFIG_SOURCE,
+    format_seen,
+)
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.runtime.go_format import go_quote
 
@@ -196,11 +201,10 @@ class _Changes:
 
 
 def _first_seen(new: SourcedPod, source: str, now: datetime) -> SourcedPod:
-    seen = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
     annotations = {
         **new.pod.annotations,
         CONFIG_SOURCE: source,
-        CONFIG_SEEN: seen,
+        CONFIG_SEEN: format_seen(now),
     }
     return SourcedPod(replace(new.pod, annotations=annotations), new.status)
 
