@@ -31,7 +31,13 @@ from probetui.drive.clocks import SystemClock
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.api.pod import POD
 from probetui.k8s.runtime import ContainerID
-from probetui.kubelet.journal import JournalEntry, NoteEntry
+from probetui.kubelet.journal import (
+    ContainerEntry,
+    ExitCause,
+    JournalEntry,
+    LifecycleStep,
+    NoteEntry,
+)
 from tests.cluster.player import Player
 from tests.cluster.servers import RunningServer, running_server, write_kubeconfig
 
@@ -187,6 +193,66 @@ async def test_a_watch_that_is_cut_goes_on_where_it_was(tmp_path: Path) -> None:
             await watcher.until(lambda: watches > 2)
             server.api.fault = no_fault
             await watcher.until(lambda: len(watcher.names) == 4)
+
+
+async def test_a_kill_that_came_while_the_watch_began_is_known_before_its_end(
+    tmp_path: Path,
+) -> None:
+    status: dict[str, Any] = {"name": "app", "image": "busybox", "imageID": "busybox"}
+    ended = {"containerID": "docker://1", "exitCode": 137, "reason": "Error"}
+    first, second = (
+        {
+            **status,
+            "containerID": f"docker://{number + 1}",
+            "restartCount": number,
+            "ready": True,
+            "state": {"running": {"startedAt": f"2026-11-24T01:0{number}:00Z"}},
+            "lastState": last,
+        }
+        for number, last in enumerate(({}, {"terminated": ended}))
+    )
+
+    def pod(found: dict[str, Any]) -> dict[str, Any]:
+        status = {"phase": "Running", "containerStatuses": [found]}
+        return {**_pod("one"), "status": status}
+
+    killing = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "one.1", "namespace": "default", "uid": "event"},
+        "involvedObject": {
+            "kind": "Pod",
+            "namespace": "default",
+            "name": "one",
+            "uid": "uid-one",
+            "fieldPath": "spec.containers{app}",
+        },
+        "type": "Normal",
+        "reason": "Killing",
+        "message": "Container app failed liveness probe, will be restarted",
+        "lastTimestamp": "2026-11-24T01:00:40Z",
+        "count": 1,
+    }
+
+    def fault(info: RequestInfo, _request: HttpRequest) -> ServerFault | None:
+        is_list = info.resource is EVENTS and info.verb == "list"
+        return ServerFault(delay_seconds=0.2) if is_list else None
+
+    async with running_server() as server:
+        server.store.put(PODS, pod(first))
+        async with _watching(server.url, tmp_path) as watcher:
+            server.api.fault = fault
+            server.store.put(EVENTS, killing)
+            server.store.put(PODS, pod(second))
+
+            def exits() -> list[ContainerEntry]:
+                found = (it for it in watcher.entries if isinstance(it, ContainerEntry))
+                return [it for it in found if it.what is LifecycleStep.EXITED]
+
+            await watcher.until(lambda: bool(exits()))
+            (exit_,) = exits()
+
+    assert exit_.by is ExitCause.LIVENESS
 
 
 async def test_an_expired_version_is_listed_again(tmp_path: Path) -> None:

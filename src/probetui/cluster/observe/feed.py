@@ -91,11 +91,12 @@ class Feed:
         """Watch until cancelled, and call back after each change."""
         self._changed = changed
         self._client.on_wait = self._lose_server
+        version = await self._take_first_events()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(
                 self._watch(PODS, self._version, self._take_list, self._take_pod)
             )
-            tasks.create_task(self._watch_events())
+            tasks.create_task(self._watch_events(version))
             tasks.create_task(self._poll_nodes(tasks))
 
     def _absences(self, listed: ObjectList) -> Iterator[str]:
@@ -129,9 +130,23 @@ class Feed:
             return f"metadata.name={name}" if name else ""
         return f"{_POD_EVENTS},involvedObject.name={name}" if name else _POD_EVENTS
 
-    async def _watch_events(self) -> None:
+    async def _take_first_events(self) -> str:
+        """Take the events up to now and return their version, empty if there are none.
+
+        So a kill is known before the end that follows from it, which may have come
+        since the pods were listed.
+        """
         try:
-            await self._watch(EVENTS, "", self._take_events, self._take_event)
+            listed = await self._list(EVENTS)
+        except ClusterError:
+            return ""  # The watch of events asks again, and tells why.
+        self._take_events(listed)
+        self._found()
+        return listed.resource_version
+
+    async def _watch_events(self, version: str) -> None:
+        try:
+            await self._watch(EVENTS, version, self._take_events, self._take_event)
         except ForbiddenError as error:
             text = f"events are not shown: {error}"
             self._observation.note(text, self._clock.now(), is_fault=True)
