@@ -98,6 +98,22 @@ async def test_what_cannot_be_created_is_refused(
     assert (answer.status_code, answer.json()["reason"]) == (code, reason)
 
 
+@pytest.mark.parametrize("method", ["POST", "PUT"])
+async def test_a_body_of_a_type_that_is_not_known_is_named_as_such(
+    client: httpx.AsyncClient, method: str
+) -> None:
+    await client.post(PODS, json=pod("a"))
+    path = PODS if method == "POST" else f"{PODS}/a"
+    headers = {"Content-Type": "application/vnd.kubernetes.protobuf"}
+    answer = await client.request(method, path, content=b"k8s\0", headers=headers)
+    status = answer.json()
+    assert (answer.status_code, status["reason"]) == (415, "UnsupportedMediaType")
+    assert status["message"] == (
+        "the body of the request was in an unknown format - accepted media types "
+        "include: application/json"
+    )
+
+
 async def test_a_patch_of_another_uid_or_version_is_refused(
     client: httpx.AsyncClient,
 ) -> None:

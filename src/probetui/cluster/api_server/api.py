@@ -50,7 +50,6 @@ from probetui.cluster.api_server.selection import Selection, parse_selection
 from probetui.cluster.api_server.store import (
     DeleteOptions,
     Store,
-    unsupported_media_type,
 )
 from probetui.cluster.api_server.tables import partial_metadata, table
 from probetui.cluster.api_server.watching import (
@@ -232,14 +231,14 @@ class ApiServer:
             return 200, deleted if resource is PODS else _deleted(resource, deleted)
         if request.parameter("dryRun"):
             raise bad_request("this server does not support dryRun")
-        body = _decode(request)
         if info.verb == "patch":
+            body = _decode(request)
             content_type = request.headers.get("content-type", "").partition(";")[0]
             patched = store.patch(
                 resource, namespace, name, content_type, body, info.subresource
             )
             return 200, patched
-        given = _typed(_checked_type(request, body), resource)
+        given = _typed(_read_object(request), resource)
         if info.verb == "create" and not name:
             return 201, store.create(resource, namespace, given)
         if info.verb == "update" and name:
@@ -360,7 +359,7 @@ class ApiServer:
     ) -> HttpAnswer:
         found = self.store.get(resource, info.namespace, info.name)
         if info.subresource == "eviction":
-            eviction = _checked_type(request, _decode(request))
+            eviction = _read_object(request)
             options = _delete_options_of(eviction.get("deleteOptions") or {})
             self.store.delete(resource, info.namespace, info.name, options)
             success = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
@@ -437,10 +436,19 @@ def _typed(given: Json, resource: ApiResource) -> Json:
     return {**given, "kind": resource.kind, "apiVersion": resource.group_version}
 
 
-def _checked_type(request: HttpRequest, body: Any) -> Json:
+def _read_object(request: HttpRequest) -> Json:
+    """Return the object that a body is.
+
+    Source: k8s.io/apiserver pkg/endpoints/handlers/negotiation/errors.go, v0.36.2.
+    """
     content_type = request.headers.get("content-type", "application/json")
     if content_type.partition(";")[0] != "application/json":
-        raise unsupported_media_type()
+        message = (
+            "the body of the request was in an unknown format - accepted media types "
+            "include: application/json"
+        )
+        raise ApiFailure(415, "UnsupportedMediaType", message, {})
+    body = _decode(request)
     if not isinstance(body, dict):
         raise bad_request("the request body is not an object")
     return body
@@ -448,7 +456,7 @@ def _checked_type(request: HttpRequest, body: Any) -> Json:
 
 def _decode_review(request: HttpRequest) -> Json:
     if request.headers.get("content-type") != PROTOBUF:
-        return _checked_type(request, _decode(request))
+        return _read_object(request)
     try:
         return decode_review(request.body)
     except ValueError as error:
