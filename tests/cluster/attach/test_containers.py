@@ -298,3 +298,24 @@ async def test_a_kill_of_an_earlier_instance_is_no_reason(bench: Bench) -> None:
         await bench.until_told("was deleted")
 
     assert not any("killed" in text for text in bench.told)
+
+
+async def test_what_the_kubelet_says_of_a_pod_that_is_evicted_from_here_is_not_told(
+    bench: Bench,
+) -> None:
+    async with bench.attached() as containers:
+        stopping = asyncio.ensure_future(containers.stop(FIRST, 30))
+        await until(
+            containers,
+            lambda: (
+                "deletionTimestamp"
+                in bench.server.store.get(PODS, "default", "web")["metadata"]
+            ),
+        )
+        bench.kill("Stopping container app", seconds=1)
+        bench.delete()
+        await stopping
+        await bench.until_told("was deleted")
+        await asyncio.gather(*containers._asking)
+
+    assert [told for told in bench.told if "killed" in told] == []

@@ -104,6 +104,7 @@ class ClusterContainers:
         self._watching: asyncio.Future[None] | None = None
         self._tell = tell
         self._uid = ""
+        self._removed_uid = ""
         self._is_gone = False
         self._probes: object = None
         self._running: dict[str, RuntimeContainerStatus] = {}
@@ -225,7 +226,12 @@ class ClusterContainers:
         if not self._runs(container_id):
             return
         uid = str(self._object()["metadata"]["uid"])
-        await self._removal.remove(self._pod, uid, grace_period_seconds)
+        self._removed_uid = uid
+        try:
+            await self._removal.remove(self._pod, uid, grace_period_seconds)
+        except ContainerRuntimeError:
+            self._removed_uid = ""
+            raise
         try:
             async with asyncio.timeout(grace_period_seconds + _PATIENCE_SECONDS):
                 while self._runs(container_id):
@@ -283,7 +289,8 @@ class ClusterContainers:
         }
         for name, ended in self._running.items():
             now = running.get(name)
-            if now is None or now.container_id != ended.container_id:
+            has_ended = now is None or now.container_id != ended.container_id
+            if has_ended and self._uid != self._removed_uid:
                 task = asyncio.ensure_future(self._tell_killing(ended, self._uid))
                 self._asking.add(task)
                 task.add_done_callback(self._asking.discard)
