@@ -56,7 +56,7 @@ def an_exit(
         ),
         pytest.param(
             an_exit(137),
-            "exit 137 (SIGKILL not sent by probetui, no OOM flag)",
+            "exit 137 (SIGKILL not sent by the kubelet, no OOM flag)",
             id="killed by somebody else",
         ),
         pytest.param(

@@ -183,7 +183,9 @@ class TestKill:
         text = told(played(pod, 6, lives=lives), pod)
 
         assert "The container ended with the exit code of SIGKILL." in text
-        assert "probetui did not send it: another process did, or the program" in text
+        assert (
+            "The kubelet did not send it: another process did, or the program" in text
+        )
         assert "or the program exited with that code" in text
         assert "Not out of memory: the runtime set no OOM flag." in text
 

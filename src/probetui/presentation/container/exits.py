@@ -143,7 +143,7 @@ def _cause(
     if signal != _NAMES[_SIGKILL]:
         return signal
     if by is ExitCause.ITSELF:
-        return "SIGKILL not sent by probetui, no OOM flag"
+        return "SIGKILL not sent by the kubelet, no OOM flag"
     if grace_seconds is None:
         return "SIGKILL after the grace, not OOM"
     return f"SIGKILL after {grace_seconds}s grace, not OOM"

@@ -212,8 +212,8 @@ def _killed(
         return not_memory
     if stopping is None or stopping.grace_period_seconds is None:
         return (
-            "probetui did not send it: another process did, or the program exited with "
-            f"that code, which looks the same. {not_memory}"
+            "The kubelet did not send it: another process did, or the program exited "
+            f"with that code, which looks the same. {not_memory}"
         )
     if not stopping.grace_period_seconds:
         return f"It had no grace period. {not_memory}"
