@@ -80,6 +80,16 @@ async def test_what_stands_for_what_is_told(told: Told) -> None:
     ]
 
 
+async def test_a_container_that_is_called_as_it_is_meant_is_named_once(
+    told: Told,
+) -> None:
+    found = AttachOptions(words=("web=shop/web", "db=db"))
+
+    await attached(FakeUnmanaged("shop/web", "db"), told, found)
+
+    assert told.lines[0] == (NoteLevel.NOTE, "shop/web is container (shop/web1)")
+
+
 async def test_what_is_not_found_is_told_with_what_there_is(told: Told) -> None:
     await attached(FakeUnmanaged("web", "data"), told)
 

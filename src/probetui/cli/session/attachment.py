@@ -164,7 +164,10 @@ def _report_match(match: TargetMatch, waiting: str, notes: Notes) -> None:
         notes.warning(f"{target.label}: not found{waiting}")
         return
     state = "" if found.is_running else f", which is not running{waiting}"
-    notes.note(f"{target.label} is {_name(found)}{state}")
+    # A cluster's container is called as its target is.
+    name, label = _name(found), target.label
+    name = name.replace(f"{label} (", "container (", 1)
+    notes.note(f"{label} is {name}{state}")
     wanted = target.container.image
     if found.is_named and wanted and found.image and found.image != wanted:
         notes.warning(
