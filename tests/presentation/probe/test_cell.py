@@ -51,11 +51,14 @@ ERRORED = a_probe("see", error_run=2)
         pytest.param(
             a_probe("ffff", spec={"failure_threshold": 30}),
             "✗ 4/30",
-            "4/30",
+            "✗4/30",
             id="more than there are segments for",
         ),
         pytest.param(
-            a_probe("fff", stored_result=Result.FAILURE), "✗ fail", "fail", id="failure"
+            a_probe("fff", stored_result=Result.FAILURE),
+            "✗ fail",
+            "✗fail",
+            id="failure",
         ),
         pytest.param(
             a_probe("fs", stored_result=Result.FAILURE, spec={"success_threshold": 2}),
@@ -63,9 +66,9 @@ ERRORED = a_probe("see", error_run=2)
             "✓ 1/2",
             id="towards success",
         ),
-        pytest.param(a_probe("fffK", on_hold=True), "✗ hold", "hold", id="on hold"),
+        pytest.param(a_probe("fffK", on_hold=True), "✗ hold", "✗hold", id="on hold"),
         pytest.param(
-            a_probe("s", key=STARTUP_KEY, on_hold=True), "✓ done", "done", id="started"
+            a_probe("s", key=STARTUP_KEY, on_hold=True), "✓ done", "✓done", id="started"
         ),
         pytest.param(
             a_probe("g", upcoming_skip=Skip.NOT_STARTED), "wait", "wait", id="gated"
@@ -86,7 +89,7 @@ ERRORED = a_probe("see", error_run=2)
         pytest.param(
             a_probe("sffe", error_run=1, result_run=2, last_result=Result.FAILURE),
             "██░ 2/3!",
-            "2/3!",
+            "✗2/3!",
             id="an error while failures count up",
         ),
         pytest.param(a_probe("w"), "w ok", "w ok", id="a warning"),
@@ -98,8 +101,8 @@ ERRORED = a_probe("see", error_run=2)
         ),
         pytest.param(
             a_probe("f" * 12, run_doubt="?", spec={"failure_threshold": 30}),
-            ">=12/30",
-            ">=12",
+            "✗>=12/30",
+            "✗>=12",
             id="a lower bound of many",
         ),
     ],
@@ -111,6 +114,19 @@ def test_a_probe_takes_no_more_cells_than_there_are(
     assert len(shown) <= CELLS
     assert text_of(probe_cell(probe, VIEW, room=NARROW)) == in_little_room
     assert len(in_little_room) <= NARROW
+
+
+def test_the_mark_is_kept_as_long_as_there_is_a_cell_for_it() -> None:
+    startup = a_probe(
+        "f" * 24,
+        key=STARTUP_KEY,
+        stored_result=Result.UNKNOWN,
+        spec={"failure_threshold": 30},
+    )
+    edited = a_probe("s", manifest_probe=LIVENESS)
+
+    assert text_of(probe_cell(startup, VIEW, room=6)) == "✗24/30"
+    assert text_of(probe_cell(edited, VIEW, room=5)) == "✓ok E"
 
 
 @pytest.mark.parametrize(

@@ -61,22 +61,26 @@ def _versions(probe: ProbeSnapshot, view: View, *, is_over: bool) -> Iterator[Li
         has_left = is_over or probe.ticks
         yield line(muted("ended" if has_left else marks.empty))
     elif is_startup_done(probe):
-        yield line(Span(f"{marks.success} done", Role.SUCCESS))
-        yield line(Span("done", Role.SUCCESS))
+        yield from _marked(Span(marks.success, Role.SUCCESS), "done", Role.SUCCESS)
     elif probe.on_hold:
-        yield line(Span(f"{marks.failure} ", Role.ERROR), Span("hold", Role.HOLD))
-        yield line(Span("hold", Role.HOLD))
+        yield from _marked(Span(marks.failure, Role.ERROR), "hold", Role.HOLD)
     elif probe.upcoming_skip is not None:
         yield from _skipped(probe, probe.upcoming_skip, view)
     elif would_be_killed(probe):
-        yield line(Span(f"{marks.failure} fail", Role.ERROR))
-        yield line(Span("fail", Role.ERROR))
+        yield from _marked(Span(marks.failure, Role.ERROR), "fail", Role.ERROR)
     elif (errors := probe.error_run) and not is_running_towards_change(probe):
         yield line(Span(f"{marks.errored} err {errors}", Role.WARNING))
         yield line(Span(f"{marks.errored} err", Role.WARNING))
         yield line(Span(marks.errored, Role.WARNING))
     else:
         yield from _standing(probe, view)
+
+
+def _marked(mark: Span, word: str, role: Role) -> Iterator[Line]:
+    """Yield a word behind its mark; the space between them goes before the mark."""
+    yield line(mark._replace(text=f"{mark.text} "), Span(word, role))
+    yield line(mark, Span(word, role))
+    yield line(Span(word, role))
 
 
 def _skipped(probe: ProbeSnapshot, skip: Skip, view: View) -> Iterator[Line]:
@@ -115,10 +119,10 @@ def _standing(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
     is_standing = result is probe.stored_result and probe.last_run is not None
     mark = standing_mark(probe, marks) if is_standing else result_mark(result, marks)
     role = Role.WARNING if result is Result.FAILURE else mark.role
-    yield line(spinner or mark._replace(role=role), Span(f" {words}", role))
-    yield line(Span(words, role))
+    shown_mark = spinner or mark._replace(role=role)
+    yield from _marked(shown_mark, words, role)
     # `>=12` of 30 in five cells: where it stands, not a part of where it ends.
-    yield line(Span(words.partition("/")[0], role))
+    yield from _marked(shown_mark, words.partition("/")[0], role)
 
 
 def _spinner(probe: ProbeSnapshot, view: View) -> Span | None:
