@@ -359,6 +359,18 @@ def test_a_muted_run_beyond_its_threshold_is_named() -> None:
     assert narrow[BADGE:].strip() == "25 failures"
 
 
+@pytest.mark.parametrize("width", [28, 30, 32])
+def test_a_wait_without_room_for_its_bar_is_told_in_numbers(width: int) -> None:
+    until = clock("08:21:07") + 253 * _SECOND
+    waiting = BackoffSnapshot(300 * _SECOND, clock("08:20:50"), until, 300 * _SECOND)
+    pod = demo(on_hold=True, container={"backoff": waiting})
+
+    first = card(pod, width=width)[0]
+
+    assert first == " BACK-OFF     4m13s of 5m00s"
+    assert card(pod, width=33)[0] == " BACK-OFF     ██░  4m13s of 5m00s"
+
+
 def test_while_paused_no_time_is_promised() -> None:
     due_later = demo(next_tick_at=NOW + 3 * _SECOND)
     paused = replace(VIEW, is_paused=True)

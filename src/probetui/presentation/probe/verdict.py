@@ -33,6 +33,8 @@ from probetui.presentation.text.view import View
 
 _SECOND = timedelta(seconds=1)
 _OF_A_PROBE = {ExitCause.LIVENESS, ExitCause.STARTUP}
+_MOST_OF_A_BAR = 12
+_LEAST_OF_A_BAR = 3
 _NO_CONTAINER = {Skip.NO_STATUS, Skip.CONTAINER_MISSING}
 
 
@@ -194,11 +196,13 @@ def _waiting_in_backoff(
 def _of_a_wait(
     left: timedelta, whole: timedelta, words: str, view: View, width: int
 ) -> Line:
-    shown = format_countdown(max(left, timedelta()))
-    text = f"  {shown} of {words}"
-    room = max(min(width - len(text), 12), 3)
+    """Return what is left of a wait, behind a bar where both fit."""
+    text = f"{format_countdown(max(left, timedelta()))} of {words}"
+    room = min(width - len(text) - 2, _MOST_OF_A_BAR)
+    if room < _LEAST_OF_A_BAR:
+        return line(Span(text, Role.ERROR))
     bar = countdown(left, whole, Role.ERROR, view.marks, room)
-    return line(*bar, Span(text, Role.ERROR))
+    return line(*bar, Span(f"  {text}", Role.ERROR))
 
 
 def _idle(
