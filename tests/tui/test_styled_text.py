@@ -102,6 +102,34 @@ def test_a_long_word_is_broken_anywhere() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
+        pytest.param(
+            "GET http://web.example:8080/healthz/deep/checks?verbose=true&exclude=etcd",
+            [
+                "GET http://web.example:8080/",
+                "  healthz/deep/checks?",
+                "  verbose=true&exclude=etcd",
+            ],
+            id="where its parts end",
+        ),
+        pytest.param(
+            "see http://10.0.0.12:80/ready",
+            ["see", "  http://10.0.0.12:80/ready"],
+            id="not at all where it fits on a line of its own",
+        ),
+        pytest.param(
+            "https://a-name-of-thirty-characters/x",
+            ["https://a-name-of-thirty-cha", "  racters/x"],
+            id="anywhere where no part ends",
+        ),
+    ],
+)
+def test_an_address_that_is_too_long_is_broken(text: str, shown: list[str]) -> None:
+    assert [text_of(line) for line in wrapped(a_line(text), 28, 2)] == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
         pytest.param("Running 41s", "Running 41s", id="fits"),
         pytest.param("pulling busybox:1.27.2 40%", "pulling…27.2 40%", id="progress"),
         pytest.param(

@@ -12,7 +12,7 @@ from functools import lru_cache
 from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 
-from probetui.presentation.text.cells import LONGEST_TEXT
+from probetui.presentation.text.cells import LONGEST_TEXT, line_break
 from probetui.presentation.text.spans import Line, Role, Span
 from probetui.safe_text import safe_line
 
@@ -162,7 +162,7 @@ def _cut(line: StyledLine, width: int, ellipsis: str) -> StyledLine:
 
 
 def wrapped(line: StyledLine, width: int, indent: int) -> list[StyledLine]:
-    """Return a line as lines of at most `width` cells, broken at spaces if it can be.
+    """Return a line as lines of at most `width` cells, broken as `line_break` says.
 
     All but the first are indented.
     """
@@ -170,7 +170,7 @@ def wrapped(line: StyledLine, width: int, indent: int) -> list[StyledLine]:
     lines: list[StyledLine] = []
     rest, space = line, 0
     while width >= _WIDEST and _exceeds(rest, width):
-        head, tail = _split(rest, _break_of(text_of(rest), width, space))
+        head, tail = _split(rest, _break_of(text_of(rest), width, space, indent))
         lines.append(head)
         space = indent
         rest = ((" " * indent, PLAIN), *_without_space(tail))
@@ -193,10 +193,11 @@ def _exceeds(line: StyledLine, width: int) -> bool:
     return False
 
 
-def _break_of(text: str, width: int, indent: int) -> int:
+def _break_of(text: str, width: int, space: int, indent: int) -> int:
     """Return how many characters to keep on a line of `width` cells.
 
-    It is always more than the indent, so that something is left out of the rest.
+    It is always more than the space that it begins with, so that something is left out
+    of the rest.
     """
     room, most = width, 0
     for character in text:
@@ -204,8 +205,9 @@ def _break_of(text: str, width: int, indent: int) -> int:
         if room < 0:
             break
         most += 1
-    at_space = text.rfind(" ", max(width // 2, indent + 1), most + 1)
-    return at_space if at_space > indent else max(most, indent + 1)
+    if most <= space:
+        return space + 1
+    return line_break(text, most, least=max(space, indent), room=width - indent)
 
 
 def _split(line: StyledLine, characters: int) -> tuple[StyledLine, StyledLine]:

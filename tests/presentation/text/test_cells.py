@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probetui.presentation.text.cells import all_lines, one_line
+from probetui.presentation.text.cells import all_lines, one_line, wrap_text
 
 ANY_TEXT = st.text(st.characters(codec=None))  # lone surrogates too
 
@@ -63,3 +63,27 @@ def test_lines_are_kept_apart_where_there_is_room() -> None:
 
 def test_an_empty_text_has_no_lines() -> None:
     assert all_lines("\n") == []
+
+
+def test_a_text_is_wrapped_at_spaces_and_in_addresses_where_a_part_ends() -> None:
+    pull = (
+        'Get "https://registry.invalid/v2/": dial tcp: lookup registry.invalid on '
+        "10.255.255.53:53: no such host, next pull in 13s"
+    )
+
+    assert wrap_text(pull, 28) == [
+        "Get",
+        '"https://registry.invalid/',
+        'v2/": dial tcp: lookup',
+        "registry.invalid on",
+        "10.255.255.53:53: no such",
+        "host, next pull in 13s",
+    ]
+
+
+@given(st.text(max_size=80), st.integers(min_value=5, max_value=30))
+def test_wrapping_a_text_loses_nothing_but_spaces(text: str, width: int) -> None:
+    lines = wrap_text(one_line(text), width)
+
+    assert "".join(lines).replace(" ", "") == one_line(text).replace(" ", "")
+    assert all(len(row) <= width for row in lines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from textwrap import wrap
 
 from probetui.analysis.next_failure import BackoffForecast, FailureEffect
 from probetui.durations import format_age
@@ -40,6 +39,7 @@ from probetui.presentation.probe.verdict import (
     unprobed_verdict,
     verdict_of,
 )
+from probetui.presentation.text.cells import wrap_text
 from probetui.presentation.text.spans import (
     EMPTY,
     Line,
@@ -192,7 +192,7 @@ def _verdict_rows(
         role = Role.STRONG
     if verdict.tone is Tone.KILL:
         role = Role.KILL
-    sentence = wrap(verdict.sentence, max(width, _LEAST_SENTENCE))
+    sentence = wrap_text(verdict.sentence, max(width, _LEAST_SENTENCE))
     return [*rows, *(line(Span(row, role)) for row in sentence)]
 
 

@@ -1,6 +1,7 @@
 """Text from outside and numbers of bytes, as cells of a terminal show them.
 
 Spaces stay spaces and line breaks are marked; the rest is made safe by `safe_text`.
+Lines that are too long are broken where a word or a part of an address ends.
 """
 
 from __future__ import annotations
@@ -39,6 +40,49 @@ def all_lines(text: str, *, limit: int = LONGEST_TEXT) -> list[str]:
 
 def _visible(text: str) -> str:
     return safe_line(_SPACES.sub(" ", text.replace("\t", _TAB)), limit=None)
+
+
+_ENDS_OF_PARTS = "/?&,;"
+
+
+def line_break(text: str, most: int, *, least: int = 0, room: int = 0) -> int:
+    """Return how many characters of a text that is too long to keep on its line.
+
+    A space beyond the middle is best. Then a word that fits on a line moves there, and
+    an address is broken behind one of its parts.
+
+    Args:
+        text: the line, longer than `most` characters.
+        most: characters that there is room for.
+        least: characters that stay together, such as a label.
+        room: characters that a following line has; as many if it is 0.
+    """
+    middle = max(most // 2, least + 1)
+    at_space = text.rfind(" ", middle, most + 1)
+    if at_space >= 0:
+        return at_space
+    at_space = text.rfind(" ", least + 1, middle)
+    begins = at_space + 1
+    word_ends = text.find(" ", begins)
+    word = text[begins : word_ends if word_ends >= 0 else len(text)]
+    if at_space >= 0 and len(word) <= (room or most):
+        return at_space
+    for place in range(most, middle, -1):
+        if text[place - 1] in _ENDS_OF_PARTS and text[place] not in "/ ":
+            return place
+    has_parts = any(end in word for end in _ENDS_OF_PARTS)
+    return at_space if at_space >= 0 and has_parts else most
+
+
+def wrap_text(text: str, width: int) -> list[str]:
+    """Return a text as lines of at most `width` characters, at least one each."""
+    lines = []
+    rest = text.strip(" ")
+    while len(rest) > width:
+        kept = line_break(rest, max(width, 1))
+        lines.append(rest[:kept].rstrip(" "))
+        rest = rest[kept:].lstrip(" ")
+    return [*lines, rest] if rest else lines
 
 
 _STEP = 1000
