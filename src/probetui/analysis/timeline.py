@@ -147,6 +147,8 @@ class Timeline:
         self._slow: list[int] = []
         self._slow_gaps: list[tuple[timedelta, int]] = []
         """Time to the next tick, and the period in seconds, 0 if not known."""
+        self._period_changes: list[int] = []
+        self._changed_periods: list[int] = []
         self._last: TickEntry | None = None
 
     @classmethod
@@ -174,6 +176,9 @@ class Timeline:
             late = (tick.late_drops + 1) * tick.period_seconds * _SECOND
             gap = max(tick.started_at - last.started_at, late)
             self._slow_gaps.append((gap, last.period_seconds))
+        if last is not None and 0 < last.period_seconds != tick.period_seconds > 0:
+            self._period_changes.append(index)
+            self._changed_periods.append(tick.period_seconds)
         self._last = tick
         self._places.append(place)
         self._looks.append(_byte_of(classify_tick(tick)))
@@ -193,13 +198,25 @@ class Timeline:
     def alike(self, ticks: range) -> range:
         """Return the last of some ticks, with those before it that look the same.
 
-        The first tick of a container may be the first of them.
+        The first tick of a container may be the first of them, and so may be the first
+        one of another period.
         """
+        changes = bisect_right(self._period_changes, ticks[-1])
+        if changes:
+            since = max(ticks.start, self._period_changes[changes - 1])
+            ticks = range(since, ticks.stop)
         looks = self._looks[ticks.start - self._dropped : ticks.stop - self._dropped]
         before = looks.rstrip(looks[-1:])
         if len(before) < len(looks) and before[-1:] == bytes([looks[-1] | _NEW]):
             del before[-1:]
         return range(ticks.start + len(before), ticks.stop)
+
+    def period_from(self, index: int) -> int:
+        """Return the period in seconds that begins with a tick; 0 if none does."""
+        change = bisect_left(self._period_changes, index)
+        if self._period_changes[change : change + 1] != [index]:
+            return 0
+        return self._changed_periods[change]
 
     def ticks_lost(self, ticks: range, period_seconds: int) -> int:
         """Return how many ticks never came because of these, or of the engine.
@@ -263,6 +280,8 @@ class Timeline:
         self._starts[0] = self._dropped
         slow = bisect_left(self._slow, self._dropped)
         del self._slow[:slow], self._slow_gaps[:slow]
+        changes = bisect_left(self._period_changes, self._dropped)
+        del self._period_changes[:changes], self._changed_periods[:changes]
 
 
 @runtime_checkable

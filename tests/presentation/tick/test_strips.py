@@ -133,6 +133,54 @@ def test_ticks_that_nobody_took_in_time_are_counted_there_too() -> None:
     assert folded(entries, period_seconds=5) == "✓✓✓ lost3"
 
 
+def edited(letters: str, *periods: int) -> list[TickEntry]:
+    """Return ticks of which each had its own period."""
+    return [
+        entry._replace(period_seconds=period)
+        for entry, period in zip(demo_ticks(letters), periods, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entries", "shown"),
+    [
+        pytest.param(
+            edited("s" * 9, *[2] * 5, *[5] * 4), "✓5 period5s ✓4", id="in a run"
+        ),
+        pytest.param(
+            edited("ssss", 2, 2, 5, 2), "✓✓ period5s ✓ period2s ✓", id="twice"
+        ),
+        pytest.param(
+            edited("ff|ss", 2, 2, 5, 5), "✗✗ period5s | ✓✓", id="with a new container"
+        ),
+        pytest.param(edited("ssss", 0, 0, 5, 5), "✓4", id="where none was recorded"),
+    ],
+)
+def test_the_strip_says_from_which_tick_on_a_period_is_another(
+    entries: list[TickEntry], shown: str
+) -> None:
+    assert folded(entries) == shown
+
+
+@pytest.mark.parametrize("width", [32, 40, 60])
+def test_the_sign_stands_before_the_cursor(width: int) -> None:
+    entries = edited("s" * 90, *[2] * 30, *[5] * 60)
+
+    shown = folded(entries, width=width, cursor=30)
+
+    assert "period5s [✓]" in shown
+    assert len(shown) <= width
+
+
+def test_a_click_behind_another_period_finds_its_tick() -> None:
+    timeline = Timeline.of(edited("sssss", 2, 2, 2, 5, 5))
+    strip = fold_ticks(timeline, timeline.indexes, VIEW, 60)
+    text = text_of(strip.spans)
+
+    assert text == "✓✓✓ period5s ✓✓"
+    assert [strip.tick_at(text.rindex("✓") + by) for by in (-1, 0)] == [3, 4]
+
+
 def test_lost_ticks_are_forgotten_with_the_ticks_before_them() -> None:
     timeline = Timeline.of(slow(6, 5))
     timeline.forget(3)

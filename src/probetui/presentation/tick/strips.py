@@ -11,7 +11,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.analysis.timeline import TickMark, Timeline
-from probetui.presentation.text.spans import Line, Role, Span, line, muted, text_of
+from probetui.presentation.text.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    text_of,
+)
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.marks import MarkSet, tick_mark
 
@@ -103,7 +111,8 @@ def fold_ticks(
     stop, room = ticks.stop, width
     if cursor in ticks and cursor is not None:
         newer = _parts_back(timeline, range(cursor + 1, stop), view, period_seconds)
-        if not _fits(newer, width - _ROOM_AT_CURSOR):
+        needed = _ROOM_AT_CURSOR + len(text_of(_period_sign(timeline, cursor)))
+        if not _fits(newer, width - needed):
             stop, room = cursor + 1, width - len(_newer(ticks.stop - cursor - 1))
     parts: list[StripPart] = []
     kept = range(ticks.start, stop)
@@ -145,8 +154,10 @@ def _parts_back(
         alike = timeline.alike(range(first, stop))
         part = _part(timeline, alike, start, view, period_seconds)
         if cursor is not None and cursor in alike:
-            spans = (Span("[", Role.STRONG), *part.spans, Span("]", Role.STRONG))
-            part = StripPart(alike, spans)
+            sign = _period_sign(timeline, cursor)
+            marks = part.spans[len(sign) :]
+            bracketed = (Span("[", Role.STRONG), *marks, Span("]", Role.STRONG))
+            part = StripPart(alike, (*sign, *bracketed))
         yield part
         stop = alike.start
 
@@ -169,7 +180,16 @@ def _part(
     if timeline.mark_at(ticks.start).is_new_container and ticks.start != first:
         spans.insert(0, Span(f"{marks.new_container} "))
         begins, lead = "", len(spans[0].text)
+    if sign := _period_sign(timeline, ticks.start):
+        spans[:0] = sign
+        begins, lead = "", lead + len(text_of(sign))
     return StripPart(ticks, tuple(spans), begins, ends, lead=lead, unit=unit)
+
+
+def _period_sign(timeline: Timeline, tick: int) -> Line:
+    """Return `period5s ` if ticks come in another period from this one on."""
+    period = timeline.period_from(tick)
+    return line(Span(f"period{period}s ", Role.ACCENT)) if period else EMPTY
 
 
 def _most(looks: TickMark) -> int:
