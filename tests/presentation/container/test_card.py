@@ -371,6 +371,18 @@ def test_a_wait_without_room_for_its_bar_is_told_in_numbers(width: int) -> None:
     assert card(pod, width=33)[0] == " BACK-OFF     ██░  4m13s of 5m00s"
 
 
+def test_a_run_without_room_for_its_segments_is_told_in_numbers() -> None:
+    assert card(demo(muted=True), width=30)[0] == " FAILING      2 of 3  MUTED"
+    assert card(demo(muted=True), width=33)[0] == " FAILING      ██░  2 of 3  MUTED"
+
+
+def test_a_choice_without_room_beside_the_run_stands_below_it() -> None:
+    first, second, *_ = card(demo("|" + "s" * 9, muted=True), width=28)
+
+    assert first == "HEALTHY       9 successes"
+    assert second == "MUTED"
+
+
 def test_while_paused_no_time_is_promised() -> None:
     due_later = demo(next_tick_at=NOW + 3 * _SECOND)
     paused = replace(VIEW, is_paused=True)

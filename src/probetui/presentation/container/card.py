@@ -186,7 +186,7 @@ def _verdict_rows(
     if chosen:
         beside = line(*(part for span in chosen for part in ("  ", span)))
         is_beside = len(text_of((*first, *beside))) <= width
-        rows = [line(*first, *beside)] if is_beside else [first, beside]
+        rows = [line(*first, *beside)] if is_beside else [first, line(*beside[1:])]
     role = ROLES[verdict.tone]
     if verdict.tone in {Tone.CALM, Tone.WAITING, Tone.HOLD}:
         role = Role.STRONG

@@ -281,13 +281,12 @@ def _probing(
         )
     limit = threshold(probe, probe.last_result)
     if would_be_killed(probe):
-        words = f"  {limit} of {limit}"
-        bar = segments(limit, limit, Role.ERROR, view.marks, width - len(words))
+        meter = _of_a_run(limit, limit, f"{limit} of {limit}", Role.ERROR, view, width)
         return ProbeVerdict(
             "FAILING",
             Tone.KILL,
             "would be killed now (watch only); failures count from 0 again",
-            line(*bar, Span(words, Role.ERROR)),
+            meter,
         )
     is_towards = 0 < probe.result_run < limit
     is_towards = is_towards and probe.last_result is not probe.stored_result
@@ -303,9 +302,20 @@ def _probing(
         is_startup = probe.key.probe_type is ProbeType.STARTUP
         word = "STARTING" if is_startup and not kills else "FAILING"
         sentence = _sentence_of_failures(probe, failure, view)
-    words = f"  {run_count(probe)} of {limit}"
-    bar = segments(probe.result_run, limit, role, view.marks, width - len(words))
-    return ProbeVerdict(word, tone, sentence, line(*bar, Span(words, role)))
+    words = f"{run_count(probe)} of {limit}"
+    meter = _of_a_run(probe.result_run, limit, words, role, view, width)
+    return ProbeVerdict(word, tone, sentence, meter)
+
+
+def _of_a_run(
+    run: int, limit: int, words: str, role: Role, view: View, width: int
+) -> Line:
+    """Return a run against its threshold, behind segments where both fit."""
+    room = width - len(words) - 2
+    if room < min(limit, _LEAST_OF_A_BAR):
+        return line(Span(words, role))
+    bar = segments(run, limit, role, view.marks, room)
+    return line(*bar, Span(f"  {words}", role))
 
 
 def _settled(
