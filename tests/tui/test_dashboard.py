@@ -164,6 +164,36 @@ async def test_messages_take_one_row_each_over_the_header_and_two_at_most() -> N
         assert "1 Containers" in lines[1]
 
 
+async def test_a_message_leaves_the_badge_of_the_header_in_sight() -> None:
+    text = "plain processes are not isolated, and you are root"
+    app = an_app(failing())
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        badge = screen_lines(app)[0].partition("]")[0] + "]"
+        app.notify(text)
+        await pilot.pause()
+        lines = screen_lines(app)
+
+        assert badge.endswith(" [LIVE 1x]")
+        assert lines[0].startswith(badge)
+        assert messages(app) == ["plain processes are not\nisolated, and you are root"]
+        assert lines[0].rstrip().endswith(" plain processes are not")
+
+        app.notify(text)
+        await pilot.pause()
+        assert len(messages(app)) == 1, "the same one again"
+
+
+async def test_a_message_too_long_for_two_rows_there_has_the_whole_width() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        app.notify("word " * 20)
+        await pilot.pause()
+
+        (toast,) = app.screen.query(Toast)
+        assert toast.region.height == 2
+        assert toast.region.width > 70
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)

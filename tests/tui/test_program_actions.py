@@ -41,7 +41,7 @@ def said(app: ProbetuiApp) -> str:
 
 
 def messages(app: ProbetuiApp) -> list[str]:
-    return [notification.message for notification in app._notifications]
+    return [shown.message.replace("\n", " ") for shown in app._notifications]
 
 
 # copying

@@ -37,7 +37,10 @@ _SHORTEST_PERIOD = timedelta(seconds=1)
 _SEVERAL = 3
 """Containers that time out at once, from where on the machine is to blame."""
 
-_READY, _SHORT, _WITHOUT_PODS, _WITHOUT_CLOCK, _WITHOUT_RESTARTS = 2, 4, 5, 6, 7
+SHORT = 4
+"""From this version on words are short and the runtime has no version."""
+
+_READY, _WITHOUT_PODS, _WITHOUT_CLOCK, _WITHOUT_RESTARTS = 2, 5, 6, 7
 _TINY, _LEAST = 8, 9
 
 
@@ -204,7 +207,7 @@ def header(
     """
     if counts is None:
         counts = add_up(map(count_pod, snapshot.pods))
-    is_short = level >= _SHORT
+    is_short = level >= SHORT
     has_pods, unit = level < _WITHOUT_PODS, "ctr" if is_short else "container"
     runtime = view.safe(runtime_name)
     if is_short:

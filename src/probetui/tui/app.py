@@ -42,6 +42,7 @@ from probetui.tui.messages import (
     WhyRequested,
 )
 from probetui.tui.options import ScreenOptions
+from probetui.tui.panes.bars import HeaderBar
 from probetui.tui.screens.main import MainScreen
 from probetui.tui.screens.registry import (
     SCREEN_FACTORIES,
@@ -186,6 +187,11 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
 
     def drop_keys(self) -> None:
         self._key_order.drop_keys()
+
+    @property
+    def room_beside_badge(self) -> int:
+        bars = self.screen.query(HeaderBar) if self.screen_stack else ()
+        return max((bar.room_beside_badge for bar in bars), default=0)
 
     def get_default_screen(self) -> Screen[Any]:
         return self._main

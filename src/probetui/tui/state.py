@@ -21,6 +21,7 @@ from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.kubelet.journal import TickEntry
 from probetui.presentation.container.detail import Subject, choose_probe, with_last_run
 from probetui.presentation.container.table import object_name
+from probetui.presentation.text.cells import wrap_text
 from probetui.presentation.text.spans import Line
 from probetui.safe_text import safe_lines
 from probetui.tui.actions.action import Action, ActionContext, Group
@@ -35,7 +36,7 @@ _LONGEST_MESSAGE = 2000
 """Characters of a message that goes by itself."""
 
 _MOST_MESSAGES = 2
-"""At a time, so that they cover no more than as many rows."""
+"""At a time, and rows of one, so that they cover few rows."""
 
 
 class UiState(Struct):
@@ -153,6 +154,11 @@ class StatefulApp(App[None], inherit_bindings=False):
     def choose(self, key: ContainerKey, probe: ProbeType | None = None) -> None:
         """Select a container, and one of its probes."""
 
+    @property
+    def room_beside_badge(self) -> int:
+        """Cells to the right of the badge in the header; none if there is no badge."""
+        return 0
+
     def drop_keys(self) -> None:
         """Forget the keys that were typed up to now."""
 
@@ -188,11 +194,15 @@ class StatefulApp(App[None], inherit_bindings=False):
     ) -> None:
         """Show a message for a while; it is made safe and never read as markup.
 
-        The same message is shown once, and older ones go where there are too many.
+        The same message is shown once, and older ones go where there are too many. It
+        leaves the badge of the header in sight where it can, in two rows if need be.
         """
         safe = safe_lines(message[:_LONGEST_MESSAGE])
+        if "\n" not in safe and len(safe) > (room := self.room_beside_badge - 2) > 0:
+            rows = wrap_text(safe, room)
+            safe = "\n".join(rows) if len(rows) <= _MOST_MESSAGES else safe
         shown = list(self._notifications)
-        if any(notification.message == safe for notification in shown):
+        if any(old.message.split() == safe.split() for old in shown):
             return
         for old in shown[: max(len(shown) - _MOST_MESSAGES + 1, 0)]:
             self._unnotify(old, refresh=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from msgspec.structs import replace
 from textual.events import Click
 from textual.geometry import Size
 
@@ -11,6 +12,7 @@ from probetui.engine.snapshot import Snapshot
 from probetui.presentation.header import (
     LEVELS,
     NO_SESSION_INFO,
+    SHORT,
     SessionInfo,
     add_up,
     breakpoint_banner,
@@ -58,21 +60,44 @@ class HeaderBar(LineWidget):
         self._snapshot, self._runtime_name, self._view = snapshot, runtime_name, view
         self.repaint()
 
-    def content(self) -> Sequence[StyledLine]:
+    @property
+    def room_beside_badge(self) -> int:
+        """Cells to the right of the badge for the clock; none before it is shown.
+
+        Those that it needs once there are fewer counts beside it, or probes are paused,
+        are not among them.
+        """
         if self._snapshot is None or self._view is None:
-            return ()
+            return 0
+        left, _ = self._sides()
+        later = header(
+            replace(self._snapshot, is_paused=True),
+            self._runtime_name,
+            self._view,
+            SHORT,
+            self._about,
+        )
+        return self.size.width - max(cells(left), cells(styled_line(later[0])))
+
+    def content(self) -> Sequence[StyledLine]:
+        left, right = self._sides()
+        if not right:
+            return [left] if left else ()
+        return [(*fit(left, self.size.width - cells(right)), *right)]
+
+    def _sides(self) -> tuple[StyledLine, StyledLine]:
+        """Return both sides of the longest version that fits; without, the left one."""
+        if self._snapshot is None or self._view is None:
+            return (), ()
         what = (self._snapshot, self._runtime_name, self._view)
         counts = add_up(self._counts.of(self._snapshot.pods))
-        versions = (
-            header(*what, level, self._about, counts) for level in range(LEVELS)
-        )
-        width = self.size.width
         left: StyledLine = ()
-        for version in versions:
-            left, right = (styled_line(side) for side in version)
-            if cells(left) + cells(right) <= width:
-                return [(*fit(left, width - cells(right)), *right)]
-        return [left]
+        for level in range(LEVELS):
+            sides = header(*what, level, self._about, counts)
+            left, right = map(styled_line, sides)
+            if cells(left) + cells(right) <= self.size.width:
+                return left, right
+        return left, ()
 
 
 class Banner(LineWidget):
