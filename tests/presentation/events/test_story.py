@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.debugger.commands import (
     Injected,
@@ -112,6 +113,33 @@ def test_a_wait_is_one_row_however_often_the_kubelet_says_so() -> None:
     waits = [word for word in words(rows) if word.startswith("BACK-OFF")]
     assert waits == ["BACK-OFF 10s", "BACK-OFF 20s", "BACK-OFF 40s"]
     assert ("RESTART 2", "after the back-off of 10s") in told(rows)
+
+
+def test_an_error_of_an_instance_that_has_exited_stands_before_the_restart() -> None:
+    lives = (InstanceBehavior(timedelta(seconds=4.5), exit_code=1),)
+
+    rows = played(a_failing_pod(), 6, lives={"app": lives})
+
+    assert words(rows) == ["START", "EXIT 1", "! error", "RESTART 1"]
+    (error,) = (message for word, message in told(rows) if word == "! error")
+    assert error.startswith("the instance had exited: Liveness probe errored")
+
+
+def test_an_error_after_the_restart_says_that_it_is_about_the_instance_before() -> None:
+    lives = (InstanceBehavior(timedelta(seconds=4.5), exit_code=1),)
+    stage = Stage(a_failing_pod(), lives={"app": lives})
+    stage.run_until(6)
+    journal = [
+        replace(entry, at=entry.at + timedelta(seconds=0.2))
+        if isinstance(entry, EventEntry) and entry.tick is not None
+        else entry
+        for entry in stage.journal
+    ]
+
+    rows = rows_of(a_failing_pod(), journal)
+
+    assert words(rows) == ["START", "EXIT 1", "RESTART 1", "! error"]
+    assert told(rows)[-1][1].startswith("the instance had exited: ")
 
 
 def test_a_success_ends_a_run() -> None:

@@ -22,6 +22,7 @@ from probetui.durations import format_age, format_duration
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
@@ -91,7 +92,8 @@ class EventLine(Struct, frozen=True):
     In the story `row` is the sequence number of the first line of its row, `word` what
     stands out there (`KILL`, `EXIT 137`) and `words` the message beside it; without
     them the line adds to its row and says nothing new. `count` is the place of a
-    failure in its run (`2/3`). `is_state` marks a line that the story leaves out.
+    failure in its run (`2/3`). `is_state` marks a line that the story leaves out, and
+    `is_late` one of a probe whose container had exited meanwhile.
     """
 
     sequence: int
@@ -112,6 +114,7 @@ class EventLine(Struct, frozen=True):
     words: str = ""
     count: str = ""
     is_state: bool = False
+    is_late: bool = False
 
     @property
     def searchable(self) -> str:
@@ -254,7 +257,7 @@ class EventLog:
                 shown = _line(entry, names, "state", reason, message)
                 return threads.of_a_kill(shown, entry.by, words)
             case LifecycleStep.EXITED:
-                threads.ended(entry.at)
+                threads.ended(entry)
                 shown = _line(entry, names, "state", "exit", format_exit(entry))
                 role = Role.KILL if is_failure(entry) else Role.STRONG
                 word = f"EXIT {entry.exit_code or 0}"
@@ -329,6 +332,7 @@ class _Threads(Struct):
     runs: dict[ProbeType, tuple[str, int]] = field(default_factory=dict)
     rows_of_ticks: dict[int, int] = field(default_factory=dict)
     exited_at: datetime | None = None
+    exited_id: ContainerID = NO_CONTAINER
     start_row: int = 0
     start_at: datetime | None = None
     kill_row: int = 0
@@ -379,9 +383,13 @@ class _Threads(Struct):
         effects = [what for what, holds in _OVERRIDES.items() if holds(tick)]
         if tick.action in {TickAction.MUTED, TickAction.NOT_READY}:
             effects.append(_EFFECTS[tick.action])
+        is_late = tick.container_id == self.exited_id != NO_CONTAINER
+        if is_late:
+            effects.append("the instance had exited")
         prefix = f"{', '.join(effects)}: " if effects else ""
         return replace(
             line,
+            is_late=is_late,
             note=report.note,
             row=row,
             word=kind,
@@ -472,9 +480,9 @@ class _Threads(Struct):
         kind = tick.key.probe_type.lower()
         return f"{kind} failed {_run(tick)}{_override(tick)}"
 
-    def ended(self, at: datetime) -> None:
+    def ended(self, entry: ContainerEntry) -> None:
         """Forget what an instance had under way that has exited."""
-        self.exited_at = at
+        self.exited_at, self.exited_id = entry.at, entry.container_id
         self.runs.clear()
         self.start_row = self.kill_row = self.wait_row = 0
         self.kill_tick = self.change_tick = None

@@ -156,6 +156,10 @@ def _in_short(ellipsis: str) -> Callable[[re.Match[str]], str]:
     return shortened
 
 
+_OF_A_START = {"backoff", "BackOff", "Pulling", "Pulled", "Created", "Started"}
+"""Reasons of the lines of a row that tells of a restart, or of the wait for it."""
+
+
 class Story:
     """Puts lines into rows, as they come; one owner adds each line once, in order."""
 
@@ -173,9 +177,19 @@ class Story:
                 row.add(added)
                 continue
             row = StoryRow(added, is_raw=is_raw)
-            self.rows.append(row)
+            # What an instance came to is told before the next one of the same instant.
+            is_before = added.is_late and not is_raw and self._ends_with_start(added)
+            self.rows.insert(len(self.rows) - is_before, row)
             self._by_number[added.row] = row
         return len(self.rows) - before
+
+    def _ends_with_start(self, late: EventLine) -> bool:
+        """Tell whether the last row is a start, or its wait, at that instant."""
+        if not self.rows:
+            return False
+        head, at = self.rows[-1].head, self.rows[-1].at
+        same = (head.pod_uid, head.object) == (late.pod_uid, late.object)
+        return head.reason in _OF_A_START and same and at == late.at
 
     def evict(self, oldest: int) -> int:
         """Drop the rows that begin before a sequence number; return how many."""
