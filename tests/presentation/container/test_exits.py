@@ -8,6 +8,7 @@ import pytest
 
 from probetui.kubelet.journal import ContainerEntry, ExitCause, LastExit, LifecycleStep
 from probetui.presentation.container.exits import (
+    exit_cause,
     format_exit,
     format_exit_cell,
     format_last_exit,
@@ -61,7 +62,7 @@ def an_exit(
         ),
         pytest.param(
             an_exit(0, ExitCause.USER, signal=50),
-            "exit 0 (signal 50), restarted by hand",
+            "exit 0 (signal 50), stopped by hand",
             id="a signal without a name",
         ),
         pytest.param(an_exit(3, ExitCause.DELETE), "exit 3, pod deleted", id="deleted"),
@@ -84,6 +85,26 @@ def test_the_instance_before_is_told_of_without_its_grace() -> None:
     assert format_last_exit(last_exit) == (
         "exit 137 (SIGKILL after the grace, not OOM), liveness probe"
     )
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        pytest.param(
+            an_exit(137, ExitCause.USER), "SIGKILL, not OOM", id="killed at once"
+        ),
+        pytest.param(an_exit(0, ExitCause.USER), "stopped by hand", id="its process"),
+        pytest.param(
+            an_exit(0, ExitCause.USER, grace_period_seconds=30),
+            "ended within its grace, stopped by hand",
+            id="as the kubelet does",
+        ),
+    ],
+)
+def test_no_grace_is_told_of_that_nobody_gave(
+    entry: ContainerEntry, words: str
+) -> None:
+    assert exit_cause(entry) == words
 
 
 @pytest.mark.parametrize(

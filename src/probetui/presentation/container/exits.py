@@ -23,7 +23,7 @@ _NAMES = {
 _ASKED = {
     ExitCause.LIVENESS: "liveness probe",
     ExitCause.STARTUP: "startup probe",
-    ExitCause.USER: "restarted by hand",
+    ExitCause.USER: "stopped by hand",
     ExitCause.DELETE: "pod deleted",
     ExitCause.DEFINITION: "spec changed",
     ExitCause.POD: "pod stopped",
@@ -103,7 +103,8 @@ def exit_cause(entry: ContainerEntry) -> str:
     if cause:
         return cause
     asked = stop_reason_text(by)
-    return asked if by is ExitCause.ITSELF else f"ended within its grace, {asked}"
+    has_grace = by is not ExitCause.ITSELF and entry.grace_period_seconds is not None
+    return f"ended within its grace, {asked}" if has_grace else asked
 
 
 def is_failure(entry: ContainerEntry) -> bool:
@@ -145,7 +146,9 @@ def _cause(
     if by is ExitCause.ITSELF:
         return "SIGKILL not sent by the kubelet, no OOM flag"
     if grace_seconds is None:
-        return "SIGKILL after the grace, not OOM"
+        # By hand it is also sent at once.
+        grace = "" if by is ExitCause.USER else " after the grace"
+        return f"SIGKILL{grace}, not OOM"
     return f"SIGKILL after {grace_seconds}s grace, not OOM"
 
 

@@ -34,7 +34,7 @@ from probetui.presentation.tick.strips import NOW, TickStrip, fold_ticks
 _KILLED = {
     ExitCause.LIVENESS: "killed by liveness",
     ExitCause.STARTUP: "killed by startup",
-    ExitCause.USER: "restarted by hand",
+    ExitCause.USER: "stopped by hand",
     ExitCause.DELETE: "pod deleted",
     ExitCause.DEFINITION: "spec changed",
     ExitCause.POD: "pod stopped",
