@@ -269,6 +269,12 @@ def test_what_a_person_did_is_said_in_full_in_the_message() -> None:
     ]
 
 
+def test_a_long_command_goes_on_in_the_message() -> None:
+    rows = rows_of(a_pod(), [UserEntry(1, START, "kill main process", "web/app")])
+
+    assert told(rows) == [("kill", "main process: web/app")]
+
+
 @pytest.mark.parametrize(
     ("command", "word"),
     [

@@ -176,18 +176,8 @@ class EventLog:
                 return self._container(entry, names, pod)
             case BackoffEntry():
                 return self._backoff(entry, names)
-            case UserEntry(command=command, target=target):
-                return EventLine(
-                    entry.sequence,
-                    entry.at,
-                    "user",
-                    command,
-                    "",
-                    target,
-                    word=command,
-                    words=target,
-                    role=Role.ACCENT,
-                )
+            case UserEntry():
+                return _user(entry)
             case DryRunEntry():
                 return _dry_run(entry, names)
             case NoteEntry():
@@ -312,6 +302,8 @@ _AT_ONCE = timedelta(seconds=3)
 """A restart that follows so soon has not waited; statuses have whole seconds."""
 
 _BACK_OFF = "Back-off restarting"
+_LONGEST_COMMAND = 12
+"""Cells for what happened in the narrowest log."""
 
 
 class _Threads(Struct):
@@ -575,6 +567,26 @@ def _observed(tick: TickEntry, names: Mapping[str, str]) -> EventLine:
     text = f"{kind} probe failed{f': {output}' if output else ''}"
     shown = _line(tick, names, "state", "failed", text, Role.WARNING)
     return replace(shown, tick=tick)
+
+
+def _user(entry: UserEntry) -> EventLine:
+    """Return what a person did: `edit`, or `kill` of the `main process`."""
+    command, target = entry.command, entry.target
+    word, words = command, target
+    if len(command) > _LONGEST_COMMAND:
+        word, _, rest = command.partition(" ")
+        words = f"{rest}: {target}"
+    return EventLine(
+        entry.sequence,
+        entry.at,
+        "user",
+        command,
+        "",
+        target,
+        word=word,
+        words=words,
+        role=Role.ACCENT,
+    )
 
 
 def _dry_run(entry: DryRunEntry, names: Mapping[str, str]) -> EventLine:
