@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.engine.snapshot import Snapshot
 from probetui.k8s.event import Event, EventType
@@ -20,7 +21,14 @@ from tests.tui.app_harness import (
 )
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing, unhealthy
-from tests.tui.snapshots import DEMO, a_snapshot, demo, shop
+from tests.tui.snapshots import (
+    DEMO,
+    a_container_snapshot,
+    a_pod_snapshot,
+    a_snapshot,
+    demo,
+    shop,
+)
 
 SIZE = (80, 24)
 
@@ -274,6 +282,33 @@ async def test_the_one_container_that_says_something_is_named_among_several() ->
 
     heading = next(line for line in lines if "MESSAGE" in line)
     assert "OBJECT" in heading
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        pytest.param(80, "service…ntends", id="none at 80"),
+        pytest.param(100, "service-12/frontends", id="whole at 100"),
+        pytest.param(160, "service-12/frontends", id="whole at 160"),
+    ],
+)
+async def test_an_object_is_whole_where_messages_leave_room(
+    width: int, shown: str
+) -> None:
+    container = replace(DEMO.containers[0], name="frontends")
+    pod = replace(DEMO, name="service-12", containers=(container,))
+    event = Event(EventType.WARNING, "Odd", "at last", pod.uid, "", NOW, "frontends")
+    app = an_app(
+        a_snapshot(
+            a_pod_snapshot(pod, a_container_snapshot(container)),
+            shop(),
+            entries=[EventEntry(1, NOW, event)],
+        )
+    )
+    async with app.run_test(size=(width, 30)) as pilot:
+        await pilot.pause()
+
+        assert f" {shown} " in line_with(app, "at last")
 
 
 async def test_changes_of_state_are_hidden_until_a_key_asks_for_them() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec.structs import replace
 from textual.binding import BindingType
 
 from probetui.presentation.events.log import (
@@ -63,6 +64,9 @@ _BARE = (
     Column(""),
 )
 _TALL_ENOUGH_FOR_HEADINGS = 8
+_LEAST_OF_MESSAGES = 48
+"""Cells that messages keep where objects would like to have more."""
+
 _BEFORE_OBJECT = 2
 """Columns before the one that says what a row is about."""
 
@@ -98,6 +102,7 @@ class EventPane(Pane):
         self._story = Story()
         self._kept_lines = self._state_lines = 0
         self._counts = (0, 0)
+        self._longest_object = 0
         self.names_objects = True
         """Whether each row says what it is about: not where that is always the same."""
         self._token: object = None
@@ -157,6 +162,8 @@ class EventPane(Pane):
         self.view, self._counts = view, counts
         first, evicted = self._all.total, self._all.evicted
         self._all.extend(lines)
+        longest = max((len(shown.object) for shown in lines), default=0)
+        self._longest_object = max(self._longest_object, longest)
         if self._all.evicted > evicted:
             self._evict(self._all.evicted - evicted)
         self.viewport.add_newest(self._extend_story(first))
@@ -318,9 +325,12 @@ class EventPane(Pane):
         columns = _WIDE if self.inner_width >= _WIDE_ENOUGH else _NARROW
         if self.is_bare:
             columns = _BARE
-        if self.names_objects:
-            return columns
-        return tuple(column for column in columns if not column.keeps_end)
+        if not self.names_objects:
+            return tuple(column for column in columns if not column.keeps_end)
+        others = (0 if column.keeps_end else column.width or 0 for column in columns)
+        taken = sum(others) + len(columns) - 1 + _LEAST_OF_MESSAGES
+        most = min(self._longest_object, self.inner_width - taken)
+        return tuple(_widened(column, most) for column in columns)
 
     def _fixed_cells(
         self, shown: StoryRow, columns: Sequence[Column], also: str
@@ -396,3 +406,9 @@ class EventPane(Pane):
             older = sum(shown.sequence <= chosen.sequence for shown in self._story.rows)
             self.viewport.choose(max(older - 1, 0))
         self.viewport.show()
+
+
+def _widened(column: Column, most: int) -> Column:
+    """Return the column of objects with so many cells, others as they are."""
+    width = column.width or 0
+    return replace(column, width=max(most, width)) if column.keeps_end else column
