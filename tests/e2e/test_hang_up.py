@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 HUNG_UP = 129
 TO_THE_SHELL = b"\x1a"
+ALTERNATE_SCREEN = b"\x1b[?1049h"
 
 
 @pytest.fixture
@@ -25,6 +26,16 @@ def demo(tmp_path: Path) -> Iterator[OnTerminal]:
 
 def test_it_ends_its_pods_and_itself(demo: OnTerminal) -> None:
     wait_until(lambda: demo.shows(b"Running"), "the screen")
+
+    os.close(demo.terminal)
+
+    wait_until(lambda: demo.has_ended, "the end")
+    assert demo.status == HUNG_UP
+
+
+def test_it_does_so_too_while_it_draws_its_first_screen(demo: OnTerminal) -> None:
+    """What cannot be written any more is more than the framework keeps."""
+    wait_until(lambda: demo.shows(ALTERNATE_SCREEN), "the screen begins")
 
     os.close(demo.terminal)
 

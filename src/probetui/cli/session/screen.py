@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from probetui.analysis.reproduce import CommandLineReach, engine_exec_command
 from probetui.cli import gc_tuning
@@ -43,6 +43,9 @@ _INTRO_SECONDS = 30
 _STDIN = 0
 _BEST_SHELL = ("sh", "-c", "command -v bash >/dev/null && exec bash || exec sh")
 
+if TYPE_CHECKING:
+    from textual.driver import Driver
+
 SignalHandler = Callable[[int, FrameType | None], object]
 
 _SEVERITIES: dict[NoteLevel, Literal["information", "warning", "error"]] = {
@@ -62,7 +65,12 @@ class _App(app.ProbetuiApp):
         """Start what waits for the first screen once that is drawn."""
         self.call_after_refresh(gc_tuning.freeze)
         self.call_after_refresh(self.on_drawn)
+
+    def _build_driver(self, *arguments: Any, **options: Any) -> Driver:
+        """Take the signals from the driver before it has the terminal."""
+        driver = super()._build_driver(*arguments, **options)
         self.job_control.install()
+        return driver
 
     def _fatal_error(self) -> None:
         """Exit; a crash report is written once the screen is gone.

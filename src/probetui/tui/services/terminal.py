@@ -7,9 +7,9 @@ import select
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from threading import Event
-from typing import Any
+from typing import IO, Any
 
 from textual._xterm_parser import XTermParser
 from textual.app import App
@@ -65,11 +65,44 @@ _MOST_PAUSES = 3
 _CHUNK = 4096
 
 
+class TerminalOutput:
+    """A terminal to write to; what one that was closed does not take is lost.
+
+    The framework's thread that writes would end with an error, and whoever hands it
+    more than its queue holds would wait for ever.
+
+    Args:
+        file: the terminal.
+    """
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        """Write a text, if it is taken."""
+        with suppress(OSError):
+            self._file.write(text)
+
+    def flush(self) -> None:
+        """Write what was kept back, if it is taken."""
+        with suppress(OSError):
+            self._file.flush()
+
+    def fileno(self) -> int:
+        """Return the terminal's descriptor."""
+        return self._file.fileno()
+
+    def isatty(self) -> bool:
+        """Tell whether it is a terminal."""
+        return self._file.isatty()
+
+
 class BackgroundQueryDriver(LinuxDriver):
     """Queries the background when it takes the terminal; posts the reply."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self._file: Any = TerminalOutput(self._file)
         self._sieve = TerminalReplyFilter()
         self._told: TerminalBackground | None = None
         self._is_settled = Event()

@@ -1,0 +1,28 @@
+"""What is written to a terminal that is there no more."""
+
+from __future__ import annotations
+
+import os
+import pty
+
+from textual.drivers._writer_thread import MAX_QUEUED_WRITES, WriterThread
+
+from probetui.tui.services.terminal import TerminalOutput
+
+
+def test_a_terminal_that_was_closed_holds_up_nobody_who_writes() -> None:
+    terminal, program = pty.openpty()
+    with os.fdopen(program, "w", closefd=False) as file:
+        os.close(terminal)
+        writer = WriterThread(TerminalOutput(file))  # type: ignore[arg-type]  # as much of it as is used
+        writer.start()
+
+        for _ in range(2 * MAX_QUEUED_WRITES):
+            writer.write("\x1b[2K" * 1000)
+        writer.stop()
+
+        assert not writer.is_alive()
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, program)  # for what the file keeps back
+        os.close(null)
+    os.close(program)
