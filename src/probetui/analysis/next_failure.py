@@ -191,7 +191,10 @@ def _no_probe(probe: ProbeSnapshot) -> FailureEffect | None:
     if not probe.worker_alive:
         return FailureEffect.NO_WORKER
     if probe.on_hold:
-        return FailureEffect.ON_HOLD
+        # The kubelet puts a startup probe on hold for either result.
+        is_startup = probe.key.probe_type is ProbeType.STARTUP
+        is_done = is_startup and probe.stored_result is Result.SUCCESS
+        return FailureEffect.STARTUP_DONE if is_done else FailureEffect.ON_HOLD
     match probe.upcoming_skip:
         case None | Skip.INITIAL_DELAY:
             return None

@@ -112,6 +112,17 @@ def a_container(
             id="on hold",
         ),
         pytest.param(
+            a_container(
+                "s",
+                probe_type=ProbeType.STARTUP,
+                stored_result=Result.SUCCESS,
+                on_hold=True,
+            ),
+            DEMO,
+            "none: startup has succeeded",
+            id="startup done, which the kubelet holds too",
+        ),
+        pytest.param(
             a_container(upcoming_skip=Skip.NOT_STARTED),
             DEMO,
             "none: waiting for the startup probe",
