@@ -146,7 +146,7 @@ def test_a_skipped_tick_says_where_it_stopped() -> None:
     ]
     assert text_of(shown.gates[-1].words) == ("yes  -> skipped")
     assert "attempt 1/3" not in facts(tick)
-    assert facts(tick)["resumes"].startswith("when a tick sees a new container ID")
+    assert facts(tick)["resumes"].startswith("once the container has restarted")
 
 
 def test_a_tick_that_probed_stopped_nowhere() -> None:

@@ -126,4 +126,7 @@ def mark_legend(marks: MarkSet) -> tuple[tuple[str, str], ...]:
         (marks.new_container, "new container from here on"),
         (marks.last_tick, "the worker's last tick"),
         (out_of_schedule, "probed out of schedule"),
+        (f"{marks.success}6", "6 ticks with the same mark"),
+        ("lost4", "4 ticks that never came"),
+        ("period5s", "another period from here on"),
     )

@@ -38,7 +38,7 @@ _SKIPS: Mapping[Skip, SkipText] = {
     ),
     Skip.ON_HOLD: SkipText(
         "on hold until the container has restarted",
-        "when a tick sees a new container ID; nothing but a restart ends the hold",
+        "once the container has restarted and a tick sees its new ID",
     ),
     Skip.NOT_RUNNING: SkipText(
         "container not running, stored result set to Failure",

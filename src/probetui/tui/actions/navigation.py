@@ -219,7 +219,7 @@ DISPLAY_ACTIONS = (
         "Show warnings only, or all events",
         _EVENTS,
         "faults",
-        word="warnings",
+        typed="warnings",
         on=Target.PANE,
         footer=26,
     ),

@@ -88,7 +88,7 @@ READING_ACTIONS = (
     Action(
         "look.previous-logs",
         "p",
-        "Show the log of the previous container",
+        "Show the log of the previous instance",
         _MAIN,
         "app.show_screen('previous-logs')",
         on=Target.CONTAINER,
