@@ -18,7 +18,13 @@ from probetui.k8s.pod import Container, RestartPolicy
 from probetui.k8s.probe import ExecAction, ProbeType
 from probetui.k8s.runtime import NO_CONTAINER
 from probetui.k8s.status import Running, Waiting
-from probetui.kubelet.journal import ExitCause, Skip, StoppingSnapshot, TickAction
+from probetui.kubelet.journal import (
+    ExitCause,
+    FindingEntry,
+    Skip,
+    StoppingSnapshot,
+    TickAction,
+)
 from probetui.kubelet.outcome import Attempt, ProbeResult, Result
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from probetui.presentation.container.card import (
@@ -37,7 +43,7 @@ from probetui.presentation.text.view import View
 from probetui.presentation.tick.marks import ASCII
 from probetui.record.masking import Mask
 from tests.presentation.looking import VIEW
-from tests.ticks import NO_FILE, NOW
+from tests.ticks import DEMO_KEY, NO_FILE, NOW
 from tests.tui.scenes import back_off, on_hold
 from tests.tui.snapshots import (
     DEMO,
@@ -381,6 +387,34 @@ def test_a_choice_without_room_beside_the_run_stands_below_it() -> None:
 
     assert first == "HEALTHY       9 successes"
     assert second == "MUTED"
+
+
+@pytest.mark.parametrize(
+    ("width", "rows"),
+    [
+        pytest.param(
+            30,
+            ["finding  it always takes as", "long as its timeout"],
+            id="in two rows",
+        ),
+        pytest.param(
+            80,
+            ["finding       it always takes as long as its timeout  slow"],
+            id="in one",
+        ),
+    ],
+)
+def test_what_is_unwise_about_a_probe_is_never_cut(width: int, rows: list[str]) -> None:
+    message = "it always takes as long as its timeout"
+    subject = the_subject(demo())
+    found = FindingEntry(1, NOW, DEMO_KEY, "slow", "", message)
+    history = replace(subject.history, findings=(found,))
+
+    lines = card_lines(replace(subject, history=history), VIEW, width, 12)
+
+    shown = [text_of(row).rstrip() for row in lines]
+    at = next(place for place, row in enumerate(shown) if row.startswith("finding"))
+    assert shown[at : at + len(rows)] == rows
 
 
 def test_while_paused_no_time_is_promised() -> None:

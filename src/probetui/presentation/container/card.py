@@ -82,16 +82,11 @@ def card_lines(subject: Subject, view: View, width: int, height: int) -> list[Li
         return _without_probe(subject, view, width, height)
     head = verdict_lines(subject, view, width)
     handler = list(_handler(subject, view, width))
-    room = max(height - len(head) - len(handler), 1)
-    body = [*fact_rows(subject, view, width)[:room], *handler]
+    wrong = list(_diagnostic_rows(subject.probe, subject, view, width))
+    room = max(height - len(head) - len(handler) - len(wrong), 1)
+    body = [*fact_rows(subject, view, width)[:room], *handler, *wrong]
     is_roomy = height > len(head) + len(body) + 1
     lines = [*head, *((EMPTY,) if is_roomy else ()), *body]
-    findings = list(
-        diagnostic_lines(
-            subject.probe.key, subject.probe.last_run, subject.history, view
-        )
-    )
-    lines += findings
     return with_room(lines, _details(subject, view, width), height)
 
 
@@ -119,7 +114,7 @@ def lone_card_lines(
         *last_output_lines(subject, view, max(height - len(head) - 8, 1)),
         EMPTY,
         line(muted("why  "), *why_line(subject, view)),
-        *diagnostic_lines(probe.key, probe.last_run, subject.history, view),
+        *_diagnostic_rows(probe, subject, view, width),
     ]
     if len(card) > height:
         card = [row for row in card if row]
@@ -270,6 +265,21 @@ def _restart(forecast: BackoffForecast | None) -> str:
             return f"back-off {format_age(forecast.left_at_least)} or more"
         case None:
             return f"back-off up to {format_age(forecast.left_at_kill)}"
+
+
+def _diagnostic_rows(
+    probe: ProbeSnapshot, subject: Subject, view: View, width: int
+) -> Iterator[Line]:
+    """Yield what is wrong with a probe; what is longer than a row goes on below."""
+    for found in diagnostic_lines(probe.key, probe.last_run, subject.history, view):
+        if _fit([found], width):
+            yield found
+            continue
+        label, words, *_ = found
+        name = label.text.strip()
+        first, *others = wrap_text(f"{name}  {words.text}", max(width, _LEAST_SENTENCE))
+        yield line(muted(name), Span(first.removeprefix(name), words.role))
+        yield from (line(words._replace(text=row)) for row in others)
 
 
 def _handler(subject: Subject, view: View, width: int) -> Iterator[Line]:
