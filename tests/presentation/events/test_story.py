@@ -115,6 +115,21 @@ def test_a_wait_is_one_row_however_often_the_kubelet_says_so() -> None:
     assert ("RESTART 2", "after the back-off of 10s") in told(rows)
 
 
+def test_until_a_container_has_started_again_it_is_restarting() -> None:
+    stage = Stage(a_pod(), lives={"app": CRASHES})
+    stage.run_until(6)
+    started = [
+        place
+        for place, entry in enumerate(stage.journal)
+        if isinstance(entry, EventEntry) and entry.event.reason == "Started"
+    ]
+
+    rows = rows_of(a_pod(), stage.journal[: started[1]])
+
+    assert told(rows)[-1] == ("restarting", "no wait: no window yet, next window 10s")
+    assert told(rows_of(a_pod(), stage.journal))[2][0] == "RESTART 1"
+
+
 def test_an_error_of_an_instance_that_has_exited_stands_before_the_restart() -> None:
     lives = (InstanceBehavior(timedelta(seconds=4.5), exit_code=1),)
 

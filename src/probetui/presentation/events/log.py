@@ -462,7 +462,10 @@ class _Threads(Struct):
         self.starts_after = format_no_wait(entry)
         if self.waited is not None:
             self.starts_after = f"after the back-off of {format_age(self.waited)}"
-        return line
+        # Until it has started, which takes a while on a busy engine.
+        return replace(
+            line, word="restarting", words=self.starts_after, role=Role.STRONG
+        )
 
     def cause(self, by: ExitCause | None) -> str:
         """Return why a container is stopped: `liveness failed 3/3`."""
