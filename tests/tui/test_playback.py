@@ -69,7 +69,7 @@ async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
 
 def told(app: App[None]) -> list[str]:
     """Return what the program has said in passing."""
-    return [notification.message for notification in app._notifications]
+    return [shown.message.replace("\n", " ") for shown in app._notifications]
 
 
 def ticks(session: PlaybackSession) -> int:
