@@ -129,6 +129,16 @@ def test_the_mark_is_kept_as_long_as_there_is_a_cell_for_it() -> None:
     assert text_of(probe_cell(edited, VIEW, room=5)) == "✓ok E"
 
 
+def test_a_mark_that_is_a_letter_is_never_a_part_of_the_word() -> None:
+    ascii_view = replace(VIEW, marks=ASCII)
+    warning = a_probe("w", manifest_probe=LIVENESS)
+    failure = a_probe("fff", stored_result=Result.FAILURE)
+
+    assert text_of(probe_cell(warning, VIEW, room=5)) == "ok E"
+    assert text_of(probe_cell(failure, ascii_view, room=5)) == "fail"
+    assert text_of(probe_cell(a_probe("sff"), ascii_view, room=4)) == "x2/3"
+
+
 @pytest.mark.parametrize(
     ("probe", "role"),
     [

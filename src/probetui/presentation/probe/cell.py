@@ -79,7 +79,8 @@ def _versions(probe: ProbeSnapshot, view: View, *, is_over: bool) -> Iterator[Li
 def _marked(mark: Span, word: str, role: Role) -> Iterator[Line]:
     """Yield a word behind its mark; the space between them goes before the mark."""
     yield line(mark._replace(text=f"{mark.text} "), Span(word, role))
-    yield line(mark, Span(word, role))
+    if not (mark.text.isalpha() and word[0].isalpha()):
+        yield line(mark, Span(word, role))
     yield line(Span(word, role))
 
 
