@@ -81,6 +81,13 @@ def test_a_text_is_wrapped_at_spaces_and_in_addresses_where_a_part_ends() -> Non
     ]
 
 
+def test_no_row_begins_with_what_closes_an_address() -> None:
+    assert wrap_text('"https://registry.invalid/v2/": no such host', 29) == [
+        '"https://registry.invalid/',
+        'v2/": no such host',
+    ]
+
+
 @given(st.text(max_size=80), st.integers(min_value=5, max_value=30))
 def test_wrapping_a_text_loses_nothing_but_spaces(text: str, width: int) -> None:
     lines = wrap_text(one_line(text), width)

@@ -68,10 +68,17 @@ def line_break(text: str, most: int, *, least: int = 0, room: int = 0) -> int:
     if at_space >= 0 and len(word) <= (room or most):
         return at_space
     for place in range(most, middle, -1):
-        if text[place - 1] in _ENDS_OF_PARTS and text[place] not in "/ ":
+        if text[place - 1] in _ENDS_OF_PARTS and _begins_part(text, place):
             return place
     has_parts = any(end in word for end in _ENDS_OF_PARTS)
     return at_space if at_space >= 0 and has_parts else most
+
+
+def _begins_part(text: str, place: int) -> bool:
+    """Tell whether more than what closes an address begins at a place."""
+    ends = text.find(" ", place)
+    following = text[place : ends if ends >= 0 else len(text)]
+    return following[:1] != "/" and any(map(str.isalnum, following))
 
 
 def wrap_text(text: str, width: int) -> list[str]:
