@@ -52,7 +52,22 @@ def test_it_is_told_with_file_line_and_name() -> None:
         "  pod.yaml:5:3: spec.hostPID: sees every process of this machine [host-pid]"
     )
     assert told.texts == [(NoteLevel.WARNING, text)]
-    assert told.notice.texts == [text]
+    assert told.notice.texts == ["web may act on this machine: host-pid"]
+
+
+def test_a_screen_is_told_of_it_in_a_line() -> None:
+    fields = "  hostIPC: true\n  hostNetwork: true\n"
+    context = "      securityContext: {privileged: true}\n"
+    told = Told()
+
+    told.notice.warn(
+        loaded(POD.replace("spec:\n", f"spec:\n{fields}") + context), "docker"
+    )
+
+    (line,) = told.notice.texts
+    assert line.startswith("web may act on this machine: host-")
+    assert line.endswith(" and 1 more")
+    assert "\n" not in line
 
 
 def test_it_is_told_once_and_what_is_new_when_manifests_are_read_again() -> None:

@@ -13,6 +13,8 @@ from probetui.manifest.manifests import LoadedPod
 from probetui.manifest.problem import Problem
 
 _MOST_LINES = 12
+_MOST_RULES = 3
+"""Named on a screen, where the list of containers is to be seen."""
 
 
 class HostAccessWarning:
@@ -77,7 +79,14 @@ class HostAccessWarning:
         ]
         if len(found) > _MOST_LINES:
             lines.append(f"  and {len(found) - _MOST_LINES} more: see probetui check")
-        self._warn("\n".join([f"what {name} may do to this machine:", *lines]))
+        rules = list(dict.fromkeys(finding.rule for finding in found))
+        in_short = ", ".join(rules[:_MOST_RULES])
+        if len(rules) > _MOST_RULES:
+            in_short += f" and {len(rules) - _MOST_RULES} more"
+        self._warn(
+            "\n".join([f"what {name} may do to this machine:", *lines]),
+            f"{loaded.pod.name} may act on this machine: {in_short}",
+        )
 
     def _warn(self, text: str, in_short: str = "") -> None:
         """Warn, in short on a screen."""
