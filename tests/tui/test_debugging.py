@@ -300,9 +300,14 @@ class TestTyping:
                 "delay off all", DelayProbes(ALL_PROBES, timedelta()), id="delay-off"
             ),
             pytest.param(
+                "fault stop",
+                InjectContainerFault(DEMO.uid, "liveness", Fault.STOP),
+                id="fault",
+            ),
+            pytest.param(
                 "break stop",
                 InjectContainerFault(DEMO.uid, "liveness", Fault.STOP),
-                id="break",
+                id="fault-by-its-former-name",
             ),
             pytest.param(
                 "break at before-kill all",

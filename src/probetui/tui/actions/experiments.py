@@ -277,8 +277,10 @@ EXPERIMENT_ACTIONS = (
         build_command=_inject_fault,
         on=Target.CONTAINER,
         changes=True,
+        typed="fault",
         arguments=(Argument("how", tuple(Fault)),),
         footer=96,
+        aliases=("break",),
     ),
     Action(
         "probe.delay",
