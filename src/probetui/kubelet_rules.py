@@ -197,6 +197,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
             On since 1.36, gate StrictIPCIDRValidation (KEP-4858, k/k#137053).
         git_repo_warning: what the API server warns of a gitRepo volume, whose driver is
             off since 1.33 (warnings.go).
+        json_values: an error writes a value that is no text, number or boolean as JSON,
+            before in Go's syntax. Since 1.34 (apimachinery, field/errors.go).
         reports_resources: the status of a container that was created has its
             resources. On since 1.33, gate InPlacePodVerticalScaling (KEP-1287).
         reports_pod_resources: so has the status of a pod. On since 1.36, gate
@@ -276,6 +278,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     hostname_override: bool
     strict_addresses: bool
     git_repo_warning: str
+    json_values: bool
     reports_resources: bool
     reports_pod_resources: bool
     reports_generation: bool
@@ -369,6 +372,7 @@ RULES_1_15 = KubeletRules(
     hostname_override=False,
     strict_addresses=False,
     git_repo_warning="deprecated in v1.11",
+    json_values=False,
     reports_resources=False,
     reports_pod_resources=False,
     reports_generation=False,
@@ -434,6 +438,7 @@ RULES_1_34 = replace(
     reports_generation=True,
     pod_level_resources=True,
     merges_spread_keys=True,
+    json_values=True,
 )
 RULES_1_35 = replace(
     RULES_1_34,

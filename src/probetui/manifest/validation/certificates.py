@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from lightkube.models import core_v1
+from lightkube.models import core_v1, meta_v1
 
 from probetui.manifest.problem import quote
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
     FieldError,
     GoSyntax,
+    go_json,
     invalid,
     not_supported,
     required,
@@ -45,7 +46,14 @@ def validate_trust_bundle(
 ) -> Iterator[FieldError]:
     """Check a trust bundle, which is named itself or by its signer."""
     if bundle.name is not None and bundle.signerName is not None:
-        whole = GoSyntax("core.ClusterTrustBundleProjection{...}")
+        fields = {
+            "Name": bundle.name,
+            "SignerName": bundle.signerName,
+            "LabelSelector": _selector_fields(bundle.labelSelector),
+            "Optional": bundle.optional,
+            "Path": bundle.path,
+        }
+        whole = GoSyntax("core.ClusterTrustBundleProjection{...}", go_json(fields))
         yield invalid(path, whole, "only one of name and signerName may be used")
     elif bundle.name is not None:
         if not bundle.name:
@@ -54,7 +62,8 @@ def validate_trust_bundle(
             detail = f"not a valid clustertrustbundlename: {error}"
             yield invalid(f"{path}.name", bundle.name, detail)
         if bundle.labelSelector is not None:
-            value = GoSyntax("v1.LabelSelector{...}")
+            selector = _selector_fields(bundle.labelSelector)
+            value = GoSyntax("v1.LabelSelector{...}", go_json(selector))
             detail = "labelSelector must be unset if name is specified"
             yield invalid(f"{path}.labelSelector", value, detail)
     elif bundle.signerName is None:
@@ -67,6 +76,25 @@ def validate_trust_bundle(
     if not bundle.path:
         yield required(f"{path}.path")
     yield from not_reserved(bundle.path, f"{path}.path")
+
+
+def _selector_fields(selector: meta_v1.LabelSelector | None) -> object:
+    """Return the fields of a selector in the API's order; empty ones are left out."""
+    if selector is None:
+        return None
+    fields: dict[str, object] = {}
+    if selector.matchLabels:
+        fields["matchLabels"] = dict(sorted(selector.matchLabels.items()))
+    if selector.matchExpressions:
+        fields["matchExpressions"] = [
+            {
+                "key": wanted.key,
+                "operator": wanted.operator,
+                **({"values": wanted.values} if wanted.values else {}),
+            }
+            for wanted in selector.matchExpressions
+        ]
+    return fields
 
 
 def validate_pod_certificate(

@@ -87,7 +87,8 @@ def _sources(
             yield from names.invalid_names(at, new.namespace, found)
     if old is None or new is None:
         return
-    value = GoSyntax(f"{path}.dataSource")
+    # Go's JSON of a path is empty: all that it has is private.
+    value = GoSyntax(f"{path}.dataSource", "{}")
     if new.namespace:
         detail = "may not be specified when dataSourceRef.namespace is specified"
         yield invalid(path, value, detail)

@@ -5,18 +5,24 @@ Source: k8s.io/apimachinery v0.32.10, pkg/util/validation/field/errors.go, Error
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from probetui.manifest.problem import quote
 
 
 class GoSyntax(Struct, frozen=True):
-    """A value that has no JSON of its own in a message: Go's syntax for it."""
+    """A value that is no text, number or boolean, as the API server writes it.
+
+    `json` is the value as JSON, which the API server writes since 1.34; before, it
+    writes `text`, Go's syntax, of which we leave out addresses and what is long.
+    """
 
     text: str
+    json: str = ""
 
 
 Value = str | int | bool | GoSyntax | None
@@ -117,7 +123,31 @@ def too_many(field: str, count: int, most: int) -> FieldError:
 
 def go_strings(values: Iterable[str]) -> GoSyntax:
     """Return a list of texts as a bad value."""
-    return GoSyntax(f"[]string{{{', '.join(quote(value) for value in values)}}}")
+    listed = list(values)
+    text = f"[]string{{{', '.join(quote(value) for value in listed)}}}"
+    return GoSyntax(text, go_json(listed))
+
+
+_IN_JSON = str.maketrans({
+    character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"
+})  # fmt: skip
+"""What Go escapes in JSON beside the rest."""
+
+
+def go_json(value: object) -> str:
+    """Write a value as Go's JSON encoder does; the order of names is kept."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.translate(_IN_JSON)
+
+
+def with_json_values(errors: Iterable[FieldError]) -> Iterator[FieldError]:
+    """Yield errors whose values are written as JSON."""
+    for error in errors:
+        if isinstance(error.bad_value, GoSyntax) and error.bad_value.json:
+            value = GoSyntax(error.bad_value.json)
+            yield structs.replace(error, bad_value=value)
+        else:
+            yield error
 
 
 def _go_text(value: Value) -> str:

@@ -17,6 +17,7 @@ from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
     FieldError,
     GoSyntax,
+    go_json,
     go_strings,
     invalid,
     required,
@@ -137,18 +138,29 @@ def _owners(owners: list[meta_v1.OwnerReference], path: str) -> Iterator[FieldEr
                     "Only one reference can have Controller set to true. Found"
                     f' "true" in references for {controller} and {this}'
                 )
-                listed = ", ".join(_go_owner(one).text for one in owners)
-                yield invalid(
-                    path, GoSyntax(f"[]v1.OwnerReference{{{listed}}}"), detail
+                every = [_go_owner(one) for one in owners]
+                listed = ", ".join(one.text for one in every)
+                value = GoSyntax(
+                    f"[]v1.OwnerReference{{{listed}}}",
+                    f"[{','.join(one.json for one in every)}]",
                 )
+                yield invalid(path, value, detail)
             else:
                 controller = this
 
 
 def _go_owner(owner: meta_v1.OwnerReference) -> GoSyntax:
+    fields: dict[str, object] = {
+        name: getattr(owner, name) or ""
+        for name in ("apiVersion", "kind", "name", "uid")
+    }
+    for name in ("controller", "blockOwnerDeletion"):
+        if getattr(owner, name) is not None:
+            fields[name] = getattr(owner, name)
     return GoSyntax(
         f'v1.OwnerReference{{APIVersion:"{owner.apiVersion}", Kind:"{owner.kind}",'
-        f' Name:"{owner.name}", UID:"{owner.uid}"}}'
+        f' Name:"{owner.name}", UID:"{owner.uid}"}}',
+        go_json(fields),
     )
 
 

@@ -28,11 +28,13 @@ from probetui.manifest.validation.field_error import (
     GoSyntax,
     duplicate,
     forbidden,
+    go_json,
     go_strings,
     invalid,
     not_supported,
     required,
     too_long,
+    with_json_values,
 )
 from probetui.manifest.validation.metadata import (
     validate_labels,
@@ -74,7 +76,7 @@ def validate_pod(
     rules: KubeletRules = PORTED_RULES,
     is_admitted: bool = False,
 ) -> Iterator[FieldError]:
-    """Yield every rule that a defaulted pod breaks, in the API server's order.
+    """Return every rule that a defaulted pod breaks, in the API server's order.
 
     Args:
         pod: it has its defaults.
@@ -83,6 +85,17 @@ def validate_pod(
         is_admitted: a controller makes the pod, or an API server has stored it, so that
             admission has given it a service account.
     """
+    found = _pod(pod, rules, strict_env_names=strict_env_names, is_admitted=is_admitted)
+    return with_json_values(found) if rules.json_values else found
+
+
+def _pod(
+    pod: core_v1.Pod,
+    rules: KubeletRules,
+    *,
+    strict_env_names: bool,
+    is_admitted: bool,
+) -> Iterator[FieldError]:
     metadata = pod.metadata or meta_v1.ObjectMeta()
     spec = pod.spec or core_v1.PodSpec(containers=[])
     annotations = metadata.annotations or {}
@@ -200,7 +213,12 @@ def _claims(
             start = "at most one of" if written else "must specify one of:"
             end = " may be specified" if written else ""
             listed = (" or " if written else ", ").join(f"`{name}`" for name in sources)
-            value = GoSyntax("core.PodResourceClaim{...}")
+            whole = {
+                "Name": claim.name,
+                "ResourceClaimName": claim.resourceClaimName,
+                "ResourceClaimTemplateName": claim.resourceClaimTemplateName,
+            }
+            value = GoSyntax("core.PodResourceClaim{...}", go_json(whole))
             yield invalid(at, value, f"{start} {listed}{end}")
         for name in written:
             value_text = getattr(claim, name)

@@ -30,6 +30,7 @@ from probetui.manifest.validation.field_error import (
     GoSyntax,
     duplicate,
     forbidden,
+    go_json,
     invalid,
     not_found,
     not_supported,
@@ -171,7 +172,8 @@ def _amount(
         detail = "must be greater than or equal to 0"
         yield invalid(path, canonical_quantity(value), detail)
     if (name in _COUNTED or _is_extended(name)) and not is_whole(amount):
-        shown = GoSyntax(f"resource.Quantity({canonical_quantity(value)})")
+        written = canonical_quantity(value)
+        shown = GoSyntax(f"resource.Quantity({written})", go_json(written))
         yield invalid(path, shown, "must be an integer")
 
 

@@ -14,6 +14,7 @@ from probetui.manifest.validation.field_error import (
     FieldError,
     GoSyntax,
     forbidden,
+    go_json,
     invalid,
     not_supported,
     required,
@@ -55,7 +56,10 @@ def validate_seccomp(
     elif profile.localhostProfile is not None:
         value = GoSyntax(
             f'core.SeccompProfile{{Type:"{profile.type}",'
-            " LocalhostProfile:(*string)(...)}"
+            " LocalhostProfile:(*string)(...)}",
+            go_json(
+                {"Type": profile.type, "LocalhostProfile": profile.localhostProfile}
+            ),
         )
         yield invalid(at, value, "can only be set when seccomp type is Localhost")
 

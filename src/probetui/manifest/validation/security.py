@@ -7,7 +7,8 @@ validatePodSpecSecurityContext, ValidateSecurityContext, validateHostUsers, vali
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from lightkube.models import core_v1
 
@@ -18,6 +19,7 @@ from probetui.manifest.validation.field_error import (
     GoSyntax,
     duplicate,
     forbidden,
+    go_json,
     invalid,
     not_supported,
     required,
@@ -100,7 +102,7 @@ def validate_container_security(
     yield from validate_seccomp(context.seccompProfile, f"{path}.seccompProfile")
     if context.allowPrivilegeEscalation is False:
         start = "cannot set `allowPrivilegeEscalation` to false and"
-        whole = GoSyntax("core.SecurityContext{...}")
+        whole = GoSyntax("core.SecurityContext{...}", go_json(_go_fields(context)))
         if context.privileged:
             yield invalid(path, whole, f"{start} `privileged` to true")
         capabilities = context.capabilities or core_v1.Capabilities()
@@ -138,6 +140,50 @@ def validate_os(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:
         yield from _linux(spec, path)
     else:
         yield from _windows(spec, path)
+
+
+_GO_FIELDS: Mapping[str, Mapping[str, str]] = {
+    "SecurityContext": {
+        "Capabilities": "capabilities",
+        "Privileged": "privileged",
+        "SELinuxOptions": "seLinuxOptions",
+        "WindowsOptions": "windowsOptions",
+        "RunAsUser": "runAsUser",
+        "RunAsGroup": "runAsGroup",
+        "RunAsNonRoot": "runAsNonRoot",
+        "ReadOnlyRootFilesystem": "readOnlyRootFilesystem",
+        "AllowPrivilegeEscalation": "allowPrivilegeEscalation",
+        "ProcMount": "procMount",
+        "SeccompProfile": "seccompProfile",
+        "AppArmorProfile": "appArmorProfile",
+    },
+    "Capabilities": {"Add": "add", "Drop": "drop"},
+    "SELinuxOptions": {
+        "User": "user", "Role": "role", "Type": "type", "Level": "level",
+    },
+    "WindowsSecurityContextOptions": {
+        "GMSACredentialSpecName": "gmsaCredentialSpecName",
+        "GMSACredentialSpec": "gmsaCredentialSpec",
+        "RunAsUserName": "runAsUserName",
+        "HostProcess": "hostProcess",
+    },
+    "SeccompProfile": {"Type": "type", "LocalhostProfile": "localhostProfile"},
+    "AppArmorProfile": {"Type": "type", "LocalhostProfile": "localhostProfile"},
+}  # fmt: skip
+"""The API server's own names of fields, in their order.
+
+Source: pkg/apis/core/types.go, v1.34.0, SecurityContext.
+"""
+
+
+def _go_fields(value: Any) -> Any:
+    """Return an object with the API server's own names of its fields."""
+    fields = _GO_FIELDS.get(type(value).__name__)
+    if fields is None:
+        return value
+    absent = "" if isinstance(value, core_v1.SELinuxOptions) else None
+    found = {go: getattr(value, name) for go, name in fields.items()}
+    return {go: absent if one is None else _go_fields(one) for go, one in found.items()}
 
 
 def _linux(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:
