@@ -18,6 +18,11 @@ _NOT_NAME_PART = next(names.check_qualified_name("a b"))
         pytest.param("a" * 63, [], id="longest"),
         pytest.param("a" * 64, ["must be no more than 63 characters"], id="too-long"),
         pytest.param("a.b", ["must not contain dots"], id="dots"),
+        pytest.param(
+            "é" * 32,
+            ["must be no more than 63 characters", names.NOT_A_LABEL],
+            id="too-many-bytes",
+        ),
         pytest.param("-a", [names.NOT_A_LABEL], id="hyphen-first"),
         pytest.param("a\n", [names.NOT_A_LABEL], id="line-break-at-the-end"),
     ],

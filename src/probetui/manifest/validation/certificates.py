@@ -166,7 +166,7 @@ def _signer_name(name: str, path: str) -> Iterator[FieldError]:
     if not slash or "/" in rest:
         yield invalid(path, name, _NO_SIGNER)
         return
-    if len(domain.encode("utf-8", "replace")) > names.MAX_SUBDOMAIN:
+    if names.byte_length(domain) > names.MAX_SUBDOMAIN:
         yield too_long(path, names.MAX_SUBDOMAIN)
     labels = domain.split(".")
     yield from _labels(labels, domain, path, names.check_label)
@@ -174,7 +174,7 @@ def _signer_name(name: str, path: str) -> Iterator[FieldError]:
         detail = "should be a domain with at least two segments separated by dots"
         yield invalid(path, domain, detail)
     yield from _labels(rest.split("."), rest, path, names.check_subdomain)
-    if len(name.encode("utf-8", "replace")) > _MAX_SIGNER:
+    if names.byte_length(name) > _MAX_SIGNER:
         yield too_long(path, _MAX_SIGNER)
 
 

@@ -111,9 +111,7 @@ def validate_annotations(
         found = names.check_qualified_name(key.lower())
         yield from names.invalid_names(path, key, found)
     texts = chain(annotations.keys(), annotations.values())
-    if sum(len(text.encode("utf-8", "replace")) for text in texts) > (
-        _MAX_ANNOTATION_BYTES
-    ):
+    if sum(names.byte_length(text) for text in texts) > (_MAX_ANNOTATION_BYTES):
         yield too_long(path, _MAX_ANNOTATION_BYTES)
 
 
@@ -183,7 +181,7 @@ def _managed(
             yield invalid(f"{at}.operation", entry.operation or "", detail)
         if entry.fieldsType and entry.fieldsType != "FieldsV1":
             yield invalid(f"{at}.fieldsType", entry.fieldsType, "must be `FieldsV1`")
-        if len((entry.manager or "").encode("utf-8", "replace")) > _MAX_MANAGER:
+        if names.byte_length(entry.manager or "") > _MAX_MANAGER:
             yield too_long(f"{at}.manager", _MAX_MANAGER)
-        if len((entry.subresource or "").encode("utf-8", "replace")) > _MAX_SUBRESOURCE:
+        if names.byte_length(entry.subresource or "") > _MAX_SUBRESOURCE:
             yield too_long(f"{at}.subresource", _MAX_SUBRESOURCE)

@@ -27,6 +27,11 @@ MAX_PORT = 65535
 MAX_INT32 = 2**31 - 1
 
 
+def byte_length(text: str) -> int:
+    """Return the length of a text as Go counts it, also where it says characters."""
+    return len(text.encode("utf-8", "replace"))
+
+
 def _example(sentence: str, pattern: str, *examples: str) -> str:
     listed = " or ".join(f"'{example}', " for example in examples)
     return f"{sentence} (e.g. {listed}regex used for validation is '{pattern}')"
@@ -84,7 +89,7 @@ _NOT_A_RELAXED_ENV_NAME = (
 
 def check_label(value: str) -> Iterator[str]:
     """Check the name of a container, a namespace, a volume."""
-    if len(value) > MAX_LABEL:
+    if byte_length(value) > MAX_LABEL:
         yield f"must be no more than {MAX_LABEL} characters"
     if not re.fullmatch(_LABEL, value):
         is_subdomain = re.fullmatch(_SUBDOMAIN, value) is not None
@@ -93,7 +98,7 @@ def check_label(value: str) -> Iterator[str]:
 
 def check_subdomain(value: str) -> Iterator[str]:
     """Check the name of a pod and of most other objects."""
-    if len(value) > MAX_SUBDOMAIN:
+    if byte_length(value) > MAX_SUBDOMAIN:
         yield f"must be no more than {MAX_SUBDOMAIN} characters"
     if not re.fullmatch(_SUBDOMAIN, value):
         yield NOT_A_SUBDOMAIN
@@ -106,7 +111,7 @@ def mask_dash(value: str) -> str:
 
 def check_search(value: str) -> Iterator[str]:
     """Check a DNS search path where underscores are allowed."""
-    if len(value) > MAX_SUBDOMAIN:
+    if byte_length(value) > MAX_SUBDOMAIN:
         yield f"must be no more than {MAX_SUBDOMAIN} characters"
     if not re.fullmatch(_SEARCH, value):
         yield _NOT_A_SEARCH
@@ -124,7 +129,7 @@ def check_qualified_name(value: str) -> Iterator[str]:
         yield from (f"prefix part {error}" for error in check_subdomain(prefix))
     if not name:
         yield "name part must be non-empty"
-    elif len(name) > MAX_LABEL:
+    elif byte_length(name) > MAX_LABEL:
         yield f"name part must be no more than {MAX_LABEL} characters"
     if not re.fullmatch(_QUALIFIED, name):
         yield f"name part {_NOT_A_NAME_PART}"
@@ -132,7 +137,7 @@ def check_qualified_name(value: str) -> Iterator[str]:
 
 def check_label_value(value: str) -> Iterator[str]:
     """Check the value of a label."""
-    if len(value) > MAX_LABEL:
+    if byte_length(value) > MAX_LABEL:
         yield f"must be no more than {MAX_LABEL} characters"
     if not re.fullmatch(_LABEL_VALUE, value):
         yield _NOT_A_LABEL_VALUE
@@ -146,7 +151,7 @@ def check_header_name(value: str) -> Iterator[str]:
 
 def check_config_key(value: str) -> Iterator[str]:
     """Check a key of a ConfigMap or a Secret."""
-    if len(value) > MAX_SUBDOMAIN:
+    if byte_length(value) > MAX_SUBDOMAIN:
         yield f"must be no more than {MAX_SUBDOMAIN} characters"
     if not re.fullmatch(_CONFIG_KEY, value):
         yield _NOT_A_CONFIG_KEY
@@ -178,7 +183,7 @@ def check_port_number(value: int) -> Iterator[str]:
 
 def check_port_name(value: str) -> Iterator[str]:
     """Check the name of a port."""
-    if len(value) > MAX_PORT_NAME:
+    if byte_length(value) > MAX_PORT_NAME:
         yield f"must be no more than {MAX_PORT_NAME} characters"
     if not re.fullmatch("[-a-z0-9]+", value):
         yield "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"

@@ -257,7 +257,7 @@ def _searches(
     if len(searches) > _MAX_SEARCHES:
         detail = f"must not have more than {_MAX_SEARCHES} search paths"
         yield invalid(path, go_strings(searches), detail)
-    if len(" ".join(searches).encode("utf-8", "replace")) > _MAX_SEARCH_BYTES:
+    if names.byte_length(" ".join(searches)) > _MAX_SEARCH_BYTES:
         detail = f"must not have more than {_MAX_SEARCH_BYTES} characters (including"
         value = go_strings(searches)
         yield invalid(path, value, f"{detail} spaces) in the search list")
@@ -313,7 +313,7 @@ def _hostname_override(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]
     ):
         if is_set:
             yield forbidden(path, f"may not be specified when {other} is true")
-    if len(name.encode("utf-8", "replace")) > _MAX_HOSTNAME:
+    if names.byte_length(name) > _MAX_HOSTNAME:
         yield too_long(path, _MAX_HOSTNAME)
     yield from names.invalid_names(path, name, names.check_subdomain(name))
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from lightkube.models import core_v1
 
+from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
     FieldError,
     GoSyntax,
@@ -76,7 +77,7 @@ def validate_app_armor(
             yield required(at, "must be set when AppArmor type is Localhost")
         elif name.strip() != name:
             yield invalid(at, name, "must not be padded with whitespace")
-        if name is not None and len(name.encode("utf-8", "replace")) > _MAX_PROFILE:
+        if name is not None and names.byte_length(name) > _MAX_PROFILE:
             yield too_long(at, _MAX_PROFILE)
     elif profile.type in _TYPES:
         if name is not None:

@@ -266,7 +266,7 @@ def _initiator_length(volume: core_v1.Volume, path: str) -> Iterator[FieldError]
     if source is None or source.initiatorName is None:
         return
     name = f"{volume.name}:{source.targetPortal}"
-    if len(name.encode("utf-8", "replace")) > _MAX_INITIATOR:
+    if names.byte_length(name) > _MAX_INITIATOR:
         detail = (
             "Total length of <volume name>:<iscsi.targetPortal> must be under"
             f" {_MAX_INITIATOR} characters if iscsi.initiatorName is specified."

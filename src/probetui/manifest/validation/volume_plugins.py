@@ -172,7 +172,7 @@ def _quobyte(source: core_v1.QuobyteVolumeSource, path: str) -> Iterator[FieldEr
     """
     if not source.registry:
         yield required(f"{path}.registry", _PAIRS)
-    elif len((source.tenant or "").encode("utf-8", "replace")) > _MAX_TENANT:
+    elif names.byte_length(source.tenant or "") > _MAX_TENANT:
         detail = "must be a UUID and may not exceed a length of 64 characters"
         yield required(f"{path}.tenant", detail)
     else:
@@ -202,7 +202,7 @@ def _csi(source: core_v1.CSIVolumeSource, path: str) -> Iterator[FieldError]:
     driver = source.driver
     if not driver:
         yield required(f"{path}.driver")
-    if len(driver.encode("utf-8", "replace")) > _MAX_DRIVER:
+    if names.byte_length(driver) > _MAX_DRIVER:
         yield too_long(f"{path}.driver", _MAX_DRIVER)
     found = names.check_subdomain(driver.lower())
     yield from names.invalid_names(f"{path}.driver", driver, found)

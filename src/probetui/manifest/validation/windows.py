@@ -44,7 +44,7 @@ def validate_windows_options(
         at = f"{path}.gmsaCredentialSpec"
         if not spec:
             yield invalid(at, spec, "gmsaCredentialSpec cannot be an empty string")
-        elif _bytes(spec) > _MAX_SPEC_KIB * 1024:
+        elif names.byte_length(spec) > _MAX_SPEC_KIB * 1024:
             detail = f"gmsaCredentialSpec size must be under {_MAX_SPEC_KIB} KiB"
             yield invalid(at, spec, detail)
     if options.runAsUserName is not None:
@@ -103,7 +103,7 @@ def _check_user_name(name: str) -> Iterator[str]:
 
 
 def _check_domain(domain: str) -> Iterator[str]:
-    if _bytes(domain) >= _MAX_DOMAIN:
+    if names.byte_length(domain) >= _MAX_DOMAIN:
         yield f"'s Domain length must be under {_MAX_DOMAIN} characters"
     if not _NET_BIOS.fullmatch(domain) and not _DNS_NAME.fullmatch(domain):
         yield "'s Domain doesn't match the NetBios nor the DNS format"
@@ -112,13 +112,9 @@ def _check_domain(domain: str) -> Iterator[str]:
 def _check_user(user: str) -> Iterator[str]:
     if not user:
         yield "'s User cannot be empty"
-    elif _bytes(user) > _MAX_USER:
+    elif names.byte_length(user) > _MAX_USER:
         yield f"'s User length must not be longer than {_MAX_USER} characters"
     if _DOTS_AND_SPACES.fullmatch(user):
         yield "'s User cannot contain only periods or spaces"
     if _NOT_IN_USERS.search(user):
         yield """'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]"""
-
-
-def _bytes(text: str) -> int:
-    return len(text.encode("utf-8", "replace"))
