@@ -199,6 +199,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
             off since 1.33 (warnings.go).
         json_values: an error writes a value that is no text, number or boolean as JSON,
             before in Go's syntax. Since 1.34 (apimachinery, field/errors.go).
+        volume_attributes: the name of a claim's volumeAttributesClass is checked. On
+            since 1.34, gate VolumeAttributesClass (KEP-3751).
         reports_resources: the status of a container that was created has its
             resources. On since 1.33, gate InPlacePodVerticalScaling (KEP-1287).
         reports_pod_resources: so has the status of a pod. On since 1.36, gate
@@ -279,6 +281,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     strict_addresses: bool
     git_repo_warning: str
     json_values: bool
+    volume_attributes: bool
     reports_resources: bool
     reports_pod_resources: bool
     reports_generation: bool
@@ -373,6 +376,7 @@ RULES_1_15 = KubeletRules(
     strict_addresses=False,
     git_repo_warning="deprecated in v1.11",
     json_values=False,
+    volume_attributes=False,
     reports_resources=False,
     reports_pod_resources=False,
     reports_generation=False,
@@ -439,6 +443,7 @@ RULES_1_34 = replace(
     pod_level_resources=True,
     merges_spread_keys=True,
     json_values=True,
+    volume_attributes=True,
 )
 RULES_1_35 = replace(
     RULES_1_34,
@@ -527,6 +532,7 @@ _GATED: Mapping[str, tuple[str, ...]] = {
     "StartupProbe": ("startup_probes",),
     "StrictIPCIDRValidation": ("strict_addresses",),
     "TaintTolerationComparisonOperators": ("toleration_comparisons",),
+    "VolumeAttributesClass": ("volume_attributes",),
 }
 """Which fields a feature gate switches."""
 
@@ -558,6 +564,7 @@ _SETTABLE: Mapping[str, tuple[str, ...]] = {
     "StartupProbe": ("1.19",),
     "StrictIPCIDRValidation": VERSIONS[VERSIONS.index("1.33") :],
     "TaintTolerationComparisonOperators": VERSIONS[VERSIONS.index("1.35") :],
+    "VolumeAttributesClass": ("1.32", "1.33"),
 }
 """In which versions a gate is there and not locked."""
 

@@ -154,8 +154,24 @@ def _user_annotations(
 
 
 def _check_bundle_name(name: str) -> Iterator[str]:
-    """Check the name of a bundle, before whose last colon its signer is."""
-    return names.check_subdomain(name.rpartition(":")[2])
+    """Check the name of a bundle, before whose last colon its signer is.
+
+    Quirk, kept: the signer is read off the name itself, so that it fits, but where the
+    name begins with its only colon, or the signer has slashes.
+    """
+    signer, colon, own = name.rpartition(":")
+    if not colon:
+        yield from names.check_subdomain(name)
+    elif not signer:
+        yield 'ClusterTrustBundle without signer name must not have ":" in its name'
+    elif "/" in signer:
+        prefix = signer.replace("/", ":")
+        yield (
+            f"ClusterTrustBundle for signerName {signer.replace(':', '/')} must be"
+            f" named with prefix {prefix}:"
+        )
+    else:
+        yield from names.check_subdomain(own)
 
 
 def _signer_name(name: str, path: str) -> Iterator[FieldError]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lightkube.models import core_v1, meta_v1
-from msgspec.structs import fields
 
 from probetui.k8s.api.quantity import canonical_quantity, parse_quantity
+from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
     FieldError,
@@ -28,24 +28,37 @@ _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOnc
 _ALONE = "ReadWriteOncePod"
 _VOLUME_MODES = ("Block", "Filesystem")
 _CLAIM = "PersistentVolumeClaim"
-_IN_TEMPLATE = frozenset({"annotations", "labels"})
+_NOT_IN_TEMPLATE = (
+    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion",
+    "generation", "creationTimestamp", "deletionTimestamp",
+    "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields",
+)  # fmt: skip
+"""Metadata that a template cannot have, in the order of the API's type."""
+_UNSET = (None, "", 0)
+"""What Go takes as left out; an empty list is something."""
+_POINTER = "deletionGracePeriodSeconds"
+_WRITTEN = {"uid": "uID"}
+"""How a field is called in an error: Go's name with a small letter. Quirk, kept."""
 
 
 def validate_claim_template(
-    template: core_v1.PersistentVolumeClaimTemplate, path: str
+    template: core_v1.PersistentVolumeClaimTemplate, path: str, rules: KubeletRules
 ) -> Iterator[FieldError]:
     """Check the template of a claim: its metadata, and its spec."""
     metadata = template.metadata or meta_v1.ObjectMeta()
     at = f"{path}.metadata"
     yield from validate_annotations(metadata.annotations or {}, f"{at}.annotations")
     yield from validate_labels(metadata.labels or {}, f"{at}.labels")
-    for field in fields(meta_v1.ObjectMeta):
-        if field.name not in _IN_TEMPLATE and getattr(metadata, field.name):
-            yield forbidden(f"{at}.{field.name}", "cannot be set")
-    yield from _spec(template.spec, f"{path}.spec")
+    for name in _NOT_IN_TEMPLATE:
+        value = getattr(metadata, name)
+        if value is not None if name == _POINTER else value not in _UNSET:
+            yield forbidden(f"{at}.{_WRITTEN.get(name, name)}", "cannot be set")
+    yield from _spec(template.spec, f"{path}.spec", rules)
 
 
-def _spec(spec: core_v1.PersistentVolumeClaimSpec, path: str) -> Iterator[FieldError]:
+def _spec(
+    spec: core_v1.PersistentVolumeClaimSpec, path: str, rules: KubeletRules
+) -> Iterator[FieldError]:
     modes = spec.accessModes or []
     if not modes:
         yield required(f"{path}.accessModes", "at least 1 access mode is required")
@@ -70,6 +83,11 @@ def _spec(spec: core_v1.PersistentVolumeClaimSpec, path: str) -> Iterator[FieldE
     if spec.volumeMode is not None and spec.volumeMode not in _VOLUME_MODES:
         yield not_supported(f"{path}.volumeMode", spec.volumeMode, _VOLUME_MODES)
     yield from _sources(spec, path)
+    if spec.volumeAttributesClassName and rules.volume_attributes:
+        value = spec.volumeAttributesClassName
+        found = names.check_subdomain(value)
+        at = f"{path}.volumeAttributesClassName"
+        yield from names.invalid_names(at, value, found)
 
 
 def _sources(

@@ -12,6 +12,7 @@ from lightkube.models import core_v1
 
 from probetui.k8s.api.quantity import parse_quantity
 from probetui.kubelet_rules import KubeletRules
+from probetui.manifest.problem import quote
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
     FieldError,
@@ -217,15 +218,12 @@ def _volume(
     for index, name in enumerate(written):
         if index == 0:
             yield from _source(volume, name, path, rules)
+            yield from _claim_name(volume, name, path, pod_name)
         else:
             field = f"{path}.{_SECOND_SOURCES.get(name, name)}"
             yield forbidden(field, "may not specify more than 1 volume type")
-    yield from _initiator_length(volume, path)
-    if volume.ephemeral is not None and pod_name and volume.name:
-        claim = f"{pod_name}-{volume.name}"
-        for error in names.check_subdomain(claim):
-            detail = f'PVC name "{claim}": {error}'
-            yield invalid(f"{path}.name", volume.name, detail)
+        if name == "iscsi":
+            yield from _initiator_length(volume, path)
     if not volume.name:
         yield required(f"{path}.name")
     else:
@@ -257,7 +255,19 @@ def _source(
         case core_v1.ProjectedVolumeSource() as source:
             yield from volume_files.validate_projected(source, at, rules)
         case source:
-            yield from volume_plugins.validate_plugin(name, source, path)
+            yield from volume_plugins.validate_plugin(name, source, path, rules)
+
+
+def _claim_name(
+    volume: core_v1.Volume, source: str, path: str, pod_name: str
+) -> Iterator[FieldError]:
+    """Check the name of the claim that is made for an ephemeral volume."""
+    if source != "ephemeral" or not pod_name or not volume.name:
+        return
+    claim = f"{pod_name}-{volume.name}"
+    for error in names.check_subdomain(claim):
+        detail = f"PVC name {quote(claim)}: {error}"
+        yield invalid(f"{path}.name", volume.name, detail)
 
 
 def _initiator_length(volume: core_v1.Volume, path: str) -> Iterator[FieldError]:

@@ -27,6 +27,7 @@ from probetui.manifest.validation.paths import not_reserved
 _MAX_MODE = 0o777
 _LEAST_TOKEN_SECONDS = 600
 _MOST_TOKEN_SECONDS = 1 << 32
+_TAKEN = "conflicting duplicate paths"
 _MANY_SOURCES = "may not specify more than 1 volume type"
 
 
@@ -105,7 +106,10 @@ def _certificates(
         suffix = "" if rules.projection_errors else "PEM"
         at = f"{path}.clusterTrustBundle{suffix}"
         yield from certificates.validate_trust_bundle(bundle, at)
+        if not bundle.path and "" in taken:
+            yield invalid(volume, "", _TAKEN)
         yield from _conflict(bundle.path, taken, volume, bundle.path)
+        taken.add(bundle.path)
     if certificate is not None:
         at = f"{path}.podCertificate"
         yield from certificates.validate_pod_certificate(certificate, at)
@@ -150,9 +154,12 @@ def _token(
 def _conflict(
     file: str, taken: set[str], field: str, shown: str
 ) -> Iterator[FieldError]:
-    """Report a duplicate path, by the name of its source or by itself."""
-    if file in taken:
-        yield invalid(field, shown, "conflicting duplicate paths")
+    """Report a duplicate path, by the name of its source or by itself.
+
+    Quirk, kept: of the empty ones only those of trust bundles count.
+    """
+    if file and file in taken:
+        yield invalid(field, shown, _TAKEN)
     elif file:
         taken.add(file)
 

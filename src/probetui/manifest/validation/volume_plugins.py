@@ -12,6 +12,7 @@ from typing import Any
 
 from lightkube.models import core_v1
 
+from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
     FieldError,
@@ -78,15 +79,18 @@ _HOST_PORT = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*")
 _PAIRS = "must be a host:port pair or multiple pairs separated by commas"
 
 
-def validate_plugin(name: str, source: Any, path: str) -> Iterator[FieldError]:
+def validate_plugin(
+    name: str, source: Any, path: str, rules: KubeletRules
+) -> Iterator[FieldError]:
     """Check the source `name` of the volume at a path."""
     at = f"{path}.{_PATHS.get(name, name)}"
     for field in _REQUIRED.get(name, ()):
         if not getattr(source, field):
             yield required(f"{at}.{field}")
-    more = _RULES.get(name)
-    if more is not None:
-        yield from more(source, at)
+    if name == "ephemeral":
+        yield from _ephemeral(source, at, rules)
+    elif name in _RULES:
+        yield from _RULES[name](source, at)
 
 
 def _nfs(source: core_v1.NFSVolumeSource, path: str) -> Iterator[FieldError]:
@@ -241,7 +245,7 @@ def _storage_os(
 
 
 def _ephemeral(
-    source: core_v1.EphemeralVolumeSource, path: str
+    source: core_v1.EphemeralVolumeSource, path: str, rules: KubeletRules
 ) -> Iterator[FieldError]:
     at = f"{path}.volumeClaimTemplate"
     if source.volumeClaimTemplate is None:
@@ -252,7 +256,7 @@ def _ephemeral(
         validate_claim_template,
     )
 
-    yield from validate_claim_template(source.volumeClaimTemplate, at)
+    yield from validate_claim_template(source.volumeClaimTemplate, at, rules)
 
 
 _RULES: Mapping[str, Callable[[Any, str], Iterator[FieldError]]] = {
@@ -260,7 +264,6 @@ _RULES: Mapping[str, Callable[[Any, str], Iterator[FieldError]]] = {
     "azureDisk": _azure_disk,
     "cinder": _secret,
     "csi": _csi,
-    "ephemeral": _ephemeral,
     "fc": _fibre_channel,
     "flexVolume": _flex,
     "flocker": _flocker,
