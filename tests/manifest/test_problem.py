@@ -37,6 +37,7 @@ def test_a_file_name_cannot_move_the_cursor() -> None:
     [
         pytest.param("http", '"http"', id="plain"),
         pytest.param('say "hi"\\', '"say \\"hi\\"\\\\"', id="quotes-and-backslash"),
+        pytest.param("\a\b\f\v", '"\\a\\b\\f\\v"', id="controls-with-a-letter"),
         pytest.param("a\tb\nc\rd", '"a\\tb\\nc\\rd"', id="white-space"),
         pytest.param("é 字", '"é 字"', id="letters-stay"),
         pytest.param("\x1b[2J", '"\\x1b[2J"', id="escape-sequence"),

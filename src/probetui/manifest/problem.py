@@ -9,9 +9,10 @@ from msgspec import Struct
 from probetui.safe_text import safe_line
 
 _CLIP = 80
-_IN_QUOTES = str.maketrans(
-    {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
-)
+_IN_QUOTES = str.maketrans({
+    "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
+    "\v": "\\v", '"': '\\"', "\\": "\\\\",
+})  # fmt: skip
 
 
 class Severity(StrEnum):
