@@ -201,6 +201,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
             before in Go's syntax. Since 1.34 (apimachinery, field/errors.go).
         volume_attributes: the name of a claim's volumeAttributesClass is checked. On
             since 1.34, gate VolumeAttributesClass (KEP-3751).
+        app_armor_fields: an AppArmor annotation becomes the field of its container, and
+            is warned of. At the latest since 1.32 (KEP-24; pkg/registry/core/pod,
+            strategy.go, applyAppArmorVersionSkew).
         reports_resources: the status of a container that was created has its
             resources. On since 1.33, gate InPlacePodVerticalScaling (KEP-1287).
         reports_pod_resources: so has the status of a pod. On since 1.36, gate
@@ -282,6 +285,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     git_repo_warning: str
     json_values: bool
     volume_attributes: bool
+    app_armor_fields: bool
     reports_resources: bool
     reports_pod_resources: bool
     reports_generation: bool
@@ -377,6 +381,7 @@ RULES_1_15 = KubeletRules(
     git_repo_warning="deprecated in v1.11",
     json_values=False,
     volume_attributes=False,
+    app_armor_fields=False,
     reports_resources=False,
     reports_pod_resources=False,
     reports_generation=False,
@@ -418,6 +423,7 @@ RULES_1_32 = replace(
     sleep_hooks=True,
     ready_to_start_condition=True,
     created_text="Created container: {name}",
+    app_armor_fields=True,
 )
 RULES_1_33 = replace(
     RULES_1_32,

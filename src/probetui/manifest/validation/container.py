@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from lightkube.models import core_v1
-from msgspec import Struct, convert
+from msgspec import Struct
 
 from probetui.k8s.pod import RESTART_ALL_CONTAINERS
 from probetui.k8s.stop_signals import LINUX_STOP_SIGNALS, WINDOWS_STOP_SIGNALS
@@ -38,6 +38,7 @@ from probetui.manifest.validation.volume import (
     validate_devices,
     validate_mounts,
 )
+from probetui.manifest.validation.warnings import as_container
 
 PLAIN_INIT = "may not be set for init containers without restartPolicy=Always"
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -62,7 +63,6 @@ _NOT_EPHEMERAL = (
 _UNSET = (None, core_v1.ResourceRequirements())
 """What Go takes as left out; an empty list is something."""
 _NO_EPHEMERAL = "cannot be set for an Ephemeral Container"
-_FIELDS = core_v1.Container.__struct_fields__
 
 
 class PodContext(Struct, frozen=True):
@@ -109,14 +109,7 @@ def validate_ephemeral_containers(
     taken = set(others)
     for index, ephemeral in enumerate(spec.ephemeralContainers or ()):
         at = f"{path}[{index}]"
-        container = convert(
-            {
-                name: getattr(ephemeral, name)
-                for name in _FIELDS
-                if getattr(ephemeral, name) is not None
-            },
-            core_v1.Container,
-        )
+        container = as_container(ephemeral)
         yield from _common(container, at, pod_context)
         yield from _image_name(container, at)
         if ephemeral.name in taken:
@@ -244,7 +237,7 @@ def validate_image_names(
 
 def _image_name(container: core_v1.Container, path: str) -> Iterator[FieldError]:
     image = container.image or ""
-    if image != image.strip():
+    if image != names.trim_space(image):
         detail = "must not have leading or trailing whitespace"
         yield invalid(f"{path}.image", image, detail)
 

@@ -13,7 +13,10 @@ from itertools import chain
 
 from lightkube.models import core_v1, meta_v1
 
+from probetui.kubelet_rules import KubeletRules
+from probetui.manifest.problem import quote
 from probetui.manifest.validation import names
+from probetui.manifest.validation.app_armor import APP_ARMOR, is_annotated_profile
 from probetui.manifest.validation.field_error import (
     FieldError,
     GoSyntax,
@@ -27,10 +30,9 @@ from probetui.manifest.validation.seccomp import validate_seccomp_annotations
 from probetui.manifest.validation.warnings import containers_with_paths
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _COST = re.compile("0|-?[1-9][0-9]*|-0+[0-9]*")
-_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
-_APP_ARMOR_PROFILES = ("", "runtime/default", "unconfined")
 _MAX_ANNOTATION_BYTES = 256 * 1024
 _MAX_MANAGER = 128
 _MAX_SUBRESOURCE = 256
@@ -76,26 +78,37 @@ def validate_labels(labels: Mapping[str, str], path: str) -> Iterator[FieldError
 
 
 def validate_pod_annotations(
-    annotations: Mapping[str, str], spec: core_v1.PodSpec, path: str
+    annotations: Mapping[str, str],
+    spec: core_v1.PodSpec,
+    path: str,
+    rules: KubeletRules,
 ) -> Iterator[FieldError]:
     """Check the annotations that mean something in a pod."""
     mirror = annotations.get(MIRROR_ANNOTATION)
     if mirror is not None and not spec.nodeName:
         detail = "must set spec.nodeName if mirror pod annotation is set"
         yield invalid(f"{path}[{MIRROR_ANNOTATION}]", mirror, detail)
+    tolerations = annotations.get(TOLERATIONS)
+    if tolerations:
+        # Late: no pod of these days has it.
+        from probetui.manifest.validation.tolerations_annotation import (  # noqa: PLC0415
+            validate_tolerations_annotation,
+        )
+
+        yield from validate_tolerations_annotation(tolerations, path, rules)
     cost = annotations.get(_DELETION_COST)
     if cost is not None and not _is_cost(cost):
         yield invalid(f"{path}[{_DELETION_COST}]", cost, "must be a 32bit integer")
     yield from validate_seccomp_annotations(annotations, path)
     known = {container.name for _, container in containers_with_paths(spec)}
     for key, profile in sorted(annotations.items()):
-        if not key.startswith(_APP_ARMOR):
+        if not key.startswith(APP_ARMOR):
             continue
-        name = key.removeprefix(_APP_ARMOR)
+        name = key.removeprefix(APP_ARMOR)
         if name not in known:
             yield invalid(f"{path}[{key}]", name, "container not found")
-        if profile not in _APP_ARMOR_PROFILES and not profile.startswith("localhost/"):
-            detail = f'invalid AppArmor profile name: "{profile}"'
+        if not is_annotated_profile(profile):
+            detail = f"invalid AppArmor profile name: {quote(profile)}"
             yield invalid(f"{path}[{key}]", profile, detail)
 
 
@@ -171,6 +184,19 @@ def _finalizers(finalizers: list[str], path: str) -> Iterator[FieldError]:
         yield invalid(path, go_strings(finalizers), detail)
 
 
+def _manager(name: str, path: str) -> Iterator[FieldError]:
+    """Check who manages fields; positions are those of bytes, as Go counts them."""
+    if names.byte_length(name) > _MAX_MANAGER:
+        yield too_long(path, _MAX_MANAGER)
+    position = 0
+    for character in name:
+        if not character.isprintable():
+            code = f"U+{ord(character):04X}"
+            detail = f"invalid character {code} (at position {position})"
+            yield invalid(path, name, detail)
+        position += names.byte_length(character)
+
+
 def _managed(
     entries: Iterable[meta_v1.ManagedFieldsEntry], path: str
 ) -> Iterator[FieldError]:
@@ -181,7 +207,6 @@ def _managed(
             yield invalid(f"{at}.operation", entry.operation or "", detail)
         if entry.fieldsType and entry.fieldsType != "FieldsV1":
             yield invalid(f"{at}.fieldsType", entry.fieldsType, "must be `FieldsV1`")
-        if names.byte_length(entry.manager or "") > _MAX_MANAGER:
-            yield too_long(f"{at}.manager", _MAX_MANAGER)
+        yield from _manager(entry.manager or "", f"{at}.manager")
         if names.byte_length(entry.subresource or "") > _MAX_SUBRESOURCE:
             yield too_long(f"{at}.subresource", _MAX_SUBRESOURCE)

@@ -32,6 +32,16 @@ def byte_length(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
 
 
+_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+
+
+def trim_space(text: str) -> str:
+    """Return a text without the space at its ends that Go takes as such."""
+    return text.strip(_SPACE)
+
+
 def _example(sentence: str, pattern: str, *examples: str) -> str:
     listed = " or ".join(f"'{example}', " for example in examples)
     return f"{sentence} (e.g. {listed}regex used for validation is '{pattern}')"

@@ -100,7 +100,9 @@ def _pod(
     spec = pod.spec or core_v1.PodSpec(containers=[])
     annotations = metadata.annotations or {}
     yield from validate_metadata(metadata, "metadata")
-    yield from validate_pod_annotations(annotations, spec, "metadata.annotations")
+    yield from validate_pod_annotations(
+        annotations, spec, "metadata.annotations", rules
+    )
     yield from _spec(spec, metadata, rules, strict_env_names=strict_env_names)
     if not spec.serviceAccountName and not is_admitted:
         yield from _tokens(spec.volumes or ())

@@ -1,7 +1,7 @@
-"""The API server's rules for seccomp and AppArmor profiles, and their annotations.
+"""The API server's rules for seccomp profiles, and for annotations beside fields.
 
 Source: pkg/apis/core/validation/validation.go, v1.32.10, validateSeccompProfileField,
-ValidateAppArmorProfileField, validateSeccompAnnotationsAndFields.
+validateSeccompAnnotationsAndFields, validateAppArmorAnnotationsAndFieldsMatchOnCreate.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from lightkube.models import core_v1
 
-from probetui.manifest.validation import names
+from probetui.manifest.validation.app_armor import APP_ARMOR, app_armor_mismatch
 from probetui.manifest.validation.field_error import (
     FieldError,
     GoSyntax,
@@ -19,7 +19,6 @@ from probetui.manifest.validation.field_error import (
     invalid,
     not_supported,
     required,
-    too_long,
 )
 from probetui.manifest.validation.paths import descending
 from probetui.manifest.validation.warnings import containers_with_paths
@@ -33,9 +32,6 @@ _SAME = {
     "RuntimeDefault": ("runtime/default", "docker/default"),
 }
 """The annotations that mean the same as a type."""
-
-_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
-_MAX_PROFILE = 4095
 
 
 def validate_seccomp(
@@ -65,30 +61,6 @@ def validate_seccomp(
         yield invalid(at, value, "can only be set when seccomp type is Localhost")
 
 
-def validate_app_armor(
-    profile: core_v1.AppArmorProfile | None, path: str
-) -> Iterator[FieldError]:
-    """Check an AppArmor profile of a security context."""
-    if profile is None:
-        return
-    at, name = f"{path}.localhostProfile", profile.localhostProfile
-    if profile.type == "Localhost":
-        if name is None or not name:
-            yield required(at, "must be set when AppArmor type is Localhost")
-        elif name.strip() != name:
-            yield invalid(at, name, "must not be padded with whitespace")
-        if name is not None and names.byte_length(name) > _MAX_PROFILE:
-            yield too_long(at, _MAX_PROFILE)
-    elif profile.type in _TYPES:
-        if name is not None:
-            detail = "can only be set when AppArmor type is Localhost"
-            yield invalid(at, name, detail)
-    elif not profile.type:
-        yield required(f"{path}.type", "type is required when appArmorProfile is set")
-    else:
-        yield not_supported(f"{path}.type", profile.type, _TYPES)
-
-
 def validate_seccomp_annotations(
     annotations: Mapping[str, str], path: str
 ) -> Iterator[FieldError]:
@@ -111,7 +83,6 @@ def validate_profile_matches(
         annotations.get(SECCOMP_POD),
         context.seccompProfile,
         "spec.securityContext.seccompProfile",
-        "seccomp",
     )
     for path, container in containers_with_paths(spec):
         own = container.securityContext or core_v1.SecurityContext()
@@ -119,34 +90,33 @@ def validate_profile_matches(
             annotations.get(f"{SECCOMP_CONTAINER}{container.name}"),
             own.seccompProfile,
             f"{path}.securityContext.seccompProfile",
-            "seccomp",
         )
     if spec.os is not None and spec.os.name == "windows":
         return
     for path, container in containers_with_paths(spec):
         own = container.securityContext or core_v1.SecurityContext()
-        yield from _match(
-            annotations.get(f"{_APP_ARMOR}{container.name}"),
-            own.appArmorProfile or context.appArmorProfile,
-            f"{path}.securityContext.appArmorProfile",
-            "apparmor",
+        field = app_armor_mismatch(
+            annotations.get(f"{APP_ARMOR}{container.name}"),
+            own.appArmorProfile,
+            context.appArmorProfile,
         )
+        if field:
+            what = "type" if field == "type" else "profile"
+            detail = f"apparmor {what} in annotation and field must match"
+            yield forbidden(f"{path}.securityContext.appArmorProfile.{field}", detail)
 
 
 def _match(
-    annotation: str | None,
-    profile: core_v1.SeccompProfile | core_v1.AppArmorProfile | None,
-    path: str,
-    what: str,
+    annotation: str | None, profile: core_v1.SeccompProfile | None, path: str
 ) -> Iterator[FieldError]:
     if annotation is None or profile is None:
         return
-    other = f"{what} type in annotation and field must match"
+    other = "seccomp type in annotation and field must match"
     if profile.type == "Localhost":
         if not annotation.startswith(_LOCALHOST):
             yield forbidden(f"{path}.type", other)
         elif annotation.removeprefix(_LOCALHOST) != profile.localhostProfile:
-            detail = f"{what} profile in annotation and field must match"
+            detail = "seccomp profile in annotation and field must match"
             yield forbidden(f"{path}.localhostProfile", detail)
     elif annotation not in _SAME.get(profile.type, (annotation,)):
         yield forbidden(f"{path}.type", other)

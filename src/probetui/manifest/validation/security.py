@@ -14,6 +14,7 @@ from lightkube.models import core_v1
 
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.validation import names
+from probetui.manifest.validation.app_armor import validate_app_armor
 from probetui.manifest.validation.field_error import (
     FieldError,
     GoSyntax,
@@ -24,10 +25,7 @@ from probetui.manifest.validation.field_error import (
     not_supported,
     required,
 )
-from probetui.manifest.validation.seccomp import (
-    validate_app_armor,
-    validate_seccomp,
-)
+from probetui.manifest.validation.seccomp import validate_seccomp
 from probetui.manifest.validation.warnings import containers_with_paths
 from probetui.manifest.validation.windows import validate_windows_options
 
@@ -204,7 +202,8 @@ def _windows(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:
         is_own = hasattr(context, name)
         value = getattr(context if is_own else spec, name)
         is_flag = name in {"hostPID", "hostIPC"}
-        if value if is_flag else value is not None and value != []:
+        is_empty = value is None or (name == "sysctls" and not value)
+        if value if is_flag else not is_empty:
             where = f"{path}.securityContext" if is_own else path
             yield forbidden(f"{where}.{name}", _NOT_ON_WINDOWS)
     for at, container in containers_with_paths(spec):
@@ -222,17 +221,32 @@ def _sysctls(
         at, name = f"{path}[{index}].name", sysctl.name
         if not name:
             yield required(at)
-        elif len(name) > names.MAX_SUBDOMAIN or not re.fullmatch(_SYSCTL, name):
+        elif names.byte_length(name) > names.MAX_SUBDOMAIN or not re.fullmatch(
+            _SYSCTL, name
+        ):
             detail = f"must have at most {names.MAX_SUBDOMAIN} characters and match"
             yield invalid(at, name, f"{detail} regex ^{_SYSCTL}$")
         elif name in seen:
             yield duplicate(at, name)
-        plain = name.replace("/", ".")
+        plain = _plain_sysctl(name)
         if spec.hostNetwork and plain.startswith(_NET_SYSCTLS):
             yield invalid(at, name, "may not be specified when 'hostNetwork' is true")
         elif spec.hostIPC and (plain == _IPC_SYSCTL or plain.startswith(_IPC_SYSCTLS)):
             yield invalid(at, name, "may not be specified when 'hostIPC' is true")
         seen.add(name)
+
+
+def _plain_sysctl(name: str) -> str:
+    """Return a name with dots between its parts, if its first separator is a slash.
+
+    Source: k8s.io/component-helpers v0.32.10, node/util/sysctl/sysctl.go,
+    NormalizeName.
+    """
+    separator = next((character for character in name if character in "./"), ".")
+    return name if separator == "." else name.translate(_SWAPPED)
+
+
+_SWAPPED = str.maketrans("./", "/.")
 
 
 def _id(value: int | None, path: str) -> Iterator[FieldError]:

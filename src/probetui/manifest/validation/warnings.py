@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from lightkube.models import core_v1
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from probetui.k8s.api.codec import MAX_SECONDS
 from probetui.k8s.environment import MAX_EXPANSION_BYTES, ExpansionTooLargeError, expand
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.problem import escape_unprintable, quote, quote_short
+from probetui.manifest.validation.app_armor import APP_ARMOR, annotated_profile
 from probetui.manifest.validation.deprecations import (
     ApiWarning,
     affinity_without_selectors,
@@ -145,6 +146,8 @@ def find_api_warnings(
     if pod.spec is None:
         return
     annotations = (pod.metadata and pod.metadata.annotations) or {}
+    if rules.app_armor_fields:
+        yield from _app_armor(annotations, pod.spec)
     yield from scheduling_deprecations(pod.spec)
     yield from annotation_deprecations(annotations)
     yield from volume_deprecations(pod.spec.volumes or [], rules)
@@ -162,11 +165,44 @@ def find_api_warnings(
 def containers_with_paths(
     spec: core_v1.PodSpec,
 ) -> Iterator[tuple[str, core_v1.Container]]:
-    """Yield every container with its path, init containers first."""
+    """Yield every container and its path, init containers first, ephemeral last."""
     for index, container in enumerate(spec.initContainers or ()):
         yield f"spec.initContainers[{index}]", container
     for index, container in enumerate(spec.containers):
         yield f"spec.containers[{index}]", container
+    for index, ephemeral in enumerate(spec.ephemeralContainers or ()):
+        yield f"spec.ephemeralContainers[{index}]", as_container(ephemeral)
+
+
+def as_container(ephemeral: core_v1.EphemeralContainer) -> core_v1.Container:
+    """Return an ephemeral container as the container that it would be."""
+    fields = {
+        name: getattr(ephemeral, name)
+        for name in core_v1.Container.__struct_fields__
+        if getattr(ephemeral, name) is not None
+    }
+    return convert(fields, core_v1.Container)
+
+
+def _app_armor(
+    annotations: Mapping[str, str], spec: core_v1.PodSpec
+) -> Iterator[ApiWarning]:
+    """Yield the annotations of AppArmor profiles where a field should be.
+
+    One that says what the pod's field says is passed over in silence.
+    """
+    if spec.os is not None and spec.os.name == "windows":
+        return
+    of_pod = spec.securityContext and spec.securityContext.appArmorProfile
+    for _, container in containers_with_paths(spec):
+        key = f"{APP_ARMOR}{container.name}"
+        own = container.securityContext and container.securityContext.appArmorProfile
+        if key not in annotations or own:
+            continue
+        named = annotated_profile(annotations[key])
+        if named is None or named != of_pod:
+            text = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+            yield f"metadata.annotations[{key}]", text
 
 
 def _host_aliases(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:

@@ -1,0 +1,93 @@
+"""The API server's rules for AppArmor profiles: the field, and the older annotation.
+
+Source: pkg/apis/core/validation/validation.go, v1.32.10, ValidateAppArmorProfileField,
+ValidateAppArmorProfileFormat; pkg/api/pod/util.go, ApparmorFieldForAnnotation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lightkube.models import core_v1
+
+from probetui.manifest.validation import names
+from probetui.manifest.validation.field_error import (
+    FieldError,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
+
+APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
+"""How the annotation of a container begins; the container's name ends it."""
+
+_LOCALHOST = "localhost/"
+_RUNTIME_DEFAULT = "runtime/default"
+_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
+_ANNOTATED = {"unconfined": "Unconfined", _RUNTIME_DEFAULT: "RuntimeDefault"}
+_MAX_PROFILE = 4095
+
+
+def validate_app_armor(
+    profile: core_v1.AppArmorProfile | None, path: str
+) -> Iterator[FieldError]:
+    """Check an AppArmor profile of a security context."""
+    if profile is None:
+        return
+    at, name = f"{path}.localhostProfile", profile.localhostProfile
+    if profile.type == "Localhost":
+        if name is None or not name:
+            yield required(at, "must be set when AppArmor type is Localhost")
+        elif names.trim_space(name) != name:
+            yield invalid(at, name, "must not be padded with whitespace")
+        if name is not None and names.byte_length(name) > _MAX_PROFILE:
+            yield too_long(at, _MAX_PROFILE)
+    elif profile.type in _TYPES:
+        if name is not None:
+            detail = "can only be set when AppArmor type is Localhost"
+            yield invalid(at, name, detail)
+    elif not profile.type:
+        yield required(f"{path}.type", "type is required when appArmorProfile is set")
+    else:
+        yield not_supported(f"{path}.type", profile.type, _TYPES)
+
+
+def is_annotated_profile(text: str) -> bool:
+    """Tell whether the value of an annotation has the form of a profile."""
+    return not text or text in _ANNOTATED or text.startswith(_LOCALHOST)
+
+
+def annotated_profile(text: str) -> core_v1.AppArmorProfile | None:
+    """Return the profile that an annotation names, None if none could be a field."""
+    if text in _ANNOTATED:
+        return core_v1.AppArmorProfile(type=_ANNOTATED[text])
+    if not text.startswith(_LOCALHOST):
+        return None
+    name = text.removeprefix(_LOCALHOST)
+    profile = core_v1.AppArmorProfile(type="Localhost", localhostProfile=name)
+    return None if any(validate_app_armor(profile, "")) else profile
+
+
+def app_armor_mismatch(
+    annotation: str | None,
+    own: core_v1.AppArmorProfile | None,
+    of_pod: core_v1.AppArmorProfile | None,
+) -> str:
+    """Return the field in which a container's annotation differs, empty if none does.
+
+    Where a container has no field of its own, its annotation becomes one before the
+    two are compared, so that they are the same.
+    """
+    if annotation is None or (own is None and annotated_profile(annotation)):
+        return ""
+    profile = own or of_pod
+    if profile is None:
+        return ""
+    if profile.type == "Localhost":
+        if not annotation.startswith(_LOCALHOST):
+            return "type"
+        name = annotation.removeprefix(_LOCALHOST)
+        return "" if name == profile.localhostProfile else "localhostProfile"
+    same = {kind: text for text, kind in _ANNOTATED.items()}
+    return "" if same.get(profile.type, annotation) == annotation else "type"
