@@ -204,6 +204,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
         app_armor_fields: an AppArmor annotation becomes the field of its container, and
             is warned of. At the latest since 1.32 (KEP-24; pkg/registry/core/pod,
             strategy.go, applyAppArmorVersionSkew).
+        warns_more: the API server warns of files whose paths overlap, of a port's name
+            that two containers have, of addresses in an unusual form and of a negative
+            grace period. Since 1.33 (k/k#121968, k/k#122170, k/k#128786).
         reports_resources: the status of a container that was created has its
             resources. On since 1.33, gate InPlacePodVerticalScaling (KEP-1287).
         reports_pod_resources: so has the status of a pod. On since 1.36, gate
@@ -286,6 +289,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     json_values: bool
     volume_attributes: bool
     app_armor_fields: bool
+    warns_more: bool
     reports_resources: bool
     reports_pod_resources: bool
     reports_generation: bool
@@ -382,6 +386,7 @@ RULES_1_15 = KubeletRules(
     json_values=False,
     volume_attributes=False,
     app_armor_fields=False,
+    warns_more=False,
     reports_resources=False,
     reports_pod_resources=False,
     reports_generation=False,
@@ -440,6 +445,7 @@ RULES_1_33 = replace(
     sidecar_workers_end_with_never=False,
     errored_text="{type} probe errored and resulted in {state} state: {error}",
     reports_unknown=False,
+    warns_more=True,
 )
 RULES_1_34 = replace(
     RULES_1_33,

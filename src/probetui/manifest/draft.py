@@ -305,7 +305,7 @@ def _errors(draft: PodDraft) -> Iterator[Problem]:
 
 
 def _warnings(draft: PodDraft) -> Iterator[Problem]:
-    for warning in warnings.lint_pod(draft.pod):
+    for warning in warnings.lint_pod(draft.pod, draft.rules):
         if not draft.is_unreadable(warning.path):
             yield draft.problem(
                 warning.path, warning.message, Severity.WARNING, warning.rule

@@ -22,7 +22,7 @@ from probetui.manifest.validation.field_error import (
     required,
     too_long,
 )
-from probetui.manifest.validation.metadata import validate_annotations
+from probetui.manifest.validation.metadata import validate_annotations_size
 from probetui.manifest.validation.paths import not_reserved
 from probetui.manifest.validation.scheduling import validate_selector
 
@@ -143,14 +143,19 @@ def _user_annotations(
 ) -> Iterator[FieldError]:
     """Check the annotations for a signer, whose keys have a domain.
 
-    The texts of 1.35 and later could not be had: what is checked is as the field's
-    description in the API has it, said as apimachinery says it of other fields.
+    Source: validation.go, v1.35.0, ValidateUserAnnotations; apimachinery,
+    pkg/util/validation, IsDomainPrefixedKey.
     """
-    found = list(validate_annotations(annotations, path))
-    yield from found
-    for key in sorted(annotations) if not found else ():
-        if "/" not in key:
-            yield invalid(path, key, _NO_DOMAIN)
+    for key in sorted(annotations):
+        lower = key.lower()
+        if not lower:
+            yield required(path)
+            continue
+        wrong = list(names.check_qualified_name(lower))
+        yield from names.invalid_names(path, lower, iter(wrong))
+        if not wrong and "/" not in lower:
+            yield invalid(path, lower, _NO_DOMAIN)
+    yield from validate_annotations_size(annotations, path)
 
 
 def _check_bundle_name(name: str) -> Iterator[str]:

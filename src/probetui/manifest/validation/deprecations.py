@@ -13,6 +13,7 @@ from lightkube.models import core_v1
 from probetui.k8s.api.quantity import canonical_quantity, is_whole, parse_quantity
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.problem import quote
+from probetui.manifest.validation import names
 
 ApiWarning = tuple[str, str]
 """A field's path, and the API server's text about it."""
@@ -67,7 +68,9 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def scheduling_deprecations(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
+def scheduling_deprecations(
+    spec: core_v1.PodSpec, rules: KubeletRules
+) -> Iterator[ApiWarning]:
     """Yield former labels of nodes, and spreads that count no pod."""
     for label in sorted(spec.nodeSelector or {}):
         if label in _NODE_LABELS:
@@ -77,10 +80,12 @@ def scheduling_deprecations(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
     required = getattr(nodes, _REQUIRED)
     path = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
     for index, term in enumerate(required.nodeSelectorTerms if required else ()):
-        yield from _term(term, f"{path}[{index}]")
+        yield from _term(term, f"{path}[{index}]", checks_values=False)
     path = f"spec.affinity.nodeAffinity.{_PREFERRED}"
     for index, preferred in enumerate(getattr(nodes, _PREFERRED) or ()):
-        yield from _term(preferred.preference, f"{path}[{index}].preference")
+        at = f"{path}[{index}].preference"
+        checks_values = rules.node_affinity_values
+        yield from _term(preferred.preference, at, checks_values=checks_values)
     for index, spread in enumerate(spec.topologySpreadConstraints or ()):
         path, key = f"spec.topologySpreadConstraints[{index}]", spread.topologyKey
         if key in _NODE_LABELS:
@@ -99,7 +104,7 @@ def annotation_deprecations(annotations: Mapping[str, str]) -> Iterator[ApiWarni
 def volume_deprecations(
     volumes: list[core_v1.Volume], rules: KubeletRules
 ) -> Iterator[ApiWarning]:
-    """Yield volume plugins that are gone, and files in the way of a token."""
+    """Yield volume plugins that are gone, and parts of a byte in a claim."""
     plugins = {**_VOLUMES, "gitRepo": rules.git_repo_warning}
     for index, volume in enumerate(volumes):
         for name, text in plugins.items():
@@ -108,21 +113,9 @@ def volume_deprecations(
         template = volume.ephemeral and volume.ephemeral.volumeClaimTemplate
         if template and template.spec.resources:
             at = f"spec.volumes[{index}].ephemeral.volumeClaimTemplate.spec"
-            requests = template.spec.resources.requests or {}
-            yield from _fraction(requests, "storage", f"{at}.resources.requests")
-    tokens = {
-        source.serviceAccountToken.path
-        for volume in volumes
-        for source in (volume.projected.sources or () if volume.projected else ())
-        if source.serviceAccountToken is not None
-    }
-    for index, volume in enumerate(volumes):
-        for source in volume.projected.sources or () if volume.projected else ():
-            at = f"spec.volumes[{index}].projected.sources"
-            for where, path in _projected_paths(source):
-                if path in tokens:
-                    text = f"has duplicated path with ServiceAccountToken {quote(path)}"
-                    yield f"{at}.{where}", text
+            for kind in ("requests", "limits"):
+                amounts = getattr(template.spec.resources, kind) or {}
+                yield from _fraction(amounts, "storage", f"{at}.resources.{kind}")
 
 
 def overhead_fractions(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
@@ -172,33 +165,18 @@ def affinity_without_selectors(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
                 yield f"{at}.labelSelector", _NO_SELECTOR
 
 
-def _term(term: core_v1.NodeSelectorTerm, path: str) -> Iterator[ApiWarning]:
+def _term(
+    term: core_v1.NodeSelectorTerm, path: str, *, checks_values: bool
+) -> Iterator[ApiWarning]:
+    """Yield former labels, and values that no label can have."""
     for index, wanted in enumerate(term.matchExpressions or ()):
         if wanted.key in _NODE_LABELS:
             text = f"{wanted.key} is {_NODE_LABELS[wanted.key]}"
             yield f"{path}.matchExpressions[{index}].key", text
-
-
-def _projected_paths(source: core_v1.VolumeProjection) -> Iterator[tuple[str, str]]:
-    """Yield the paths of a source's files, with the API server's names of places."""
-    for name, paths in (
-        ("configMap", _paths(source.configMap)),
-        ("secrets", _paths(source.secret)),
-        ("downwardAPI", _paths(source.downwardAPI)),
-    ):
-        for index, path in enumerate(paths):
-            yield f"{name}[{index}]", path
-    if source.clusterTrustBundle is not None:
-        yield "ClusterTrustBundle", source.clusterTrustBundle.path
-
-
-def _paths(
-    part: core_v1.ConfigMapProjection
-    | core_v1.SecretProjection
-    | core_v1.DownwardAPIProjection
-    | None,
-) -> list[str]:
-    return [file.path for file in (part.items if part is not None else None) or ()]
+        for number, value in enumerate(wanted.values or () if checks_values else ()):
+            for error in names.check_label_value(value):
+                at = f"{path}.matchExpressions[{index}].values[{number}]"
+                yield at, f"{value} is invalid, {error}"
 
 
 def _fraction(amounts: Mapping[str, str], name: str, path: str) -> Iterator[ApiWarning]:

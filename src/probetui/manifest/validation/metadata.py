@@ -123,6 +123,13 @@ def validate_annotations(
     for key in sorted(annotations):
         found = names.check_qualified_name(key.lower())
         yield from names.invalid_names(path, key, found)
+    yield from validate_annotations_size(annotations, path)
+
+
+def validate_annotations_size(
+    annotations: Mapping[str, str], path: str
+) -> Iterator[FieldError]:
+    """Check the size of annotations, keys and values together."""
     texts = chain(annotations.keys(), annotations.values())
     if sum(names.byte_length(text) for text in texts) > (_MAX_ANNOTATION_BYTES):
         yield too_long(path, _MAX_ANNOTATION_BYTES)

@@ -6,14 +6,13 @@ ValidatePodSpec.
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from collections.abc import Iterable, Iterator
 
 from lightkube.models import core_v1, meta_v1
 
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.validation import names
+from probetui.manifest.validation.addresses import validate_address
 from probetui.manifest.validation.container import (
     RESTART_POLICIES,
     PodContext,
@@ -66,7 +65,6 @@ _MAX_HOSTNAME = 64
 _MAX_SERVERS = 3
 _MAX_SEARCHES = 32
 _MAX_SEARCH_BYTES = 2048
-_LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 
 
 def validate_pod(
@@ -246,7 +244,7 @@ def _dns(spec: core_v1.PodSpec, path: str, rules: KubeletRules) -> Iterator[Fiel
         detail = f"must not have more than {_MAX_SERVERS} nameservers"
         yield invalid(f"{path}.nameservers", go_strings(servers), detail)
     for index, server in enumerate(servers):
-        yield from _ip(server, f"{path}.nameservers[{index}]", rules)
+        yield from validate_address(server, f"{path}.nameservers[{index}]", rules)
     yield from _searches(config.searches or [], f"{path}.searches", rules)
     for index, option in enumerate(config.options or ()):
         if not option.name:
@@ -276,29 +274,10 @@ def _host_aliases(
     aliases: Iterable[core_v1.HostAlias], path: str, rules: KubeletRules
 ) -> Iterator[FieldError]:
     for index, alias in enumerate(aliases):
-        yield from _ip(alias.ip, f"{path}[{index}].ip", rules)
+        yield from validate_address(alias.ip, f"{path}[{index}].ip", rules)
         for number, name in enumerate(alias.hostnames or ()):
             field = f"{path}[{index}].hostnames[{number}]"
             yield from names.invalid_names(field, name, names.check_subdomain(name))
-
-
-def _ip(text: str, path: str, rules: KubeletRules) -> Iterator[FieldError]:
-    """Check an address; in Go's old parser, leading zeros meant nothing.
-
-    Source: k8s.io/apimachinery v0.36.2, pkg/util/validation/ip.go, parseIP.
-    """
-    plain = _LEADING_ZEROS.sub("", text) if ":" not in text else text
-    try:
-        address = ipaddress.ip_address(plain)
-    except ValueError:
-        address = None
-    if address is None or "%" in text:
-        detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-        yield invalid(path, text, detail)
-    elif rules.strict_addresses and plain != text:
-        yield invalid(path, text, "must not have leading 0s")
-    elif rules.strict_addresses and getattr(address, "ipv4_mapped", None):
-        yield invalid(path, text, "must not be an IPv4-mapped IPv6 address")
 
 
 def _hostname_override(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:

@@ -14,6 +14,7 @@ from probetui.k8s.api.codec import MAX_SECONDS
 from probetui.k8s.environment import MAX_EXPANSION_BYTES, ExpansionTooLargeError, expand
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.problem import escape_unprintable, quote, quote_short
+from probetui.manifest.validation.addresses import odd_addresses
 from probetui.manifest.validation.app_armor import APP_ARMOR, annotated_profile
 from probetui.manifest.validation.deprecations import (
     ApiWarning,
@@ -25,6 +26,11 @@ from probetui.manifest.validation.deprecations import (
     scheduling_deprecations,
     volume_deprecations,
 )
+from probetui.manifest.validation.overlaps import (
+    files_under_tokens,
+    overlapping_files,
+    shared_port_names,
+)
 
 
 class FieldWarning(Struct, frozen=True):
@@ -35,7 +41,9 @@ class FieldWarning(Struct, frozen=True):
     rule: str
 
 
-def lint_pod(pod: core_v1.Pod) -> Iterator[FieldWarning]:
+def lint_pod(
+    pod: core_v1.Pod, rules: KubeletRules = PORTED_RULES
+) -> Iterator[FieldWarning]:
     """Yield warnings of our own about a pod that breaks no rule."""
     if pod.spec is None:
         return
@@ -50,7 +58,7 @@ def lint_pod(pod: core_v1.Pod) -> Iterator[FieldWarning]:
             message = f"is {seconds}, counts as {MAX_SECONDS}, which is 68 years"
             yield FieldWarning(path, message, "too-long")
     grace = pod.spec.terminationGracePeriodSeconds
-    if grace is not None and grace < 0:
+    if grace is not None and grace < 0 and not rules.warns_more:
         message = f"is {grace}, counts as 1 when the pod is stopped"
         yield FieldWarning(
             "spec.terminationGracePeriodSeconds", message, "negative-grace"
@@ -148,9 +156,12 @@ def find_api_warnings(
     annotations = (pod.metadata and pod.metadata.annotations) or {}
     if rules.app_armor_fields:
         yield from _app_armor(annotations, pod.spec)
-    yield from scheduling_deprecations(pod.spec)
+    yield from scheduling_deprecations(pod.spec, rules)
     yield from annotation_deprecations(annotations)
-    yield from volume_deprecations(pod.spec.volumes or [], rules)
+    volumes = pod.spec.volumes or []
+    yield from volume_deprecations(volumes, rules)
+    find_overlaps = overlapping_files if rules.warns_more else files_under_tokens
+    yield from find_overlaps(volumes)
     yield from _host_aliases(pod.spec)
     yield from _pull_secrets(pod.spec)
     yield from overhead_fractions(pod.spec)
@@ -159,7 +170,12 @@ def find_api_warnings(
         yield from container_deprecations(annotations, container, path)
         yield from _hidden_variables(container, path)
     yield from _port_clashes(pod.spec)
+    if rules.warns_more:
+        yield from shared_port_names(pod.spec)
+        yield from _negative_grace(pod.spec)
     yield from affinity_without_selectors(pod.spec)
+    if rules.warns_more:
+        yield from odd_addresses(pod.spec)
 
 
 def containers_with_paths(
@@ -203,6 +219,12 @@ def _app_armor(
         if named is None or named != of_pod:
             text = 'deprecated since v1.30; use the "appArmorProfile" field instead'
             yield f"metadata.annotations[{key}]", text
+
+
+def _negative_grace(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
+    if (spec.terminationGracePeriodSeconds or 0) < 0:
+        text = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield "spec.terminationGracePeriodSeconds", text
 
 
 def _host_aliases(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:

@@ -1,0 +1,76 @@
+"""The API server's rules for IP addresses, and its warnings about odd ones.
+
+Source: k8s.io/apimachinery v0.36.2, pkg/util/validation/ip.go, parseIP,
+GetWarningsForIP.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from lightkube.models import core_v1
+
+from probetui.kubelet_rules import KubeletRules
+from probetui.manifest.problem import quote
+from probetui.manifest.validation.deprecations import ApiWarning
+from probetui.manifest.validation.field_error import FieldError, invalid
+
+_LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def validate_address(text: str, path: str, rules: KubeletRules) -> Iterator[FieldError]:
+    """Check an address; in Go's old parser, leading zeros meant nothing."""
+    address = _parse(text)
+    if address is None:
+        detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+        yield invalid(path, text, detail)
+    elif rules.strict_addresses and _without_zeros(text) != text:
+        yield invalid(path, text, "must not have leading 0s")
+    elif rules.strict_addresses and _mapped(address):
+        yield invalid(path, text, "must not be an IPv4-mapped IPv6 address")
+
+
+def odd_addresses(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
+    """Yield a pod's addresses that a later version may refuse, or writes otherwise."""
+    servers = (spec.dnsConfig.nameservers or ()) if spec.dnsConfig else ()
+    for index, server in enumerate(servers):
+        yield from _odd(server, f"spec.dnsConfig.nameservers[{index}]")
+    for index, alias in enumerate(spec.hostAliases or ()):
+        yield from _odd(alias.ip, f"spec.hostAliases[{index}].ip")
+
+
+def _odd(text: str, path: str) -> Iterator[ApiWarning]:
+    address = _parse(text)
+    if address is None:
+        return
+    mapped = _mapped(address)
+    if mapped or _without_zeros(text) != text:
+        usual = quote(str(mapped or address))
+        start = f"non-standard IP address {quote(text)} will be considered invalid"
+        yield path, f"{start} in a future Kubernetes release: use {usual}"
+    elif str(address) != text:
+        usual = quote(str(address))
+        start = f"IPv6 address {quote(text)} should be in RFC 5952 canonical format"
+        yield path, f"{start} ({usual})"
+
+
+def _parse(text: str) -> Address | None:
+    try:
+        return ipaddress.ip_address(_without_zeros(text)) if "%" not in text else None
+    except ValueError:
+        return None
+
+
+def _without_zeros(text: str) -> str:
+    return _LEADING_ZEROS.sub("", text) if ":" not in text else text
+
+
+def _mapped(address: Address) -> ipaddress.IPv4Address | None:
+    """Return the IPv4 address that an IPv6 address holds."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return None
+    return address.ipv4_mapped
