@@ -28,6 +28,9 @@ _PLUGIN_DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
     "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
 }  # fmt: skip
+_POINTERS = frozenset({"azureDisk"})
+"""Plugins whose fields are pointers in Go: an empty text is no absent one."""
+
 _PATH_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _HOST_PART = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
 _HOST = re.compile(
@@ -57,6 +60,8 @@ def set_defaults(pod: core_v1.Pod) -> None:
         spec.enableServiceLinks = True
     if spec.securityContext is None:
         spec.securityContext = core_v1.PodSecurityContext()
+    # The field of old is another name of the new one, which wins.
+    spec.serviceAccountName = spec.serviceAccountName or spec.serviceAccount
     spec.overhead = _rounded(spec.overhead)
     for volume in spec.volumes or ():
         _default_volume(volume)
@@ -228,13 +233,18 @@ def _default_plugin(volume: core_v1.Volume) -> None:
     for name, values in _PLUGIN_DEFAULTS.items():
         source = getattr(volume, name)
         for field, value in values.items() if source is not None else ():
-            if getattr(source, field) in {None, ""}:
+            absent = {None} if name in _POINTERS else {None, ""}
+            if getattr(source, field) in absent:
                 setattr(source, field, value)
     if volume.image is not None and not volume.image.pullPolicy:
         volume.image.pullPolicy = pull_policy(volume.image.reference or "")
     template = volume.ephemeral and volume.ephemeral.volumeClaimTemplate
     if template and template.spec.volumeMode is None:
         template.spec.volumeMode = "Filesystem"
+    if template and template.spec.resources is not None:
+        amounts = template.spec.resources
+        amounts.limits = _rounded(amounts.limits)
+        amounts.requests = _rounded(amounts.requests)
 
 
 def _default_projection(projection: core_v1.VolumeProjection) -> None:

@@ -43,7 +43,7 @@ FILES = (
     "metadata.uid",
 )  # fmt: skip
 _SUBSCRIPTED = frozenset({"metadata.annotations", "metadata.labels"})
-_SUBSCRIPT = re.compile(r"(?P<path>.+?)\['(?P<key>.*)'\]", re.DOTALL)
+_SUBSCRIPT = re.compile(r"(?P<path>(?:(?!\[').)+)\['(?P<key>.*)'\]", re.DOTALL)
 _FIELDS = frozenset({
     *VARIABLES, *FILES, "spec.restartPolicy", "spec.schedulerName", "status.phase",
     "spec.host",

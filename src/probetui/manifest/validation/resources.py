@@ -7,6 +7,7 @@ ValidateContainerResourceRequirements; pkg/apis/core/helper/helpers.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from decimal import ROUND_UP
 from fractions import Fraction
 
 from lightkube.models import core_v1
@@ -229,13 +230,11 @@ def _compare(
 def _huge_page(name: str, value: str, path: str) -> Iterator[FieldError]:
     if not is_huge_page(name):
         return
-    size = name.removeprefix(HUGE_PAGES)
-    page = parse_quantity(size) if is_quantity(size) else parse_quantity("0")
-    if (
-        page <= 0
-        or not is_whole(page)
-        or Fraction(parse_quantity(value)) % Fraction(page)
-    ):
+    written = name.removeprefix(HUGE_PAGES)
+    page = parse_quantity(written) if is_quantity(written) else parse_quantity("0")
+    # Go takes whole bytes: part of one counts as one.
+    size = parse_quantity(value).to_integral_value(ROUND_UP)
+    if page <= 0 or not is_whole(page) or Fraction(size) % Fraction(page):
         shown = canonical_quantity(value)
         detail = f"{shown} is not positive integer multiple of {name}"
         yield invalid(path, shown, detail)
