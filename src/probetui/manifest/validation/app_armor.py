@@ -19,9 +19,6 @@ from probetui.manifest.validation.field_error import (
     too_long,
 )
 
-APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
-"""How the annotation of a container begins; the container's name ends it."""
-
 _LOCALHOST = "localhost/"
 _RUNTIME_DEFAULT = "runtime/default"
 _TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
@@ -30,11 +27,9 @@ _MAX_PROFILE = 4095
 
 
 def validate_app_armor(
-    profile: core_v1.AppArmorProfile | None, path: str
+    profile: core_v1.AppArmorProfile, path: str
 ) -> Iterator[FieldError]:
     """Check an AppArmor profile of a security context."""
-    if profile is None:
-        return
     at, name = f"{path}.localhostProfile", profile.localhostProfile
     if profile.type == "Localhost":
         if name is None or not name:

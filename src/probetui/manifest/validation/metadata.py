@@ -16,7 +16,6 @@ from lightkube.models import core_v1, meta_v1
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.problem import quote
 from probetui.manifest.validation import names
-from probetui.manifest.validation.app_armor import APP_ARMOR, is_annotated_profile
 from probetui.manifest.validation.field_error import (
     FieldError,
     GoSyntax,
@@ -26,7 +25,10 @@ from probetui.manifest.validation.field_error import (
     required,
     too_long,
 )
-from probetui.manifest.validation.seccomp import validate_seccomp_annotations
+from probetui.manifest.validation.seccomp import (
+    APP_ARMOR,
+    validate_seccomp_annotations,
+)
 from probetui.manifest.validation.warnings import containers_with_paths
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
@@ -100,10 +102,23 @@ def validate_pod_annotations(
     if cost is not None and not _is_cost(cost):
         yield invalid(f"{path}[{_DELETION_COST}]", cost, "must be a 32bit integer")
     yield from validate_seccomp_annotations(annotations, path)
+    yield from _app_armor(annotations, spec, path)
+
+
+def _app_armor(
+    annotations: Mapping[str, str], spec: core_v1.PodSpec, path: str
+) -> Iterator[FieldError]:
+    keys = [key for key in sorted(annotations) if key.startswith(APP_ARMOR)]
+    if not keys:
+        return
+    # Late: few pods have one.
+    from probetui.manifest.validation.app_armor import (  # noqa: PLC0415
+        is_annotated_profile,
+    )
+
     known = {container.name for _, container in containers_with_paths(spec)}
-    for key, profile in sorted(annotations.items()):
-        if not key.startswith(APP_ARMOR):
-            continue
+    for key in keys:
+        profile = annotations[key]
         name = key.removeprefix(APP_ARMOR)
         if name not in known:
             yield invalid(f"{path}[{key}]", name, "container not found")

@@ -1,8 +1,7 @@
-"""The API server's warnings about files and ports that are in each other's way.
+"""The API server's warnings about files that are in each other's way.
 
 Source: pkg/api/pod/warnings.go, v1.32.10, warningsForPodSpecAndMeta; since 1.33,
-warningsForOverlappingVirtualPaths; pkg/apis/core/pods/helpers.go,
-VisitContainersAndSidecarContainersWithPath.
+warningsForOverlappingVirtualPaths.
 """
 
 from __future__ import annotations
@@ -14,8 +13,6 @@ from msgspec import Struct
 
 from probetui.manifest.problem import quote
 from probetui.manifest.validation.deprecations import ApiWarning
-
-_SIDECAR = "Always"
 
 
 class _File(Struct, frozen=True):
@@ -62,35 +59,6 @@ def files_under_tokens(volumes: Iterable[core_v1.Volume]) -> Iterator[ApiWarning
             if path in tokens:
                 text = f"has duplicated path with ServiceAccountToken {quote(path)}"
                 yield f"{at}.{where}", text
-
-
-def shared_port_names(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
-    """Yield names of ports that an earlier container, or port, has already.
-
-    Quirk, kept: an init container that is no sidecar ends the search.
-    """
-    first: dict[str, str] = {}
-    for path, container in _containers_and_sidecars(spec):
-        for index, port in enumerate(container.ports or ()):
-            at = f"{path}.ports[{index}]"
-            if not port.name:
-                continue
-            other = first.setdefault(port.name, at)
-            if other != at:
-                start = f"duplicate port name {quote(port.name)} with {other}"
-                end = f"services and probes that select ports by name will use {other}"
-                yield at, f"{start}, {end}"
-
-
-def _containers_and_sidecars(
-    spec: core_v1.PodSpec,
-) -> Iterator[tuple[str, core_v1.Container]]:
-    for index, container in enumerate(spec.initContainers or ()):
-        if container.restartPolicy != _SIDECAR:
-            return
-        yield f"spec.initContainers[{index}]", container
-    for index, container in enumerate(spec.containers):
-        yield f"spec.containers[{index}]", container
 
 
 def _overlaps(files: Iterable[_File]) -> Iterator[str]:

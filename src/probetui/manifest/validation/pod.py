@@ -12,7 +12,6 @@ from lightkube.models import core_v1, meta_v1
 
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.validation import names
-from probetui.manifest.validation.addresses import validate_address
 from probetui.manifest.validation.container import (
     RESTART_POLICIES,
     PodContext,
@@ -244,7 +243,7 @@ def _dns(spec: core_v1.PodSpec, path: str, rules: KubeletRules) -> Iterator[Fiel
         detail = f"must not have more than {_MAX_SERVERS} nameservers"
         yield invalid(f"{path}.nameservers", go_strings(servers), detail)
     for index, server in enumerate(servers):
-        yield from validate_address(server, f"{path}.nameservers[{index}]", rules)
+        yield from _address(server, f"{path}.nameservers[{index}]", rules)
     yield from _searches(config.searches or [], f"{path}.searches", rules)
     for index, option in enumerate(config.options or ()):
         if not option.name:
@@ -274,10 +273,19 @@ def _host_aliases(
     aliases: Iterable[core_v1.HostAlias], path: str, rules: KubeletRules
 ) -> Iterator[FieldError]:
     for index, alias in enumerate(aliases):
-        yield from validate_address(alias.ip, f"{path}[{index}].ip", rules)
+        yield from _address(alias.ip, f"{path}[{index}].ip", rules)
         for number, name in enumerate(alias.hostnames or ()):
             field = f"{path}[{index}].hostnames[{number}]"
             yield from names.invalid_names(field, name, names.check_subdomain(name))
+
+
+def _address(text: str, path: str, rules: KubeletRules) -> Iterator[FieldError]:
+    # Late: few pods have any.
+    from probetui.manifest.validation.addresses import (  # noqa: PLC0415
+        validate_address,
+    )
+
+    yield from validate_address(text, path, rules)
 
 
 def _hostname_override(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:

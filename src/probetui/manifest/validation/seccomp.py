@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 
 from lightkube.models import core_v1
 
-from probetui.manifest.validation.app_armor import APP_ARMOR, app_armor_mismatch
 from probetui.manifest.validation.field_error import (
     FieldError,
     GoSyntax,
@@ -27,6 +26,9 @@ _TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 _LOCALHOST = "localhost/"
 SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
 SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
+APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
+"""How an annotation of an AppArmor profile begins; the container's name ends it."""
+
 _SAME = {
     "Unconfined": ("unconfined",),
     "RuntimeDefault": ("runtime/default", "docker/default"),
@@ -93,6 +95,13 @@ def validate_profile_matches(
         )
     if spec.os is not None and spec.os.name == "windows":
         return
+    if not any(key.startswith(APP_ARMOR) for key in annotations):
+        return
+    # Late: few pods have it.
+    from probetui.manifest.validation.app_armor import (  # noqa: PLC0415
+        app_armor_mismatch,
+    )
+
     for path, container in containers_with_paths(spec):
         own = container.securityContext or core_v1.SecurityContext()
         field = app_armor_mismatch(

@@ -14,7 +14,6 @@ from lightkube.models import core_v1
 
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.validation import names
-from probetui.manifest.validation.app_armor import validate_app_armor
 from probetui.manifest.validation.field_error import (
     FieldError,
     GoSyntax,
@@ -74,7 +73,7 @@ def validate_pod_security(
     yield from validate_windows_options(
         context.windowsOptions, f"{path}.windowsOptions"
     )
-    yield from validate_app_armor(context.appArmorProfile, f"{path}.appArmorProfile")
+    yield from _app_armor(context.appArmorProfile, f"{path}.appArmorProfile")
     if context.supplementalGroupsPolicy is not None:
         policy, at = context.supplementalGroupsPolicy, "supplementalGroupsPolicy"
         yield from _one_of(policy, _GROUP_POLICIES, f"{path}.{at}")
@@ -110,7 +109,20 @@ def validate_container_security(
     yield from validate_windows_options(
         context.windowsOptions, f"{path}.windowsOptions"
     )
-    yield from validate_app_armor(context.appArmorProfile, f"{path}.appArmorProfile")
+    yield from _app_armor(context.appArmorProfile, f"{path}.appArmorProfile")
+
+
+def _app_armor(
+    profile: core_v1.AppArmorProfile | None, path: str
+) -> Iterator[FieldError]:
+    if profile is None:
+        return
+    # Late: few pods have one.
+    from probetui.manifest.validation.app_armor import (  # noqa: PLC0415
+        validate_app_armor,
+    )
+
+    yield from validate_app_armor(profile, path)
 
 
 def validate_host_users(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:

@@ -14,8 +14,6 @@ from probetui.k8s.api.codec import MAX_SECONDS
 from probetui.k8s.environment import MAX_EXPANSION_BYTES, ExpansionTooLargeError, expand
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.problem import escape_unprintable, quote, quote_short
-from probetui.manifest.validation.addresses import odd_addresses
-from probetui.manifest.validation.app_armor import APP_ARMOR, annotated_profile
 from probetui.manifest.validation.deprecations import (
     ApiWarning,
     affinity_without_selectors,
@@ -26,11 +24,8 @@ from probetui.manifest.validation.deprecations import (
     scheduling_deprecations,
     volume_deprecations,
 )
-from probetui.manifest.validation.overlaps import (
-    files_under_tokens,
-    overlapping_files,
-    shared_port_names,
-)
+
+_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 
 
 class FieldWarning(Struct, frozen=True):
@@ -160,8 +155,8 @@ def find_api_warnings(
     yield from annotation_deprecations(annotations)
     volumes = pod.spec.volumes or []
     yield from volume_deprecations(volumes, rules)
-    find_overlaps = overlapping_files if rules.warns_more else files_under_tokens
-    yield from find_overlaps(volumes)
+    if volumes:
+        yield from _overlaps(volumes, rules)
     yield from _host_aliases(pod.spec)
     yield from _pull_secrets(pod.spec)
     yield from overhead_fractions(pod.spec)
@@ -171,11 +166,11 @@ def find_api_warnings(
         yield from _hidden_variables(container, path)
     yield from _port_clashes(pod.spec)
     if rules.warns_more:
-        yield from shared_port_names(pod.spec)
+        yield from _shared_port_names(pod.spec)
         yield from _negative_grace(pod.spec)
     yield from affinity_without_selectors(pod.spec)
-    if rules.warns_more:
-        yield from odd_addresses(pod.spec)
+    if rules.warns_more and (pod.spec.dnsConfig or pod.spec.hostAliases):
+        yield from _addresses(pod.spec)
 
 
 def containers_with_paths(
@@ -209,9 +204,16 @@ def _app_armor(
     """
     if spec.os is not None and spec.os.name == "windows":
         return
+    if not any(key.startswith(_APP_ARMOR) for key in annotations):
+        return
+    # Late: few pods have one.
+    from probetui.manifest.validation.app_armor import (  # noqa: PLC0415
+        annotated_profile,
+    )
+
     of_pod = spec.securityContext and spec.securityContext.appArmorProfile
     for _, container in containers_with_paths(spec):
-        key = f"{APP_ARMOR}{container.name}"
+        key = f"{_APP_ARMOR}{container.name}"
         own = container.securityContext and container.securityContext.appArmorProfile
         if key not in annotations or own:
             continue
@@ -219,6 +221,26 @@ def _app_armor(
         if named is None or named != of_pod:
             text = 'deprecated since v1.30; use the "appArmorProfile" field instead'
             yield f"metadata.annotations[{key}]", text
+
+
+def _overlaps(
+    volumes: list[core_v1.Volume], rules: KubeletRules
+) -> Iterator[ApiWarning]:
+    # Late: most pods have no volumes.
+    from probetui.manifest.validation.overlaps import (  # noqa: PLC0415
+        files_under_tokens,
+        overlapping_files,
+    )
+
+    find = overlapping_files if rules.warns_more else files_under_tokens
+    yield from find(volumes)
+
+
+def _addresses(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
+    # Late: few pods have any.
+    from probetui.manifest.validation.addresses import odd_addresses  # noqa: PLC0415
+
+    yield from odd_addresses(spec)
 
 
 def _negative_grace(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
@@ -280,6 +302,37 @@ def _port_clashes(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
                     yield at, f"{clash} port definition with {other_path}"
             if len(others) < _MAX_COMPARED:
                 others.append((at, port))
+
+
+def _shared_port_names(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
+    """Yield names of ports that an earlier container, or port, has already.
+
+    Quirk, kept: an init container that is no sidecar ends the search.
+
+    Source: pkg/apis/core/pods/helpers.go, VisitContainersAndSidecarContainersWithPath.
+    """
+    first: dict[str, str] = {}
+    for path, container in _containers_and_sidecars(spec):
+        for index, port in enumerate(container.ports or ()):
+            at = f"{path}.ports[{index}]"
+            if not port.name:
+                continue
+            other = first.setdefault(port.name, at)
+            if other != at:
+                start = f"duplicate port name {quote(port.name)} with {other}"
+                end = f"services and probes that select ports by name will use {other}"
+                yield at, f"{start}, {end}"
+
+
+def _containers_and_sidecars(
+    spec: core_v1.PodSpec,
+) -> Iterator[tuple[str, core_v1.Container]]:
+    for index, container in enumerate(spec.initContainers or ()):
+        if container.restartPolicy != "Always":
+            return
+        yield f"spec.initContainers[{index}]", container
+    for index, container in enumerate(spec.containers):
+        yield f"spec.containers[{index}]", container
 
 
 def _go_port(port: core_v1.ContainerPort) -> str:
