@@ -250,7 +250,12 @@ class Kubelet:
             generation=1 if self._counts_generations(pod) else pod.generation,
         )
         self._dropped.pop(pod.uid, None)
-        update = UpdatePodOptions(UpdateType.CREATE, pod, is_static=waits_for_name)
+        update = UpdatePodOptions(
+            UpdateType.CREATE,
+            pod,
+            is_static=waits_for_name,
+            is_in_api=not is_static_pod(pod),
+        )
         if self.workers.is_termination_requested(pod.uid):
             self._wanted_again[pod.uid] = update
             if self.workers.should_be_finished(pod.uid):

@@ -533,6 +533,15 @@ class TestStaticPods:
 
         assert self.started(bench)[-1] == "other"
 
+    def test_one_of_an_api_server_asks_as_soon_as_the_first_is_gone(self) -> None:
+        bench = Bench()
+        bench.update(CREATE, is_static=True, is_in_api=True)
+        bench.update(CREATE, self.OTHER, is_static=True, is_in_api=True)
+
+        self.end_first(bench)
+
+        assert bench.workers.queue.deadline("other") == bench.now
+
     def test_they_start_in_the_order_they_came(self) -> None:
         bench = self.one_waits()
         bench.update(CREATE, self.THIRD, is_static=True)

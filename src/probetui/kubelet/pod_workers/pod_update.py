@@ -46,6 +46,7 @@ class UpdatePodOptions(Struct, frozen=True):
         is_runtime_only: no definition is known; the pod can only be killed.
         phase: the one its source has for it, if any.
         is_static: it comes from a file and may wait for a pod of its own name.
+        is_in_api: an API server has it as soon as the one of its name is gone.
         evict: its content may be removed at once.
         grace_period_override: of a kill, in seconds.
     """
@@ -55,6 +56,7 @@ class UpdatePodOptions(Struct, frozen=True):
     is_runtime_only: bool = False
     phase: PodPhase | None = None
     is_static: bool = False
+    is_in_api: bool = False
     evict: bool = False
     grace_period_override: int | None = None
 

@@ -55,6 +55,7 @@ class _PodSyncStatus(Struct):
     evicted: bool = False
     restart_requested: bool = False
     waits_for_name: bool = False
+    is_in_api: bool = False
     grace_period_seconds: int = 0
 
     @property
@@ -178,6 +179,7 @@ class PodWorkers:
         if status.finished:
             status.pending = None
             self.queue.cancel(pod_uid)
+            self._wake_next(status.full_name, now)
         else:
             if has_moved_on or result is SyncCallResult.AGAIN:
                 self._requeue_last(status)
@@ -302,7 +304,9 @@ class PodWorkers:
             self._start(status, update, now)
 
     def _create_status(self, uid: str, update: UpdatePodOptions) -> _PodSyncStatus:
-        status = _PodSyncStatus(update.pod.full_name, update.is_static)
+        status = _PodSyncStatus(
+            update.pod.full_name, update.is_static, is_in_api=update.is_in_api
+        )
         has_ended = update.phase is not None and update.phase.is_terminal
         if not update.is_runtime_only and has_ended and self._is_idle(uid):
             status.terminating = status.started_terminating = True
@@ -361,6 +365,19 @@ class PodWorkers:
             delay = self._jittered(self._config.retry_after_error)
             self.queue.set(uid, now + delay)
         return may
+
+    def _wake_next(self, full_name: str, now: datetime) -> None:
+        """Let the next pod of a name begin, if an API server has it.
+
+        Difference: where a manifest stands for an API server, the new pod is there
+        before the old one is gone, so that it waits as a static pod does; but an API
+        server has it as soon as the old one is gone, and it begins then.
+        """
+        for uid in self._waiting_static.get(full_name, ()):
+            if self._still_wants_to_start(uid):
+                if self._statuses[uid].is_in_api:
+                    self.queue.set(uid, now)
+                return
 
     def _still_wants_to_start(self, uid: str) -> bool:
         status = self._statuses.get(uid)
