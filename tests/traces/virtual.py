@@ -12,6 +12,7 @@ from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import DeletePod, SetPods
 from probetui.k8s.pod import Pod
+from probetui.k8s.pod_source import FILE_SOURCE
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet_rules import KubeletRules
 from probetui.record.codec import encode_entry
@@ -76,14 +77,18 @@ def play(
     with closing(world):
         simulation = Simulation(engine, world, START)
         simulation.run_until(at(begins))
-        simulation.submit(SetPods((pod,)))
+        simulation.submit(SetPods((pod,), source=FILE_SOURCE))
         for what, when in trace.changes:
             if when + begins > end:
                 break
             others.append({"t": when + begins, "kind": "action", "do": what})
             simulation.run_until(at(when + begins))
             is_edit = what == "edit"
-            simulation.submit(SetPods((edited,)) if is_edit else DeletePod(pod.uid))
+            simulation.submit(
+                SetPods((edited,), source=FILE_SOURCE)
+                if is_edit
+                else DeletePod(pod.uid)
+            )
         simulation.run_until(at(end))
 
     context = RecordContext(START, {pod.uid: pod, edited.uid: edited})
