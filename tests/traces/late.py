@@ -8,6 +8,8 @@ stop took. What the kubelet made of that is compared as ever.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -15,7 +17,7 @@ from operator import attrgetter
 
 from tests.conformance.observation import Event, Observation, Status
 from tests.traces.lives import PROBED
-from tests.traces.trace import BUSY, Trace
+from tests.traces.trace import BUSY, Trace, containers
 
 SLACK = 10.0
 """Seconds more by which times may differ on such a machine."""
@@ -32,6 +34,15 @@ SAME_PROBE = 0.1
 MUTE = "failed without a word"
 """A failure of a command that says nothing, or ran into its time limit."""
 
+_OF_ONE_THAT_ENDED = re.compile(r"container not running|CONTAINER_EXITED state")
+"""What an error says of an instance that has ended, whichever runs by now."""
+
+GRACE = "terminationGracePeriodSeconds"
+DEFAULT_GRACE = 30
+
+NOTICED = 1.0
+"""Seconds at most from the end of an instance until a relist shows it."""
+
 ProbeKey = tuple[str, int, str]
 """Container, number of the instance, probe (`Liveness`)."""
 
@@ -44,6 +55,7 @@ class Pace:
         results: what commands of probes came to, and when.
         starts: how long it took to start an instance, by container and number.
         stops: the same of stopping it.
+        begins: when the sandbox was there, in seconds from the start of the recording.
     """
 
     results: Mapping[ProbeKey, Sequence[tuple[float, str]]] = field(
@@ -51,14 +63,18 @@ class Pace:
     )
     starts: Mapping[tuple[str, int], float] = field(default_factory=dict)
     stops: Mapping[tuple[str, int], float] = field(default_factory=dict)
+    begins: float = 0.0
 
 
 def is_late(trace: Trace) -> bool:
     """Return whether the machine was late by what the recording itself shows.
 
-    A container took long to start, or a worker began a probe later than it was due: two
-    results of one that is on time are a period and what a probe takes apart at most.
+    A container took long to start, or longer to stop than its grace period lasts, or a
+    worker began a probe later than it was due: two results of one that is on time are a
+    period and what a probe takes apart at most.
     """
+    if any(took > _stops_within(trace) for took in pace_of(trace).stops.values()):
+        return True
     if not trace.probed:
         return False
     return trace.lateness > BUSY or any(
@@ -67,6 +83,23 @@ def is_late(trace: Trace) -> bool:
         for (name, _, probe), results in pace_of(trace).results.items()
         for (before, _), (after, _) in pairwise(results)
     )
+
+
+def _stops_within(trace: Trace) -> float:
+    """Return the seconds from a kill to what follows it, at most, on one at rest.
+
+    Of a pod that is replaced, that is what becomes of another pod.
+    """
+    if trace.is_edited:
+        return math.inf
+    spec = trace.manifest["spec"]
+    probes = (
+        container.get(key) or {}
+        for container in containers(trace.manifest)
+        for key in ("livenessProbe", "startupProbe")
+    )
+    graces = [float(one.get(GRACE, 0)) for one in probes]
+    return max(float(spec.get(GRACE, DEFAULT_GRACE)), *graces) + NOTICED + BUSY
 
 
 def pace_of(trace: Trace) -> Pace:
@@ -89,7 +122,8 @@ def pace_of(trace: Trace) -> Pace:
             elif started is not None:
                 key = name, number, what
                 results.setdefault(key, []).append((t - started, result))
-    return Pace(results, starts, stops)
+    begins = next((event.t for event in trace.seen.events), 0.0)
+    return Pace(results, starts, stops, begins)
 
 
 def _steps(trace: Trace, name: str) -> Iterator[tuple[float, str, str]]:
@@ -131,7 +165,7 @@ def without_strays(seen: Observation) -> Observation:
             ending.add(what.container or "")
         elif what.reason == "Started":
             ending.discard(what.container or "")
-        is_stray = what.container in ending or "container not running" in what.message
+        is_stray = what.container in ending or _OF_ONE_THAT_ENDED.search(what.message)
         if not (what.reason in PROBED and is_stray):
             events.append(what)
     return replace(seen, events=events, statuses=statuses)

@@ -145,6 +145,7 @@ class PodWorld(World):
         pace = pace or Pace()
         self._results = {key: iter(found) for key, found in pace.results.items()}
         self._starts, self._stops = pace.starts, pace.stops
+        self._begins = pace.begins
         self._instances: dict[ContainerID, _Instance] = {}
         self._volumes: dict[tuple[str, str], Files] = {}
         self._machine = _Machine(self)
@@ -183,6 +184,9 @@ class PodWorld(World):
                 self._is_missing(container_id)
             ):
                 return self._refuse_start(number, container_id, now)
+            case RunOperation(_, _, RunPodSandbox()):
+                at, fact = super().answer(effect, now)
+                return max(at, START + timedelta(seconds=self._begins)), fact
             case RunOperation(_, _, CreateContainer() as create):
                 at, fact = super().answer(effect, now)
                 took = self._starts.get((create.container.name, create.attempt), 0.0)
@@ -211,10 +215,11 @@ class PodWorld(World):
         instance = self._instances.get(effect.container_id)
         if instance is None or not isinstance(effect.probe.handler, ExecAction):
             return None
-        found = next(self._results.get(self._key(effect), iter(())), None)
-        if found is None:
-            return None
-        return START + timedelta(seconds=instance.started_at + found[0]), found[1]
+        age = _seconds(self._now) - instance.started_at
+        for ended, word in self._results.get(self._key(effect), ()):
+            if ended + effect.probe.period_seconds >= age:
+                return START + timedelta(seconds=instance.started_at + ended), word
+        return None
 
     def _answer_as(
         self,
@@ -226,14 +231,15 @@ class PodWorld(World):
         """Answer a probe as the machine of the trace did."""
         ended, word = recorded
         attempt = outcome.attempts[-1]
+        is_failure = attempt.result is ProbeResult.FAILURE
         takes = outcome.duration
         if word == "succeeded":
             attempt = Attempt(ProbeResult.SUCCESS)
-        elif attempt.result is not ProbeResult.FAILURE or (
-            word == MUTE and attempt.output
-        ):
+        elif word == MUTE and (not is_failure or attempt.output):
             late = answer_too_late(effect)
             attempt, takes = late.attempt, late.takes
+        elif not is_failure:
+            attempt = Attempt(ProbeResult.FAILURE)
         takes = max(takes, ended - now)
         outcome = ProbeOutcome((attempt,), now, takes)
         return now + takes, ProbeFinished(effect.probe_id, outcome)

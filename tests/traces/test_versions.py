@@ -23,7 +23,8 @@ from tests.traces.virtual import play
 TRACES = all_traces()
 OWN = all_traces(OWN_DATA)
 LATE = "1.20-dockershim"
-"""Recordings of a machine that was late, of which `tests.traces.late` tells."""
+BUSIER = "late"
+"""Recordings of machines that were late, of which `tests.traces.late` tells."""
 
 
 @pytest.mark.parametrize("name", TRACES)
@@ -129,8 +130,8 @@ def test_there_are_traces_of_each_kubelet() -> None:
 
     assert counts == {
         ("1.32", False): 17,
-        ("1.36", False): 42,
-        ("1.20", False): 32,
+        ("1.36", False): 44,
+        ("1.20", False): 34,
         ("1.20", True): 32,
     }
 
@@ -139,22 +140,62 @@ def test_there_are_traces_of_each_kubelet() -> None:
 @pytest.mark.parametrize(
     ("name", "change", "is_same"),
     [
-        pytest.param("startup-regate", _nothing, True, id="as recorded"),
-        pytest.param("startup-regate", _without("Killing"), False, id="no kill"),
-        pytest.param("oneshot-delete", _said("liveness", "x"), False, id="a message"),
-        pytest.param("exec-missing-binary", _later(90, 60), False, id="a late restart"),
-        pytest.param("readiness-flap", _never_ready, False, id="never ready"),
-        pytest.param("startup-regate", _is_of("v1.36.2"), False, id="rules of 1.36"),
+        pytest.param(f"{LATE}/startup-regate", _nothing, True, id="as recorded"),
+        pytest.param(
+            f"{LATE}/startup-regate", _without("Killing"), False, id="no kill"
+        ),
+        pytest.param(
+            f"{LATE}/oneshot-delete", _said("liveness", "x"), False, id="a message"
+        ),
+        pytest.param(
+            f"{LATE}/exec-missing-binary", _later(90, 60), False, id="a late restart"
+        ),
+        pytest.param(f"{LATE}/readiness-flap", _never_ready, False, id="never ready"),
+        pytest.param(
+            f"{LATE}/startup-regate", _is_of("v1.36.2"), False, id="rules of 1.36"
+        ),
+        pytest.param(f"{BUSIER}/1.36-startup-regate", _nothing, True, id="1.36"),
+        pytest.param(
+            f"{BUSIER}/1.36-startup-regate",
+            _without("Killing"),
+            False,
+            id="1.36, no kill",
+        ),
+        pytest.param(
+            f"{BUSIER}/1.36-startup-regate",
+            _is_of("v1.20.2"),
+            False,
+            id="rules of 1.20",
+        ),
+        pytest.param(
+            f"{BUSIER}/1.36-startup-regate", _never_ready, False, id="1.36, never ready"
+        ),
+        pytest.param(
+            f"{BUSIER}/1.36-poststart-fail", _without("Killing"), False, id="no stop"
+        ),
+        pytest.param(
+            f"{BUSIER}/1.36-poststart-fail",
+            _without("FailedPostStartHook"),
+            False,
+            id="no failure of a hook",
+        ),
+        pytest.param(
+            f"{BUSIER}/1.36-poststart-fail", _later(90, 60), False, id="a late back-off"
+        ),
+        pytest.param(
+            f"{BUSIER}/1.20-delete-liveness-prestop",
+            _without("Killing"),
+            False,
+            id="no kill of a pod",
+        ),
     ],
 )
 def test_a_late_machine_excuses_no_other_decision(
     name: str, change: Change, tmp_path: Path, *, is_same: bool
 ) -> None:
-    recorded = json.loads(
-        gzip.decompress((OWN_DATA / f"{LATE}/{name}.json.gz").read_bytes())
-    )
+    recorded = json.loads(gzip.decompress((OWN_DATA / f"{name}.json.gz").read_bytes()))
     change(recorded)
-    (tmp_path / f"{name}.json").write_text(json.dumps(recorded))
+    (tmp_path / "late.json").write_text(json.dumps(recorded))
     (trace,) = all_traces(tmp_path).values()
 
     found = [differences(trace, chance) for chance in chances_of_late(trace)]
