@@ -195,7 +195,7 @@ def selected_tests(config: pytest.Config) -> Selection:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a process of xdist whether the whole suite is run."""
+    """Pass on to a process of xdist whether the whole suite is run."""
     is_whole = node.config.args_source is pytest.Config.ArgsSource.TESTPATHS
     node.workerinput["is_whole"] = is_whole
 

@@ -39,6 +39,9 @@ UNSPECIFIC = (  # noqa: SIM905  # a list is one word a line
 """What says nothing about what a function does to what: it cannot be searched for."""
 
 
+_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
 @cache
 def names_of() -> dict[str, set[str]]:
     """Return every name that a module defines or uses, by the module's path."""
@@ -71,6 +74,19 @@ def test_no_retired_word_names_anything() -> None:
     used = {path: sorted(names & {*RETIRED}) for path, names in names_of().items()}
 
     assert {path: words for path, words in used.items() if words} == {}
+
+
+def test_no_docstring_tells() -> None:
+    """Functions return, report, record or print, and there is a word for each."""
+    telling = [
+        f"{path}: {getattr(node, 'name', 'module')}"
+        for path, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, _DOCUMENTED)
+        if (ast.get_docstring(node) or "").startswith(("Tell ", "Tells "))
+    ]
+
+    assert telling == []
 
 
 def test_a_function_has_a_specific_verb() -> None:

@@ -12,7 +12,7 @@ RUN = pytest.StashKey[BackgroundRun]()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tell what came of each case."""
+    """Print the outcome of each case."""
     run = session.config.stash.get(RUN, None)
     if run is not None:
         told_at_the_end(session.config)["conformance"] = summary(run.outcomes())

@@ -88,7 +88,7 @@ class FullDisk(io.RawIOBase):
         self._sign = sign
 
     def writable(self) -> bool:
-        """Tell that it is for writing."""
+        """Return that it is for writing."""
         return True
 
     def write(self, data: Any, /) -> int:

@@ -500,7 +500,7 @@ def _is_to_be_retried(error: ApiError) -> bool:
 
 
 def _do_nothing(_: ApiError) -> None:
-    """Tell nobody."""
+    """Retry without a word."""
 
 
 def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:

@@ -60,7 +60,7 @@ def set_defaults(pod: core_v1.Pod) -> None:
         spec.enableServiceLinks = True
     if spec.securityContext is None:
         spec.securityContext = core_v1.PodSecurityContext()
-    # The field of old is another name of the new one, which wins.
+    # The old field is another name of the new one, which wins.
     spec.serviceAccountName = spec.serviceAccountName or spec.serviceAccount
     spec.overhead = _rounded(spec.overhead)
     for volume in spec.volumes or ():

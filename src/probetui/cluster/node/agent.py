@@ -271,7 +271,7 @@ class NodeAgent:
                 self._notify(f"a pod cannot be run: {problem}")
 
     def _warn_of_daemon_set(self, pod: Object) -> None:
-        """Tell once of each DaemonSet why a pod of it has come."""
+        """Warn once of each DaemonSet that puts a pod on this node."""
         metadata = pod["metadata"]
         namespace = metadata.get("namespace", "default")
         for owner in metadata.get("ownerReferences") or ():

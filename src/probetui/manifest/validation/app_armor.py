@@ -49,7 +49,7 @@ def validate_app_armor(
 
 
 def is_annotated_profile(text: str) -> bool:
-    """Tell whether the value of an annotation has the form of a profile."""
+    """Return whether the value of an annotation has the form of a profile."""
     return not text or text in _ANNOTATED or text.startswith(_LOCALHOST)
 
 

@@ -184,7 +184,7 @@ class Story:
         return len(self.rows) - before
 
     def _ends_with_start(self, late: EventLine) -> bool:
-        """Tell whether the last row is a start, or its wait, at that instant."""
+        """Return whether the last row is a start, or its wait, at that instant."""
         if not self.rows:
             return False
         head, at = self.rows[-1].head, self.rows[-1].at

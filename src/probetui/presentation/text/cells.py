@@ -75,7 +75,7 @@ def line_break(text: str, most: int, *, least: int = 0, room: int = 0) -> int:
 
 
 def _begins_part(text: str, place: int) -> bool:
-    """Tell whether more than what closes an address begins at a place."""
+    """Return whether more than what closes an address begins at a place."""
     ends = text.find(" ", place)
     following = text[place : ends if ends >= 0 else len(text)]
     return following[:1] != "/" and any(map(str.isalnum, following))

@@ -93,7 +93,7 @@ class TerminalOutput:
         return self._file.fileno()
 
     def isatty(self) -> bool:
-        """Tell whether it is a terminal."""
+        """Return whether it is a terminal."""
         return self._file.isatty()
 
 
