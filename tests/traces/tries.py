@@ -6,7 +6,7 @@ first ticks, how old it was, and how quick a server was to listen: all that is c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from itertools import product
@@ -29,6 +29,10 @@ LISTENS_AFTER = (0.0, 0.1)
 YOUNG = timedelta(seconds=6)
 SEEDS_OF_YOUNG = range(60)
 """The first ticks of a kubelet that is younger than a period are at random."""
+
+
+LATE_RUN = 3.0
+"""Seconds by which a machine may be late in one of several runs of a pod."""
 
 
 class Chance(NamedTuple):
@@ -73,8 +77,13 @@ def chances_of_late(trace: Trace) -> Iterator[Chance]:
         yield Chance(config, 0.0, 0.0, has_pace=True)
 
 
-def differences(trace: Trace, chance: Chance) -> list[str]:
-    """Return how a run differs from the trace, but for what is chance."""
+def differences(
+    trace: Trace, chance: Chance, lateness: float | None = None
+) -> list[str]:
+    """Return how a run differs from the trace, but for what is chance.
+
+    `lateness` is how many seconds times may differ, by default what the trace shows.
+    """
     ours = play(
         trace,
         chance.config,
@@ -86,15 +95,31 @@ def differences(trace: Trace, chance: Chance) -> list[str]:
         alike = replace(trace, seen=without_strays(trace.seen))
         found = compare(alike, without_strays(ours), lateness=SLACK)
     else:
-        found = compare(trace, ours)
+        found = compare(trace, ours, lateness=lateness)
     return [str(difference) for difference in found if not difference.is_chance]
 
 
-def best_try(trace: Trace) -> list[str]:
+def is_late_run(trace: Trace, others: Iterable[Trace]) -> bool:
+    """Return whether only the pace of its machine sets a trace apart from another.
+
+    The other one is of the same pod and kubelet, and ours does all of that: what the
+    two differ in is no rule. Only instants may differ, and not by more than `LATE_RUN`.
+    """
+    return any(
+        other is not trace
+        and other.version == trace.version
+        and other.is_of_docker == trace.is_of_docker
+        and other.manifest == trace.manifest
+        and not best_try(other)
+        for other in others
+    ) and not best_try(trace, LATE_RUN)
+
+
+def best_try(trace: Trace, lateness: float | None = None) -> list[str]:
     """Return the differences of the run that has fewest; none if one has none."""
     best: list[str] | None = None
     for chance in chances(trace):
-        found = differences(trace, chance)
+        found = differences(trace, chance, lateness)
         if best is None or len(found) < len(best):
             best = found
         if not found:
