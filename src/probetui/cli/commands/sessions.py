@@ -145,9 +145,9 @@ def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
     Each container of the manifest is found by its Kubernetes or Compose labels, by its
     name, or by CONTAINER=: a name, an ID or the start of one, KEY=VALUE of a label, a
     Compose service, PROJECT/SERVICE, [NAMESPACE/]POD or POD/CONTAINER; with --runtime
-    process the ID or the name of a process. Nothing is created. Without --act nothing
-    is killed or restarted: the session only shows what the kubelet would do. It waits
-    for containers that are not running.
+    process also the ID or the name of a process. Nothing is created. Without --act
+    nothing is killed or restarted: the session only shows what the kubelet would do.
+    It waits for containers that are not running.
 
     pod/NAME is a pod of a cluster, with its own manifest and by the rules of its
     node's kubelet, which goes on probing beside. Commands are run by the API. The

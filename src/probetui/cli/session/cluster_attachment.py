@@ -17,7 +17,7 @@ from probetui.cli.option_values import pick_options, rules_by
 from probetui.cli.printing import Notes, confirm
 from probetui.cli.session.attachment import AttachOptions
 from probetui.cli.session.plan import make_plan
-from probetui.cli.session.server_waits import tell_waits
+from probetui.cli.session.server_waits import warn_of_waits
 from probetui.cli.terminal import Terminal
 from probetui.cluster.attach.containers import ClusterContainers
 from probetui.cluster.attach.reach import PodReach, ReachMode
@@ -103,7 +103,7 @@ async def open_cluster_pod(target: ClusterTarget, plan: Plan, clock: Clock) -> R
         ClusterError: the cluster cannot be used; a right that is missing is named.
     """
     client = await ApiClient(target.access, clock).__aenter__()
-    tell_waits(client, plan.notes)
+    warn_of_waits(client, plan.notes)
     try:
         return await _open(target, plan, clock, client)
     except BaseException:
@@ -161,7 +161,7 @@ async def _find(
 ) -> tuple[Object, str]:
     """Return a pod as the API has it, and the version of its kubelet."""
     async with ApiClient(access, SystemClock()) as client:
-        tell_waits(client, notes)
+        warn_of_waits(client, notes)
         json = await client.get(PODS, namespace, name)
         node = (json.get("spec") or {}).get("nodeName")
         if not node:

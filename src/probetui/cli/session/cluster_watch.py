@@ -19,7 +19,7 @@ from probetui.cli.session.ending import Interrupts
 from probetui.cli.session.outputs import SessionOutputs
 from probetui.cli.session.plan import Plan, make_watch_plan
 from probetui.cli.session.pod_registry import PodRegistry
-from probetui.cli.session.server_waits import tell_waits
+from probetui.cli.session.server_waits import warn_of_waits
 from probetui.cli.session.signal_watch import SignalWatch
 from probetui.cli.terminal import Form
 from probetui.cluster.client import ApiClient
@@ -80,7 +80,7 @@ async def _watch(
     clock = SystemClock(awake_ns)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(ApiClient(access, clock))
-        tell_waits(client, Notes(quiet=bool(params.get("quiet"))))
+        warn_of_waits(client, Notes(quiet=bool(params.get("quiet"))))
         namespace = "" if options.all_namespaces else options.namespace
         if namespace is None:
             namespace = access.namespace

@@ -14,7 +14,7 @@ from probetui.cli.option_values import NodeOptions
 from probetui.cli.runtimes import PROCESS, runtime_kind
 from probetui.cli.session.leftovers import replace_leftovers
 from probetui.cli.session.pod_registry import DesiredState, PodRegistry
-from probetui.cli.session.server_waits import tell_waits
+from probetui.cli.session.server_waits import warn_of_waits
 from probetui.cluster.client import ApiClient
 from probetui.cluster.kubeconfig import load_access
 from probetui.cluster.node.agent import NodeAgent
@@ -206,7 +206,7 @@ async def open_node(
     shown = _Shown(plan.rules)
     async with AsyncExitStack() as stack:
         api = await stack.enter_async_context(ApiClient(access, clock))
-        tell_waits(api, notes)
+        warn_of_waits(api, notes)
         kubelet = KubeletApi(
             KubeletAuthorization(api, name, clock),
             clock,

@@ -1,4 +1,4 @@
-"""What is said while an API server has asked to wait."""
+"""Warnings while an API server asks for time."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from probetui.cli.printing import Notes
 from probetui.cluster.client import ApiClient
 
 
-def tell_waits(client: ApiClient, notes: Notes) -> None:
-    """Say each time that a request waits, for how long it does.
+def warn_of_waits(client: ApiClient, notes: Notes) -> None:
+    """Warn each time that a request waits, and say for how long.
 
     Args:
         client: sends the requests; whoever has a session tells it there instead.

@@ -293,7 +293,7 @@ def replaced_values(
 
 
 def _is_zero(value: str) -> bool:
-    return value.isdecimal() and int(value) == 0
+    return set(value) == {"0"}
 
 
 def recorded_value(setting: ProbeSetting, pods: Iterable[Pod]) -> str:
