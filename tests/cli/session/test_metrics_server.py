@@ -128,6 +128,21 @@ async def test_who_is_silent_is_one_of_a_few_and_let_go_in_time(
     assert in_use <= MAX_CONNECTIONS + 5
 
 
+async def test_a_silent_client_does_not_delay_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(metrics_server, "TIMEOUT_SECONDS", 3600)
+    async with serve_metrics(":0", CollectorRegistry()) as (host, port):
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(b"GET /metrics HTTP/1.1\r\n")
+        # The server has the connection when it answers another one.
+        async with httpx.AsyncClient(trust_env=False) as client:
+            await client.get(f"http://{host}:{port}/metrics")
+
+    assert not reader.at_eof()
+    writer.transport.abort()
+
+
 async def test_it_answers_again_when_the_silent_ones_are_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

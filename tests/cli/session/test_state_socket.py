@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from probetui.cli.folders import state_folder
+from probetui.cli.session import state_socket
 from probetui.cli.session.state_socket import read_states, serve_state
 
 VERSION = "v1"
@@ -51,6 +53,18 @@ async def test_the_socket_of_a_dead_session_is_removed_and_a_file_is_not(
 
     assert await read_states(VERSION) == []
     assert [path.name for path in sockets()] == ["notes.txt"]
+
+
+async def test_a_client_that_does_not_read_does_not_delay_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(state_socket, "TIMEOUT_SECONDS", 3600)
+    async with serve_state(lambda: "x" * 10_000_000):
+        reader, writer = await asyncio.open_unix_connection(sockets()[0])
+        await reader.readexactly(1)
+
+    assert not reader.at_eof()
+    writer.transport.abort()
 
 
 async def test_a_state_folder_with_a_long_path_has_a_socket_too(

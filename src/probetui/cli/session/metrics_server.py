@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 
 import h11
 from prometheus_client import CollectorRegistry
@@ -102,7 +102,8 @@ async def serve_metrics(
         )
     except OSError as error:
         raise UsageError(f"--metrics {address}: {error.strerror or error}") from error
-    async with server:
+    # Without a wait for clients, which a server's own context has from 3.12 on.
+    with closing(server):
         bound = server.sockets[0].getsockname()
         yield bound[0], bound[1]
 

@@ -49,7 +49,8 @@ async def serve_state(make_state: Callable[[], str]) -> AsyncIterator[None]:
             _answers(make_state), sock=listener, backlog=MAX_CONNECTIONS
         )
         try:
-            async with server:
+            # Without a wait for clients, which a server's own context has from 3.12 on.
+            with contextlib.closing(server):
                 yield
         finally:
             root.unlink(name, missing_ok=True)
