@@ -48,9 +48,7 @@ def pilots_settle(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def picture(
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
-    snap_compare: Picture,
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[ProbetuiApp, tuple[int, int], Iterable[str]], bool]:
     """Compare the screen, after some keys, with the picture that was accepted."""
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -62,6 +60,8 @@ def picture(
         if request.config.getoption("update_snapshots"):
             pytest.fail(f"pictures are only made on Python {wanted}")
         pytest.skip(f"pictures are only compared on Python {wanted}")
+    # Not before: what compares none would look for long which of them nobody wants.
+    snap_compare: Picture = request.getfixturevalue("snap_compare")
 
     def compare(
         app: ProbetuiApp, size: tuple[int, int], press: Iterable[str] = ()
