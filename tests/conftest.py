@@ -54,6 +54,9 @@ settings.load_profile(
 ONE_AFTER_THE_OTHER = ("tests/runtimes/docker/", "tests/runtimes/cri/")
 """Folders whose tests change what an engine has for all: images, networks."""
 
+LONGEST = (*ONE_AFTER_THE_OTHER, "tests/docs/test_commands.py")
+"""What takes one process minutes: begun last, it would keep the others waiting."""
+
 LIVE_SUITES = (
     "tests/conformance/test_conformance.py",
     "tests/traces/test_live.py",
@@ -63,7 +66,7 @@ LIVE_SUITES = (
 LIVE = "live"
 """What these are handed out as."""
 
-REST_PROCESSES = 4
+REST_PROCESSES = 6
 
 REQUIRED_ENGINES = frozenset(
     filter(None, os.environ.get("PROBETUI_REQUIRE_ENGINES", "").split(","))
@@ -263,9 +266,8 @@ def pytest_collection_modifyitems(
         items[:] = [item for item in items if item in taken]
         if not is_rest:
             told_at_the_end(config)["left out"] = describe_left_out(Counter(reasons))
-    if config.option.dist == "loadscope":
-        items.sort(key=lambda item: not item.nodeid.startswith(ONE_AFTER_THE_OTHER))
-    items.sort(key=_live_turn)
+    # In every process of xdist, whose tests must come in the same order.
+    items.sort(key=lambda item: (_live_turn(item), not item.nodeid.startswith(LONGEST)))
 
 
 def _live_turn(item: pytest.Item) -> int:
