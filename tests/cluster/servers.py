@@ -19,11 +19,11 @@ from typing import Any
 from msgspec import Struct
 
 from probetui.cluster.api_server.api import ApiServer
-from probetui.cluster.api_server.kubelet_proxy import KubeletProxy
 from probetui.cluster.api_server.store import Store
 from probetui.cluster.serving.certificate import self_signed
 from probetui.cluster.serving.http_server import HttpServerAddress, serve_http
 from probetui.drive.clocks import SystemClock
+from tests.cluster.kubelet_proxy import KubeletProxy
 
 TOKENS = {"admin": "kubernetes-admin", "api-server": "kube-apiserver"}
 

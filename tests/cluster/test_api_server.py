@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from probetui.cluster.api_server.api import ServerFault
 from probetui.cluster.api_server.failure import ApiFailure
-from probetui.cluster.api_server.kubelet_proxy import KubeletProxy
 from probetui.cluster.api_server.patch import PATCH_TYPES
-from probetui.cluster.api_server.pod_connections import exec_connection
 from probetui.cluster.api_server.resources import NODES
 from probetui.cluster.api_server.resources import PODS as PODS_RESOURCE
 from probetui.cluster.api_server.store import Store
 from probetui.cluster.api_server.tables import table
 from probetui.drive.clocks import SystemClock
+from tests.cluster.kubelet_proxy import KubeletProxy
+from tests.cluster.pod_streams import exec_connection
 from tests.cluster.servers import RunningServer, running_server
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -11,12 +11,7 @@ from typing import Any
 
 import pytest
 
-from probetui.cluster.api_server.pod_connections import (
-    exec_connection,
-    log_connection,
-    no_previous_log,
-    port_connection,
-)
+from probetui.cluster.api_server.pod_connections import log_connection, no_previous_log
 from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.api_server.resources import EVENTS, LEASES, NODES, PODS
 from probetui.cluster.serving.certificate import self_signed
@@ -31,6 +26,7 @@ from probetui.drive.clocks import SystemClock
 from probetui.k8s.api.codec import Json, format_time
 from probetui.ports import LogLine
 from tests.cluster.kubectl import Kubectl, next_line
+from tests.cluster.pod_streams import exec_connection, port_connection
 from tests.cluster.servers import RunningServer, running_server, write_kubeconfig
 
 pytestmark = pytest.mark.kubectl

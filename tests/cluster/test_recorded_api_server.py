@@ -13,11 +13,7 @@ import pytest
 
 from probetui.cluster.api_server import api
 from probetui.cluster.api_server.patch import STRATEGIC_MERGE, apply_patch
-from probetui.cluster.api_server.pod_connections import (
-    exec_connection,
-    log_connection,
-    no_previous_log,
-)
+from probetui.cluster.api_server.pod_connections import log_connection, no_previous_log
 from probetui.cluster.api_server.pod_rules import with_condition_fields
 from probetui.cluster.api_server.resources import EVENTS, LEASES, PODS, ApiResource
 from probetui.cluster.api_server.tables import table
@@ -28,6 +24,7 @@ from probetui.drive.clocks import SystemClock
 from probetui.k8s.api.codec import Json
 from probetui.ports import LogLine
 from probetui.record.masking import Mask
+from tests.cluster.pod_streams import exec_connection
 from tests.cluster.recorded import recorded
 from tests.cluster.servers import RunningServer, running_server
 

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
-from probetui.cluster.api_server.pod_connections import exec_connection, port_connection
 from probetui.cluster.api_server.resources import EVENTS, PODS
 from probetui.cluster.attach.containers import ClusterContainers
 from probetui.cluster.attach.reach import PodReach, ReachMode
@@ -20,6 +19,7 @@ from probetui.cluster.serving.remote_command import RemoteCommand, RemoteStreams
 from probetui.drive.clocks import SystemClock
 from probetui.k8s.api.codec import Json, format_time
 from tests.builders import a_container, a_pod, a_tcp_probe
+from tests.cluster.pod_streams import exec_connection, port_connection
 from tests.cluster.servers import RunningServer, running_server
 
 NOW = SystemClock().now
