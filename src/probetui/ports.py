@@ -538,8 +538,8 @@ class ClockSource(Protocol):
     All that it returns is by the session's clock already, as far as that is known.
     """
 
-    def on_clock_offset(self, tell: Callable[[timedelta], None]) -> None:
-        """Call `tell` with the offset of its clock, where that is a second or more."""
+    def on_clock_offset(self, report: Callable[[timedelta], None]) -> None:
+        """Call `report` with its clock's offset, where that is a second or more."""
 
 
 class ForwardedConnection(Protocol):

@@ -448,7 +448,7 @@ class TestLateness:
         asyncio.get_running_loop().call_soon(setattr, clock, "lag", 2 * SECOND)
         await clock.settle()
 
-        bench.session.tell_lateness()
+        bench.session.journal_lateness()
         bench.session.stop()
         await task
 
@@ -494,8 +494,8 @@ class TestLateness:
             clock.lag = 5 * SECOND
             await bench.pass_time(1)
 
-            bench.session.tell_lateness()
-            bench.session.tell_lateness()
+            bench.session.journal_lateness()
+            bench.session.journal_lateness()
 
         (note,) = bench.of(NoteEntry)
         assert isinstance(note, NoteEntry)

@@ -104,8 +104,8 @@ class _SafeFormatter(logging.Formatter):
 
     def formatException(self, ei: _ExcInfo) -> str:  # noqa: N802  # logging's
         """Return the lines of a traceback, indented."""
-        told = mask_credentials(super().formatException(ei))
-        return textwrap.indent(safe_lines(told), "    ")
+        text = mask_credentials(super().formatException(ei))
+        return textwrap.indent(safe_lines(text), "    ")
 
 
 def report_crash(error: BaseException, args: Sequence[str]) -> int:

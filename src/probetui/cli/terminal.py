@@ -126,7 +126,7 @@ def take_keyboard() -> None:
 
 
 def _is_terminal(stream: object) -> bool:
-    """Tell; a stream is None when its descriptor was closed before we began."""
+    """Return whether it is one; None is a stream that was closed at the start."""
     return isinstance(stream, io.TextIOBase) and stream.isatty()
 
 

@@ -181,7 +181,7 @@ class Bookmark(Struct, frozen=True):
 
 
 class AddNote(Struct, frozen=True):
-    """Write into the journal what the program around the session has to tell."""
+    """Write a note of the program around the session into the journal."""
 
     text: str
     is_fault: bool = False

@@ -1,7 +1,8 @@
 """How late the event loop is, and whose lateness it is: ours or the machine's.
 
-What the processor did tells: who ran nearly all the time has kept itself waiting, who
-was ready to run and did not was kept waiting by others, who did neither was stopped.
+Processor times decide: a process that ran nearly all the time has delayed itself, one
+that was ready to run and did not was delayed by others, one that did neither was
+stopped.
 """
 
 from __future__ import annotations

@@ -42,10 +42,10 @@ NOTICE_PERIOD_SECONDS = 0.05
 WATCH_RETRY = timedelta(seconds=2)
 LATENESS_SHOWN = timedelta(milliseconds=100)
 LATENESS_KEPT = timedelta(seconds=10)
-LATENESS_TOLD = timedelta(seconds=1)
+LATENESS_JOURNALED = timedelta(seconds=1)
 """From where on the journal has it: the shortest period, so that ticks may be lost."""
 
-LATENESS_TOLD_EACH = timedelta(minutes=1)
+LATENESS_JOURNALED_EACH = timedelta(minutes=1)
 
 PATIENCE = timedelta(seconds=15)
 """How long to wait, after the longest grace period, for all pods to end."""
@@ -257,7 +257,7 @@ class RealtimeSession:
             end()
         return True
 
-    def tell_lateness(self) -> None:
+    def journal_lateness(self) -> None:
         """Write into the journal how late ticks have been, unless that is there."""
         if self._late is not None and not self._run_ended:
             self._end_lateness(self._late)
@@ -349,7 +349,7 @@ class RealtimeSession:
             late.cause = self._loop_watch.cause(now) or late.cause
             late.asked_at = now
         is_over = now - late.last_at > LATENESS_KEPT
-        if is_over or now - late.began_at > LATENESS_TOLD_EACH:
+        if is_over or now - late.began_at > LATENESS_JOURNALED_EACH:
             self._end_lateness(late)
 
     def _note_late(self, due_at: datetime, now: datetime) -> None:
@@ -363,7 +363,7 @@ class RealtimeSession:
 
     def _end_lateness(self, late: _LateTime) -> None:
         self._late = None
-        if late.lost or late.worst >= LATENESS_TOLD:
+        if late.lost or late.worst >= LATENESS_JOURNALED:
             self._put(AddNote(late.describe()))
 
     def _schedule_notice(self) -> None:

@@ -180,15 +180,15 @@ def _between(
         if script.observe(earlier, ends[0]) != script.observe(later, ends[1])
     }
     now = replace(earlier, version=later.version)
-    told = ends[0].problems
-    dropped = {key: told[key] for key in told if key.startswith("drops ")}
-    start = _in_earlier_words(load(now), dropped)
-    for key in sorted({*told} ^ {*start.problems}):
+    problems = ends[0].problems
+    dropped = {key: text for key, text in problems.items() if key.startswith("drops ")}
+    start = _keep_earlier_reasons(load(now), dropped)
+    for key in sorted({*problems} ^ {*start.problems}):
         yield VersionDifference(
             KNOWN_FIELDS,
             "",
             later.version,
-            _problem(told, key),
+            _problem(problems, key),
             _problem(start.problems, key),
         )
     seen = {name: one.observe(now, start) for name, one in changed.items()}
@@ -196,7 +196,7 @@ def _between(
         if field in _NO_DIFFERENCE or getattr(now, field) == getattr(later, field):
             continue
         now = replace(now, **{field: getattr(later, field)})
-        given = _in_earlier_words(load(now), dropped)
+        given = _keep_earlier_reasons(load(now), dropped)
         if field == "sends_accept" and any(map(_has_http_probe, given.pods)):
             yield VersionDifference(
                 field,
@@ -217,9 +217,11 @@ def _between(
             yield first
 
 
-def _in_earlier_words(given: VersionInput, told: Mapping[str, str]) -> VersionInput:
+def _keep_earlier_reasons(
+    given: VersionInput, reasons: Mapping[str, str]
+) -> VersionInput:
     """Return what a version reads; a field that both drop has the earlier reason."""
-    problems = {key: told.get(key, text) for key, text in given.problems.items()}
+    problems = {key: reasons.get(key, text) for key, text in given.problems.items()}
     return replace(given, problems=problems)
 
 

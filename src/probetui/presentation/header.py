@@ -86,7 +86,7 @@ def _live(snapshot: Snapshot) -> str:
 def _speed(snapshot: Snapshot) -> str:
     """Return how fast simulated time will go after a pause.
 
-    In a replay there is no room for it: that has an end to tell, too.
+    In a replay there is no room for it: it shows its end, too.
     """
     playback = snapshot.playback
     is_simulated = playback is not None and playback.kind is PlaybackKind.SIM

@@ -96,8 +96,8 @@ def _judge(answer: HTTPAnswer, body: str, redirect_warning: str) -> Attempt:
         case _:
             output = f"HTTP probe failed with statuscode: {answer.status}"
             # The cluster's event keeps the body to itself; here it can be read.
-            told = replace(answer, body=body)
-            return Attempt(ProbeResult.FAILURE, output, detail=detail, http=told)
+            answer = replace(answer, body=body)
+            return Attempt(ProbeResult.FAILURE, output, detail=detail, http=answer)
 
 
 class _RequestChain:

@@ -197,11 +197,11 @@ def _of_header(value: str) -> Iterator[str]:
     yield token
     if scheme.lower() == "basic":
         try:
-            told = base64.b64decode(token, validate=True).decode()
+            decoded = base64.b64decode(token, validate=True).decode()
         except (binascii.Error, UnicodeDecodeError):
             return
-        yield told
-        yield told.partition(":")[2]
+        yield decoded
+        yield decoded.partition(":")[2]
 
 
 def _masked_user_info(found: re.Match[str]) -> str:

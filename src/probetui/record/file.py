@@ -76,14 +76,14 @@ class DamageReport:
 
     def __str__(self) -> str:
         """Describe the first three, and count the others."""
-        told = [
+        described = [
             self._descriptions[number]
             for number in sorted(self._descriptions)[:_MOST_DESCRIBED]
         ]
-        more = len(self._descriptions) - len(told)
+        more = len(self._descriptions) - len(described)
         count = [f"and {more} more"] if more else []
         unread = [self._unread] if self._unread else []
-        return "; ".join([*told, *count, *unread])
+        return "; ".join([*described, *count, *unread])
 
 
 class RecordLines:

@@ -14,7 +14,7 @@ from probetui.suggestions import nearest_hint
 from probetui.tui.services.terminal_background import AS_LIGHT_AS_DARK, luminance
 
 # Blue stands for what is well and orange for what is not, which nearly everybody can
-# tell apart; the hues are those that Okabe and Ito proposed for such eyes.
+# distinguish; the hues are those that Okabe and Ito proposed for such eyes.
 BLUE_ORANGE_DARK = Theme(
     "blue-orange-dark",
     primary="#56b4e9",
@@ -56,8 +56,8 @@ BLUE_ORANGE_LIGHT = Theme(
     },
 )
 # What is calm is a quiet green, what counts up is orange, and red is left for kills,
-# exits and back-off. Commands and keys are cyan. Eyes that lack red or green tell the
-# three apart by their lightness and by what blue there is in them.
+# exits and back-off. Commands and keys are cyan. Eyes that lack red or green
+# distinguish the three by their lightness and by what blue there is in them.
 PROBETUI_DARK = Theme(
     "probetui-dark",
     primary="#5cc8dc",

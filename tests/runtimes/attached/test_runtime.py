@@ -317,7 +317,7 @@ async def test_commands_of_others_are_those_in_the_newest_life() -> None:
 
     told = [watch_exec async for watch_exec in runtime.watch_execs()]
 
-    assert runtime.tells_of_execs
+    assert runtime.reports_execs
     assert told == [StartedExec(ContainerID(f"{WEB}@2"), "date")]
 
 
@@ -332,7 +332,7 @@ async def test_where_a_container_listens_is_asked_by_its_own_id() -> None:
 async def test_a_runtime_that_does_not_tell_says_so(unmanaged: FakeUnmanaged) -> None:
     runtime = attached(unmanaged)
 
-    assert not runtime.tells_of_execs
+    assert not runtime.reports_execs
     with pytest.raises(ContainerRuntimeError, match="fake does not report them"):
         await anext(runtime.watch_execs())
     with pytest.raises(ContainerRuntimeError, match="fake does not report them"):

@@ -69,8 +69,8 @@ def run_cases(params: Mapping[str, Any]) -> int:
     reader = options.reader()
     manifests = load_pods(options, reader)
     notes = Notes(quiet=params["quiet"])
-    told = [one for one in manifests.problems if one.rule != CASES_RULE]
-    report_problems(replace(manifests, problems=tuple(told)), notes)
+    problems = [problem for problem in manifests.problems if problem.rule != CASES_RULE]
+    report_problems(replace(manifests, problems=tuple(problems)), notes)
     read = read_cases(reader.read(), manifests.pods)
     cases = _chosen(read or built_in_cases(manifests.loaded), params["cases"])
     results: list[CaseResult] = []

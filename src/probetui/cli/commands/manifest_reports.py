@@ -64,7 +64,7 @@ def check_manifests(params: Mapping[str, Any]) -> int:
         rules=options.rules,
         host=platform.node(),
         stub_missing=options.stub_missing,
-        tells_merged=options.validate == FieldValidation.STRICT,
+        reports_merged=options.validate == FieldValidation.STRICT,
     )
     if not (manifests.loaded or manifests.errors):
         names = options.names

@@ -66,15 +66,15 @@ def print_report(params: Mapping[str, Any]) -> int:
     recording = read_recording(path)
     if recording.problem:
         print_line(f"probetui: {path}: {recording.problem}", err=True)
-    told = _load_session(recording)
-    keys = _selected_containers(told, wanted.name, path)
+    session = _load_session(recording)
+    keys = _selected_containers(session, wanted.name, path)
     if print_value := PRINTERS.get(params["output"]):
-        print_value([_as_dict(told, *key) for key in keys])
+        print_value([_as_dict(session, *key) for key in keys])
         return 0
     for number, key in enumerate(keys):
         if number:
             print_line()
-        for line in why_report(_case(told, key), told.past, key[0]):
+        for line in why_report(_case(session, key), session.past, key[0]):
             print_line(line)
     return 0
 
@@ -148,17 +148,17 @@ def _pods(recording: Recording, rules: KubeletRules) -> dict[str, Pod]:
 
 
 def _selected_containers(
-    told: _RecordedSession, name: str, path: Path
+    session: _RecordedSession, name: str, path: Path
 ) -> list[tuple[str, str]]:
-    keys = told.past.containers()
+    keys = session.past.containers()
     if not keys:
         raise NothingToDoError(f"{path}: it has no containers")
     if not name:
-        ended = [key for key in keys if told.past.container(*key).last_ends]
+        ended = [key for key in keys if session.past.container(*key).last_ends]
         return ended or keys
-    chosen = [key for key in keys if _is_named(name, told, key)]
+    chosen = [key for key in keys if _is_named(name, session, key)]
     if not chosen:
-        known_names = [object_name(told.names, *key) for key in keys]
+        known_names = [object_name(session.names, *key) for key in keys]
         raise UsageError(
             f'"{name}" is not in {path} (has: {", ".join(known_names)})'
             f"{nearest_hint(name, known_names)}"
@@ -166,29 +166,29 @@ def _selected_containers(
     return chosen
 
 
-def _is_named(text: str, told: _RecordedSession, key: tuple[str, str]) -> bool:
+def _is_named(text: str, session: _RecordedSession, key: tuple[str, str]) -> bool:
     pod_uid, container = key
-    namespace, pod = told.full_names[pod_uid]
+    namespace, pod = session.full_names[pod_uid]
     own = (f"{pod}/{container}", f"{namespace}/{pod}", f"{namespace}/{pod}/{container}")
     return text.replace(":", "/") in {container, pod, *own}
 
 
-def _as_dict(told: _RecordedSession, pod_uid: str, name: str) -> dict[str, object]:
+def _as_dict(session: _RecordedSession, pod_uid: str, name: str) -> dict[str, object]:
     """Return what is known of a container, as it is in JSON and YAML."""
-    case = _case(told, (pod_uid, name))
-    namespace, pod_name = told.full_names[pod_uid]
+    case = _case(session, (pod_uid, name))
+    namespace, pod_name = session.full_names[pod_uid]
     return {
         "namespace": namespace,
         "pod": pod_name,
         "container": name,
-        "instances": [_instance(it, told.view) for it in case.history.instances],
+        "instances": [_instance(it, session.view) for it in case.history.instances],
         "explanations": [
             {
                 "subject": explanation.subject,
                 "sentences": list(explanation.sentences),
                 "command": explanation.command or None,
             }
-            for explanation in report_explanations(case, told.past, pod_uid)
+            for explanation in report_explanations(case, session.past, pod_uid)
         ],
     }
 
@@ -223,13 +223,13 @@ def _time(instant: datetime | None) -> str | None:
     return None if instant is None else format_time(instant)
 
 
-def _case(told: _RecordedSession, key: tuple[str, str]) -> WhyContext:
+def _case(session: _RecordedSession, key: tuple[str, str]) -> WhyContext:
     pod_uid, container_name = key
     return WhyContext(
-        told.pods.get(pod_uid),
-        object_name(told.names, pod_uid, container_name),
+        session.pods.get(pod_uid),
+        object_name(session.names, pod_uid, container_name),
         container_name,
-        told.past.pod_ip(pod_uid),
-        told.past.container(pod_uid, container_name),
-        told.view,
+        session.past.pod_ip(pod_uid),
+        session.past.container(pod_uid, container_name),
+        session.view,
     )

@@ -53,7 +53,7 @@ async def collect_images(params: Mapping[str, Any]) -> int:
         inventory, collected = await images.collect(
             policy, everything=everything, dry_run=dry_run
         )
-    _tell_removed(inventory, collected, dry_run=dry_run)
+    _print_removed(inventory, collected, dry_run=dry_run)
     notes.note(_summary(collected, policy, dry_run=dry_run))
     if collected.error:
         reason = f"{collected.event}: " if collected.event else ""
@@ -91,7 +91,7 @@ def _policy(params: Mapping[str, Any]) -> ImageGcPolicy:
     return ImageGcPolicy(high, low, params["min_age"], params["max_age"])
 
 
-def _tell_removed(inventory: Inventory, collected: GcResult, *, dry_run: bool) -> None:
+def _print_removed(inventory: Inventory, collected: GcResult, *, dry_run: bool) -> None:
     names = {image.record.image_id: image.name for image in inventory.images}
     verb = "would remove" if dry_run else "removed"
     for record in collected.removed:

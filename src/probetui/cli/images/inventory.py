@@ -124,7 +124,7 @@ class ImageInventory:
         """Look at what is there; forget what is gone or was pulled anew by others.
 
         Raises:
-            ContainerRuntimeError: the runtime does not tell.
+            ContainerRuntimeError: the runtime does not answer.
             RecordError: the notes cannot be changed.
         """
         notes = await self._notes()

@@ -51,7 +51,7 @@ class ImageMaintenance:
 
     async def run(self) -> None:
         """Collect, or note which are used, now and every five minutes."""
-        if self._collects and not await self._can_tell_ours():
+        if self._collects and not await self._can_identify_ours():
             self._notes.warning(
                 "--image-gc: this runtime does not report which images probetui "
                 "pulled, so none is removed"
@@ -71,7 +71,7 @@ class ImageMaintenance:
                 "images were not checked at the end: the runtime did not answer in time"
             )
 
-    async def _can_tell_ours(self) -> bool:
+    async def _can_identify_ours(self) -> bool:
         try:
             return bool(await self._store.image_store_id())
         except ContainerRuntimeError:

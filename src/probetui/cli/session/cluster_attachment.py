@@ -120,15 +120,15 @@ async def _open(
     if options.act:
         removal = RemovalMode(options.act_by)
         await _check(client, pod, "eviction" if removal is RemovalMode.EVICT else "")
-    tell = plan.notes.warning
-    reach = PodReach(ReachMode(options.reach), probed_ports(pod), tell)
+    warn = plan.notes.warning
+    reach = PodReach(ReachMode(options.reach), probed_ports(pod), warn)
     containers = ClusterContainers(
         client,
         pod,
         reach,
         PodRemoval(client, RemovalMode(options.act_by)),
-        ServerContact(clock, tell),
-        tell,
+        ServerContact(clock, warn),
+        warn,
     )
     await containers.open()
     if reach.remarks:

@@ -39,7 +39,7 @@ from probetui.suggestions import removal_command
 SIGNALLED = 128
 """What the number of a signal is added to for the exit status."""
 
-SILENCE_TOLD_SECONDS = 3
+SILENCE_WARNED_SECONDS = 3
 """How long a runtime may not answer at the end before a warning."""
 
 SILENCE_SECONDS = 10
@@ -239,7 +239,7 @@ async def _wait_for_silence(runtime: Runtime, names: str, notes: Notes) -> None:
     while True:
         asked = asyncio.ensure_future(_wait_for_answer(runtime))
         try:
-            await asyncio.wait({asked}, timeout=SILENCE_TOLD_SECONDS)
+            await asyncio.wait({asked}, timeout=SILENCE_WARNED_SECONDS)
             if not asked.done():
                 notes.warning(
                     f"waiting for {runtime.name} to answer, for at most "

@@ -105,11 +105,11 @@ class LeaseRenewal:
             except ContainerRuntimeError as error:
                 logger.warning("the lease on the pods was not renewed: %s", error)
                 continue
-            told = {
+            lost = {
                 f"{namespace}/{name} to {holder}"
                 for (namespace, name), holder in taken.items()
                 if namespace
             }
-            for words in sorted(told - self._lost):
+            for words in sorted(lost - self._lost):
                 self._notes.error(f"lost the lease on {words}, which runs the pod too")
-            self._lost |= told
+            self._lost |= lost

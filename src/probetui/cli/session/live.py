@@ -566,7 +566,7 @@ class _LiveSession:
             return None
         attached, runtime = self._attached, self._runtime
         if isinstance(runtime, ExecSource) and (
-            attached is None or attached.tells_of_execs
+            attached is None or attached.reports_execs
         ):
             return runtime
         self._plan.notes.warning(
@@ -622,7 +622,7 @@ class _LiveSession:
         self, session: RealtimeSession, interrupts: Interrupts, verdict: Verdict
     ) -> Verdict:
         plan = self._plan
-        session.tell_lateness()
+        session.journal_lateness()
         names_cause_last = verdict.exit_status == EXIT_NOT_STARTED
         if verdict.message and not names_cause_last:
             plan.notes.error(verdict.message)

@@ -10,7 +10,7 @@ def warn_of_waits(client: ApiClient, notes: Notes) -> None:
     """Warn each time that a request waits, and say for how long.
 
     Args:
-        client: sends the requests; whoever has a session tells it there instead.
+        client: sends the requests; a session notes waits in its journal instead.
         notes: prints.
     """
     client.on_wait = lambda error: notes.warning(

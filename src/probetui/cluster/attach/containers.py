@@ -70,7 +70,7 @@ class ClusterContainers:
         reach: how its ports are reached.
         removal: what is done instead of stopping one of its containers.
         contact: waits while the API server does not answer.
-        tell: called with a sentence where the pod is gone, another one has come, or
+        notify: called with a sentence where the pod is gone, another one has come, or
             the cluster's kubelet has killed a container.
     """
 
@@ -84,7 +84,7 @@ class ClusterContainers:
         reach: PodReach,
         removal: PodRemoval,
         contact: ServerContact,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
         self._client = client
         self._pod = pod
@@ -102,7 +102,7 @@ class ClusterContainers:
             pod.namespace,
         )
         self._watching: asyncio.Future[None] | None = None
-        self._tell = tell
+        self._notify = notify
         self._uid = ""
         self._removed_uid = ""
         self._is_gone = False
@@ -262,7 +262,7 @@ class ClusterContainers:
         uid, probes = _identity(self._object())
         if not uid:
             if self._uid and not self._is_gone:
-                self._tell(
+                self._notify(
                     f"pod {self._pod.name} was deleted; a new pod of the same name is "
                     "probed when it comes"
                 )
@@ -273,7 +273,7 @@ class ClusterContainers:
         if self._uid:
             text = f"pod {self._pod.name} was deleted and created again"
             changed = "; its probes differ: attach again" * (probes != self._probes)
-            self._tell(f"{text}{changed}")
+            self._notify(f"{text}{changed}")
         self._uid, self._probes, self._is_gone = uid, probes, False
 
     def _note_ends(self) -> None:
@@ -291,12 +291,12 @@ class ClusterContainers:
             now = running.get(name)
             has_ended = now is None or now.container_id != ended.container_id
             if has_ended and self._uid != self._removed_uid:
-                task = asyncio.ensure_future(self._tell_killing(ended, self._uid))
+                task = asyncio.ensure_future(self._report_killing(ended, self._uid))
                 self._asking.add(task)
                 task.add_done_callback(self._asking.discard)
         self._running = running
 
-    async def _tell_killing(self, ended: RuntimeContainerStatus, uid: str) -> None:
+    async def _report_killing(self, ended: RuntimeContainerStatus, uid: str) -> None:
         """Report what the cluster's kubelet said when it killed an instance.
 
         An event is of this instance if it is not older; it may have got lost.
@@ -314,10 +314,10 @@ class ClusterContainers:
             at = _time(event.get("lastTimestamp") or event.get("eventTime"))
             is_older = at is None or at < (ended.started_at or at)
             if path.endswith(f"{{{ended.name}}}") and not is_older:
-                said = safe_line(str(event.get("message", "")), limit=_LONGEST_TEXT)
-                self._tell(
+                message = safe_line(str(event.get("message", "")), limit=_LONGEST_TEXT)
+                self._notify(
                     f"{self._pod.name}/{ended.name} was killed by the cluster's "
-                    f"kubelet: {said}"
+                    f"kubelet: {message}"
                 )
                 return
 
@@ -398,7 +398,7 @@ def _identity(pod: Object) -> tuple[str, object]:
 def _instance(
     status: ContainerStatus, state: ContainerState | None
 ) -> RuntimeContainerStatus | None:
-    """Return what a state tells of an instance, None of one that has not begun."""
+    """Return the instance that a state describes, None of one that has not begun."""
     count, image = status.restart_count, status.image
     match state:
         case Running(started_at=began_at):

@@ -32,15 +32,15 @@ class PodReach:
     Args:
         mode: what the user wants.
         ports: those that probes connect to; none where no probe needs the network.
-        tell: called with a sentence when it changes.
+        notify: called with a sentence when it changes.
     """
 
     def __init__(
-        self, mode: ReachMode, ports: Sequence[int], tell: Callable[[str], None]
+        self, mode: ReachMode, ports: Sequence[int], notify: Callable[[str], None]
     ) -> None:
         self._mode = mode
         self._ports = ports
-        self._tell = tell
+        self._notify = notify
         self._ip = ""
         self.forwards = mode is ReachMode.FORWARD
         """Whether ports are forwarded; else the pod's IP is connected to."""
@@ -88,7 +88,7 @@ class PodReach:
         forwards = wanted.isdisjoint(answers)
         if forwards != self.forwards and not is_first:
             self.forwards = forwards
-            self._tell(f"the pod is reached {self.words} now")
+            self._notify(f"the pod is reached {self.words} now")
         self.forwards = forwards
 
 

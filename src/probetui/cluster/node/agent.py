@@ -113,7 +113,7 @@ class NodeAgent:
         self._known: dict[str, Pod] = {}
         self._static: tuple[Pod, ...] = ()
         self._given: set[str] = set()
-        self._told: dict[str, tuple[str, ...]] = {}
+        self._reported_problems: dict[str, tuple[str, ...]] = {}
         self._daemon_sets: set[tuple[str, str]] = set()
         self._objects: dict[ObjectKey, Object] = {}
         self._objects_at = clock.now() - OBJECTS_PERIOD
@@ -265,8 +265,8 @@ class NodeAgent:
     def _refuse(self, pod: Object, problems: tuple[str, ...]) -> None:
         """Report once why a pod of the API server cannot be run here."""
         uid = pod["metadata"]["uid"]
-        if self._told.get(uid) != problems:
-            self._told[uid] = problems
+        if self._reported_problems.get(uid) != problems:
+            self._reported_problems[uid] = problems
             for problem in problems:
                 self._notify(f"a pod cannot be run: {problem}")
 

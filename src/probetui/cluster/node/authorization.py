@@ -62,8 +62,8 @@ async def client_authority(api: ApiClient, fallback: str | None) -> str | None:
     except ApiError as error:
         log.info("the authority of clients: %s", error)
         return fallback
-    told = (found.get("data") or {}).get("client-ca-file")
-    return f"{fallback or ''}\n{told}".strip() if told else fallback
+    authority = (found.get("data") or {}).get("client-ca-file")
+    return f"{fallback or ''}\n{authority}".strip() if authority else fallback
 
 
 class RefusedError(Exception):

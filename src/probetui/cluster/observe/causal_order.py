@@ -30,11 +30,11 @@ from probetui.kubelet.runtime.turn import TurnBuilder
 _SECOND = timedelta(seconds=1)
 _TICKS_KEPT = 20
 
-Told = EventEntry | StateEntry | ContainerEntry | BackoffEntry | NoteEntry
+ObservedEntry = EventEntry | StateEntry | ContainerEntry | BackoffEntry | NoteEntry
 
 
 class Cause(Struct, frozen=True):
-    """A tick of which the counters have to tell, and until when that is waited for.
+    """A tick that the counters have to show, and until when that is waited for.
 
     It is one that led to `action`, or, without one, a failure. `at` is when it was over
     as the effect has it, cut to seconds.
@@ -47,7 +47,7 @@ class Cause(Struct, frozen=True):
 
 
 class _Waiting(Struct, frozen=True):
-    entry: Told
+    entry: ObservedEntry
     cause: Cause | None
 
 
@@ -78,7 +78,9 @@ class CausalOrder:
         cause = self._waiting[0].cause if self._waiting else None
         return None if cause is None else cause.until
 
-    def write(self, entry: Told, now: datetime, cause: Cause | None = None) -> None:
+    def write(
+        self, entry: ObservedEntry, now: datetime, cause: Cause | None = None
+    ) -> None:
         """Write an entry, now or behind its cause; it gets its number then."""
         self._waiting.append(_Waiting(entry, cause))
         self.write_due(now)
@@ -117,7 +119,7 @@ class CausalOrder:
                 return entry
         return None
 
-    def _write(self, entry: Told, tick: TickEntry | None) -> None:
+    def _write(self, entry: ObservedEntry, tick: TickEntry | None) -> None:
         at = self._instant(entry)
         number = self._turn.next_sequence()
         match entry:
@@ -130,7 +132,7 @@ class CausalOrder:
         self._turn.write(entry)
         self._last_at = at
 
-    def _instant(self, entry: Told) -> datetime:
+    def _instant(self, entry: ObservedEntry) -> datetime:
         """Return when it was; within its second behind what led to it.
 
         Events and statuses have whole seconds.

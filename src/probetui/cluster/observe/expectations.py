@@ -83,7 +83,7 @@ class Expectations:
             is_meant = fact.key == tick.key and fact.action is tick.action
             if is_meant and counted.earliest - _EARLY <= fact.at <= until:
                 self._facts.remove(fact)
-                self._tell_fulfilled(tick.key, tick.action, tick.at, tick.run)
+                self._note_fulfilled(tick.key, tick.action, tick.at, tick.run)
                 return
         self._open.append(_Expectation(tick.key, tick.action, tick.at, until, tick.run))
 
@@ -101,7 +101,7 @@ class Expectations:
         for expected in self._open:
             if expected.key == key and expected.action is action:
                 self._open.remove(expected)
-                self._tell_fulfilled(key, action, expected.at, expected.run)
+                self._note_fulfilled(key, action, expected.at, expected.run)
                 return
         self._facts.append(_Fact(key, action, at, is_counted))
 
@@ -133,8 +133,8 @@ class Expectations:
 
         for fact in [it for it in self._facts if it.at + PATIENCE <= now]:
             self._facts.remove(fact)
-            is_told = counted_until is not None and fact.at + _EARLY <= counted_until
-            if is_told and fact.is_counted and fact.action is TickAction.KILL:
+            is_covered = counted_until is not None and fact.at + _EARLY <= counted_until
+            if is_covered and fact.is_counted and fact.action is TickAction.KILL:
                 self._note(
                     f"{self._name(fact.key)}: was killed at {fact.at:%H:%M:%S} before "
                     "its counted failures reached the threshold: a tick was missed, "
@@ -143,7 +143,7 @@ class Expectations:
                     is_fault=True,
                 )
 
-    def _tell_fulfilled(
+    def _note_fulfilled(
         self, key: ProbeKey, action: TickAction, at: datetime, run: int
     ) -> None:
         if action is not TickAction.KILL:

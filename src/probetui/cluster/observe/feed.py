@@ -139,7 +139,7 @@ class Feed:
         try:
             listed = await self._list(EVENTS)
         except ClusterError:
-            return ""  # The watch of events asks again, and tells why.
+            return ""  # The watch of events asks again, and reports why.
         self._take_events(listed)
         self._found()
         return listed.resource_version

@@ -148,15 +148,15 @@ class ObservedInputEncoder:
             kind = type(item)
             return {"is": _NAMES[kind], **encode_value(kind, item)}
         uid = item.pod.uid
-        told = {
+        fields = {
             "status": POD_STATUS.write(item.status),
             "node": item.node,
             "isNews": item.is_news,
         }
         if self._known.get(uid) == item.pod:
-            return {"is": _STATUS, "uid": uid, **told}
+            return {"is": _STATUS, "uid": uid, **fields}
         self._known[uid] = item.pod
-        return {**self._pods.encode(AddPod(item.pod)), **told}
+        return {**self._pods.encode(AddPod(item.pod)), **fields}
 
 
 class ObservedInputDecoder:

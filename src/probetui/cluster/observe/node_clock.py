@@ -36,12 +36,12 @@ class NodeClock:
         self.offset = _NONE
         self._samples: deque[timedelta] = deque(maxlen=_SAMPLES)
 
-    def learn(self, instant: datetime, told_at: datetime) -> None:
+    def learn(self, instant: datetime, received_at: datetime) -> None:
         """Take an instant by the node's clock that has just come.
 
         What comes late makes a sample larger, never smaller: the least one counts.
         """
-        self._samples.append(told_at - instant)
+        self._samples.append(received_at - instant)
         found = min(self._samples) - _HALF_A_SECOND
         found = found if abs(found) >= _LEAST else _NONE
         if abs(found - self.offset) >= _CHANGE:

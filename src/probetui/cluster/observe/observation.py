@@ -73,7 +73,7 @@ class ClusterObservation:
 
     Args:
         started_at: when the observation began.
-        selects: which pods are meant, of those that a watch tells; None for all.
+        selects: which pods are meant, of those that a watch reports; None for all.
     """
 
     def __init__(
@@ -363,7 +363,7 @@ class ClusterObservation:
     # -- what comes out
 
     def next_deadline(self) -> datetime | None:
-        """Return when `check` has something to tell, None for never."""
+        """Return when `check` has something to report, None for never."""
         deadlines = (it.next_deadline for it in self._pods.values())
         return min((it for it in deadlines if it is not None), default=None)
 

@@ -210,7 +210,7 @@ class ObservedPod:
         return status is not None and status.container_id != container_id
 
     def newest_instant(self, status: PodStatus) -> datetime | None:
-        """Return the newest start or end that a status tells first, by its clock.
+        """Return the newest start or end that no earlier status shows, by its clock.
 
         None where it shows none, or where the pod was not known before.
         """
@@ -722,7 +722,7 @@ def _cause(
     at: datetime,
     action: TickAction = TickAction.NONE,
 ) -> Cause | None:
-    """Return the tick that something follows from, None if no counter will tell it."""
+    """Return the tick that something follows from, None if no counter will show it."""
     probe = container.probes.get(kind)
     if probe is None or not probe.is_counted:
         return None

@@ -146,7 +146,7 @@ class ObservedProbe:
         )
 
     def note_error(self, seen: SeenFailure) -> TickEntry:
-        """Return the tick of an error of which an event tells; no counter has it."""
+        """Return the tick of an error that an event reports; no counter has it."""
         self._errors += 1
         self._error_run += 1
         gates = _source_gates("event", seen.at, seen.at)

@@ -98,7 +98,7 @@ class WebSocket:
         try:
             self._writer.write(self._connection.send(event))
         except LocalProtocolError:
-            return  # It is closed: there is nobody to tell.
+            return  # It is closed: nobody reads it.
 
 
 def accept_token(key: bytes) -> str:

@@ -177,7 +177,7 @@ def make_container_config(
 
     Its variables all have values, its command, arguments and paths in volumes have
     no references any more, and its security context is all that counts of both.
-    `image_user` is needed by some, as `needs_image_user` tells; None is not known.
+    `image_user` is needed by some, as `needs_image_user` returns; None is not known.
     """
     environment = make_environment(pod, container, objects, where)
     if isinstance(environment, ConfigRefusal):

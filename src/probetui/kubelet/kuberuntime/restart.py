@@ -136,9 +136,9 @@ def _exit_codes(
         if newest is None or newest.state is not RuntimeState.EXITED:
             return
         yield newest.exit_code
-    told = None if published is None else published.container(name)
-    if told is not None and isinstance(told.state, Terminated):
-        yield told.state.exit_code
+    published_status = None if published is None else published.container(name)
+    if published_status is not None and isinstance(published_status.state, Terminated):
+        yield published_status.state.exit_code
 
 
 def effective_restart_policy(pod: Pod, container: Container | None) -> RestartPolicy:

@@ -199,7 +199,7 @@ class PodSyncer:
         self.backoff_decisions: dict[tuple[str, str], BackoffDecision] = {}
         """What back-off last decided, by pod UID and container name."""
         self.on_sandbox_ready: Callable[[Pod, datetime], None] = _ignore
-        """Told of each sandbox as soon as it runs."""
+        """Called with each sandbox as soon as it runs."""
         self._attempts_after_reset: dict[tuple[str, str], int] = {}
 
     def forget_pod(self, pod_uid: str) -> None:

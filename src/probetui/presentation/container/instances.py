@@ -110,7 +110,7 @@ def instance_rows(
     elif any(map(_is_an_instance, rows)):
         rows = [row for row in rows if _is_an_instance(row)]
     shown = rows[-most:]
-    told = [] if len(shown) == len(rows) else _earlier(rows[:-most])
+    result = [] if len(shown) == len(rows) else _earlier(rows[:-most])
     label = _label_width(width)
     room = max(width - label - len(_GAP) - _LEAST_WORDS, _LEAST_STRIP)
     strips = [
@@ -131,8 +131,8 @@ def instance_rows(
         name = f"{_NAMES[label]} {number}".ljust(label)
         padding = " " * (longest - _taken(strip)) + _GAP
         spans = line(muted(name), muted(more), *strip.spans, padding, *words)
-        told.append(InstanceRow(spans, strip, label + len(more)))
-    return told
+        result.append(InstanceRow(spans, strip, label + len(more)))
+    return result
 
 
 def _up_to(rows: _Rows, cursor: int) -> _Rows:

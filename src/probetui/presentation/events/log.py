@@ -431,7 +431,7 @@ class _Threads(Struct):
                 return line
 
     def _observed_start(self, line: EventLine) -> str:
-        """Return what is known of a start of which no back-off tells."""
+        """Return what is known of a start without a back-off entry."""
         if self.waited is not None:
             return f"after the back-off of {format_age(self.waited)}"
         if not self.restarts or self.exited_at is None:
@@ -564,7 +564,7 @@ def _signals(entry: ContainerEntry, pod: Pod | None) -> str:
 
 
 def _observed(tick: TickEntry, names: Mapping[str, str]) -> EventLine:
-    """Return a failure as it was counted, of which an event may tell more."""
+    """Return a failure as it was counted, to which an event may add its output."""
     kind = tick.key.probe_type
     output = tick.attempts[-1].output
     text = f"{kind} probe failed{f': {output}' if output else ''}"

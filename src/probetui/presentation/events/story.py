@@ -82,8 +82,8 @@ class StoryRow:
         head = self._head
         words = "" if self.is_raw else head.words
         if not words:
-            is_told = not self.is_raw and head.note
-            words = f"[{head.note}] {head.message}" if is_told else head.message
+            has_note = not self.is_raw and head.note
+            words = f"[{head.note}] {head.message}" if has_note else head.message
             if self._is_repeated:
                 words = f"x{len(self.lines)} {words}"
         if is_whole:
@@ -157,7 +157,7 @@ def _in_short(ellipsis: str) -> Callable[[re.Match[str]], str]:
 
 
 _OF_A_START = {"backoff", "BackOff", "Pulling", "Pulled", "Created", "Started"}
-"""Reasons of the lines of a row that tells of a restart, or of the wait for it."""
+"""Reasons of the lines of a row about a restart, or about the wait for it."""
 
 
 class Story:
@@ -177,7 +177,7 @@ class Story:
                 row.add(added)
                 continue
             row = StoryRow(added, is_raw=is_raw)
-            # What an instance came to is told before the next one of the same instant.
+            # An instance's end goes before the next start of the same instant.
             is_before = added.is_late and not is_raw and self._ends_with_start(added)
             self.rows.insert(len(self.rows) - is_before, row)
             self._by_number[added.row] = row

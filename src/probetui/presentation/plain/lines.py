@@ -58,7 +58,7 @@ from probetui.presentation.tick.report import run_count
 from probetui.record.masking import Mask
 
 _SECOND = timedelta(seconds=1)
-_TOLD_OTHERWISE = {"Created", "Started", "Killing"}
+_SHOWN_OTHERWISE = {"Created", "Started", "Killing"}
 _SHOWN_STATES = {
     StateField.READY,
     StateField.STARTED,
@@ -299,7 +299,7 @@ class PlainLines:
                 is_no_news = event.message.endswith("already present on machine")
                 return (
                     tick is None
-                    and event.reason not in _TOLD_OTHERWISE
+                    and event.reason not in _SHOWN_OTHERWISE
                     and not is_no_news
                 )
             case StateEntry():

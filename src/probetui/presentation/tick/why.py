@@ -274,7 +274,7 @@ def source_sentences(tick: TickEntry, view: View) -> Iterator[str]:
 
 
 def _answer_lines(attempt: Attempt, view: View) -> Iterator[str]:
-    """Yield what a server said that neither output nor event tell."""
+    """Yield what a server answered that neither output nor event has."""
     answer = attempt.http
     if answer is None:
         return

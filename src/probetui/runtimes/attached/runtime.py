@@ -200,7 +200,7 @@ class AttachedRuntime:
                     yield replace(started, container_id=now)
 
     @property
-    def tells_of_execs(self) -> bool:
+    def reports_execs(self) -> bool:
         """Whether `watch_execs` is supported."""
         return isinstance(self._unmanaged, ExecSource)
 

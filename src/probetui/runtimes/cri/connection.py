@@ -194,8 +194,8 @@ def unavailable_error(tried: list[CriConnectionAttempt]) -> RuntimeUnavailableEr
         attempt.result for attempt in tried if isinstance(attempt.result, CriDiagnosis)
     ]
     # An unusable runtime is more informative than a missing socket.
-    telling = [problem for problem in problems if problem != NO_SOCKET] or problems
-    advice = telling[0].advice if telling else START_RUNTIME
+    informative = [problem for problem in problems if problem != NO_SOCKET] or problems
+    advice = informative[0].advice if informative else START_RUNTIME
     return RuntimeUnavailableError(
         f"no CRI runtime can be used: {'; '.join(lines)}; {advice}", tried=lines
     )

@@ -170,9 +170,9 @@ class CriRuntime:
         """The prefix of container IDs: containerd, cri-o."""
         return self._engine.name
 
-    def on_clock_offset(self, tell: Callable[[timedelta], None]) -> None:
-        """Call `tell` with the offset when the runtime's clock is not the session's."""
-        self._daemon_clock.on_offset(tell)
+    def on_clock_offset(self, report: Callable[[timedelta], None]) -> None:
+        """Call `report` with the offset where its clock differs from the session's."""
+        self._daemon_clock.on_offset(report)
 
     async def version(self) -> str:
         """Return name and version as text; raises if the runtime does not answer."""
@@ -304,7 +304,7 @@ class CriRuntime:
         return await self._images.list()
 
     async def image_copy(self, image_id: str) -> str | None:
-        """Return the ID of an image, which is all there is to tell copies by."""
+        """Return the ID of an image, the only thing that differs between copies."""
         return await self._images.image_id(image_id)
 
     async def remove_image(self, image_id: str) -> None:
@@ -541,9 +541,9 @@ class CriRuntime:
     async def watch(self) -> AsyncIterator[None]:
         """Yield once per event of our pods; raises when the stream breaks."""
         owner = self._options.owner
-        told = watch_events(self._client, lambda event: is_of_owner(event, owner))
-        async with aclosing(told):
-            async for _ in told:
+        events = watch_events(self._client, lambda event: is_of_owner(event, owner))
+        async with aclosing(events):
+            async for _ in events:
                 yield
 
     def unmanaged(self) -> UnmanagedCriContainers:

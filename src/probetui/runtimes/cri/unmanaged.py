@@ -152,9 +152,9 @@ class UnmanagedCriContainers:
 
     async def watch(self) -> AsyncGenerator[None]:
         """Yield once per container event; raises when the stream breaks."""
-        told = watch_events(self._client, lambda _event: True)
-        async with aclosing(told):
-            async for _ in told:
+        events = watch_events(self._client, lambda _event: True)
+        async with aclosing(events):
+            async for _ in events:
                 yield
 
     def _in_our_time(self, found: UnmanagedContainer) -> UnmanagedContainer:

@@ -261,9 +261,9 @@ class DockerRuntime:
             ("network", str(self._reach)),
         )
 
-    def on_clock_offset(self, tell: Callable[[timedelta], None]) -> None:
+    def on_clock_offset(self, report: Callable[[timedelta], None]) -> None:
         """Call back when the daemon's clock differs from the session's."""
-        self._daemon_clock.on_offset(tell)
+        self._daemon_clock.on_offset(report)
 
     async def _daemon_time(self) -> datetime | None:
         info = await self._client.call(lambda api: api.info())
@@ -583,9 +583,9 @@ class DockerRuntime:
     async def watch_execs(self) -> AsyncIterator[StartedExec]:
         """Yield each command that others start in our containers."""
         filters = owner_filter(self._options.owner)
-        told = execs_of_others(self._client, self._own_execs, filters)
-        async with aclosing(told):
-            async for started_exec in told:
+        execs = execs_of_others(self._client, self._own_execs, filters)
+        async with aclosing(execs):
+            async for started_exec in execs:
                 yield started_exec
 
     async def follow_logs(

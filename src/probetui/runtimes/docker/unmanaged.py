@@ -195,9 +195,9 @@ class UnmanagedDockerContainers:
 
     async def watch_execs(self) -> AsyncIterator[StartedExec]:
         """Yield each command that others start in any container."""
-        told = execs_of_others(self._client, self._own_execs, {})
-        async with aclosing(told):
-            async for started_exec in told:
+        execs = execs_of_others(self._client, self._own_execs, {})
+        async with aclosing(execs):
+            async for started_exec in execs:
                 yield started_exec
 
     async def _address(self, inspected: Mapping[str, Any]) -> str:

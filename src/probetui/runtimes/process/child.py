@@ -159,7 +159,7 @@ def reaches_pid_1(process: Process, number: int) -> bool | None:
     To process 1 of a PID namespace the kernel delivers only signals that it handles or
     waits for, and SIGKILL and SIGSTOP (pid_namespaces(7)). None while the signal is
     blocked, as it is for a moment in a shell that starts a program: the kernel decides
-    once it is unblocked. True where /proc does not tell.
+    once it is unblocked. True where /proc does not show it.
     """
     if number in {signal.SIGKILL, signal.SIGSTOP}:
         return True

@@ -1,4 +1,4 @@
-"""How a command ended, as the last thing that its streams tell.
+"""The exit status of a command, from the last message of its error stream.
 
 Source: k8s.io/client-go tools/remotecommand, v0.36.2, v4.go, errorDecoderV4.
 """

@@ -137,15 +137,15 @@ def _unfit(action: Action, keys: Sequence[str]) -> Iterator[str]:
 
 def _clashes(keymap: Keymap) -> Iterator[str]:
     """Go through keys that would mean two things at one place, where they did not."""
-    told = set()
+    reported = set()
     for one, other in combinations(ACTIONS, 2):
         if one.id not in keymap and other.id not in keymap:
             continue
         if other.id in {one.shares_keys_of, _partner(one)} or not _meet(one, other):
             continue
         for key in keys_of(one, keymap):
-            if key in keys_of(other, keymap) and (one.id, other.id) not in told:
-                told.add((one.id, other.id))
+            if key in keys_of(other, keymap) and (one.id, other.id) not in reported:
+                reported.add((one.id, other.id))
                 yield f'"{key}" is assigned to both {one.id} and {other.id}'
 
 

@@ -71,7 +71,7 @@ class KeyOrder:
     @property
     def _is_leaving(self) -> bool:
         # The screens go before the program does: there is nobody to deliver to.
-        return self._app._exit  # noqa: SLF001  # the framework does not tell otherwise
+        return self._app._exit  # noqa: SLF001  # the framework has no other way
 
     async def _deliver_next(self) -> None:
         if self._is_leaving:

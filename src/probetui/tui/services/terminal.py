@@ -104,11 +104,11 @@ class BackgroundQueryDriver(LinuxDriver):
         super().__init__(*arguments, **options)
         self._file: Any = TerminalOutput(self._file)
         self._sieve = TerminalReplyFilter()
-        self._told: TerminalBackground | None = None
+        self._posted: TerminalBackground | None = None
         self._is_settled = Event()
 
     def start_application_mode(self) -> None:
-        self._sieve, self._told = TerminalReplyFilter(), None
+        self._sieve, self._posted = TerminalReplyFilter(), None
         self._is_settled.clear()
         super().start_application_mode()  # type: ignore[no-untyped-call]  # the framework's
         if self._key_thread is not None:
@@ -146,10 +146,10 @@ class BackgroundQueryDriver(LinuxDriver):
     def _look_at_answers(self) -> None:
         if self._sieve.is_settled:
             self._is_settled.set()
-        if self._sieve.background != self._told:
-            self._told = self._sieve.background
-            assert self._told is not None  # noqa: S101  # it is never taken back
-            self.process_message(BackgroundDetected(self._told))
+        if self._sieve.background != self._posted:
+            self._posted = self._sieve.background
+            assert self._posted is not None  # noqa: S101  # it is never taken back
+            self.process_message(BackgroundDetected(self._posted))
 
     def _process(self, messages: Iterable[Message]) -> None:
         for message in messages:

@@ -145,8 +145,8 @@ class TerminalReplyFilter:
         return bool(data and pattern.match(data) and _BEGUN.fullmatch(data))
 
 
-def _background(told: bytes) -> TerminalBackground | None:
-    channels = _CHANNELS.match(told)
+def _background(reply: bytes) -> TerminalBackground | None:
+    channels = _CHANNELS.match(reply)
     if channels is None:
         return None
     return TerminalBackground(
