@@ -8,7 +8,7 @@ from probetui.errors import ManifestError
 from probetui.k8s.pod import RestartPolicy
 from probetui.k8s.volume import ConfigMap, EmptyDir, OtherVolume, Secret
 from probetui.manifest.load import load_manifests
-from probetui.manifest.manifests import FieldValidation, PodOrigin
+from probetui.manifest.manifests import FieldValidation
 from probetui.manifest.yaml.parser import SourceFile
 from tests.manifest.yaml_pods import PROBED, lines, load, pod_yaml
 
@@ -479,7 +479,6 @@ def test_the_template_of_a_workload_is_run(text: str, name: str, note: str) -> N
     assert lines(manifests) == [f"note: pod.yaml:1:1: {note}"]
     (loaded,) = manifests.loaded
     assert (loaded.pod.name, loaded.pod.namespace) == (name, "shop")
-    assert loaded.origin.name == "web"
     assert loaded.pod.containers[0].liveness_probe is not None
 
 
@@ -492,7 +491,6 @@ def test_a_pod_template_is_run_as_it_is() -> None:
 
     (loaded,) = load(text).loaded
 
-    assert loaded.origin == PodOrigin("PodTemplate", "web")
     assert loaded.pod.labels == {"a": "b"}
 
 
@@ -784,12 +782,11 @@ def test_a_generated_name_is_generated() -> None:
     assert len(pod.name) == 9
 
 
-def test_document_and_whole_manifest_are_kept() -> None:
-    text = f"# mine\n{pod_yaml(PROBED)}"
+def test_the_whole_manifest_is_kept() -> None:
+    (loaded,) = load(
+        pod_yaml(PROBED), settings=("app.livenessProbe.periodSeconds=2",)
+    ).loaded
 
-    (loaded,) = load(text, settings=("app.livenessProbe.periodSeconds=2",)).loaded
-
-    assert loaded.document == text
     assert "periodSeconds: 2" in loaded.manifest
     assert load(loaded.manifest).pods == (loaded.pod,)
 

@@ -20,7 +20,7 @@ from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest import defaults, supported_fields, workloads
 from probetui.manifest.decode import decode
 from probetui.manifest.edit.set_option import SetOption, apply_set_option
-from probetui.manifest.manifests import FieldValidation, LoadedPod, PodOrigin
+from probetui.manifest.manifests import FieldValidation, LoadedPod
 from probetui.manifest.problem import Position, Problem, Severity, quote_short
 from probetui.manifest.validation import messages, pod, warnings
 from probetui.manifest.validation.names import MAX_LABEL
@@ -226,9 +226,7 @@ def finish_draft(draft: PodDraft) -> LoadedPod | None:
     fields = supported_fields.unsupported_fields(found.template or own.node, path)
     return LoadedPod(
         pod=build_pod(draft.pod),
-        origin=PodOrigin(own.workload.kind, own.name),
         position=own.node.position,
-        document=found.document.text,
         manifest=dump.dump_pod(draft.pod),
         object=own,
         source=found.source,

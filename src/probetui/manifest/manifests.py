@@ -36,27 +36,18 @@ class FieldValidation(StrEnum):
                 return None
 
 
-class PodOrigin(Struct, frozen=True):
-    """The object that describes a pod: the pod itself, or a workload."""
-
-    kind: str
-    name: str
-
-
 class LoadedPod(Struct, frozen=True):
     """A pod that can be run, and what it came from.
 
-    `document` is the text that was read, before `--set`; `manifest` the whole pod as
-    YAML with `--set`, defaults, name and uid in it: loaded again it is the same pod.
+    `manifest` is the whole pod as YAML with `--set`, defaults, name and uid in it:
+    loaded again it is the same pod.
     `object` has the positions of its fields in `source`. `unsupported` are warnings of
     fields that probetui does not support. `conditions` are those of its readiness gates
     in its status.
     """
 
     pod: Pod
-    origin: PodOrigin
     position: Position
-    document: str
     manifest: str
     object: WorkloadObject
     source: SourceFile

@@ -44,15 +44,6 @@ def test_what_says_nothing_is_no_document(text: str) -> None:
     assert _values(text) == []
 
 
-def test_each_document_keeps_its_text_and_comments() -> None:
-    parsed = parse_yaml(
-        SourceFile("a.yaml", "# first\na: 1\n---\n# second\nb: 2\n--- {c: 3}\n")
-    )
-
-    texts = [document.text for document in parsed.documents]
-    assert texts == ["# first\na: 1\n", "# second\nb: 2\n", "{c: 3}\n"]
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -316,7 +307,7 @@ def test_a_broken_value_is_refused() -> None:
 def test_an_error_without_a_place_is_told_all_the_same() -> None:
     error = yaml.YAMLError("no more\x1b")
 
-    problem = parse_module._syntax_problem("a.yaml", [], error)
+    problem = parse_module._syntax_problem("a.yaml", "", error)
 
     assert str(problem) == "a.yaml: no more\\x1b"
 

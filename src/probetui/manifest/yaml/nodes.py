@@ -96,10 +96,9 @@ class DuplicateKey(Struct, frozen=True):
 
 
 class YamlDocument(Struct, frozen=True):
-    """One document of a file with its text, without the `---`."""
+    """One document of a file."""
 
     root: YamlNode
-    text: str
     duplicates: tuple[DuplicateKey, ...] = ()
 
 

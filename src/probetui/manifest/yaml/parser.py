@@ -117,9 +117,8 @@ def _set_position(node: YamlNode, position: Position) -> YamlNode:
 
 def _documents(file: str, text: str) -> Iterator[YamlDocument | None]:
     """Yield the documents of a text, None for an empty one."""
-    lines = text.splitlines()
     composer = Composer(file)
-    begin = count = 0
+    count = 0
     try:
         for event in yaml.parse(text, Loader=YAML_LOADER):
             if isinstance(event, yaml.DocumentStartEvent):
@@ -130,30 +129,14 @@ def _documents(file: str, text: str) -> Iterator[YamlDocument | None]:
                     position = mark_position(file, event.start_mark)
                     raise parse_error(position, message)
             elif isinstance(event, yaml.DocumentEndEvent):
-                end = mark_position(file, event.end_mark).line - 1
                 if composer.root is None or is_null(composer.root):
                     yield None
                 else:
-                    duplicates = tuple(composer.duplicates)
-                    text = _strip_marker(lines[begin:end])
-                    yield YamlDocument(composer.root, text, duplicates)
-                begin = end
+                    yield YamlDocument(composer.root, tuple(composer.duplicates))
             else:
                 composer.feed(event)
     except yaml.YAMLError as error:
-        raise ParseError(_syntax_problem(file, lines, error)) from None
-
-
-def _strip_marker(lines: list[str]) -> str:
-    """Return a document's lines without the `---` at its start."""
-    kept = list(lines)
-    for index, line in enumerate(kept):
-        if line.startswith("---"):
-            kept[index : index + 1] = filter(None, [line[3:].strip()])
-            break
-        if line.strip() and not line.lstrip().startswith(("#", "%", "...")):
-            break
-    return "\n".join(kept).strip("\n") + "\n"
+        raise ParseError(_syntax_problem(file, text, error)) from None
 
 
 def decode_source(source: SourceFile) -> str:
@@ -204,7 +187,7 @@ def _position_at(file: str, text: str, index: int) -> Position:
     return Position(file, len(before), len(before[-1]) + 1)
 
 
-def _syntax_problem(file: str, lines: list[str], error: yaml.YAMLError) -> Problem:
+def _syntax_problem(file: str, text: str, error: yaml.YAMLError) -> Problem:
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return Problem(Position(file), "", escape_unprintable(str(error)), rule="yaml")
     position = mark_position(file, error.problem_mark)
@@ -214,6 +197,7 @@ def _syntax_problem(file: str, lines: list[str], error: yaml.YAMLError) -> Probl
     start = error.context_mark
     if error.context and start and start.line != error.problem_mark.line:
         message += f" {error.context} that begins in line {start.line + 1}"
+    lines = text.splitlines()
     line = lines[position.line - 1] if position.line <= len(lines) else ""
     if line[position.column - 1 : position.column] == "\t":
         message += "; a tab cannot indent YAML, use spaces"
