@@ -29,7 +29,7 @@ class DryRunInFlight(Struct, frozen=True):
 
 
 class DryRuns:
-    """Dry runs in flight, and the last one of each probe; owned by the engine.
+    """Dry runs in flight; owned by the engine.
 
     A dry run bypasses the worker: no gate is checked, and neither a pause nor the
     worker's own probe in flight blocks it. Only a running container can be probed.
@@ -48,7 +48,6 @@ class DryRuns:
         self._overrides = overrides
         self.under_way: dict[int, DryRunInFlight] = {}
         self._by_key: dict[ProbeKey, DryRunInFlight] = {}
-        self._last: dict[ProbeKey, DryRunEntry] = {}
 
     def begin(
         self, pod: Pod, key: ProbeKey, status: PodStatus | None, now: datetime
@@ -89,32 +88,21 @@ class DryRuns:
         key = under_way.key
         del self._by_key[key]
         judged = judge_outcome(key.probe_type, finished.outcome, self._rules)
-        entry = DryRunEntry(
-            self._turn.next_sequence(),
-            now,
-            key,
-            under_way.container_id,
-            under_way.started_at,
-            now - under_way.started_at,
-            finished.outcome.attempts,
-            judged.result if judged.error is None else None,
+        self._turn.write(
+            DryRunEntry(
+                self._turn.next_sequence(),
+                now,
+                key,
+                under_way.container_id,
+                under_way.started_at,
+                now - under_way.started_at,
+                finished.outcome.attempts,
+                judged.result if judged.error is None else None,
+            )
         )
-        self._last[key] = entry
-        self._turn.write(entry)
         return True
-
-    def last(self, key: ProbeKey) -> DryRunEntry | None:
-        """Return the last dry run of a probe that has finished."""
-        return self._last.get(key)
 
     def since(self, key: ProbeKey) -> datetime | None:
         """Return when the dry run in flight began, None if there is none."""
         under_way = self._by_key.get(key)
         return None if under_way is None else under_way.started_at
-
-    def forget_pod(self, pod_uid: str) -> None:
-        """Forget the dry runs of a removed pod; those in flight still come back."""
-        for key in [
-            probe_key for probe_key in self._last if probe_key.pod_uid == pod_uid
-        ]:
-            del self._last[key]

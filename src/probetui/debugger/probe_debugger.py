@@ -130,7 +130,6 @@ class ProbeDebugger:
     def forget_pod(self, pod_uid: str) -> None:
         """Forget a removed pod."""
         self._overrides.forget_pod(pod_uid)
-        self._dry_runs.forget_pod(pod_uid)
 
     def _watch(self, entry: JournalEntry) -> None:
         if not self._stepper.is_paused and self._breakpoints.should_pause(entry):

@@ -14,7 +14,6 @@ from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import RuntimeCondition, StoredImage
 from probetui.k8s.status import ContainerStatus, PodStatus
 from probetui.kubelet.journal import (
-    DryRunEntry,
     JournalEntry,
     LastExit,
     Skip,
@@ -37,7 +36,7 @@ class ProbeSnapshot(Struct, frozen=True):
 
     `muted` says that results have no consequences, `injections` which are still to
     come. `manifest_probe` is set while `probe` has another timing than the manifest's.
-    `last_try` is the newest try, `trying_since` when the one under way began.
+    `trying_since` is when the dry run in flight began.
     `is_result_held` says that a break-point holds back a result that would kill.
     `delay` is how much later it is answered because a person said so. `error_run`
     counts the errors since the last run that counted. Where `result_run` is only the
@@ -66,7 +65,6 @@ class ProbeSnapshot(Struct, frozen=True):
     muted: bool = False
     injections: tuple[Injected, ...] = ()
     manifest_probe: Probe | None = None
-    last_try: DryRunEntry | None = None
     trying_since: datetime | None = None
     is_result_held: bool = False
     delay: timedelta = timedelta()

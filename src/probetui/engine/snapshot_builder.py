@@ -316,7 +316,6 @@ class SnapshotBuilder:
                 muted=overrides.is_muted(key),
                 injections=overrides.injections.left(key),
                 manifest_probe=manifest_probe,
-                last_try=self._dry_runs.last(key),
                 trying_since=self._dry_runs.since(key),
                 delay=overrides.delay_of(key),
             )
@@ -349,7 +348,6 @@ class SnapshotBuilder:
             muted=overrides.is_muted(key),
             injections=overrides.injections.left(key),
             manifest_probe=manifest_probe,
-            last_try=self._dry_runs.last(key),
             trying_since=self._dry_runs.since(key),
             is_result_held=key in self._kubelet.probes.scheduler.held,
             delay=overrides.delay_of(key),
