@@ -76,7 +76,6 @@ class ServerTransport(httpx.AsyncBaseTransport):
             HttpRequest(
                 request.method,
                 path,
-                f"{path}?{query}",
                 tuple(parse_qsl(query)),
                 {key.lower(): value for key, value in request.headers.items()},
                 body,

@@ -52,7 +52,7 @@ class ReviewServer:
 def _request(path: str = "/pods", **fields: Any) -> HttpRequest:
     token = fields.pop("token", "")
     headers = {"authorization": f"Bearer {token}"} if token else {}
-    return HttpRequest("GET", path, path, (), headers, **fields)
+    return HttpRequest("GET", path, (), headers, **fields)
 
 
 async def _check(

@@ -54,7 +54,6 @@ ENTRY = EventLine(
     "3/3 acted",
     Role.WARNING,
     TICK,
-    EVENT,
     DEMO.uid,
     "liveness",
 )

@@ -118,11 +118,6 @@ class StatusWriter:
                 published.version += 1
                 self._wake.set()
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether all has been written."""
-        return all(one.version == one.written for one in self._published.values())
-
     async def run(self) -> None:
         """Write statuses until cancelled."""
         attempt = 0

@@ -38,14 +38,13 @@ REQUEST_TIMEOUT_SECONDS = 60
 class HttpRequest(Struct, frozen=True):
     """One request, its body read.
 
-    `path` is decoded and has no query; `target` is both as they came. Names of
-    headers are in lower case; values of a header that comes twice are joined.
+    `path` is decoded and has no query. Names of headers are in lower case; values of a
+    header that comes twice are joined.
     `certificate` is the client's, as `ssl` has it, if TLS has verified one.
     """
 
     method: str
     path: str
-    target: str
     query: tuple[tuple[str, str], ...]
     headers: Mapping[str, str]
     body: bytes = b""
@@ -359,7 +358,6 @@ def _request(head: h11.Request, body: bytes) -> HttpRequest:
     return HttpRequest(
         method=head.method.decode("ascii"),
         path=unquote(path),
-        target=target,
         query=tuple(parse_qsl(query, keep_blank_values=True)),
         headers=headers,
         body=body,

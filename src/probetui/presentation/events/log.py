@@ -19,7 +19,7 @@ from probetui.analysis.event_aggregation import ClusterEvents
 from probetui.analysis.findings import finding_text, severity_of
 from probetui.analysis.timeline import is_warning
 from probetui.durations import format_age, format_duration
-from probetui.k8s.event import Event, EventType
+from probetui.k8s.event import EventType
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
@@ -87,7 +87,7 @@ class EventLine(Struct, frozen=True):
     `type` is Normal, Warning, or `state`, `user`, `note`, `finding` for what a cluster
     does not show. `note` is probetui's own addition. `tick` is the tick behind it; in a
     log, which would take three times as much, it is left out, and `tick_sequence` is
-    its number. `event` is what a cluster records. Without a pod it is of the session.
+    its number. Without a pod it is of the session.
 
     In the story `row` is the sequence number of the first line of its row, `word` what
     stands out there (`KILL`, `EXIT 137`) and `words` the message beside it; without
@@ -105,7 +105,6 @@ class EventLine(Struct, frozen=True):
     note: str = ""
     role: Role = Role.PLAIN
     tick: TickEntry | None = None
-    event: Event | None = None
     pod_uid: str = ""
     container_name: str = ""
     tick_sequence: int = 0
@@ -208,7 +207,7 @@ class EventLog:
         self.normals += not is_warning
         role = Role.WARNING if is_warning else Role.PLAIN
         shown = _line(entry, names, event.type, event.reason, event.message, role)
-        shown = replace(shown, tick=entry.tick, event=event)
+        shown = replace(shown, tick=entry.tick)
         if entry.tick is not None:
             return threads.of_a_probe(shown, entry.tick)
         if not event.container_name:
