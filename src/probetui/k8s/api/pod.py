@@ -93,8 +93,6 @@ ENV_FROM = ApiType(
     ),
 )
 
-_EMPTY_DIR = ApiType(EmptyDir, "medium?", "sizeLimit")
-_HOST_PATH = ApiType(HostPath, "path", "type")
 _ITEMS = Field("items?", list_of(ApiType(KeyToPath, "key", "path", "mode").codec))
 _CONFIG_MAP = ApiType(ConfigMapFiles, "name", _ITEMS, "optional?")
 _SECRET = ApiType(SecretFiles, "name", _ITEMS, "optional?")

@@ -27,7 +27,6 @@ MOST_PLACES = 10
 """A gauge has a place for each count up to here; above it is a number."""
 
 _SECOND = timedelta(seconds=1)
-_WAITS_FOR_STARTUP = {Skip.NOT_STARTED, Skip.ALREADY_STARTED}
 
 
 def threshold(probe: ProbeSnapshot, result: Result) -> int:
