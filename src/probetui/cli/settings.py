@@ -105,24 +105,23 @@ def _problem(option: Option, value: object) -> str:
     return ""
 
 
-def read_config_file(path: Path, label: str = "") -> object:
+def read_config_file(path: Path) -> object:
     """Return what a YAML file says, None if it says nothing.
 
     It is read as manifests are, with the same limits.
 
     Args:
         path: the file.
-        label: what names it in an error of the system, such as `--config FILE`.
 
     Raises:
         UsageError: it cannot be read, is no YAML, goes beyond a limit, or has more
             than one document.
     """
-    root = _read_root(path, label)
+    root = _read_root(path)
     return None if root is None else _value_of(root)
 
 
-def _read_root(path: Path, label: str) -> YamlNode | None:
+def _read_root(path: Path, label: str = "") -> YamlNode | None:
     try:
         source = read_file(path)
     except OSError as error:

@@ -50,9 +50,9 @@ class HttpRequest(Struct, frozen=True):
     body: bytes = b""
     certificate: Mapping[str, Any] | None = None
 
-    def parameter(self, name: str, default: str = "") -> str:
-        """Return the first value of a query parameter."""
-        return next((value for key, value in self.query if key == name), default)
+    def parameter(self, name: str) -> str:
+        """Return the first value of a query parameter, empty for none."""
+        return next((value for key, value in self.query if key == name), "")
 
     def parameters(self, name: str) -> list[str]:
         """Return all values of a query parameter."""

@@ -46,7 +46,7 @@ def is_running_towards_change(probe: ProbeSnapshot) -> bool:
     return probe.result_run > 0 and probe.last_result is not probe.stored_result
 
 
-def run_gauge(probe: ProbeSnapshot, marks: MarkSet, places: int = MOST_PLACES) -> Line:
+def run_gauge(probe: ProbeSnapshot, marks: MarkSet) -> Line:
     """Return the run against its threshold: `✗✗· 2/3`, `✗ 4/30`, or a bare mark.
 
     It shows the run towards another result than the stored one; a run that agrees
@@ -61,7 +61,7 @@ def run_gauge(probe: ProbeSnapshot, marks: MarkSet, places: int = MOST_PLACES) -
     mark = result_mark(probe.last_result, marks)
     errored = marks.errored if probe.error_run else ""
     count = Span(f" {run_count(probe)}/{most}{errored}", mark.role)
-    if most > places:
+    if most > MOST_PLACES:
         return (mark, count)
     rest = muted(marks.empty * max(most - run, 0))
     return line(mark._replace(text=mark.text * min(run, most)), rest, count)

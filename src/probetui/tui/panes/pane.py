@@ -155,20 +155,11 @@ class Pane(LineWidget, can_focus=True):
         """Cells that a row has."""
         return self.inner_width - 2 * self._margin
 
-    def broken(
-        self, lines: Sequence[Line], indent: int, quoted: int | None = None
-    ) -> list[StyledLine]:
-        """Return lines as rows, broken where they are too long.
-
-        They go on `indent` cells further in; those that begin with as many spaces as
-        what is `quoted` go on below their beginning.
-        """
+    def broken(self, lines: Sequence[Line], indent: int) -> list[StyledLine]:
+        """Return lines as rows; where one is too long it goes on `indent` cells in."""
         rows: list[StyledLine] = []
         for line in lines:
-            text = words_of(line)
-            start = len(text) - len(text.lstrip(" "))
-            go_on = indent if start != quoted else start
-            rows += wrapped(styled_line(line), self.row_width, indent=go_on)
+            rows += wrapped(styled_line(line), self.row_width, indent=indent)
         return rows
 
     def above(self) -> Sequence[StyledLine]:
