@@ -733,6 +733,15 @@ program_options = _group(
     ),
 )
 
+session_options = _group(
+    kubelet_options,
+    ending_options,
+    output_options,
+    autosave_options,
+    screen_options,
+    program_options,
+)
+
 
 @manifest_options
 @runtime_options

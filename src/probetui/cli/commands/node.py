@@ -9,19 +9,14 @@ import click
 from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
     act_option,
-    autosave_options,
     cluster_options,
-    ending_options,
     freeze_option,
     image_gc_option,
-    kubelet_options,
     metrics_option,
     node_runtime_options,
-    output_options,
-    program_options,
     pull_option,
     runtime_events_option,
-    screen_options,
+    session_options,
     skip_tls_verify_option,
     static_option,
 )
@@ -76,12 +71,7 @@ _NODE = "Node"
 @metrics_option
 @runtime_events_option
 @freeze_option
-@kubelet_options
-@ending_options
-@output_options
-@autosave_options
-@screen_options
-@program_options
+@session_options
 def node(**params: Any) -> int:
     """Be a node of a cluster: run the pods that the API server assigns to it.
 

@@ -10,20 +10,15 @@ import click
 from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
     act_option,
-    autosave_options,
-    ending_options,
     freeze_option,
     image_gc_option,
     keep_option,
-    kubelet_options,
     manifest_options,
     metrics_option,
-    output_options,
-    program_options,
     pull_option,
     runtime_events_option,
     runtime_options,
-    screen_options,
+    session_options,
     takes_files,
     watch_option,
 )
@@ -73,12 +68,7 @@ _LAST_PORT = (1 << 16) - 1
 @metrics_option
 @runtime_events_option
 @freeze_option
-@kubelet_options
-@ending_options
-@output_options
-@autosave_options
-@screen_options
-@program_options
+@session_options
 @takes_files
 def serve(**params: Any) -> int:
     """Run pods as run does, and show them to kubectl as a cluster would.

@@ -28,6 +28,7 @@ from probetui.cli.options import (
     pull_option,
     runtime_events_option,
     screen_options,
+    session_options,
     session_runtime_options,
     takes_files,
     takes_files_among,
@@ -61,12 +62,7 @@ _POD_WORDS = ("pod/", "pods/", "po/")
 @runtime_events_option
 @freeze_option
 @play_options
-@kubelet_options
-@ending_options
-@output_options
-@autosave_options
-@screen_options
-@program_options
+@session_options
 @takes_files
 def run(**params: Any) -> int:
     """Create the containers of pods and run the kubelet's prober on them.
@@ -188,12 +184,7 @@ def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
 )
 @freeze_option
 @play_options
-@kubelet_options
-@ending_options
-@output_options
-@autosave_options
-@screen_options
-@program_options
+@session_options
 @takes_files
 def sim(*, script: str | None, **params: Any) -> int:
     """Simulate pods on virtual time, without a container runtime.
@@ -247,12 +238,7 @@ def replay(*, file: Path | None, **params: Any) -> int:
 @keep_option
 @freeze_option
 @play_options
-@kubelet_options
-@ending_options
-@output_options
-@autosave_options
-@screen_options
-@program_options
+@session_options
 def demo(name: str, *, lists: bool, **params: Any) -> int:
     """Run the built-in lesson NAME (default: liveness) and explain what to watch.
 
