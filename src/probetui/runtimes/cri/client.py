@@ -14,7 +14,11 @@ from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
-from probetui.runtimes.cri.errors import CriTimeoutError, to_runtime_error
+from probetui.runtimes.cri.errors import (
+    CriStatusError,
+    CriTimeoutError,
+    to_runtime_error,
+)
 
 Q = TypeVar("Q", bound=Message)
 A = TypeVar("A", bound=Message)
@@ -165,6 +169,17 @@ class CriClient:
         except TimeoutError as error:
             raise CriTimeoutError(method.name, limit or timedelta()) from error
         return answer
+
+    async def call_unless_gone(
+        self, method: CriMethod[Q, A], request: Q, *, limit: timedelta = REQUEST_LIMIT
+    ) -> A | None:
+        """Make a call, see `call`; return None where what it is about is gone."""
+        try:
+            return await self.call(method, request, limit=limit)
+        except CriStatusError as error:
+            if error.code is grpc.StatusCode.NOT_FOUND:
+                return None
+            raise
 
     async def follow(self, method: CriMethod[Q, A], request: Q) -> AsyncGenerator[A]:
         """Yield the responses of a streaming RPC until it ends; raises if it breaks."""

@@ -122,8 +122,4 @@ async def stop_container(
         container_id=cri_id, timeout=grace_period_seconds
     )
     limit = REQUEST_LIMIT + timedelta(seconds=grace_period_seconds)
-    try:
-        await client.call(calls.STOP_CONTAINER, request, limit=limit)
-    except CriStatusError as error:
-        if error.code is not grpc.StatusCode.NOT_FOUND:
-            raise
+    await client.call_unless_gone(calls.STOP_CONTAINER, request, limit=limit)

@@ -15,7 +15,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import grpc
 from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
@@ -25,7 +24,7 @@ from probetui.runtimes import fault_notes as kinds
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import CriClient
-from probetui.runtimes.cri.errors import CriStatusError, wrap_os_errors
+from probetui.runtimes.cri.errors import wrap_os_errors
 from probetui.runtimes.cri.freezer import (
     CONTROL_GROUPS,
     ContainerFreezer,
@@ -237,13 +236,8 @@ class CriFaultInjector:
     async def _network_namespace(self, sandbox_id: str) -> Path | None:
         """Return the network namespace of a sandbox, None if the sandbox is gone."""
         request = cri.PodSandboxStatusRequest(pod_sandbox_id=sandbox_id, verbose=True)
-        try:
-            answer = await self._client.call(calls.POD_SANDBOX_STATUS, request)
-        except CriStatusError as error:
-            if error.code is grpc.StatusCode.NOT_FOUND:
-                return None
-            raise
-        if answer.status.state != cri.SANDBOX_READY:
+        answer = await self._client.call_unless_gone(calls.POD_SANDBOX_STATUS, request)
+        if answer is None or answer.status.state != cri.SANDBOX_READY:
             return None
         if path := _network_file(answer.info):
             return path

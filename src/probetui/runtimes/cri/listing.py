@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
-import grpc
 from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
@@ -21,7 +20,6 @@ from probetui.ports import UnownedPod, UnownedReason
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import CriClient
-from probetui.runtimes.cri.errors import CriStatusError
 from probetui.runtimes.cri.files import PodFiles
 from probetui.runtimes.cri.logs import read_last_output
 from probetui.runtimes.cri.ownership import CriOwnership, list_labelled
@@ -134,24 +132,18 @@ class CriListing:
     async def sandbox(self, sandbox_id: str) -> CriSandbox | None:
         """Return the current status of any sandbox, None if it is gone."""
         request = cri.PodSandboxStatusRequest(pod_sandbox_id=sandbox_id)
-        try:
-            answer = await self._client.call(calls.POD_SANDBOX_STATUS, request)
-        except CriStatusError as error:
-            if error.code is grpc.StatusCode.NOT_FOUND:
-                return None
-            raise
+        answer = await self._client.call_unless_gone(calls.POD_SANDBOX_STATUS, request)
+        if answer is None:
+            return None
         seen = to_sandbox(answer.status)
         return replace(seen, status=await self._daemon_clock.sandbox(seen.status))
 
     async def container(self, container_id: str) -> CriContainer | None:
         """Return the current status of any container, None if it is gone."""
         request = cri.ContainerStatusRequest(container_id=container_id)
-        try:
-            answer = await self._client.call(calls.CONTAINER_STATUS, request)
-        except CriStatusError as error:
-            if error.code is grpc.StatusCode.NOT_FOUND:
-                return None
-            raise
+        answer = await self._client.call_unless_gone(calls.CONTAINER_STATUS, request)
+        if answer is None:
+            return None
         found = to_container(answer.status, self._runtime_name)
         found = replace(found, status=await self._daemon_clock.container(found.status))
         is_ours = self._ownership.is_ours(container_id, found.name, found.nonce)

@@ -11,7 +11,6 @@ from contextlib import aclosing
 from datetime import timedelta
 from pathlib import Path
 
-import grpc
 from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
@@ -238,11 +237,7 @@ class CriRuntime:
         if await self._listing.our_sandbox(sandbox_id) is None:
             return
         request = cri.StopPodSandboxRequest(pod_sandbox_id=sandbox_id)
-        try:
-            await self._client.call(calls.STOP_POD_SANDBOX, request)
-        except CriStatusError as error:
-            if error.code is not grpc.StatusCode.NOT_FOUND:
-                raise
+        await self._client.call_unless_gone(calls.STOP_POD_SANDBOX, request)
 
     async def remove_pod_sandbox(self, sandbox_id: str) -> None:
         """Remove a sandbox with its remaining containers."""
