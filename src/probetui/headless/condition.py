@@ -28,10 +28,10 @@ from probetui.k8s.probe import (
 )
 from probetui.k8s.status import ConditionStatus, PodPhase, PodStatus
 from probetui.kubelet.journal import (
+    PROBE_CAUSES,
     BackoffEntry,
     ContainerEntry,
     EventEntry,
-    ExitCause,
     JournalEntry,
     LifecycleStep,
     PodGoneEntry,
@@ -268,7 +268,7 @@ class ConditionWatch:
             case ConditionKind.KILLED, ContainerEntry(
                 what=LifecycleStep.STOPPING | LifecycleStep.WOULD_STOP
             ):
-                is_probe = entry.by in {ExitCause.LIVENESS, ExitCause.STARTUP}
+                is_probe = entry.by in PROBE_CAUSES
                 return is_probe and self._is_about(entry.pod_uid, entry.container_name)
             case ConditionKind.BACKOFF, BackoffEntry(waits=True):
                 return self._is_about(entry.pod_uid, entry.container_name)

@@ -13,11 +13,11 @@ from probetui.errors import OutputError
 from probetui.headless.follow import Sink
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import (
+    PROBE_CAUSES,
     BackoffEntry,
     ContainerEntry,
     DryRunEntry,
     EventEntry,
-    ExitCause,
     FindingEntry,
     JournalEntry,
     ListenersEntry,
@@ -95,10 +95,6 @@ class NoteForwarder:
 
 
 _STATES = {StateField.READY: ProbeType.READINESS, StateField.STARTED: ProbeType.STARTUP}
-_CAUSES = {
-    ExitCause.LIVENESS: ProbeType.LIVENESS,
-    ExitCause.STARTUP: ProbeType.STARTUP,
-}
 
 
 class EntryFilter(Struct, frozen=True):
@@ -138,7 +134,7 @@ class EntryFilter(Struct, frozen=True):
                     probe_type = ProbeType(subject)
                 return self._has(name) and self._has_type(probe_type)
             case ContainerEntry(container_name=name, by=by):
-                probe_type = None if by is None else _CAUSES.get(by)
+                probe_type = None if by is None else PROBE_CAUSES.get(by)
                 return self._has(name) and self._has_type(probe_type)
             case BackoffEntry(container_name=name):
                 return self._has(name) and not self.probe_types

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from probetui.k8s.event import Event
-from probetui.k8s.probe import ProbeKey
+from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID, Listeners, SocketAddress
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.outcome import Attempt, Result
@@ -210,6 +210,13 @@ class ExitCause(StrEnum):
     """Another container's exit, by its rule."""
     UNSEEN = "unseen"
     """It ended before it was watched."""
+
+
+PROBE_CAUSES = {
+    ExitCause.LIVENESS: ProbeType.LIVENESS,
+    ExitCause.STARTUP: ProbeType.STARTUP,
+}
+"""The types of the probes that ask for an end."""
 
 
 class ContainerEntry(Struct, frozen=True):

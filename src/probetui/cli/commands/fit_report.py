@@ -34,7 +34,11 @@ from probetui.durations import format_age, format_countdown, parse_duration
 from probetui.errors import NothingToDoError, UsageError
 from probetui.k8s.api.probe import PROBE
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
-from probetui.kubelet.journal import ContainerEntry, ExitCause, LifecycleStep
+from probetui.kubelet.journal import (
+    PROBE_CAUSES,
+    ContainerEntry,
+    LifecycleStep,
+)
 from probetui.kubelet.outcome import ProbeResult
 from probetui.manifest.yaml.dump import dump_yaml
 
@@ -200,7 +204,7 @@ def _add_session(
         for entry in session.replay.journal
         if isinstance(entry, ContainerEntry)
         and entry.what is LifecycleStep.STOPPING
-        and entry.by in {ExitCause.LIVENESS, ExitCause.STARTUP}
+        and entry.by in PROBE_CAUSES
     }
     for pod in session.pods.values():
         for container in pod.all_containers():

@@ -30,6 +30,7 @@ from probetui.k8s.status import (
     Waiting,
 )
 from probetui.kubelet.journal import (
+    PROBE_CAUSES,
     BackoffEntry,
     ContainerEntry,
     EventEntry,
@@ -99,10 +100,6 @@ _KINDS = {
     TickAction.READY: ProbeType.READINESS,
     TickAction.NOT_READY: ProbeType.READINESS,
     TickAction.STARTED: ProbeType.STARTUP,
-}
-_PROBE_TYPES = {
-    ExitCause.LIVENESS: ProbeType.LIVENESS,
-    ExitCause.STARTUP: ProbeType.STARTUP,
 }
 
 
@@ -422,7 +419,7 @@ class ObservedPod:
         own_id = parse_container_id(status.container_id)
         count = status.restart_count
         self._write_stopping(container, (own_id, count), by, event.at, now)
-        kind = _PROBE_TYPES.get(by)
+        kind = PROBE_CAUSES.get(by)
         probe = None if kind is None else container.probes.get(kind)
         if probe is not None:
             probe.hold()
@@ -565,7 +562,7 @@ class ObservedPod:
         now: datetime,
     ) -> ExitCause:
         """Return the cause of an end that no event explains, from the counters."""
-        for cause, kind in _PROBE_TYPES.items():
+        for cause, kind in PROBE_CAUSES.items():
             probe = container.probes.get(kind)
             if probe is None or probe.killed_at is None:
                 continue
@@ -734,7 +731,7 @@ def _cause(
 def _kill_cause(
     container: _ObservedContainer, by: ExitCause, at: datetime
 ) -> Cause | None:
-    kind = _PROBE_TYPES.get(by)
+    kind = PROBE_CAUSES.get(by)
     if kind is None:
         return None
     return _cause(container, kind, at, TickAction.KILL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from probetui.k8s.pod import Container
-from probetui.kubelet.journal import ContainerEntry, ExitCause, LastExit
+from probetui.kubelet.journal import PROBE_CAUSES, ContainerEntry, ExitCause, LastExit
 
 _SIGNALLED = 128
 _SIGKILL, _SIGTERM = 9, 15
@@ -112,7 +112,7 @@ def is_failure(entry: ContainerEntry) -> bool:
     by = entry.by or ExitCause.ITSELF
     if by is ExitCause.ITSELF:
         return bool(entry.exit_code) or entry.oom_killed
-    return by in {ExitCause.LIVENESS, ExitCause.STARTUP, ExitCause.USER}
+    return by in PROBE_CAUSES or by is ExitCause.USER
 
 
 def _with_asker(ended: str, by: ExitCause, signal: str) -> str:

@@ -15,7 +15,13 @@ from probetui.durations import format_age, format_countdown, format_duration
 from probetui.k8s.pod import Container, RestartPolicy
 from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.journal import BackoffEntry, ContainerEntry, ExitCause, TickEntry
+from probetui.kubelet.journal import (
+    PROBE_CAUSES,
+    BackoffEntry,
+    ContainerEntry,
+    ExitCause,
+    TickEntry,
+)
 from probetui.kubelet.kuberuntime.grace_period import GraceSource, KillReason
 from probetui.kubelet.kuberuntime.restart import (
     effective_restart_policy,
@@ -44,7 +50,6 @@ _SECOND, _MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 _DEFAULT_GRACE = 30
 _MOST_INSTANCES = 20
 _INDENT = "  "
-_BY_A_PROBE = {ExitCause.LIVENESS, ExitCause.STARTUP}
 _WHO = {
     ExitCause.ITSELF: "The container exited on its own.",
     ExitCause.USER: "A user requested it.",
@@ -98,7 +103,7 @@ def _who(
         yield from _killed_by_probe(kind, instance.kill, view, history)
         yield "No other container of the pod was to run, so the whole pod was stopped."
         return
-    if by not in _BY_A_PROBE:
+    if by not in PROBE_CAUSES:
         yield _who_else(by, instance, history)
         if instance.kill is not None and by is not ExitCause.ITSELF:
             yield (
@@ -369,7 +374,7 @@ def _is_of_before(decision: BackoffEntry, instance: ContainerInstance) -> bool:
 
 
 def _of_probes(instance: ContainerInstance) -> Iterator[str]:
-    if instance.end is not None and instance.end.by in _BY_A_PROBE:
+    if instance.end is not None and instance.end.by in PROBE_CAUSES:
         yield (
             "After a kill by a probe the kubelet counts back-off from the exit of the "
             "instance before: its cached status still shows the killed one as "

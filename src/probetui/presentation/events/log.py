@@ -24,6 +24,7 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.kubelet.journal import (
+    PROBE_CAUSES,
     BackoffEntry,
     ContainerEntry,
     DryRunEntry,
@@ -469,7 +470,7 @@ class _Threads(Struct):
     def cause(self, by: ExitCause | None) -> str:
         """Return why a container is stopped: `liveness failed 3/3`."""
         tick = self.kill_tick
-        if tick is None or by not in {ExitCause.LIVENESS, ExitCause.STARTUP}:
+        if tick is None or by not in PROBE_CAUSES:
             return stop_reason_text(by) if by else "asked for"
         kind = tick.key.probe_type.lower()
         return f"{kind} failed {_run(tick)}{_override(tick)}"

@@ -18,6 +18,7 @@ from probetui.durations import format_duration
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.journal import (
+    PROBE_CAUSES,
     BackoffEntry,
     ContainerEntry,
     DryRunEntry,
@@ -71,7 +72,6 @@ _SHOWN_LIVES = {
     LifecycleStep.GONE,
     LifecycleStep.WOULD_START,
 }
-_BY_A_PROBE = {ExitCause.LIVENESS, ExitCause.STARTUP}
 _LONGEST_OUTPUT = 400
 _NO_PODS: Mapping[str, Pod] = MappingProxyType({})
 
@@ -307,7 +307,7 @@ class PlainLines:
             case ContainerEntry(
                 what=LifecycleStep.STOPPING | LifecycleStep.WOULD_STOP, by=by
             ):
-                return by not in _BY_A_PROBE
+                return by not in PROBE_CAUSES
             case ContainerEntry():
                 return entry.what in _SHOWN_LIVES
             case BackoffEntry():

@@ -13,7 +13,7 @@ from probetui.durations import format_age, format_countdown
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.status import ContainerStatus, Running, Terminated, Waiting
-from probetui.kubelet.journal import ExitCause, Skip
+from probetui.kubelet.journal import PROBE_CAUSES, Skip
 from probetui.kubelet.kuberuntime.grace_period import GracePeriod
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
@@ -32,7 +32,6 @@ from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, mute
 from probetui.presentation.text.view import View
 
 _SECOND = timedelta(seconds=1)
-_OF_A_PROBE = {ExitCause.LIVENESS, ExitCause.STARTUP}
 _MOST_OF_A_BAR = 12
 _LEAST_OF_A_BAR = 3
 _NO_CONTAINER = {Skip.NO_STATUS, Skip.CONTAINER_MISSING}
@@ -171,7 +170,7 @@ def _stopping(container: ContainerSnapshot, view: View, width: int) -> ProbeVerd
     assert stopping is not None  # noqa: S101  # the caller's condition
     grace = stopping.grace_period_seconds * _SECOND
     left = max(stopping.since + grace - view.now, timedelta())
-    word = "KILLING" if stopping.by in _OF_A_PROBE else "STOPPING"
+    word = "KILLING" if stopping.by in PROBE_CAUSES else "STOPPING"
     meter = _of_a_wait(left, grace, f"{grace // _SECOND}s", view, width)
     sentence = f"SIGKILL in {format_countdown(left)} unless it exits"
     if not left:
