@@ -205,7 +205,7 @@ def _built_in_expectations(pod: Pod) -> Iterator[Expectation]:
     ends = pod.restart_policy is not RestartPolicy.ALWAYS
     word = (
         ConditionKind.SUCCEEDED
-        if ends and not _has_probe(pod)
+        if ends and not any(pod.probes())
         else (ConditionKind.READY)
     )
     stays = "" if word is ConditionKind.SUCCEEDED else f" for {_whole(_time_up(pod))}"
@@ -234,14 +234,6 @@ def _time_to_success(pod: Pod, name: str) -> Iterator[timedelta]:
         if container is not None and container.probe(probe_type) is not None:
             timing = timing_of(pod, container, probe_type)
             yield (timing.budget or timing.first.then(timing.recovered)).most
-
-
-def _has_probe(pod: Pod) -> bool:
-    return any(
-        container.probe(probe_type) is not None
-        for container in pod.all_containers()
-        for probe_type in ProbeType
-    )
 
 
 class _CaseReader(FieldReader):

@@ -230,15 +230,7 @@ def _problem(problems: Mapping[str, str], key: str) -> Observation | None:
 
 
 def _has_http_probe(pod: Pod) -> bool:
-    probes = (
-        container.probe(probe_type)
-        for container in pod.all_containers()
-        for probe_type in ProbeType
-    )
-    return any(
-        probe is not None and isinstance(probe.handler, HTTPGetAction)
-        for probe in probes
-    )
+    return any(isinstance(probe.handler, HTTPGetAction) for probe in pod.probes())
 
 
 _StreamKey = tuple[int, str]

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from probetui.k8s.environment import EnvFrom, EnvVarSource
-from probetui.k8s.probe import LifecycleHandler, Probe, ProbeType
+from probetui.k8s.probe import LifecycleHandler, Probe, ProbeHandler, ProbeType
 from probetui.k8s.volume import Volume
 
 
@@ -212,6 +212,15 @@ class Container(Struct, frozen=True):
             case ProbeType.STARTUP:
                 return self.startup_probe
 
+    def probes(self) -> Iterator[Probe]:
+        """Yield the container's probes."""
+        yield from filter(None, map(self.probe, ProbeType))
+
+    def handlers(self) -> Iterator[ProbeHandler | LifecycleHandler]:
+        """Yield what its probes and hooks do."""
+        yield from filter(None, (probe.handler for probe in self.probes()))
+        yield from filter(None, (self.post_start, self.pre_stop))
+
 
 class Pod(Struct, frozen=True):
     """A pod as the kubelet sees it: spec and metadata, never its status.
@@ -272,6 +281,11 @@ class Pod(Struct, frozen=True):
         """Yield the init containers in order, then the regular ones."""
         yield from self.init_containers
         yield from self.containers
+
+    def probes(self) -> Iterator[Probe]:
+        """Yield the probes of all containers."""
+        for container in self.all_containers():
+            yield from container.probes()
 
     def container_names(self) -> tuple[str, ...]:
         """Return the names of all containers, those of init containers first."""

@@ -19,7 +19,6 @@ from probetui.k8s.probe import (
     LifecycleHandler,
     Probe,
     ProbeHandler,
-    ProbeType,
 )
 from probetui.k8s.volume import ConfigObject, Secret
 from probetui.kubelet.runtime.go_format import go_quote, to_bytes
@@ -221,13 +220,7 @@ def _secrets_of_container(container: Container) -> Iterator[str]:
     yield from find_credentials_in_args(container.command)
     yield from find_credentials_in_args(container.args)
     yield from find_credentials(container.image)
-    probes = (container.probe(probe_type) for probe_type in ProbeType)
-    handlers = (
-        *(probe.handler for probe in probes if probe is not None),
-        container.post_start,
-        container.pre_stop,
-    )
-    for handler in handlers:
+    for handler in container.handlers():
         if isinstance(handler, ExecAction):
             yield from find_credentials_in_args(handler.command)
         if isinstance(handler, HTTPGetAction):

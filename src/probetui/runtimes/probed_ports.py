@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import (
     ExecAction,
@@ -21,24 +19,10 @@ def probed_ports(pod: Pod) -> tuple[int, ...]:
     found = {
         number
         for container in pod.all_containers()
-        for handler in _handlers(container)
+        for handler in container.handlers()
         if (number := _port(container, handler)) is not None
     }
     return tuple(sorted(found))
-
-
-def _handlers(container: Container) -> Iterator[ProbeHandler | LifecycleHandler]:
-    probes = (
-        container.startup_probe,
-        container.liveness_probe,
-        container.readiness_probe,
-    )
-    handlers = (
-        *(probe.handler for probe in probes if probe),
-        container.post_start,
-        container.pre_stop,
-    )
-    yield from (handler for handler in handlers if handler)
 
 
 def _port(container: Container, handler: ProbeHandler | LifecycleHandler) -> int | None:

@@ -20,8 +20,6 @@ from probetui.cli.pods import (
 )
 from probetui.cli.printing import PRINTERS, Notes, print_line, print_text
 from probetui.errors import NothingToDoError
-from probetui.k8s.pod import Pod
-from probetui.k8s.probe import ProbeType
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation, LoadedPod
 from probetui.manifest.problem import Problem, Severity
@@ -74,7 +72,7 @@ def check_manifests(params: Mapping[str, Any]) -> int:
         raise NothingToDoError(f"{names}: no pod to check: {notes}")
     problems = list(manifests.problems)
     if options.validate == FieldValidation.STRICT:
-        is_probed = any(map(_has_probe, manifests.pods))
+        is_probed = any(any(pod.probes()) for pod in manifests.pods)
         problems = [_strict(problem, is_probed=is_probed) for problem in problems]
     if manifests.loaded:
         check_containers(params["containers"], manifests.pods)
@@ -104,14 +102,6 @@ def _strict(problem: Problem, *, is_probed: bool) -> Problem:
         problem.rule == _NO_PROBE and not is_probed
     )
     return replace(problem, severity=Severity.ERROR) if is_error else problem
-
-
-def _has_probe(pod: Pod) -> bool:
-    return any(
-        container.probe(probe_type) is not None
-        for container in pod.all_containers()
-        for probe_type in ProbeType
-    )
 
 
 def _with_containers(

@@ -40,7 +40,7 @@ from probetui.headless.cases.case import FAULTS
 from probetui.headless.cases.progress import CaseProgress
 from probetui.headless.cases.result import CaseResult, Outcome
 from probetui.k8s.pod import Pod
-from probetui.k8s.probe import GRPCAction, HTTPGetAction, ProbeType, TCPSocketAction
+from probetui.k8s.probe import GRPCAction, HTTPGetAction, TCPSocketAction
 from probetui.kubelet.journal import JournalEntry
 from probetui.manifest.manifests import Manifests
 from probetui.ports import Clock, FaultInjector, Runtime
@@ -381,9 +381,8 @@ def _host_ports(pods: Sequence[Pod], runtime: str) -> Iterator[int]:
                     yield port.container_port
                 elif port.host_port:
                     yield port.host_port
-            for probe_type in ProbeType if is_on_host else ():
-                probe = container.probe(probe_type)
-                handler = None if probe is None else probe.handler
+            for probe in container.probes() if is_on_host else ():
+                handler = probe.handler
                 if isinstance(
                     handler, HTTPGetAction | TCPSocketAction | GRPCAction
                 ) and isinstance(handler.port, int):  # a name is one of those above

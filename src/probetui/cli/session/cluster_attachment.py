@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -31,7 +31,7 @@ from probetui.cluster.observe.kubelet_counters import read_node
 from probetui.drive.clocks import SystemClock
 from probetui.errors import NothingToDoError, UsageError
 from probetui.k8s.pod import Pod
-from probetui.k8s.probe import ExecAction, Probe, ProbeType
+from probetui.k8s.probe import ExecAction
 from probetui.kubelet_rules import DEFAULT_VERSION, rules_for_kubelet
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation, Manifests
@@ -115,7 +115,7 @@ async def _open(
     target: ClusterTarget, plan: Plan, clock: Clock, client: ApiClient
 ) -> Runtime:
     options, (pod,) = target.options, plan.pods
-    if any(isinstance(probe.handler, ExecAction) for probe in _probes(pod)):
+    if any(isinstance(probe.handler, ExecAction) for probe in pod.probes()):
         await _check(client, pod, "exec")
     if options.act:
         removal = RemovalMode(options.act_by)
@@ -208,14 +208,9 @@ def _read(
             ),
             containers=tuple(one for one in pod.containers if one.name in containers),
         )
-    if not any(_probes(pod)):
+    if not any(pod.probes()):
         raise NothingToDoError(f"{name} has no probe")
     return replace(manifests, loaded=(replace(loaded, pod=pod),))
-
-
-def _probes(pod: Pod) -> Iterator[Probe]:
-    for container in pod.all_containers():
-        yield from filter(None, map(container.probe, ProbeType))
 
 
 def _agrees(pod: Pod, options: ClusterPodOptions, notes: Notes) -> bool:
