@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from probetui.cluster.observe.causal_order import CausalOrder, Cause
 from probetui.cluster.observe.expectations import Expectations
 from probetui.cluster.observe.inputs import SeenEvent
+from probetui.cluster.observe.observed_container import ObservedContainer
 from probetui.cluster.observe.observed_probe import ObservedProbe, SeenFailure
 from probetui.cluster.observe.probe_counters import CountedTicks
 from probetui.engine.snapshot import (
@@ -19,8 +19,8 @@ from probetui.engine.snapshot import (
     PodSnapshot,
 )
 from probetui.k8s.event import Event
-from probetui.k8s.pod import Container, Pod, RestartPolicy
-from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.pod import Pod, RestartPolicy
+from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import ContainerID, parse_container_id
 from probetui.k8s.status import (
     ContainerStatus,
@@ -39,7 +39,6 @@ from probetui.kubelet.journal import (
     LifecycleStep,
     NoteEntry,
     PodGoneEntry,
-    Skip,
     StateEntry,
     StateField,
     StatusEntry,
@@ -48,17 +47,16 @@ from probetui.kubelet.journal import (
     TickEntry,
 )
 from probetui.kubelet.kuberuntime.grace_period import (
+    GracePeriod,
     KillReason,
     termination_grace_period,
 )
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.pod_workers.pod_sync import StatusChange, status_changes
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
-from probetui.kubelet.prober.worker import Worker, whole_seconds
 from probetui.kubelet.runtime.turn import TurnBuilder
 from probetui.kubelet_rules import (
     DEFAULT_VERSION,
-    PORTED_RULES,
     KubeletRules,
     rules_of,
 )
@@ -77,13 +75,8 @@ _OOM = "OOMKilled"
 _MOST_EVENTS = 1_000
 """Events of one pod whose counts are remembered; a server keeps them for an hour."""
 
-_OF_A_START = frozenset({"Pulling", "Pulled", "Created", "Started"})
 _STATUS_LAG = timedelta(seconds=2)
 """How long an event of a start waits for the status that shows what came before."""
-
-_LONGEST_POLL = timedelta(seconds=15)
-_ANSWER = timedelta(seconds=3)
-"""How long the counters are waited for beyond half a period."""
 
 _UNNUMBERED = 0
 
@@ -91,6 +84,7 @@ _PROBE_REASONS = {
     ExitCause.LIVENESS: KillReason.LIVENESS_PROBE,
     ExitCause.STARTUP: KillReason.STARTUP_PROBE,
 }
+_CAUSES = {kind: cause for cause, kind in PROBE_CAUSES.items()}
 _ACTIONS = {
     (StateField.READY, "true"): TickAction.READY,
     (StateField.READY, "false"): TickAction.NOT_READY,
@@ -101,50 +95,6 @@ _KINDS = {
     TickAction.NOT_READY: ProbeType.READINESS,
     TickAction.STARTED: ProbeType.STARTUP,
 }
-
-
-class _ObservedContainer:
-    """One container: its instances and its probes."""
-
-    def __init__(self, pod: Pod, container: Container, turn: TurnBuilder) -> None:
-        self.container = container
-        self.order = CausalOrder(turn)
-        self.status: ContainerStatus | None = None
-        self.last_exit: LastExit | None = None
-        self.stopping: StoppingSnapshot | None = None
-        self.backoff: BackoffSnapshot | None = None
-        self.probes = {
-            kind: ObservedProbe(worker, turn)
-            for kind in ProbeType
-            if (worker := _worker(pod, container, kind, PORTED_RULES)) is not None
-        }
-        self.exited_ids: set[str] = set()
-        self.early_events: list[Event] = []
-        """Events of a start that no status shows yet, nor the end before it."""
-        self.early_until: datetime | None = None
-
-    def is_early(self, event: Event) -> bool:
-        """Return whether an event follows an end that no status shows yet.
-
-        Or a start. The kubelet sends events and statuses on ways of their own.
-        """
-        status = self.status
-        if status is None or not status.container_id:
-            return False
-        if isinstance(status.state, Running):
-            began = status.state.started_at
-            is_next = event.reason in _OF_A_START or event.reason == "BackOff"
-            return is_next and began is not None and event.at > began
-        ended = self.last_exit
-        return event.reason in _OF_A_START and (
-            ended is not None and event.at >= ended.at
-        )
-
-    @property
-    def own_ids(self) -> set[str]:
-        """The IDs of all instances that are known."""
-        current = set() if self.status is None else {self.status.container_id}
-        return self.exited_ids | current
 
 
 class ObservedPod:
@@ -168,7 +118,7 @@ class ObservedPod:
         """Those of the node's kubelet; `use_rules` sets them."""
         self._expectations = Expectations(pod.name, turn)
         self._containers = {
-            container.name: _ObservedContainer(pod, container, turn)
+            container.name: ObservedContainer(pod, container, turn)
             for container in pod.all_containers()
         }
         self._counts_of: dict[str, int] = {}
@@ -184,10 +134,7 @@ class ObservedPod:
         """Judge by the rules of the node's kubelet from now on."""
         self.rules = rules
         for container in self._containers.values():
-            for kind, probe in container.probes.items():
-                worker = _worker(self.pod, container.container, kind, rules)
-                if worker is not None:
-                    probe.worker = worker
+            container.use_rules(self.pod, rules)
 
     def probes(self) -> Iterator[ObservedProbe]:
         """Yield the probes of all its containers."""
@@ -259,7 +206,7 @@ class ObservedPod:
         is_same = _runs_on(container.status, status.container(change.container_name))
         cause = None
         if action is not None and is_same:
-            cause = _cause(container, _KINDS[action], now, action)
+            cause = container.cause(_KINDS[action], now, action)
         container.order.write(entry, now, cause)
 
     def note_event(self, seen: SeenEvent, now: datetime) -> None:
@@ -303,15 +250,8 @@ class ObservedPod:
             return
         self._snapshot = None
         grace = timedelta()
-        reason = {
-            ProbeType.LIVENESS: KillReason.LIVENESS_PROBE,
-            ProbeType.STARTUP: KillReason.STARTUP_PROBE,
-        }.get(counted.key.probe_type, KillReason.NONE)
-        if reason is not KillReason.NONE:
-            found = termination_grace_period(
-                self.pod, container.container, reason, self.rules
-            )
-            grace = found.seconds * _SECOND
+        if (by := _CAUSES.get(counted.key.probe_type)) is not None:
+            grace = self._grace_period(container, by).seconds * _SECOND
         for tick in probe.note_counts(counted):
             container.order.note_tick(tick, counted, counted.latest)
             if probe.is_close and tick.action is not TickAction.NONE:
@@ -352,7 +292,7 @@ class ObservedPod:
 
     def _write_event(
         self,
-        container: _ObservedContainer,
+        container: ObservedContainer,
         event: Event,
         now: datetime,
         tick: TickEntry | None = None,
@@ -361,12 +301,12 @@ class ObservedPod:
         cause = None
         if event.reason == "Killing":
             by = self._killing_cause(event.message)
-            cause = _kill_cause(container, by, event.at)
+            cause = container.kill_cause(by, event.at)
         container.order.write(
             EventEntry(_UNNUMBERED, event.at, event, tick), now, cause
         )
 
-    def _write_early_events(self, container: _ObservedContainer, now: datetime) -> None:
+    def _write_early_events(self, container: ObservedContainer, now: datetime) -> None:
         events, container.early_events = container.early_events, []
         container.early_until = None
         for event in events:
@@ -374,7 +314,7 @@ class ObservedPod:
 
     def _note_probe_event(
         self,
-        container: _ObservedContainer,
+        container: ObservedContainer,
         event: Event,
         found: re.Match[str],
         now: datetime,
@@ -390,7 +330,7 @@ class ObservedPod:
         if (tick := probe.note_failure(seen)) is not None:
             return self._write_event(container, event, now, tick)
         entry = EventEntry(_UNNUMBERED, event.at, event)
-        container.order.write(entry, now, _cause(container, kind, event.at))
+        container.order.write(entry, now, container.cause(kind, event.at))
         return None
 
     def _killing_cause(self, message: str) -> ExitCause:
@@ -403,7 +343,7 @@ class ObservedPod:
 
     def _begin_stopping(
         self,
-        container: _ObservedContainer,
+        container: ObservedContainer,
         by: ExitCause,
         event: Event,
         now: datetime,
@@ -429,17 +369,14 @@ class ObservedPod:
 
     def _write_stopping(
         self,
-        container: _ObservedContainer,
+        container: ObservedContainer,
         instance: tuple[ContainerID, int],
         by: ExitCause,
         at: datetime,
         now: datetime,
     ) -> None:
         """Journal that an instance, by ID and number of its restart, is stopped."""
-        reason = _PROBE_REASONS.get(by, KillReason.NONE)
-        grace = termination_grace_period(
-            self.pod, container.container, reason, self.rules
-        )
+        grace = self._grace_period(container, by)
         container.stopping = StoppingSnapshot(at, grace.seconds, grace.source, by)
         container.order.write(
             ContainerEntry(
@@ -456,6 +393,12 @@ class ObservedPod:
             now,
         )
 
+    def _grace_period(self, container: ObservedContainer, by: ExitCause) -> GracePeriod:
+        reason = _PROBE_REASONS.get(by, KillReason.NONE)
+        return termination_grace_period(
+            self.pod, container.container, reason, self.rules
+        )
+
     def _note_fact(
         self, probe: ObservedProbe, action: TickAction, at: datetime
     ) -> None:
@@ -465,7 +408,7 @@ class ObservedPod:
 
     def _compare(
         self,
-        container: _ObservedContainer,
+        container: ObservedContainer,
         was: ContainerStatus | None,
         now_is: ContainerStatus,
         now: datetime,
@@ -485,7 +428,7 @@ class ObservedPod:
 
     def _note_ends(
         self,
-        container: _ObservedContainer,
+        container: ObservedContainer,
         was: ContainerStatus | None,
         now_is: ContainerStatus,
         now: datetime,
@@ -511,7 +454,7 @@ class ObservedPod:
 
     def _note_exit(
         self,
-        container: _ObservedContainer,
+        container: ObservedContainer,
         status: ContainerStatus,
         state: Terminated,
         own_id: str,
@@ -556,7 +499,7 @@ class ObservedPod:
 
     def _cause_by_counters(
         self,
-        container: _ObservedContainer,
+        container: ObservedContainer,
         instance: tuple[ContainerID, int],
         ended_at: datetime,
         now: datetime,
@@ -574,7 +517,7 @@ class ObservedPod:
 
     def _begin_instance(
         self,
-        container: _ObservedContainer,
+        container: ObservedContainer,
         status: ContainerStatus,
         at: datetime,
         now: datetime,
@@ -599,7 +542,7 @@ class ObservedPod:
 
     def _agree(
         self,
-        container: _ObservedContainer,
+        container: ObservedContainer,
         was: ContainerStatus | None,
         now_is: ContainerStatus,
         now: datetime,
@@ -619,7 +562,7 @@ class ObservedPod:
                 self._note_fact(startup, TickAction.STARTED, now)
 
     def _note_backoff(
-        self, container: _ObservedContainer, message: str, now: datetime
+        self, container: ObservedContainer, message: str, now: datetime
     ) -> None:
         window = _window(message)
         exited = container.last_exit
@@ -677,12 +620,12 @@ class ObservedPod:
         return self._snapshot
 
     def _container_snapshot(
-        self, container: _ObservedContainer, pod_status: PodStatus, now: datetime
+        self, container: ObservedContainer, pod_status: PodStatus, now: datetime
     ) -> ContainerSnapshot:
         init_names = {it.name for it in self.pod.init_containers}
         probes = []
         for probe in container.probes.values():
-            skip, delay_until = _upcoming(container, probe, now)
+            skip, delay_until = container.upcoming(probe, now)
             is_alive = self._is_probed(container, pod_status)
             probes.append(probe.snapshot(now, skip, delay_until, is_alive=is_alive))
         return ContainerSnapshot(
@@ -695,46 +638,11 @@ class ObservedPod:
             last_exit=container.last_exit,
         )
 
-    def _is_probed(self, container: _ObservedContainer, pod_status: PodStatus) -> bool:
+    def _is_probed(self, container: ObservedContainer, pod_status: PodStatus) -> bool:
         if pod_status.phase.is_terminal or container.status is None:
             return False
         ends = self.pod.restart_policy is RestartPolicy.NEVER
         return not (ends and isinstance(container.status.state, Terminated))
-
-
-def _worker(
-    pod: Pod, container: Container, kind: ProbeType, rules: KubeletRules
-) -> Worker | None:
-    """Return the port's worker of a probe, None if the container has no such."""
-    probe = container.probe(kind)
-    if probe is None:
-        return None
-    key = ProbeKey(pod.uid, container.name, kind)
-    return Worker(key, pod, container, probe, rules=rules)
-
-
-def _cause(
-    container: _ObservedContainer,
-    kind: ProbeType,
-    at: datetime,
-    action: TickAction = TickAction.NONE,
-) -> Cause | None:
-    """Return the tick that something follows from, None if no counter will show it."""
-    probe = container.probes.get(kind)
-    if probe is None or not probe.is_counted:
-        return None
-    half = probe.probe.period_seconds * _SECOND / 2
-    until = at + min(half, _LONGEST_POLL) + _ANSWER
-    return Cause(probe.key, at, until, action)
-
-
-def _kill_cause(
-    container: _ObservedContainer, by: ExitCause, at: datetime
-) -> Cause | None:
-    kind = PROBE_CAUSES.get(by)
-    if kind is None:
-        return None
-    return _cause(container, kind, at, TickAction.KILL)
 
 
 def _runs_on(was: ContainerStatus | None, now_is: ContainerStatus | None) -> bool:
@@ -746,26 +654,6 @@ def _runs_on(was: ContainerStatus | None, now_is: ContainerStatus | None) -> boo
         and isinstance(was.state, Running)
         and isinstance(now_is.state, Running)
     )
-
-
-def _upcoming(
-    container: _ObservedContainer, probe: ObservedProbe, now: datetime
-) -> tuple[Skip | None, datetime | None]:
-    """Return why the next tick will not probe, and when an initial delay is over."""
-    status = container.status
-    if status is None or not status.container_id:
-        return Skip.CONTAINER_MISSING, None
-    delay_until = None
-    if isinstance(status.state, Running) and status.state.started_at is not None:
-        delay = probe.probe.initial_delay_seconds * _SECOND
-        delay_until = status.state.started_at + delay if delay else None
-    if probe.on_hold:
-        return Skip.ON_HOLD, delay_until
-    if not isinstance(status.state, Running):
-        return Skip.NOT_RUNNING, None
-    age = now - (status.state.started_at or now)
-    decision = probe.worker.pass_time_gates(status, whole_seconds(age))
-    return (decision if isinstance(decision, Skip) else None), delay_until
 
 
 def _window(message: str) -> timedelta | None:

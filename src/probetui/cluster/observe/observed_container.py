@@ -1,0 +1,135 @@
+"""One container of an observed pod: its instances and its probes."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from probetui.cluster.observe.causal_order import CausalOrder, Cause
+from probetui.cluster.observe.observed_probe import ObservedProbe
+from probetui.engine.snapshot import (
+    BackoffSnapshot,
+)
+from probetui.k8s.event import Event
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.status import (
+    ContainerStatus,
+    Running,
+)
+from probetui.kubelet.journal import (
+    PROBE_CAUSES,
+    ExitCause,
+    LastExit,
+    Skip,
+    StoppingSnapshot,
+    TickAction,
+)
+from probetui.kubelet.prober.worker import Worker, whole_seconds
+from probetui.kubelet.runtime.turn import TurnBuilder
+from probetui.kubelet_rules import (
+    PORTED_RULES,
+    KubeletRules,
+)
+
+_SECOND = timedelta(seconds=1)
+_OF_A_START = frozenset({"Pulling", "Pulled", "Created", "Started"})
+_LONGEST_POLL = timedelta(seconds=15)
+_ANSWER = timedelta(seconds=3)
+"""How long the counters are waited for beyond half a period."""
+
+
+class ObservedContainer:
+    """One container: its instances and its probes."""
+
+    def __init__(self, pod: Pod, container: Container, turn: TurnBuilder) -> None:
+        self.container = container
+        self.order = CausalOrder(turn)
+        self.status: ContainerStatus | None = None
+        self.last_exit: LastExit | None = None
+        self.stopping: StoppingSnapshot | None = None
+        self.backoff: BackoffSnapshot | None = None
+        self.probes = {
+            kind: ObservedProbe(worker, turn)
+            for kind in ProbeType
+            if (worker := _worker(pod, container, kind, PORTED_RULES)) is not None
+        }
+        self.exited_ids: set[str] = set()
+        self.early_events: list[Event] = []
+        """Events of a start that no status shows yet, nor the end before it."""
+        self.early_until: datetime | None = None
+
+    def is_early(self, event: Event) -> bool:
+        """Return whether an event follows an end that no status shows yet.
+
+        Or a start. The kubelet sends events and statuses on ways of their own.
+        """
+        status = self.status
+        if status is None or not status.container_id:
+            return False
+        if isinstance(status.state, Running):
+            began = status.state.started_at
+            is_next = event.reason in _OF_A_START or event.reason == "BackOff"
+            return is_next and began is not None and event.at > began
+        ended = self.last_exit
+        return event.reason in _OF_A_START and (
+            ended is not None and event.at >= ended.at
+        )
+
+    @property
+    def own_ids(self) -> set[str]:
+        """The IDs of all instances that are known."""
+        current = set() if self.status is None else {self.status.container_id}
+        return self.exited_ids | current
+
+    def use_rules(self, pod: Pod, rules: KubeletRules) -> None:
+        """Judge by other rules of a kubelet from now on."""
+        for kind, probe in self.probes.items():
+            worker = _worker(pod, self.container, kind, rules)
+            if worker is not None:
+                probe.worker = worker
+
+    def cause(
+        self, kind: ProbeType, at: datetime, action: TickAction = TickAction.NONE
+    ) -> Cause | None:
+        """Return the tick that something follows from, None if no counter shows it."""
+        probe = self.probes.get(kind)
+        if probe is None or not probe.is_counted:
+            return None
+        half = probe.probe.period_seconds * _SECOND / 2
+        until = at + min(half, _LONGEST_POLL) + _ANSWER
+        return Cause(probe.key, at, until, action)
+
+    def kill_cause(self, by: ExitCause, at: datetime) -> Cause | None:
+        """Return the tick that a kill follows from, None if no probe asked for it."""
+        kind = PROBE_CAUSES.get(by)
+        return None if kind is None else self.cause(kind, at, TickAction.KILL)
+
+    def upcoming(
+        self, probe: ObservedProbe, now: datetime
+    ) -> tuple[Skip | None, datetime | None]:
+        """Return why a next tick will not probe, and when an initial delay is over."""
+        status = self.status
+        if status is None or not status.container_id:
+            return Skip.CONTAINER_MISSING, None
+        delay_until = None
+        if isinstance(status.state, Running) and status.state.started_at is not None:
+            delay = probe.probe.initial_delay_seconds * _SECOND
+            delay_until = status.state.started_at + delay if delay else None
+        if probe.on_hold:
+            return Skip.ON_HOLD, delay_until
+        if not isinstance(status.state, Running):
+            return Skip.NOT_RUNNING, None
+        age = now - (status.state.started_at or now)
+        decision = probe.worker.pass_time_gates(status, whole_seconds(age))
+        return (decision if isinstance(decision, Skip) else None), delay_until
+
+
+def _worker(
+    pod: Pod, container: Container, kind: ProbeType, rules: KubeletRules
+) -> Worker | None:
+    """Return the port's worker of a probe, None if the container has no such."""
+    probe = container.probe(kind)
+    if probe is None:
+        return None
+    key = ProbeKey(pod.uid, container.name, kind)
+    return Worker(key, pod, container, probe, rules=rules)
