@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import NamedTuple
 
+import probetui
+from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
     Node,
     RuntimeContainerStatus,
@@ -32,8 +34,22 @@ asked for it. The other labels prove nothing: images and kubelets hand them on."
 _OWN_PREFIX = "dev.probetui."
 
 LOCALHOST = "127.0.0.1"
+MAX_HOSTNAME = 63
 
 EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+def hostname(pod: Pod) -> str:
+    """Return a pod's host name, truncated to the limit of Linux.
+
+    Source: kubelet/util/util.go, v1.32.10, truncatePodHostnameIfNeeded.
+    """
+    return (pod.hostname or pod.name)[:MAX_HOSTNAME].rstrip("-.")
+
+
+def own_labels(owner: str) -> dict[str, str]:
+    """Return the labels of what probetui makes."""
+    return {OWNER: owner, VERSION: probetui.__version__}
 
 
 class PodName(NamedTuple):

@@ -18,8 +18,8 @@ from probetui.k8s.pod import (
     SecurityContext,
 )
 from probetui.kubelet.kuberuntime.container_hash import container_hash
-from probetui.runtimes.docker.requests import hostname, sandbox_request
-from probetui.runtimes.translation import OWNER, VERSION
+from probetui.runtimes.docker.requests import sandbox_request
+from probetui.runtimes.translation import OWNER, VERSION, hostname
 from tests.builders import a_container, a_pod, env
 from tests.runtimes.docker.asked import IMAGE_ID, SANDBOX_ID, created, sandbox
 

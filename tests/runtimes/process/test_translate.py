@@ -12,11 +12,10 @@ from probetui.kubelet.effects import CreateContainer, RunPodSandbox
 from probetui.runtimes.process.records import ProcessContainerRecord
 from probetui.runtimes.process.translate import (
     container_record,
-    hostname,
     sandbox_record,
 )
 from probetui.runtimes.process_identity import Process
-from probetui.runtimes.translation import host_memory_bytes
+from probetui.runtimes.translation import host_memory_bytes, hostname
 from tests.builders import START, a_container, a_pod, a_script
 
 FOLDER = Path("/base/5a5a/c0c0")

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
 
-import probetui
 from probetui.k8s.pod import (
     Container,
     Pod,
@@ -25,11 +24,10 @@ from probetui.kubelet.kuberuntime.labels import (
 )
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.dns import ResolvConf
-from probetui.runtimes.translation import IMAGE, OWNER, VERSION
+from probetui.runtimes.translation import IMAGE, hostname, own_labels
 
 NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
-MAX_HOSTNAME = 63
 MIN_CPU_SHARES = 2
 SHARES_PER_CPU = 1024
 CPU_PERIOD = 100_000
@@ -97,7 +95,7 @@ def sandbox_config(
             servers=names.servers, searches=names.searches, options=names.options
         ),
         port_mappings=[] if pod.host_network else _port_mappings(pod),
-        labels={**sandbox_labels(pod), **_own_labels(owner), **proof},
+        labels={**sandbox_labels(pod), **own_labels(owner), **proof},
         annotations=pod.annotations,
         linux=cri.LinuxPodSandboxConfig(security_context=_sandbox_security(pod)),
     )
@@ -126,7 +124,7 @@ def container_config(
         working_dir=container.working_dir,
         envs=[cri.KeyValue(key=var.name, value=var.value) for var in container.env],
         mounts=mounts,
-        labels={**container_labels(pod, container), **_own_labels(owner), **proof},
+        labels={**container_labels(pod, container), **own_labels(owner), **proof},
         annotations={
             **container_annotations(pod, container, operation.attempt),
             IMAGE: container.image,
@@ -152,18 +150,6 @@ def stop_signal_name(signal: int) -> str:
         return ""
     name: str = cri.Signal.Name(signal)
     return name.replace(_PLUS, "+").replace(_MINUS, "-")
-
-
-def hostname(pod: Pod) -> str:
-    """Return a pod's host name, truncated to 63 characters.
-
-    Source: kubelet/util/util.go, v1.32.10, truncatePodHostnameIfNeeded.
-    """
-    return (pod.hostname or pod.name)[:MAX_HOSTNAME].rstrip("-.")
-
-
-def _own_labels(owner: str) -> dict[str, str]:
-    return {OWNER: owner, VERSION: probetui.__version__}
 
 
 def _port_mappings(pod: Pod) -> list[cri.PortMapping]:

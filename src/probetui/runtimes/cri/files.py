@@ -28,7 +28,6 @@ from probetui.kubelet.kuberuntime.labels import POD_LOGS, sandbox_log_directory
 from probetui.kubelet.kuberuntime.termination_message import MAX_FILE_BYTES
 from probetui.ports import PodVolumes
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
-from probetui.runtimes.cri.configs import hostname
 from probetui.runtimes.cri.dns import (
     ResolvConf,
     format_hosts_file,
@@ -40,7 +39,7 @@ from probetui.runtimes.cri.log_rotation import list_rotated
 from probetui.runtimes.cri.translate import CriContainer
 from probetui.runtimes.kernel_mounts import mount_file_system, mounts_at, unmount
 from probetui.runtimes.sub_paths import SubPaths, sub_paths_folder, with_sub_paths
-from probetui.runtimes.translation import PodName
+from probetui.runtimes.translation import PodName, hostname
 from probetui.runtimes.volume_folders import (
     UNKNOWN_NAME,
     UNKNOWN_NAMESPACE,

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
-import probetui
 from probetui.k8s.pod import Pod, PodSecurityContext, Resources, SecurityContext
 from probetui.kubelet.effects import CreateContainer
 from probetui.kubelet.kuberuntime.labels import (
@@ -16,9 +15,7 @@ from probetui.kubelet.kuberuntime.labels import (
 )
 from probetui.runtimes.docker.mounts import NO_MOUNTS, DockerMounts
 from probetui.runtimes.docker.translate import ATTEMPT, HOST
-from probetui.runtimes.translation import IMAGE, OWNER, VERSION
-
-MAX_HOSTNAME = 63
+from probetui.runtimes.translation import IMAGE, hostname, own_labels
 
 NO_SEARCH = "."
 """The search domain that means none at all."""
@@ -54,7 +51,7 @@ def sandbox_request(
     bindings = _bindings(pod, published, publish_on)
     labels = {
         **docker_sandbox_labels(pod),
-        **_own_labels(owner),
+        **own_labels(owner),
         ATTEMPT: str(attempt),
         IMAGE: image,
     }
@@ -99,7 +96,7 @@ def container_request(
         **docker_container_labels(
             pod, container, operation.attempt, operation.sandbox_id
         ),
-        **_own_labels(owner),
+        **own_labels(owner),
         IMAGE: container.image,
     }
     return {
@@ -125,14 +122,6 @@ def container_request(
             **mounts.body(),
         },
     }
-
-
-def hostname(pod: Pod) -> str:
-    """Return a pod's host name, truncated to the limit of Linux.
-
-    Source: kubelet/util/util.go, v1.32.10, truncatePodHostnameIfNeeded.
-    """
-    return (pod.hostname or pod.name)[:MAX_HOSTNAME].rstrip("-.")
 
 
 def _bindings(
@@ -218,10 +207,6 @@ def _privileges(context: SecurityContext) -> dict[str, Any]:
         "CapDrop": list(context.drop_capabilities),
         "SecurityOpt": options,
     }
-
-
-def _own_labels(owner: str) -> dict[str, str]:
-    return {OWNER: owner, VERSION: probetui.__version__}
 
 
 def _resources(resources: Resources) -> dict[str, int]:

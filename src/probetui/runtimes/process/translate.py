@@ -8,7 +8,7 @@ from os.path import normpath
 from pathlib import Path
 
 from probetui.errors import ContainerRuntimeError
-from probetui.k8s.pod import Container, Pod
+from probetui.k8s.pod import Container
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimeContainerStatus,
@@ -25,7 +25,7 @@ from probetui.runtimes.process.records import (
     ProcessSandboxRecord,
 )
 from probetui.runtimes.process_identity import Process
-from probetui.runtimes.translation import LOCALHOST
+from probetui.runtimes.translation import LOCALHOST, hostname
 from probetui.runtimes.volume_folders import UNKNOWN_NAME, UNKNOWN_NAMESPACE
 
 NAME = "process"
@@ -37,7 +37,6 @@ TMP_FOLDER = "tmp"
 MARKER = "PROBETUI_CONTAINER"
 """The environment variable with the container's ID."""
 
-MAX_HOSTNAME = 63
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -165,14 +164,6 @@ def _environment(
         },
         MARKER: folder.name,
     }
-
-
-def hostname(pod: Pod) -> str:
-    """Return a pod's host name.
-
-    Source: kubelet_pods.go, v1.32.10, GeneratePodHostNameAndDomain.
-    """
-    return (pod.hostname or pod.name)[:MAX_HOSTNAME].rstrip("-.")
 
 
 def sandbox_status(record: ProcessSandboxRecord) -> SandboxStatus:
