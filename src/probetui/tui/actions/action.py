@@ -18,6 +18,7 @@ from probetui.engine.snapshot import (
     ProbeSnapshot,
     Snapshot,
 )
+from probetui.k8s.status import Running
 from probetui.presentation.container.detail import Subject
 from probetui.presentation.text.cells import one_line
 from probetui.tui.host_services import HostServices
@@ -108,6 +109,11 @@ class ActionContext(Struct, frozen=True):
         if probe is None:
             raise LookupError("no probe is chosen")
         return probe
+
+    def is_running(self) -> bool:
+        """Return whether the chosen container runs."""
+        status = self.container.status
+        return status is not None and isinstance(status.state, Running)
 
     @property
     def _chosen(self) -> Subject:

@@ -12,7 +12,6 @@ from probetui.debugger.commands import (
 )
 from probetui.engine.inputs import DeletePod
 from probetui.k8s.runtime import ContainerID
-from probetui.k8s.status import Running
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from probetui.tui.actions.action import (
     Action,
@@ -28,11 +27,6 @@ _PROGRAM = (KeyContext.PROGRAM,)
 _MAIN_AND_STEPS = (KeyContext.MAIN, KeyContext.STEPS)
 
 
-def _is_running(now: ActionContext) -> bool:
-    status = now.container.status
-    return status is not None and isinstance(status.state, Running)
-
-
 def shell_command(now: ActionContext) -> Sequence[str]:
     """Return the command for a shell in the chosen container, empty if none."""
     status, shell = now.container.status, now.host.shell
@@ -42,7 +36,7 @@ def shell_command(now: ActionContext) -> Sequence[str]:
 
 
 def _has_shell(now: ActionContext) -> bool:
-    return _is_running(now) and bool(shell_command(now))
+    return now.is_running() and bool(shell_command(now))
 
 
 def _is_wanted(now: ActionContext) -> bool:
@@ -118,7 +112,7 @@ CONTROL_ACTIONS = (
             now.pod.pod.uid, now.container.container.name
         ),
         on=Target.CONTAINER,
-        when=_is_running,
+        when=ActionContext.is_running,
         changes=True,
         acts=True,
     ),
@@ -142,7 +136,7 @@ CONTROL_ACTIONS = (
             now.pod.pod.uid, now.container.container.name
         ),
         on=Target.CONTAINER,
-        when=_is_running,
+        when=ActionContext.is_running,
         changes=True,
         acts=True,
         footer=60,

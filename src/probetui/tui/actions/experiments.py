@@ -26,7 +26,6 @@ from probetui.debugger.timing import Timing
 from probetui.durations import parse_clock_duration
 from probetui.engine.inputs import Command
 from probetui.errors import UsageError
-from probetui.k8s.status import Running
 from probetui.kubelet.effects import Fault
 from probetui.tui.actions.action import (
     Action,
@@ -58,11 +57,6 @@ _FIELDS = {
 }
 _NO_DELAY = "off"
 _SCOPES = ("probe", "container", "pod", "all")
-
-
-def _is_running(now: ActionContext) -> bool:
-    status = now.container.status
-    return status is not None and isinstance(status.state, Running)
 
 
 def _container(now: ActionContext) -> tuple[str, str]:
@@ -192,7 +186,7 @@ EXPERIMENT_ACTIONS = (
         _HERE_AND_IN_STEPS,
         build_command=lambda now, _words: DryRunProbe(now.probe.key),
         on=Target.PROBE,
-        when=_is_running,
+        when=ActionContext.is_running,
         changes=True,
         footer=94,
     ),
