@@ -21,10 +21,11 @@ A probe that fails is a value (`ProbeOutcome`), never an exception.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class ProbetuiError(Exception):
@@ -122,6 +123,15 @@ class ContainerRuntimeError(ProbetuiError):
     def __init__(self, message: str, *, unreachable: bool = False) -> None:
         super().__init__(message)
         self.unreachable = unreachable
+
+
+@contextmanager
+def wrap_os_errors() -> Iterator[None]:
+    """Raise `ContainerRuntimeError` instead of `OSError`."""
+    try:
+        yield
+    except OSError as error:
+        raise ContainerRuntimeError(str(error)) from error
 
 
 class IncompleteRemovalError(ContainerRuntimeError):

@@ -49,15 +49,6 @@ def to_runtime_error(error: grpc.aio.AioRpcError) -> ContainerRuntimeError:
 
 
 @contextmanager
-def wrap_os_errors() -> Iterator[None]:
-    """Raise `ContainerRuntimeError` for an `OSError`."""
-    try:
-        yield
-    except OSError as error:
-        raise ContainerRuntimeError(str(error)) from error
-
-
-@contextmanager
 def wrap_encoding_errors() -> Iterator[None]:
     """Raise `ContainerRuntimeError` for text that cannot be encoded as UTF-8."""
     try:

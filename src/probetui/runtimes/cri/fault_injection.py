@@ -17,14 +17,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from probetui.errors import ContainerRuntimeError
+from probetui.errors import ContainerRuntimeError, wrap_os_errors
 from probetui.k8s.pod import Pod
 from probetui.kubelet.effects import Fault
 from probetui.runtimes import fault_notes as kinds
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import CriClient
-from probetui.runtimes.cri.errors import wrap_os_errors
 from probetui.runtimes.cri.freezer import (
     CONTROL_GROUPS,
     ContainerFreezer,

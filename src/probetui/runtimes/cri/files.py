@@ -20,7 +20,11 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
-from probetui.errors import ContainerRuntimeError, IncompleteRemovalError
+from probetui.errors import (
+    ContainerRuntimeError,
+    IncompleteRemovalError,
+    wrap_os_errors,
+)
 from probetui.k8s.pod import Container, Pod, VolumeMount
 from probetui.k8s.volume import MEMORY, EmptyDir, HostPath, Projected, Volume
 from probetui.kubelet.effects import CreateContainer, MountVolume, UnmountVolume
@@ -34,7 +38,6 @@ from probetui.runtimes.cri.dns import (
     parse_resolv_conf,
     pod_resolv_conf,
 )
-from probetui.runtimes.cri.errors import wrap_os_errors
 from probetui.runtimes.cri.log_rotation import list_rotated
 from probetui.runtimes.cri.translate import CriContainer
 from probetui.runtimes.kernel_mounts import mount_file_system, mounts_at, unmount

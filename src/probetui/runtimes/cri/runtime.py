@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from probetui.errors import ContainerRuntimeError, ImageNotFoundError
+from probetui.errors import ContainerRuntimeError, ImageNotFoundError, wrap_os_errors
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
     ContainerID,
@@ -61,7 +61,6 @@ from probetui.runtimes.cri.container_calls import (
 from probetui.runtimes.cri.errors import (
     CriStatusError,
     wrap_encoding_errors,
-    wrap_os_errors,
 )
 from probetui.runtimes.cri.fault_injection import CriFaultInjector, fault_refusal
 from probetui.runtimes.cri.files import PodFiles

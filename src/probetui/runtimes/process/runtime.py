@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from probetui.errors import ContainerRuntimeError
+from probetui.errors import ContainerRuntimeError, wrap_os_errors
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
     ContainerID,
@@ -133,7 +133,7 @@ class ProcessRuntime:
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
         """Return every pod of ours; see `ports.Runtime`."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             self._load()
         self._rotation.start()
         by_pod: dict[str, list[ProcessSandbox]] = {}
@@ -168,7 +168,7 @@ class ProcessRuntime:
             free_address,
         )
 
-        with _wrap_os_errors():
+        with wrap_os_errors():
             self._load()
             taken = {
                 it.record.ip for it in self._sandboxes.values() if it.record.is_ready
@@ -187,12 +187,12 @@ class ProcessRuntime:
 
     async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
         """Return a sandbox's state and address."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             return translate.sandbox_status(self._sandbox(sandbox_id).record)
 
     async def stop_pod_sandbox(self, sandbox_id: str) -> None:
         """Kill the processes in a sandbox and release its address."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             sandbox = self._known_sandbox(sandbox_id)
             if sandbox is None:
                 return
@@ -208,7 +208,7 @@ class ProcessRuntime:
     async def remove_pod_sandbox(self, sandbox_id: str) -> None:
         """Remove a sandbox, its containers and its folder."""
         await self.stop_pod_sandbox(sandbox_id)
-        with _wrap_os_errors():
+        with wrap_os_errors():
             sandbox = self._sandboxes.get(sandbox_id)
             if sandbox is not None:
                 await sandbox.remove()
@@ -217,22 +217,22 @@ class ProcessRuntime:
 
     async def mount_volume(self, operation: MountVolume) -> None:
         """Create a volume: a folder on this machine."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             self._volumes.mount(operation)
 
     async def unmount_volume(self, operation: UnmountVolume) -> None:
         """Remove a volume with its content."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             await asyncio.to_thread(self._volumes.unmount, operation)
 
     async def list_volumes(self) -> tuple[PodVolumes, ...]:
         """Return all volumes, also of pods that another probetui manages."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             return self._volumes.list()
 
     async def sandbox_labels(self) -> Mapping[str, Mapping[str, str]]:
         """Return the labels of pods by the ID of each sandbox."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             self._load()
         return {
             sandbox_id: sandbox.record.labels
@@ -246,7 +246,7 @@ class ProcessRuntime:
 
     async def remove_leftover_files(self, pod: RuntimePodStatus) -> None:
         """Remove the record of a pod that has no volumes any more."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             await asyncio.to_thread(self._volumes.remove_empty, pod.pod_uid)
 
     async def image_status(
@@ -266,14 +266,14 @@ class ProcessRuntime:
 
     async def create_container(self, operation: CreateContainer) -> ContainerID:
         """Create a container's folder; no process is started."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             sandbox = self._sandbox(operation.sandbox_id)
             container = sandbox.create_container(operation, os.environ)
             return container.status.container_id
 
     async def start_container(self, container_id: ContainerID) -> None:
         """Start a container's main process."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             container = self._container(container_id)
             self._sandboxes[container.folder.parent.name].check_ready()
             container.start()
@@ -282,7 +282,7 @@ class ProcessRuntime:
         self, container_id: ContainerID, grace_period_seconds: int
     ) -> None:
         """Send SIGTERM to the main process, after the grace period SIGKILL to all."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             container = self._known_container(container_id)
             if container is not None:
                 await container.stop(grace_period_seconds)
@@ -291,18 +291,18 @@ class ProcessRuntime:
         self, container_id: ContainerID
     ) -> RuntimeContainerStatus | None:
         """Return the status of a container, None if it is gone."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             container = self._known_container(container_id)
             return None if container is None else container.status
 
     async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
         """Freeze or unfreeze a container, or signal its main process."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             await self._container(container_id).inject_fault(fault)
 
     async def undo_leftover_faults(self) -> list[str]:
         """Undo the faults that a killed session left; return what was done."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             self._load()
             thawed, self._thawed = self._thawed, []
             thawed += self._fault_injector.undo_leftovers()
@@ -314,7 +314,7 @@ class ProcessRuntime:
 
     async def remove_container(self, container_id: ContainerID) -> None:
         """Kill a container and remove its folder."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             container = self._known_container(container_id)
             if container is not None:
                 sandbox = self._sandboxes[container.folder.parent.name]
@@ -327,7 +327,7 @@ class ProcessRuntime:
         timeout_seconds: int,
     ) -> ExecResult:
         """Run a command with a container's environment and working directory."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             return await self._container(container_id).exec_sync(
                 command, timeout_seconds
             )
@@ -342,7 +342,7 @@ class ProcessRuntime:
         tty: bool,
     ) -> int:
         """Run a command with input, or in a terminal."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             return await self._container(container_id).exec_streams(
                 command, streams, has_stdin=has_stdin, tty=tty
             )
@@ -351,7 +351,7 @@ class ProcessRuntime:
         self, container_id: ContainerID, *, tail: int, follow: bool
     ) -> AsyncIterator[LogLine]:
         """Yield the last `tail` lines and, with `follow`, new ones until the end."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             container = self._container(container_id)
             lines = logs.follow(
                 container.log,
@@ -365,7 +365,7 @@ class ProcessRuntime:
 
     async def listeners(self, container_id: ContainerID) -> Listeners:
         """Return where the processes of a container listen."""
-        with _wrap_os_errors():
+        with wrap_os_errors():
             container = self._container(container_id)
         if container.state is not RuntimeState.RUNNING:
             raise ContainerRuntimeError("it does not run")
@@ -522,12 +522,3 @@ class ProcessRuntime:
 def has_ended(container: ProcessContainer) -> bool:
     """Return whether a container is gone or exited, and prints nothing more."""
     return not container.refresh() or container.state is RuntimeState.EXITED
-
-
-@contextlib.contextmanager
-def _wrap_os_errors() -> Iterator[None]:
-    """Raise `ContainerRuntimeError` instead of `OSError`."""
-    try:
-        yield
-    except OSError as error:
-        raise ContainerRuntimeError(str(error)) from error
