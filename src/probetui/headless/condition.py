@@ -20,12 +20,7 @@ from probetui.errors import GoError, UsageError
 from probetui.headless.verdict import EXIT_NO, EXIT_OK, Verdict
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.pod_names import find_pods, split_name
-from probetui.k8s.probe import (
-    HTTPGetAction,
-    ProbeKey,
-    ProbeType,
-    TCPSocketAction,
-)
+from probetui.k8s.probe import HTTPGetAction, ProbeKey, ProbeType, TCPSocketAction
 from probetui.k8s.status import ConditionStatus, PodPhase, PodStatus
 from probetui.kubelet.journal import (
     PROBE_CAUSES,

@@ -14,13 +14,7 @@ from lightkube.models import core_v1, meta_v1
 from msgspec import Struct
 
 from probetui.manifest import schema
-from probetui.manifest.problem import (
-    Position,
-    Problem,
-    Severity,
-    quote,
-    quote_short,
-)
+from probetui.manifest.problem import Position, Problem, Severity, quote, quote_short
 from probetui.manifest.validation.field_error import (
     FieldError,
     forbidden,

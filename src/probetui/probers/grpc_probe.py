@@ -24,10 +24,7 @@ from grpc_health.v1 import health_pb2
 from probetui.errors import GoError
 from probetui.k8s.runtime import SocketAddress
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.kubelet.prober.timeout_text import (
-    grpc_call_timeout,
-    grpc_connect_timeout,
-)
+from probetui.kubelet.prober.timeout_text import grpc_call_timeout, grpc_connect_timeout
 from probetui.kubelet.runtime.go_format import join_host_port
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.probers.go.dial import PORTS, Connection, dial

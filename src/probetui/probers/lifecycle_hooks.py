@@ -17,12 +17,7 @@ from probetui.errors import (
     GoError,
     LocalResourceError,
 )
-from probetui.k8s.probe import (
-    ExecAction,
-    HTTPGetAction,
-    SleepAction,
-    TCPSocketAction,
-)
+from probetui.k8s.probe import ExecAction, HTTPGetAction, SleepAction, TCPSocketAction
 from probetui.kubelet.effects import RunHook
 from probetui.kubelet.prober.container_port import resolve_port
 from probetui.kubelet.runtime.go_format import to_text

@@ -208,11 +208,7 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
     def on_unmount(self) -> None:
         self._unsubscribe()
 
-    def check_action(
-        self,
-        action: str,
-        parameters: tuple[object, ...],
-    ) -> bool | None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return which keys work now; the others are neither shown nor listed."""
         return is_allowed(self, action, parameters)
 

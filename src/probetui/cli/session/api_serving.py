@@ -33,10 +33,7 @@ from probetui.cluster.api_server.resources import (
     RULES_REVIEWS,
 )
 from probetui.cluster.api_server.store import Store
-from probetui.cluster.local_api.session_connections import (
-    SessionLogs,
-    node_connection,
-)
+from probetui.cluster.local_api.session_connections import SessionLogs, node_connection
 from probetui.cluster.local_api.session_objects import SessionObjects
 from probetui.cluster.node.machine import node_facts
 from probetui.cluster.serving.certificate import self_signed

@@ -25,11 +25,7 @@ from probetui.cli.terminal import Form
 from probetui.cluster.client import ApiClient
 from probetui.cluster.kubeconfig import load_access
 from probetui.cluster.observe.feed import Feed
-from probetui.cluster.observe.inputs import (
-    ObservedInput,
-    ObservedInputEncoder,
-    PodSeen,
-)
+from probetui.cluster.observe.inputs import ObservedInput, ObservedInputEncoder, PodSeen
 from probetui.cluster.observe.kubelet_counters import (
     CounterSource,
     KubeletCounters,

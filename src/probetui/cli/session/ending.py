@@ -25,11 +25,7 @@ from probetui.headless.verdict import (
     Verdict,
 )
 from probetui.k8s.pod import Pod
-from probetui.k8s.runtime import (
-    RuntimeContainerStatus,
-    RuntimePodStatus,
-    RuntimeState,
-)
+from probetui.k8s.runtime import RuntimeContainerStatus, RuntimePodStatus, RuntimeState
 from probetui.kubelet.effects import RunHook
 from probetui.kubelet_rules import KubeletRules
 from probetui.ports import DialAddress, Runtime

@@ -40,22 +40,13 @@ from probetui.cli.session.host_access_warning import HostAccessWarning
 from probetui.cli.session.pod_registry import DesiredState
 from probetui.cli.session.recording import open_writer
 from probetui.cli.terminal import Form, Terminal, choose_form, take_keyboard
-from probetui.errors import (
-    ManifestError,
-    NothingToDoError,
-    ProbetuiError,
-    UsageError,
-)
+from probetui.errors import ManifestError, NothingToDoError, ProbetuiError, UsageError
 from probetui.headless.output import EntryFilter
 from probetui.k8s.pod import Container, Pod, PullPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
-from probetui.manifest.manifests import (
-    LoadedConfigObject,
-    LoadedPod,
-    Manifests,
-)
+from probetui.manifest.manifests import LoadedConfigObject, LoadedPod, Manifests
 from probetui.manifest.problem import Severity
 from probetui.record.credentials import mask_credentials
 from probetui.record.writer import RecordWriter

@@ -47,10 +47,7 @@ from probetui.cluster.api_server.reviews import (
     allow_all,
 )
 from probetui.cluster.api_server.selection import Selection, parse_selection
-from probetui.cluster.api_server.store import (
-    DeleteOptions,
-    Store,
-)
+from probetui.cluster.api_server.store import DeleteOptions, Store
 from probetui.cluster.api_server.tables import partial_metadata, table
 from probetui.cluster.api_server.watching import (
     DEFAULT_TIMEOUT_SECONDS,

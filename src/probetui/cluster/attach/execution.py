@@ -11,11 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import (
-    AbstractAsyncContextManager,
-    AsyncExitStack,
-    asynccontextmanager,
-)
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TypeAlias
 from urllib.parse import urlencode
 
@@ -26,12 +22,7 @@ from probetui.cluster.serving.remote_command import Channel
 from probetui.cluster.serving.websocket import WebSocket
 from probetui.errors import ContainerRuntimeError, ExecTimeoutError
 from probetui.ports import ExecResult
-from probetui.runtimes.streaming.exit_status import (
-    LONGEST_STATUS,
-    V4,
-    V5,
-    exit_code,
-)
+from probetui.runtimes.streaming.exit_status import LONGEST_STATUS, V4, V5, exit_code
 from probetui.runtimes.streaming.spdy_streams import SpdyStream, SpdyStreams
 
 KEPT_BYTES = 16 << 10

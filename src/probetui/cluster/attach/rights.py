@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from probetui.cluster.client import ApiClient, Object, Resource
-from probetui.cluster.errors import (
-    Access,
-    ApiError,
-    ForbiddenError,
-    missing_right,
-)
+from probetui.cluster.errors import Access, ApiError, ForbiddenError, missing_right
 
 _REVIEWS = Resource(
     "selfsubjectaccessreviews", "authorization.k8s.io", is_namespaced=False

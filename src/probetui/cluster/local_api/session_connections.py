@@ -13,19 +13,12 @@ from msgspec.structs import replace
 
 from probetui.cluster.api_server.api import Connect
 from probetui.cluster.api_server.failure import bad_request
-from probetui.cluster.api_server.pod_connections import (
-    no_log_yet,
-    no_previous_log,
-)
+from probetui.cluster.api_server.pod_connections import no_log_yet, no_previous_log
 from probetui.cluster.api_server.request_info import RequestInfo, unknown_path
 from probetui.cluster.api_server.resources import PODS
 from probetui.cluster.api_server.store import Store
 from probetui.cluster.serving.container_log import ALL_LINES, LogOptions
-from probetui.cluster.serving.http_server import (
-    HttpAnswer,
-    HttpRequest,
-    HttpResponse,
-)
+from probetui.cluster.serving.http_server import HttpAnswer, HttpRequest, HttpResponse
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.api.codec import Json
 from probetui.k8s.runtime import ContainerID

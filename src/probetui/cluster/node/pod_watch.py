@@ -9,13 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
-from probetui.cluster.client import (
-    PODS,
-    ApiClient,
-    Object,
-    WatchEvent,
-    WatchEventType,
-)
+from probetui.cluster.client import PODS, ApiClient, Object, WatchEvent, WatchEventType
 from probetui.cluster.errors import ClusterError, ExpiredError, ServerUnreachableError
 from probetui.cluster.node.contact import FIRST_WAIT_SECONDS, ServerContact
 

@@ -17,11 +17,7 @@ from probetui.cluster.node.contact import ServerContact
 from probetui.k8s.pod import Pod
 from probetui.k8s.pod_source import is_static_pod
 from probetui.k8s.status import PodStatus
-from probetui.kubelet.status.status_patch import (
-    StatusContext,
-    api_status,
-    status_patch,
-)
+from probetui.kubelet.status.status_patch import StatusContext, api_status, status_patch
 from probetui.kubelet_rules import KubeletRules
 
 log = logging.getLogger(__name__)

@@ -21,12 +21,7 @@ from probetui.cluster.client import (
     WatchEvent,
     WatchEventType,
 )
-from probetui.cluster.errors import (
-    ApiError,
-    ClusterError,
-    ExpiredError,
-    ForbiddenError,
-)
+from probetui.cluster.errors import ApiError, ClusterError, ExpiredError, ForbiddenError
 from probetui.cluster.observe.kubelet_counters import (
     CounterSource,
     CountersUnavailableError,

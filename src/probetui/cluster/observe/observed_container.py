@@ -6,16 +6,11 @@ from datetime import datetime, timedelta
 
 from probetui.cluster.observe.causal_order import CausalOrder, Cause
 from probetui.cluster.observe.observed_probe import ObservedProbe
-from probetui.engine.snapshot import (
-    BackoffSnapshot,
-)
+from probetui.engine.snapshot import BackoffSnapshot
 from probetui.k8s.event import Event
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
-from probetui.k8s.status import (
-    ContainerStatus,
-    Running,
-)
+from probetui.k8s.status import ContainerStatus, Running
 from probetui.kubelet.journal import (
     PROBE_CAUSES,
     ExitCause,
@@ -26,10 +21,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.prober.worker import Worker, whole_seconds
 from probetui.kubelet.runtime.turn import TurnBuilder
-from probetui.kubelet_rules import (
-    PORTED_RULES,
-    KubeletRules,
-)
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 _SECOND = timedelta(seconds=1)
 _OF_A_START = frozenset({"Pulling", "Pulled", "Created", "Started"})

@@ -13,22 +13,12 @@ from probetui.cluster.observe.inputs import SeenEvent
 from probetui.cluster.observe.observed_container import ObservedContainer
 from probetui.cluster.observe.observed_probe import ObservedProbe, SeenFailure
 from probetui.cluster.observe.probe_counters import CountedTicks
-from probetui.engine.snapshot import (
-    BackoffSnapshot,
-    ContainerSnapshot,
-    PodSnapshot,
-)
+from probetui.engine.snapshot import BackoffSnapshot, ContainerSnapshot, PodSnapshot
 from probetui.k8s.event import Event
 from probetui.k8s.pod import Pod, RestartPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import ContainerID, parse_container_id
-from probetui.k8s.status import (
-    ContainerStatus,
-    PodStatus,
-    Running,
-    Terminated,
-    Waiting,
-)
+from probetui.k8s.status import ContainerStatus, PodStatus, Running, Terminated, Waiting
 from probetui.kubelet.journal import (
     PROBE_CAUSES,
     BackoffEntry,
@@ -55,11 +45,7 @@ from probetui.kubelet.outcome import Result
 from probetui.kubelet.pod_workers.pod_sync import StatusChange, status_changes
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from probetui.kubelet.runtime.turn import TurnBuilder
-from probetui.kubelet_rules import (
-    DEFAULT_VERSION,
-    KubeletRules,
-    rules_of,
-)
+from probetui.kubelet_rules import DEFAULT_VERSION, KubeletRules, rules_of
 
 _SECOND = timedelta(seconds=1)
 _LONGEST_WINDOW = timedelta(minutes=5)

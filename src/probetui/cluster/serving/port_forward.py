@@ -13,11 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeAlias
 
-from probetui.cluster.serving.http_server import (
-    CHUNK_BYTES,
-    HttpAnswer,
-    HttpRequest,
-)
+from probetui.cluster.serving.http_server import CHUNK_BYTES, HttpAnswer, HttpRequest
 from probetui.cluster.serving.remote_command import spdy_tunnel
 from probetui.cluster.serving.websocket import (
     WebSocket,

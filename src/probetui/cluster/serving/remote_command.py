@@ -16,11 +16,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from probetui.cluster.serving.http_server import (
-    HttpAnswer,
-    HttpRequest,
-    HttpTunnel,
-)
+from probetui.cluster.serving.http_server import HttpAnswer, HttpRequest, HttpTunnel
 from probetui.cluster.serving.websocket import (
     WebSocket,
     choose_protocol,

@@ -9,20 +9,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from wsproto.connection import Connection, ConnectionState, ConnectionType
-from wsproto.events import (
-    BytesMessage,
-    CloseConnection,
-    Event,
-    Ping,
-    TextMessage,
-)
+from wsproto.events import BytesMessage, CloseConnection, Event, Ping, TextMessage
 from wsproto.utilities import LocalProtocolError, generate_accept_token
 
-from probetui.cluster.serving.http_server import (
-    CHUNK_BYTES,
-    HttpRequest,
-    HttpTunnel,
-)
+from probetui.cluster.serving.http_server import CHUNK_BYTES, HttpRequest, HttpTunnel
 from probetui.runtimes.streaming.spdy_streams import ByteReader, ByteWriter
 
 NORMAL_CLOSURE = 1000

@@ -18,11 +18,7 @@ from probetui.k8s.probe import (
     ProbeType,
     TCPSocketAction,
 )
-from probetui.kubelet.effects import (
-    Operation,
-    Relist,
-    RunProbe,
-)
+from probetui.kubelet.effects import Operation, Relist, RunProbe
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
 from probetui.kubelet.prober.timeout_text import timed_out

@@ -10,11 +10,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.runtime import (
-    RuntimeContainerStatus,
-    RuntimePodStatus,
-    RuntimeState,
-)
+from probetui.k8s.runtime import RuntimeContainerStatus, RuntimePodStatus, RuntimeState
 from probetui.kubelet.kuberuntime.container_hash import stable_key
 from probetui.kubelet.runtime.backoff import Backoff
 from probetui.kubelet.runtime.go_format import go_duration

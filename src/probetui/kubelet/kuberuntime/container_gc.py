@@ -14,11 +14,7 @@ from probetui.k8s.runtime import (
     RuntimePodStatus,
     RuntimeState,
 )
-from probetui.kubelet.effects import (
-    RemoveContainer,
-    RemovePodSandbox,
-    StopPodSandbox,
-)
+from probetui.kubelet.effects import RemoveContainer, RemovePodSandbox, StopPodSandbox
 from probetui.kubelet.runtime.routines import Routine, RoutineRunner
 
 

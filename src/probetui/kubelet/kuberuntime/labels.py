@@ -109,9 +109,7 @@ def container_annotations(
     return annotations
 
 
-def parse_container_annotations(
-    annotations: Mapping[str, str],
-) -> ContainerAnnotations:
+def parse_container_annotations(annotations: Mapping[str, str]) -> ContainerAnnotations:
     """Read a container's annotations back; what cannot be read counts as absent."""
     return ContainerAnnotations(
         hash=_number(annotations.get(CONTAINER_HASH, ""), base=16) or 0,

@@ -8,11 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from probetui.k8s.pod import Container, Pod, RestartPolicy
-from probetui.k8s.runtime import (
-    RuntimeContainerStatus,
-    RuntimePodStatus,
-    RuntimeState,
-)
+from probetui.k8s.runtime import RuntimeContainerStatus, RuntimePodStatus, RuntimeState
 from probetui.kubelet.kuberuntime.container_hash import has_changed
 from probetui.kubelet.kuberuntime.grace_period import KillReason
 from probetui.kubelet.kuberuntime.init_actions import (

@@ -9,11 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from probetui.k8s.pod import RESTART_ALL_CONTAINERS, Container, Pod, RestartPolicy
-from probetui.k8s.runtime import (
-    RuntimeContainerStatus,
-    RuntimePodStatus,
-    RuntimeState,
-)
+from probetui.k8s.runtime import RuntimeContainerStatus, RuntimePodStatus, RuntimeState
 from probetui.k8s.status import ConditionStatus, PodStatus, Terminated
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 

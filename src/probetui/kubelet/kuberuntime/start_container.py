@@ -12,12 +12,7 @@ from msgspec import Struct
 
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import SleepAction, TCPSocketAction
-from probetui.k8s.runtime import (
-    ContainerID,
-    Node,
-    RuntimeContainerStatus,
-    RuntimeState,
-)
+from probetui.k8s.runtime import ContainerID, Node, RuntimeContainerStatus, RuntimeState
 from probetui.kubelet.effects import (
     CreateContainer,
     GetImageUser,

@@ -20,11 +20,7 @@ from probetui.k8s.runtime import (
     RuntimeState,
     SandboxStatus,
 )
-from probetui.kubelet.effects import (
-    GetPodSandboxStatus,
-    RemoveContainer,
-    RunPodSandbox,
-)
+from probetui.kubelet.effects import GetPodSandboxStatus, RemoveContainer, RunPodSandbox
 from probetui.kubelet.images.image_manager import ImageManager
 from probetui.kubelet.journal import BackoffEntry, ExitCause
 from probetui.kubelet.kuberuntime.action_policy import ActionPolicy

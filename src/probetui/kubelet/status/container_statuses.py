@@ -10,11 +10,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.runtime import (
-    RuntimeContainerStatus,
-    RuntimePodStatus,
-    RuntimeState,
-)
+from probetui.k8s.runtime import RuntimeContainerStatus, RuntimePodStatus, RuntimeState
 from probetui.k8s.status import (
     ContainerState,
     ContainerStatus,

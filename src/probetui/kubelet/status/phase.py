@@ -9,13 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.pod_source import is_static_pod
-from probetui.k8s.status import (
-    ContainerStatus,
-    PodPhase,
-    Running,
-    Terminated,
-    Waiting,
-)
+from probetui.k8s.status import ContainerStatus, PodPhase, Running, Terminated, Waiting
 from probetui.kubelet.kuberuntime.restart import (
     could_restart_all,
     has_own_restarts,

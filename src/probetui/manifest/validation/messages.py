@@ -9,11 +9,7 @@ from __future__ import annotations
 from probetui.manifest.problem import quote_short
 from probetui.manifest.validation import names
 from probetui.manifest.validation.container import PLAIN_INIT
-from probetui.manifest.validation.field_error import (
-    ErrorType,
-    FieldError,
-    GoSyntax,
-)
+from probetui.manifest.validation.field_error import ErrorType, FieldError, GoSyntax
 from probetui.manifest.validation.probe import (
     NO_HANDLER,
     NO_READINESS_GRACE,

@@ -23,11 +23,7 @@ from probetui.manifest.validation.field_error import (
     not_supported,
     required,
 )
-from probetui.manifest.validation.paths import (
-    descending,
-    has_backsteps,
-    no_backsteps,
-)
+from probetui.manifest.validation.paths import descending, has_backsteps, no_backsteps
 
 _HOST_PATH_TYPES = (
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File",

@@ -9,16 +9,9 @@ from probetui.durations import format_age
 from probetui.engine.snapshot import ProbeSnapshot
 from probetui.presentation.container.detail import Subject
 from probetui.presentation.container.exits import format_exit_cell
-from probetui.presentation.container.status_lines import (
-    image_line,
-    user_lines,
-)
+from probetui.presentation.container.status_lines import image_line, user_lines
 from probetui.presentation.container.table import is_probing_over, state
-from probetui.presentation.container.ticks import (
-    last_output_lines,
-    tick_rows,
-    why_line,
-)
+from probetui.presentation.container.ticks import last_output_lines, tick_rows, why_line
 from probetui.presentation.probe.detail import (
     count_line,
     diagnostic_lines,

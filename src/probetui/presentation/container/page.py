@@ -30,9 +30,7 @@ from probetui.presentation.probe.detail import (
     standing_lines,
     timing_lines,
 )
-from probetui.presentation.probe.next_failure import (
-    next_failure_of,
-)
+from probetui.presentation.probe.next_failure import next_failure_of
 from probetui.presentation.text.spans import (
     EMPTY,
     LABEL,

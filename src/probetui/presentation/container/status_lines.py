@@ -17,14 +17,7 @@ from probetui.presentation.container.exits import (
     stop_reason_text,
 )
 from probetui.presentation.container.table import state
-from probetui.presentation.text.spans import (
-    LABEL,
-    Line,
-    Role,
-    Span,
-    labelled,
-    muted,
-)
+from probetui.presentation.text.spans import LABEL, Line, Role, Span, labelled, muted
 from probetui.presentation.text.view import View
 
 NORMAL_WAITS = frozenset(

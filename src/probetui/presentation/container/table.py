@@ -28,14 +28,7 @@ from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from probetui.presentation.container.exits import format_exit_cell
 from probetui.presentation.probe.cell import CELLS, probe_cell
 from probetui.presentation.probe.state import next_tick
-from probetui.presentation.text.spans import (
-    Line,
-    Role,
-    Span,
-    line,
-    muted,
-    text_of,
-)
+from probetui.presentation.text.spans import Line, Role, Span, line, muted, text_of
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.marks import PROBE_LETTERS
 

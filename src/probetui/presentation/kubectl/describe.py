@@ -214,9 +214,7 @@ def _volume(volume: Volume) -> Iterator[DescribeRow]:
             )
 
 
-def _files(
-    sources: Sequence[FileSource],
-) -> Iterator[DescribeRow]:
+def _files(sources: Sequence[FileSource]) -> Iterator[DescribeRow]:
     """Yield where the files of a volume come from: one source by its own kind."""
     if len(sources) == 1 and not isinstance(sources[0], ClusterFiles):
         yield from _only_source(sources[0])

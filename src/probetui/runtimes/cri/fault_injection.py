@@ -36,11 +36,7 @@ from probetui.runtimes.cri.pod_network import (
     read_network_state,
     reconnect_network,
 )
-from probetui.runtimes.fault_notes import (
-    FaultNote,
-    FaultNotes,
-    format_undone,
-)
+from probetui.runtimes.fault_notes import FaultNote, FaultNotes, format_undone
 
 logger = logging.getLogger(__name__)
 

@@ -58,10 +58,7 @@ from probetui.runtimes.cri.container_calls import (
     stop_container,
     watch_events,
 )
-from probetui.runtimes.cri.errors import (
-    CriStatusError,
-    wrap_encoding_errors,
-)
+from probetui.runtimes.cri.errors import CriStatusError, wrap_encoding_errors
 from probetui.runtimes.cri.fault_injection import CriFaultInjector, fault_refusal
 from probetui.runtimes.cri.files import PodFiles
 from probetui.runtimes.cri.images import CriImages

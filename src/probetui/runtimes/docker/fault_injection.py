@@ -29,11 +29,7 @@ from probetui.runtimes.docker.translate import (
     InspectedContainer,
     own_address,
 )
-from probetui.runtimes.fault_notes import (
-    FaultNote,
-    FaultNotes,
-    format_undone,
-)
+from probetui.runtimes.fault_notes import FaultNote, FaultNotes, format_undone
 
 logger = logging.getLogger(__name__)
 

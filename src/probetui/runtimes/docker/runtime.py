@@ -528,10 +528,7 @@ class DockerRuntime:
         """Return a lease without pods."""
         return await self._leases.new()
 
-    async def lease_holders(
-        self,
-        keys: Collection[PodKey],
-    ) -> Mapping[PodKey, str]:
+    async def lease_holders(self, keys: Collection[PodKey]) -> Mapping[PodKey, str]:
         """Return who runs pods, as text for people."""
         holders = await self._leases.holders()
         return {key: holders[key] for key in keys if key in holders}

@@ -15,12 +15,7 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID, Listeners
 from probetui.kubelet.effects import Fault
 from probetui.kubelet.kuberuntime.labels import DOCKER_TYPE, DOCKER_TYPE_SANDBOX
-from probetui.ports import (
-    ExecResult,
-    StartedExec,
-    UnmanagedContainer,
-    UnmanagedStatus,
-)
+from probetui.ports import ExecResult, StartedExec, UnmanagedContainer, UnmanagedStatus
 from probetui.runtimes.daemon_clock import DaemonClock
 from probetui.runtimes.docker.client import DockerClient
 from probetui.runtimes.docker.containers import stop_container

@@ -45,11 +45,7 @@ from probetui.ports import (
     PodVolumes,
     Progress,
 )
-from probetui.runtimes.fault_notes import (
-    FROZEN,
-    FaultNotes,
-    format_undone,
-)
+from probetui.runtimes.fault_notes import FROZEN, FaultNotes, format_undone
 from probetui.runtimes.proc_net import listeners_of
 from probetui.runtimes.process import logs, records, translate
 from probetui.runtimes.process.listing import list_processes, list_with_pods

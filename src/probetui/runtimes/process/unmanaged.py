@@ -24,12 +24,7 @@ from probetui.runtimes.proc_net import listeners_of
 from probetui.runtimes.process.child import RunningCommand, send_signal, watch_end
 from probetui.runtimes.process.listing import ListedProcess, environment_of_process
 from probetui.runtimes.process.translate import NAME
-from probetui.runtimes.process_identity import (
-    Process,
-    identify,
-    is_alive,
-    is_stopped,
-)
+from probetui.runtimes.process_identity import Process, identify, is_alive, is_stopped
 
 logger = logging.getLogger(__name__)
 

@@ -9,12 +9,7 @@ from msgspec import Struct
 from probetui.errors import UsageError
 from probetui.k8s.probe import ProbeType
 from probetui.suggestions import nearest_hint
-from probetui.tui.actions.action import (
-    SELECTED_TARGETS,
-    Action,
-    ActionContext,
-    Target,
-)
+from probetui.tui.actions.action import SELECTED_TARGETS, Action, ActionContext, Target
 from probetui.tui.actions.container_names import ContainerKey, objects, probe_words
 
 

@@ -9,10 +9,7 @@ from textual.binding import BindingType
 
 from probetui.analysis.event_aggregation import ClusterEvents
 from probetui.kubelet.events.event_correlator import ClusterEvent
-from probetui.presentation.events.detail import (
-    cluster_cells,
-    cluster_text,
-)
+from probetui.presentation.events.detail import cluster_cells, cluster_text
 from probetui.presentation.kubectl.describe import describe_events
 from probetui.presentation.text.filters import Filter, no_match_text
 from probetui.presentation.text.spans import (

@@ -16,11 +16,7 @@ from textual.timer import Timer
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
-from probetui.presentation.container.health import (
-    Urgency,
-    container_health,
-    urgency,
-)
+from probetui.presentation.container.health import Urgency, container_health, urgency
 from probetui.presentation.container.sorting import (
     ContainerOrder,
     ContainerPlaces,

@@ -15,14 +15,7 @@ from probetui.presentation.events.log import (
 )
 from probetui.presentation.events.story import Story, StoryRow
 from probetui.presentation.text.filters import Filter, no_match_text
-from probetui.presentation.text.spans import (
-    Line,
-    Role,
-    Span,
-    line,
-    muted,
-    strong,
-)
+from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
 from probetui.presentation.text.view import View
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings

@@ -187,11 +187,7 @@ class Pane(LineWidget, can_focus=True):
             self.is_bare = is_bare
             self.repaint()
 
-    def check_action(
-        self,
-        action: str,
-        parameters: tuple[object, ...],
-    ) -> bool | None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return which of the pane's keys work now."""
         return is_allowed(self, action, parameters)
 

@@ -66,11 +66,7 @@ class ReadingArea(Vertical):
         for pane in self._panes:
             pane.show_bare(is_bare=is_below(event.size, FRAMED))
 
-    def check_action(
-        self,
-        action: str,
-        parameters: tuple[object, ...],
-    ) -> bool | None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return which keys work now."""
         return is_allowed(self, action, parameters)
 

@@ -31,14 +31,7 @@ from probetui.presentation.container.ticks import (
     why_line,
 )
 from probetui.presentation.probe.verdict import ROLES
-from probetui.presentation.text.spans import (
-    EMPTY,
-    LABEL,
-    Line,
-    line,
-    muted,
-    strong,
-)
+from probetui.presentation.text.spans import EMPTY, LABEL, Line, line, muted, strong
 from probetui.presentation.text.view import View
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings

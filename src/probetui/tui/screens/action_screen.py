@@ -11,11 +11,7 @@ from textual.screen import Screen
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.key_labels import footer_labels
 from probetui.tui.actions.table import ACTIONS, bindings
-from probetui.tui.messages import (
-    ProbeRequested,
-    StripEndRequested,
-    StripTickRequested,
-)
+from probetui.tui.messages import ProbeRequested, StripEndRequested, StripTickRequested
 from probetui.tui.panes.bars import KeyLine
 from probetui.tui.screens.sizes import MinimumSizeScreen
 from probetui.tui.state import StatefulScreen, UiState, is_allowed
@@ -39,11 +35,7 @@ class ActionScreen(StatefulScreen, MinimumSizeScreen[None], inherit_bindings=Fal
     def on_mount(self) -> None:
         self.bindings_updated_signal.subscribe(self, self._show_keys)
 
-    def check_action(
-        self,
-        action: str,
-        parameters: tuple[object, ...],
-    ) -> bool | None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return which keys work now; the others are neither shown nor listed."""
         return is_allowed(self, action, parameters)
 

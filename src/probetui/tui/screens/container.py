@@ -138,11 +138,7 @@ class ContainerScreen(ActionScreen, inherit_bindings=False):
         self._trace.show(self.ui_state.subject, view)
         self.refresh_keys()
 
-    def check_action(
-        self,
-        action: str,
-        parameters: tuple[object, ...],
-    ) -> bool | None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave out the keys that are for the other panes of the main screen."""
         if action == "pane" and parameters and parameters[0] not in _PANES:
             return False

@@ -171,11 +171,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._filter.show_hits()
         self._show_detail()
 
-    def check_action(
-        self,
-        action: str,
-        parameters: tuple[object, ...],
-    ) -> bool | None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return which keys work now, which depends on the panes that are shown."""
         if action in {"unzoom", "back"} and not (
             self._zoomed

@@ -187,11 +187,7 @@ class MenuScreen(
         self.show_rows()
         self.menu.focus()
 
-    def check_action(
-        self,
-        action: str,
-        parameters: tuple[object, ...],
-    ) -> bool | None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return which keys work now."""
         return is_allowed(self, action, parameters)
 
