@@ -201,9 +201,9 @@ async def _run(plugin: ExecCredential, cluster: ApiServerInfo) -> _ExecStatus:
             process.kill()
             await process.wait()
     if process.returncode != 0:
-        said = safe_line(errors.decode(errors="replace").strip(), limit=500)
+        reason = safe_line(errors.decode(errors="replace").strip(), limit=500)
         raise ClusterError(
-            f"credentials: {name} ended with status {process.returncode}: {said}"
+            f"credentials: {name} ended with status {process.returncode}: {reason}"
         )
     return _read_answer(output, plugin, name)
 

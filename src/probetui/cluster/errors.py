@@ -132,20 +132,20 @@ def api_error(
         "retry_after": _seconds(retry_after),
         "details": found,
     }
-    said = f" (the server says: {text})" if text else ""
+    words = f" (the server says: {text})" if text else ""
     match code:
         case 401:
             return UnauthorizedError(
-                f"the API server does not accept the credentials{said}; they may have "
+                f"the API server does not accept the credentials{words}; they may have "
                 "expired: `kubectl auth whoami` shows who you are",
                 **options,
             )
         case 403:
-            return ForbiddenError(f"{missing_right(access)}{said}", **options)
+            return ForbiddenError(f"{missing_right(access)}{words}", **options)
         case 410:
             return ExpiredError(text or "the resourceVersion is too old", **options)
         case 429:
-            return ApiError(f"the API server has too many requests{said}", **options)
+            return ApiError(f"the API server has too many requests{words}", **options)
         case _:
             return ApiError(
                 text or f"HTTP {code} to the request to {access.words}", **options

@@ -114,13 +114,13 @@ def _delayed_attempts(
     limit = timedelta(seconds=asked.probe.timeout_seconds)
     is_alone = len(outcome.attempts) == 1
     for attempt in outcome.attempts:
-        took = outcome.duration if is_alone else attempt.duration
-        if took < limit <= took + delay:
+        duration = outcome.duration if is_alone else attempt.duration
+        if duration < limit <= duration + delay:
             late_answer = timed_out(
                 asked.probe, asked.container, asked.pod_ip, asked.rules
             )
             yield replace(late_answer, detail="answered too late")
             return
         # One that has run into the limit by itself is not answered any later.
-        late = delay if took < limit else NO_DELAY
-        yield replace(attempt, duration=took + late)
+        late = delay if duration < limit else NO_DELAY
+        yield replace(attempt, duration=duration + late)

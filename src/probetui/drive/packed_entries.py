@@ -102,9 +102,9 @@ class EntryPacker:
             number = self._numbers_of[repeated] = len(self._table)
             self._table.append(repeated)
         at = (tick.at - _EPOCH) // _MICROSECOND
-        took = at - (tick.started_at - _EPOCH) // _MICROSECOND
-        more = took - tick.duration // _MICROSECOND
-        return number, tick.sequence, at, took, more, tick.n, tick.run
+        lasted = at - (tick.started_at - _EPOCH) // _MICROSECOND
+        more = lasted - tick.duration // _MICROSECOND
+        return number, tick.sequence, at, lasted, more, tick.n, tick.run
 
     def _begin_table(self) -> None:
         self._table: list[tuple[Any, ...]] = []
@@ -157,7 +157,7 @@ def _tick(
     attempts: tuple[Attempt, ...],
     repeated: Sequence[tuple[Any, ...]],
 ) -> TickEntry:
-    number, sequence, at, took, more, n, run = numbers
+    number, sequence, at, lasted, more, n, run = numbers
     instant = _EPOCH + at * _MICROSECOND
     values = dict(zip(REPEATED, repeated[number], strict=True))
     return TickEntry(
@@ -165,8 +165,8 @@ def _tick(
         sequence=sequence,
         at=instant,
         n=n,
-        started_at=instant - took * _MICROSECOND,
-        duration=(took - more) * _MICROSECOND,
+        started_at=instant - lasted * _MICROSECOND,
+        duration=(lasted - more) * _MICROSECOND,
         attempts=attempts,
         run=run,
     )

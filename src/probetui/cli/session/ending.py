@@ -222,8 +222,8 @@ async def _stop_container(
         with suppress(TimeoutError):
             async with asyncio.timeout(left):
                 await LifecycleHookRunner(runtime, dial_address).run(hook)
-        took = asyncio.get_running_loop().time() - began_at
-        left = max(LEAST_GRACE_SECONDS, left - int(took))
+        elapsed = asyncio.get_running_loop().time() - began_at
+        left = max(LEAST_GRACE_SECONDS, left - int(elapsed))
     await runtime.stop_container(running.container_id, left)
 
 

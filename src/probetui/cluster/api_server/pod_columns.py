@@ -102,9 +102,8 @@ def _summary(pod: Json) -> tuple[int, int, str, int, datetime | None]:
         is_sidecar = _is_sidecar(inits.get(found["name"], {}))
         if is_sidecar:
             of_sidecars.add(found)
-        said = _init_reason(found, index, len(inits), is_sidecar=is_sidecar)
-        if said:
-            init_reason = said
+        init_reason = _init_reason(found, index, len(inits), is_sidecar=is_sidecar)
+        if init_reason:
             break
         ready += is_sidecar and _state(found, "terminated") == {} and found["ready"]
     reason = init_reason or reason

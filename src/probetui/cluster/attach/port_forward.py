@@ -206,12 +206,12 @@ class ForwardedStream:
 
     def _check(self) -> None:
         """Raise what is known to be wrong."""
-        said = b""
+        refusal = b""
         if self._refusal.done() and not self._refusal.cancelled():
-            said = self._refusal.result()
-        if said:
+            refusal = self._refusal.result()
+        if refusal:
             raise ForwardRefusedError(
-                safe_line(said.decode(errors="replace"), limit=_LONGEST_TEXT)
+                safe_line(refusal.decode(errors="replace"), limit=_LONGEST_TEXT)
             )
         if self._tunnel.has_ended:
             raise ContainerRuntimeError(_BROKEN, unreachable=True)

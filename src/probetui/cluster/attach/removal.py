@@ -79,7 +79,7 @@ class PodRemoval:
 
 def _refusal(error: ApiError) -> str:
     """Return why; a disruption budget answers as if there were too many requests."""
-    said = error.details.get("message")
-    if error.code == _TOO_MANY_REQUESTS and "disruption" in str(said).lower():
-        return f"the eviction is refused: {said}"
+    message = error.details.get("message")
+    if error.code == _TOO_MANY_REQUESTS and "disruption" in str(message).lower():
+        return f"the eviction is refused: {message}"
     return str(error)

@@ -366,16 +366,16 @@ class ReplaySource:
         The order within a turn is not compared: earlier versions wrote what a tick
         changed before the tick's event.
         """
-        said = [encode_entry(entry, self._context) for entry in entries]
-        numbers = range(first, min(first + len(said), self._recording.entries))
-        for number, entry, record in zip(numbers, entries, said, strict=False):
+        encoded = [encode_entry(entry, self._context) for entry in entries]
+        numbers = range(first, min(first + len(encoded), self._recording.entries))
+        for number, entry, record in zip(numbers, entries, encoded, strict=False):
             try:
                 field = _first_difference(self._recording.entry(number), record)
             except DamageError as error:
                 field = f"which cannot be read: {error}"
             if not field:
                 continue
-            if not self._is_in_another_order(numbers, said):
+            if not self._is_in_another_order(numbers, encoded):
                 clock = _clock(entry.at - self._context.started_at)
                 self._differs = (
                     f"replay differs from {clock} on: entry {number + 1}, {field}"
@@ -383,10 +383,10 @@ class ReplaySource:
             return
 
     def _is_in_another_order(
-        self, numbers: range, said: Sequence[Mapping[str, Any]]
+        self, numbers: range, encoded: Sequence[Mapping[str, Any]]
     ) -> bool:
         """Return whether a turn's recorded entries differ in nothing but order."""
-        left = list(said)
+        left = list(encoded)
         for number in numbers:
             try:
                 recorded = self._recording.entry(number)
@@ -466,11 +466,11 @@ def _checkpoint_of(living: ReplayedSession) -> _ReplayCheckpoint:
     return _ReplayCheckpoint(living.position, state)
 
 
-def _first_difference(recorded: Mapping[str, Any], said: Mapping[str, Any]) -> str:
+def _first_difference(recorded: Mapping[str, Any], replayed: Mapping[str, Any]) -> str:
     """Return the first field in which two records differ, empty if none does."""
     for key, value in recorded.items():
-        if key not in _NOT_OURS and said.get(key) != value:
-            return f"{key}: {said.get(key)!r}, was {value!r}"
+        if key not in _NOT_OURS and replayed.get(key) != value:
+            return f"{key}: {replayed.get(key)!r}, was {value!r}"
     return ""
 
 

@@ -120,10 +120,10 @@ class _Instance(Struct):
             return InstanceBehavior()
         if self.stop_asked is not None and self.stop_asked[0] <= finished_at:
             asked_at, grace = self.stop_asked
-            took = finished_at - asked_at
-            ignores = took >= timedelta(seconds=grace)
+            duration = finished_at - asked_at
+            ignores = duration >= timedelta(seconds=grace)
             return InstanceBehavior(
-                stops_after=None if ignores else took, stop_code=status.exit_code
+                stops_after=None if ignores else duration, stop_code=status.exit_code
             )
         if self.is_ended_by_fault:
             return InstanceBehavior()
@@ -135,12 +135,12 @@ class _Instance(Struct):
 class _Call(Struct):
     """How one kind of call was answered, each time."""
 
-    took: list[timedelta] = field(default_factory=list)
+    durations: list[timedelta] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     def behavior(self) -> CallBehavior:
         """Return the median; an error only where there was nothing else."""
-        takes = median_low(self.took)
+        takes = median_low(self.durations)
         return CallBehavior(takes, self.errors[-1] if all(self.errors) else "")
 
 
@@ -163,7 +163,7 @@ class Measurements:
         """What each answered probe of the record measured."""
         self._read(replay)
         self._calls_behave = {
-            key: call.behavior() for key, call in self._calls.items() if call.took
+            key: call.behavior() for key, call in self._calls.items() if call.durations
         }
 
     def of_instances(
@@ -228,10 +228,10 @@ class Measurements:
                 self._add_status(pod.pod_uid, status)
 
     def _add_call(
-        self, call: Operation | Relist, took: timedelta, error: str | None = None
+        self, call: Operation | Relist, duration: timedelta, error: str | None = None
     ) -> None:
         known = self._calls[_call_key(call)]
-        known.took.append(took)
+        known.durations.append(duration)
         known.errors.append(error or "")
 
     def _add_status(self, pod_uid: str, status: RuntimeContainerStatus) -> None:

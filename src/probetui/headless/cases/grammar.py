@@ -208,9 +208,9 @@ def parse_action(text: str, place: str, pods: Sequence[Pod]) -> CaseAction:
         UsageError: it is no action, or names what there is not.
     """
     words = text.split()
-    said = " ".join(words)
+    joined = " ".join(words)
     if len(words) == 1 and (length := parse_duration(words[0])) is not None:
-        return CaseAction(said, place, ActionKind.WAIT, lasting=length)
+        return CaseAction(joined, place, ActionKind.WAIT, lasting=length)
     kinds = {kind.value: kind for kind in ActionKind if kind is not ActionKind.WAIT}
     if not words or words[0] not in kinds:
         first = words[0] if words else ""
@@ -222,7 +222,7 @@ def parse_action(text: str, place: str, pods: Sequence[Pod]) -> CaseAction:
     if len(words) == 1:
         raise UsageError(f"{kind} needs a container, as in {kind} {_any_name(pods)}")
     pod, container = _find_container(words[1], pods)
-    action = CaseAction(said, place, kind, pod.name, container)
+    action = CaseAction(joined, place, kind, pod.name, container)
     rest = words[2:]
     if kind is ActionKind.INJECT:
         return _inject(action, pod, rest)

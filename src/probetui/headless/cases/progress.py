@@ -562,10 +562,10 @@ def _tick_words(tick: TickEntry) -> str:
     if tick.result is Result.SUCCESS:
         return "succeeds"
     output = (attempt.error or attempt.output).strip() if attempt else ""
-    said = f": {_cut(output)}" if output else ""
+    shown_output = f": {_cut(output)}" if output else ""
     if attempt is not None and attempt.error:
-        return f"could not be run, which the kubelet ignores{said}"
-    return f"failed, run {tick.run} of {tick.threshold}{said}"
+        return f"could not be run, which the kubelet ignores{shown_output}"
+    return f"failed, run {tick.run} of {tick.threshold}{shown_output}"
 
 
 def _cut(text: str) -> str:

@@ -129,10 +129,10 @@ class ImageManager:
             reason, text = _judge_pull_error(image, error)
             self._last_errors[key] = (reason, text)
             return EnsuredImage("", reason, text)
-        took = go_duration(_milliseconds(pulled.at - now))
+        pull_time = go_duration(_milliseconds(pulled.at - now))
         message = (
-            f'Successfully pulled image "{image}" in {took} '
-            f"({took} including waiting). "
+            f'Successfully pulled image "{image}" in {pull_time} '
+            f"({pull_time} including waiting). "
             f"Image size: {pulled.value.size_bytes} bytes."
         )
         self._turn.normal(pod, "Pulled", message, pulled.at, container.name)

@@ -286,9 +286,9 @@ def _lettered(container: ContainerSnapshot, view: View) -> Iterator[Line]:
 
 def _is_settled(shown: Line, view: View) -> bool:
     """Return whether a probe says no more than that all is well, or nothing yet."""
-    said = text_of(shown)[2:]
+    text = text_of(shown)[2:]
     success = view.marks.success
-    return said in {f"{success} ok", f"{success} done", view.marks.empty}
+    return text in {f"{success} ok", f"{success} done", view.marks.empty}
 
 
 def _done_to_it(container: ContainerSnapshot) -> Iterator[tuple[str, datetime]]:

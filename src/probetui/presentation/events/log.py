@@ -234,7 +234,7 @@ class EventLog:
     ) -> EventLine | None:
         threads = self._of((entry.pod_uid, entry.container_name))
         threads.restarts = entry.restart_count
-        self._of((entry.pod_uid, "")).said = None
+        self._of((entry.pod_uid, "")).last_event = None
         match entry.what:
             case LifecycleStep.STOPPING:
                 reason, message = "stop", _stopping(entry, pod)
@@ -312,7 +312,7 @@ class _Threads(Struct):
     `runs` has the row of a run of failures, or of errors, of each probe, and which of
     both it is, `rows_of_ticks` that of each failure that was observed, of which an
     event may come later or not at all. `waited` is the window of the last wait. Of a
-    pod, `said` is the last event.
+    pod, `last_event` is the last event.
     """
 
     restarts: int = 0
@@ -329,8 +329,8 @@ class _Threads(Struct):
     start_at: datetime | None = None
     kill_row: int = 0
     wait_row: int = 0
-    said: tuple[str, str] | None = None
-    said_row: int = 0
+    last_event: tuple[str, str] | None = None
+    last_event_row: int = 0
 
     def take_tick(self, tick: TickEntry, names: Mapping[str, str]) -> EventLine | None:
         """Remember a tick that has consequences; a success ends a run of failures.
@@ -391,9 +391,12 @@ class _Threads(Struct):
 
     def of_the_pod(self, line: EventLine) -> EventLine:
         """Return an event of the pod; what is said again is in the row of the first."""
-        if self.said != (line.reason, line.message):
-            self.said, self.said_row = (line.reason, line.message), line.sequence
-        return replace(line, row=self.said_row)
+        if self.last_event != (line.reason, line.message):
+            self.last_event, self.last_event_row = (
+                (line.reason, line.message),
+                line.sequence,
+            )
+        return replace(line, row=self.last_event_row)
 
     def of_the_container(self, line: EventLine) -> EventLine:
         """Return an event of the container in the row of its start, kill or wait."""
@@ -411,8 +414,8 @@ class _Threads(Struct):
             case reason if reason in _BEFORE_A_START:
                 if not self.start_row:
                     self.start_row, self.start_at = line.sequence, line.at
-                row, took = self.start_row, line.at - (self.start_at or line.at)
-                if line.reason == "Pulled" and took >= _LONG_PULL:
+                row, pull_time = self.start_row, line.at - (self.start_at or line.at)
+                if line.reason == "Pulled" and pull_time >= _LONG_PULL:
                     # What comes after a pull that took its time is another row.
                     self.start_row = 0
                 return replace(line, row=row)

@@ -74,8 +74,8 @@ class StoryRow:
     @property
     def _is_repeated(self) -> bool:
         """Whether all its lines say the same."""
-        said = {(one.reason, one.message) for one in self.lines}
-        return len(self.lines) > 1 and len(said) == 1
+        events = {(one.reason, one.message) for one in self.lines}
+        return len(self.lines) > 1 and len(events) == 1
 
     def message_cell(self, view: View, *, is_whole: bool = False) -> Line:
         """Return what there is to say about it, on one line; whole or as needed."""

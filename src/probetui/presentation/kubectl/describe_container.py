@@ -195,11 +195,11 @@ def _variable(
                 3, label, f"{_resource(pod, container, source)} ({resource})"
             )
         case SecretKeyRef(name, key, optional):
-            said = f"<set to the key '{key}' in secret '{name}'>"
-            yield describe_row(3, label, said, f"Optional: {str(optional).lower()}")
+            text = f"<set to the key '{key}' in secret '{name}'>"
+            yield describe_row(3, label, text, f"Optional: {str(optional).lower()}")
         case ConfigMapKeyRef(name, key, optional):
-            said = f"<set to the key '{key}' of config map '{name}'>"
-            yield describe_row(3, label, said, f"Optional: {str(optional).lower()}")
+            text = f"<set to the key '{key}' of config map '{name}'>"
+            yield describe_row(3, label, text, f"Optional: {str(optional).lower()}")
 
 
 def _resource(pod: Pod, container: Container, ref: ResourceFieldRef) -> str:

@@ -229,8 +229,8 @@ def format_attempt_line(attempt: Attempt, view: View) -> Line:
     """Return how an attempt ended: `exit 1 in 34ms -> failure`."""
     if attempt.error is not None:
         error = view.safe(attempt.error)
-        took = f" in {format_duration(attempt.duration)}" if attempt.is_timed else ""
-        return line(Span(f"error{took}: {error}", Role.WARNING))
+        after = f" in {format_duration(attempt.duration)}" if attempt.is_timed else ""
+        return line(Span(f"error{after}: {error}", Role.WARNING))
     ended = view.safe(attempt.detail)
     role = _ROLES.get(attempt.result, Role.ERROR)
     if not attempt.is_timed:

@@ -356,10 +356,10 @@ def _is_command(attempt: Attempt, handler: ProbeHandler | None) -> bool:
 
 def _error_hints(attempt: Attempt, handler: ProbeHandler | None) -> Iterator[str]:
     """Yield who gave an error: the container never does, it was not asked."""
-    said = (attempt.error or "").lower()
-    if attempt.is_missing or any(words in said for words in _NO_COMMAND):
+    error = (attempt.error or "").lower()
+    if attempt.is_missing or any(words in error for words in _NO_COMMAND):
         yield _NOT_IN_IMAGE
-    elif isinstance(handler, ExecAction) and _took_too_long(said):
+    elif isinstance(handler, ExecAction) and _took_too_long(error):
         yield _TOO_LONG
     elif isinstance(handler, ExecAction):
         yield (
@@ -374,12 +374,12 @@ def _error_hints(attempt: Attempt, handler: ProbeHandler | None) -> Iterator[str
 
 
 def _command_hints(attempt: Attempt) -> Iterator[str]:
-    said = attempt.output.lower()
+    output = attempt.output.lower()
     if attempt.is_missing:
         yield _NOT_IN_IMAGE
-    elif attempt.detail.startswith(_TIMED_OUT_COMMAND) or _took_too_long(said):
+    elif attempt.detail.startswith(_TIMED_OUT_COMMAND) or _took_too_long(output):
         yield _TOO_LONG
-    elif _REFUSED in said:
+    elif _REFUSED in output:
         yield (
             "The command printed this: what it connects to, from inside the container, "
             "does not listen."
@@ -391,28 +391,28 @@ def _command_hints(attempt: Attempt) -> Iterator[str]:
 def _network_hints(
     attempt: Attempt, handler: ProbeHandler | None, container: Container | None
 ) -> Iterator[str]:
-    said = attempt.output.lower()
+    output = attempt.output.lower()
     if attempt.is_forwarded:
         yield (
             "The kubelet connects to the pod's IP: what listens on 127.0.0.1 only "
             "succeeds here and fails there, what does not listen on it the reverse."
         )
-    if _REFUSED in said and attempt.is_forwarded:
+    if _REFUSED in output and attempt.is_forwarded:
         yield f"Nothing listens on that port at 127.0.0.1.{_declared_ports(container)}"
-    elif _REFUSED in said:
+    elif _REFUSED in output:
         yield (
             "Nothing listens at that address and port: the program may not be up yet, "
             "listen on another port, or only on 127.0.0.1, which the pod's IP does not "
             f"reach.{_declared_ports(container)}"
         )
-    elif _took_too_long(said):
+    elif _took_too_long(output):
         yield _TOO_LONG
     elif isinstance(handler, HTTPGetAction):
         yield from _http_hints(attempt)
 
 
-def _took_too_long(said: str) -> bool:
-    return any(words in said for words in _TIMED_OUT)
+def _took_too_long(text: str) -> bool:
+    return any(words in text for words in _TIMED_OUT)
 
 
 def _declared_ports(container: Container | None) -> str:

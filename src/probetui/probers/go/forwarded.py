@@ -85,10 +85,10 @@ async def _translated(work: Awaitable[T], there: SocketAddress) -> T:
     try:
         return await work
     except ForwardRefusedError as error:
-        name, said = join_host_port(there.address, there.port), str(error)
-        if _REFUSED in said.lower():
+        name, message = join_host_port(there.address, there.port), str(error)
+        if _REFUSED in message.lower():
             text = f"dial tcp {name}: connect: {_REFUSED}"
             raise DialRefusedError(text, there) from error
-        raise GoError(f"dial tcp {name}: {said}") from error
+        raise GoError(f"dial tcp {name}: {message}") from error
     except ContainerRuntimeError as error:
         raise LocalResourceError(f"port-forward: {error}") from error

@@ -55,8 +55,8 @@ def exit_code(status: bytes) -> int:
             if isinstance(cause, dict) and cause.get("reason") == "ExitCode":
                 with suppress(ValueError):
                     return int(str(cause.get("message")))
-    said = str(found.get("message") or "no reason given")
-    raise command_error(safe_line(said, limit=_LONGEST_TEXT))
+    message = str(found.get("message") or "no reason given")
+    raise command_error(safe_line(message, limit=_LONGEST_TEXT))
 
 
 def _decoded(status: bytes) -> dict[str, Any]:
