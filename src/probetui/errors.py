@@ -100,7 +100,7 @@ class RuntimeUnavailableError(ProbetuiError):
 
     Args:
         message: what is the matter and what to do, one line.
-        tried: each endpoint tried, in order, with what came of it.
+        tried: each endpoint tried, in order, with its outcome.
     """
 
     exit_status = 3

@@ -47,7 +47,7 @@ from probetui.kubelet.outcome import ProbeOutcome
 class UnsupportedField(NamedTuple):
     """A field of a pod that a runtime does not carry out as Kubernetes does.
 
-    `path` is the field as the API's JSON has it, `message` what becomes of it.
+    `path` is the field as the API's JSON has it, `message` the consequence.
     """
 
     path: str
@@ -248,7 +248,7 @@ class StreamingAttach(Protocol):
 
         Output is given as it comes, from now on. `tty` has to be the container's. When
         the call is cancelled the container runs on. Raises `ContainerRuntimeError`
-        where there are no streams to be had.
+        where there are no streams.
         """
 
 

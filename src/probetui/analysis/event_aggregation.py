@@ -26,7 +26,7 @@ class AggregationKey(Struct, frozen=True):
 
 
 class AggregatedEvent(Struct, frozen=True):
-    """What became of one event in a cluster.
+    """How a cluster aggregates one event.
 
     `shown` is the cluster's event as it stands, None as long as there is none.
     `instances` counts the container's instances in it. `is_dropped` says that

@@ -30,7 +30,7 @@ class UrlError(ProbetuiError):
 
 
 class UrlPoll(NamedTuple):
-    """What came of asking the URLs again; `problems` are by the URLs."""
+    """The result of fetching the URLs again; `problems` are by the URLs."""
 
     has_changed: bool
     problems: Mapping[str, str]

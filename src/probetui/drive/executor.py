@@ -126,7 +126,7 @@ class Executor:
         self._images = images
 
     async def execute(self, effect: Effect, report: FactReporter) -> None:
-        """Do what an effect asks and report what came of it.
+        """Carry out an effect and report its result.
 
         The one broad `except` of probetui is here: whatever goes wrong becomes the
         error of this one effect, and the log keeps the traceback.

@@ -276,14 +276,14 @@ def _program(command: tuple[str, ...]) -> str:
 
 
 def _reading(attempt: Attempt) -> str:
-    """Return what comes of it, by how commands that cannot start are read."""
+    """Return the consequence, by how commands that cannot start are read."""
     if attempt.error is None:
         return "as on Docker it is a failure; a CRI runtime makes it an error"
     return "the probe errors, and what errors never counts"
 
 
 def _redirect(answer: HTTPAnswer) -> str:
-    """Return what became of a redirect, empty if there was none."""
+    """Return the outcome of a redirect, empty if there was none."""
     if answer.redirects:
         first = go_quote(answer.redirects[0])
         return f"is redirected to {first}, which is followed on the same host"

@@ -52,7 +52,7 @@ class UnknownField(Struct, frozen=True):
     """A field that the type does not have.
 
     `suggestion` may be empty. `version` is the one that does not know it yet, empty
-    where no version does; `consequence` is what becomes of it then, if that is not
+    where no version does; `consequence` is what follows from that, if it is not
     plain.
     """
 

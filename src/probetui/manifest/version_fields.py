@@ -18,7 +18,7 @@ CONSEQUENCES = {
     ("GRPCAction", "mode"): ": the probe goes on in plaintext",
     ("HTTPGetAction", "protocol"): ": the request goes on with HTTP/1.1",
 }
-"""What becomes of it, where that is not seen from the field's absence."""
+"""The consequence, where it does not follow from the field's absence."""
 
 
 def drop_disabled_fields(

@@ -37,7 +37,7 @@ Headers = dict[str, tuple[str, ...]]
 
 
 class ProbeRequest(Struct, frozen=True, dict=True):
-    """One GET request; what comes of it is put together once.
+    """One GET request; its derived values are computed once.
 
     `headers` has canonical names, or for old versions the names as written, each
     with its values in order; nobody changes it.
@@ -129,7 +129,7 @@ def build_bare_request(action: HTTPGetAction, host: str, port: int) -> ProbeRequ
     """Return a request without ConsistentHTTPGetHandlers: host, port and path only.
 
     Raises:
-        GoError: what comes of them is no URL.
+        GoError: their combination is no URL.
 
     Source: kubelet/lifecycle/handlers.go, v1.20.2, runHTTPHandler.
     """

@@ -106,7 +106,7 @@ class Representation(Struct, frozen=True):
 
 
 def negotiate(request: HttpRequest) -> Representation:
-    """Return the first representation that is asked for and can be had.
+    """Return the first representation that is asked for and supported.
 
     Raises:
         ApiFailure: none of them can.

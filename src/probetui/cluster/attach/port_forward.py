@@ -62,7 +62,7 @@ class PortForward:
         """Ask for a connection to a port at 127.0.0.1 in the pod.
 
         Raises:
-            ContainerRuntimeError: there is no tunnel to be had.
+            ContainerRuntimeError: there is no tunnel.
         """
         try:
             async with self._lock:

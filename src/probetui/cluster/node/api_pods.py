@@ -30,7 +30,7 @@ _CHANGES_ALONE = frozenset({"managedFields", "resourceVersion"})
 
 
 class ReadPod(Struct, frozen=True):
-    """What became of a pod of the API server.
+    """The result of reading a pod of the API server.
 
     `loaded` is None where it cannot be run, for which `problems` are the reasons.
     """

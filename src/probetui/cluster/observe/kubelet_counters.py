@@ -36,7 +36,7 @@ class CounterSource(Protocol):
         """Return a node's /metrics/probes.
 
         Raises:
-            CountersUnavailableError: they cannot be had.
+            CountersUnavailableError: they cannot be fetched.
             ClusterError: not at this moment.
         """
 

@@ -148,7 +148,7 @@ class RuntimeAccess:
         return await asyncio.open_connection(*where)
 
     async def _network_namespace(self, pod: PodSnapshot) -> Path | None:
-        """Return the network namespace of a pod, None where it is not to be had."""
+        """Return the network namespace of a pod, None where there is none."""
         if not isinstance(self._runtime, NetworkNamespaces):
             return None
         for one in pod.containers:

@@ -92,7 +92,7 @@ class CaseProgress:
     Attributes:
         condition: what is waited for, for people.
         failure: why the case failed, None if it has not.
-        results: what came of the expectations so far.
+        results: those of the expectations so far.
         is_over: whether it has passed or failed, or was abandoned.
         is_abandoned: whether it was ended before it was decided.
         ended_at: when it was over.
@@ -206,7 +206,7 @@ class CaseProgress:
             self._fail(now, came)
 
     def all_results(self) -> tuple[ExpectationResult, ...]:
-        """Return what came of all expectations, those that were not reached too."""
+        """Return the results of all expectations, those not reached too."""
         rest = [one for step in self._steps for one in step.expectations]
         return (
             *self.results,

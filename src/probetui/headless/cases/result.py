@@ -11,7 +11,7 @@ from probetui.manifest.problem import Position
 
 
 class Outcome(StrEnum):
-    """What came of a case or of an expectation."""
+    """The result of a case or of an expectation."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -38,7 +38,7 @@ class Failure(Struct, frozen=True):
 
 
 class ExpectationResult(Struct, frozen=True):
-    """What came of an expectation; `at` is since the case began, None if never."""
+    """The result of an expectation; `at` is since the case began, None if never."""
 
     text: str
     place: str
@@ -47,7 +47,7 @@ class ExpectationResult(Struct, frozen=True):
 
 
 class CaseResult(Struct, frozen=True):
-    """What came of a case on a runtime.
+    """The result of a case on a runtime.
 
     Attributes:
         name: of the case.

@@ -98,7 +98,7 @@ class GcResult(Struct, frozen=True):
 
 
 GarbageCollection = Generator[RemoveImage | MeasureFilesystem, GcStepResult, GcResult]
-"""Yields what it wants done, is sent what came of it."""
+"""Yields operations, is sent their results."""
 
 
 def detect_images(

@@ -86,7 +86,7 @@ def format_timeout(probe: Probe, container: Container, pod_ip: str) -> str:
 def timed_out(
     probe: Probe, container: Container, pod_ip: str, rules: KubeletRules
 ) -> Attempt:
-    """Return what becomes of a probe that takes too long, by the version's rules.
+    """Return the outcome of a probe that takes too long, by the version's rules.
 
     Source: prober/prober.go, pkg/probe/exec/exec.go, v1.20.2, v1.32.10.
     """
@@ -101,7 +101,7 @@ def timed_out(
 
 
 def exited(probe: Probe, container: Container, pod_ip: str) -> Attempt:
-    """Return what becomes of a probe of a container that has exited.
+    """Return the outcome of a probe of a container that has exited.
 
     Its port refuses a connection, which gRPC tries again until its time limit, and the
     runtime an exec.

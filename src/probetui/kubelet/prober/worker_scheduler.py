@@ -491,7 +491,7 @@ def _consequence(
     *,
     kills: bool,
 ) -> TickAction:
-    """Return what comes of a result that is stored."""
+    """Return the consequence of a result that is stored."""
     failed = result is Result.FAILURE
     if failed and probe_type is not ProbeType.READINESS:
         return TickAction.KILL if kills else TickAction.WOULD_KILL

@@ -46,7 +46,7 @@ Files = Mapping[str, VolumeFile]
 def volume_files(
     pod: Pod, source: Projected, objects: ObjectStore, node: Node
 ) -> tuple[VolumeFile, ...] | ConfigRefusal:
-    """Return the files of a volume, by path, or why they cannot be had.
+    """Return the files of a volume, by path, or why there are none.
 
     Of files with one path, that of the last source counts. All errors are returned at
     once, as Go prints a list of errors.

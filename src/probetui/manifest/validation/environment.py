@@ -48,7 +48,7 @@ _FIELDS = frozenset({
     *VARIABLES, *FILES, "spec.restartPolicy", "spec.schedulerName", "status.phase",
     "spec.host",
 })  # fmt: skip
-"""The fields that have a name here, whether or not they can be had."""
+"""The fields that have a name here, whether or not a variable can have them."""
 
 _FORMER = {"spec.host": "spec.nodeName"}
 _CORES = ("1m", "1")

@@ -252,7 +252,7 @@ def _words(
 def _parts_of(
     instance: ContainerInstance, view: View, following: ContainerInstance | None
 ) -> Iterator[str]:
-    """Yield times, who ended it, its exit code, its grace, and what came of it."""
+    """Yield times, who ended it, its exit code, its grace, and its effect."""
     times, gap, ended = format_instance(instance, view, following).partition(_GAP)
     by, _, code = ended.partition(", ")
     yield times

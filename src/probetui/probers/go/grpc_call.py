@@ -34,7 +34,7 @@ _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 
 
 class GRPCCode(IntEnum):
-    """What became of a call. Source: grpc-go codes/codes.go."""
+    """The status of a call. Source: grpc-go codes/codes.go."""
 
     OK = 0
     CANCELED = 1

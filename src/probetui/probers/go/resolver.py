@@ -73,7 +73,7 @@ class Resolver:
 
         Raises:
             GoError: it has none, or nobody says.
-            LocalResourceError: no thread can be had to ask.
+            LocalResourceError: no thread can be started.
         """
         lookup = self._join_or_begin(host)
         try:

@@ -37,7 +37,7 @@ async def run_streams(
     """Join streams with those at a URL until these end; return the exit code.
 
     Raises:
-        ContainerRuntimeError: they cannot be had, or nobody knows how they ended.
+        ContainerRuntimeError: there are none, or nobody knows how they ended.
     """
     async with _opened(url) as connection:
         spdy = SpdyStreams(connection)
