@@ -165,11 +165,11 @@ def test_false_kills_come_no_oftener_than_estimated() -> None:
         result = Result.SUCCESS if application.is_well() else Result.FAILURE
         kills += is_killed(worker, results, result) and worker.result_run == 0
 
-    each = timedelta(seconds=ticks * 10) / kills
+    kill_interval = timedelta(seconds=ticks * 10) / kills
     estimated = false_kill_every(evidence, probe)
-    assert estimated < each
+    assert estimated < kill_interval
     # It is cautious, by the width of the intervals, and no more.
-    assert each < 4 * estimated
+    assert kill_interval < 4 * estimated
 
 
 def test_failures_before_the_first_success_belong_to_the_start() -> None:

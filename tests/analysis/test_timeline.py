@@ -196,7 +196,7 @@ def test_a_hundred_thousand_ticks_can_be_scrolled_through() -> None:
 
     timeline = timelines.of(DEMO_KEY)
     assert timeline.indexes == range(100_000)
-    assert [timeline.tick(each).sequence for each in (0, 50_001, 99_999)] == [  # type: ignore[union-attr]  # they are all there
+    assert [timeline.tick(number).sequence for number in (0, 50_001, 99_999)] == [  # type: ignore[union-attr]  # they are all there
         0,
         50_001,
         99_999,

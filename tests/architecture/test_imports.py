@@ -220,8 +220,10 @@ def test_lines_need_no_engine_and_no_adapter(module: str) -> None:
     modules = set(done.stdout.split())
 
     assert not {
-        each
-        for each in modules
-        if each.startswith(("probetui.runtimes.", "probetui.probers.", "probetui.tui."))
-        or each == "probetui.engine.engine"
+        module
+        for module in modules
+        if module.startswith(
+            ("probetui.runtimes.", "probetui.probers.", "probetui.tui.")
+        )
+        or module == "probetui.engine.engine"
     }

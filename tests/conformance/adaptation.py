@@ -73,7 +73,7 @@ def for_processes(pod: Mapping[str, Any]) -> Json:
 
 def _paths(container: Json) -> dict[str, str]:
     """Return the paths that are a container's own, and what they are on processes."""
-    own = [each["mountPath"] for each in container.get("volumeMounts", [])]
+    own = [mount["mountPath"] for mount in container.get("volumeMounts", [])]
     own.append(container.get("terminationMessagePath", MESSAGE_PATH))
     return {"/tmp/": "./"} | {path: f".{path}" for path in own}
 
@@ -85,7 +85,7 @@ def _containers(pod: Mapping[str, Any]) -> Iterator[Json]:
 
 def _run_from_source(container: Json) -> None:
     command = container.pop("command", ["/agnhost"]) + container.pop("args", [])
-    found = [FOR_SERVER.get(each, each) for each in command]
+    found = [FOR_SERVER.get(part, part) for part in command]
     container["command"] = [sys.executable, *found]
 
 
@@ -104,9 +104,9 @@ def _moved(value: Any, path: str, here: str) -> Any:
             coded = value.replace(quote(path, safe=""), quote(here, safe=""))
             return coded.replace(path, here)
         case list():
-            return [_moved(each, path, here) for each in value]
+            return [_moved(item, path, here) for item in value]
         case dict():
-            return {key: _moved(each, path, here) for key, each in value.items()}
+            return {key: _moved(item, path, here) for key, item in value.items()}
         case _:
             return value
 

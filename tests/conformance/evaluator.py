@@ -41,12 +41,14 @@ def evaluate(
         seen: what was seen.
         slack: stretches upper bounds in seconds, for a slow machine.
     """
-    verdicts = [_judge(each, seen, slack) for each in case["expect"]]
+    verdicts = [_judge(expectation, seen, slack) for expectation in case["expect"]]
     verdicts += [
         Verdict("rule", holds=False, detail=rule)
         for rule in broken_rules(case["pod"], seen)
     ]
-    verdicts += [Verdict("action", holds=False, detail=each) for each in seen.missed]
+    verdicts += [
+        Verdict("action", holds=False, detail=detail) for detail in seen.missed
+    ]
     return verdicts
 
 

@@ -68,7 +68,7 @@ def restarts(wanted: Wanted, seen: Observation, slack: float) -> Finding:
         return Finding(holds=False, detail="no container was seen started")
     last = _restart_counts(statuses[-1], name)
     return Finding(
-        holds="exactly" not in wanted or all(each == limit for each in last.values()),
+        holds="exactly" not in wanted or all(count == limit for count in last.values()),
         detail=f"last {last}",
     )
 
@@ -122,7 +122,7 @@ def unready(wanted: Wanted, seen: Observation, slack: float) -> Finding:
 def event(wanted: Wanted, seen: Observation, slack: float) -> Finding:
     """Judge whether there were so many of these events in the window."""
     window = Window.of(wanted, seen, slack)
-    found = sum(window.has(each.t) for each in _events(wanted, seen))
+    found = sum(window.has(event.t) for event in _events(wanted, seen))
     return Finding(found >= wanted.get("count_at_least", 1), f"{found} seen")
 
 
@@ -134,11 +134,11 @@ def no_event(wanted: Wanted, seen: Observation, slack: float) -> Finding:
     check_observed(seen, wanted.get("for"), since=window.opening.latest)
     if not seen.events:
         return Finding(holds=False, detail="no events at all")
-    for each in _events(wanted, seen):
-        is_at_opening = window.is_after and each.t <= window.opening.latest
-        is_at_closing = each.t >= window.closing.earliest
-        if window.has(each.t) and not is_at_opening and not is_at_closing:
-            return Finding(holds=False, detail=f"{each.message} at {each.t:.1f}")
+    for event in _events(wanted, seen):
+        is_at_opening = window.is_after and event.t <= window.opening.latest
+        is_at_closing = event.t >= window.closing.earliest
+        if window.has(event.t) and not is_at_opening and not is_at_closing:
+            return Finding(holds=False, detail=f"{event.message} at {event.t:.1f}")
     return Finding(holds=True)
 
 
@@ -147,16 +147,18 @@ def phase(wanted: Wanted, seen: Observation, slack: float) -> Finding:
     statuses = seen.of_generation(wanted.get("gen", 0))
     if not statuses:
         return Finding(holds=False, detail="no status")
-    detail = _course([(each.t, each.phase) for each in statuses])
+    detail = _course([(status.t, status.phase) for status in statuses])
     if "last" in wanted:
         return Finding(statuses[-1].phase == wanted["last"], detail)
     check_observed(seen, wanted.get("for"))
     if "stays" in wanted:
-        until = [each for each in statuses if each.t <= wanted["for"]]
-        return Finding(all(each.phase == wanted["stays"] for each in until), detail)
+        until = [status for status in statuses if status.t <= wanted["for"]]
+        return Finding(all(status.phase == wanted["stays"] for status in until), detail)
     if "never" in wanted:
-        until = [each for each in statuses if each.t <= wanted.get("for", LONGEST)]
-        return Finding(all(each.phase != wanted["never"] for each in until), detail)
+        until = [
+            status for status in statuses if status.t <= wanted.get("for", LONGEST)
+        ]
+        return Finding(all(status.phase != wanted["never"] for status in until), detail)
     window = Window.of(wanted, seen, slack)
     for t, status in window.statuses():
         is_reason = wanted.get("reason", status.reason) == status.reason
@@ -214,9 +216,9 @@ def never_started(wanted: Wanted, seen: Observation, _slack: float) -> Finding:
     """Judge whether a container never ran."""
     check_observed(seen, wanted.get("for"))
     name, until = wanted["container"], wanted.get("for", LONGEST)
-    for each in seen.events:
-        if each.reason == "Started" and each.container == name and each.t <= until:
-            return Finding(holds=False, detail=f"Started at {each.t:.1f}")
+    for event in seen.events:
+        if event.reason == "Started" and event.container == name and event.t <= until:
+            return Finding(holds=False, detail=f"Started at {event.t:.1f}")
     for status in seen.of_generation(wanted.get("gen", 0)):
         found = status.container(name)
         if found is None or status.t > until:
@@ -343,14 +345,14 @@ def _events(wanted: Wanted, seen: Observation) -> Iterator[Event]:
     """Yield the events that a filter is about, in or out of its window."""
     parts = wanted.get("message_contains", [])
     parts = [parts] if isinstance(parts, str) else parts
-    for each in seen.events:
+    for event in seen.events:
         if (
-            wanted.get("reason", each.reason) == each.reason
-            and wanted.get("type", each.type) == each.type
-            and wanted.get("container", each.container) == each.container
-            and all(part in each.message for part in parts)
+            wanted.get("reason", event.reason) == event.reason
+            and wanted.get("type", event.type) == event.type
+            and wanted.get("container", event.container) == event.container
+            and all(part in event.message for part in parts)
         ):
-            yield each
+            yield event
 
 
 def _is_in_state(container: ContainerView, wanted: Wanted) -> bool:

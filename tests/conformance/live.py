@@ -59,8 +59,8 @@ class LiveObservation:
 
     async def end(self, missed: list[str]) -> None:
         """Record the end, and which actions were never due."""
-        for each in missed:
-            await self._add({"t": self.t, "kind": "missed_action", "detail": each})
+        for detail in missed:
+            await self._add({"t": self.t, "kind": "missed_action", "detail": detail})
         await self._add({"t": self.t, "kind": "end"})
         self._is_open = False
 

@@ -28,15 +28,18 @@ def mutations(records: Sequence[Record]) -> Iterator[tuple[str, Records]]:
     yield from _shifted(records)
     yield from _cut(records)
     for name, mutation in STATUS_MUTATIONS.items():
-        yield name, _each(records, "status", mutation)
-        yield f"{name}-late", _each(_latter_half(records), "status", mutation)
+        yield name, _mutated(records, "status", mutation)
+        yield f"{name}-late", _mutated(_latter_half(records), "status", mutation)
     for name, mutation in CONTAINER_MUTATIONS.items():
-        yield name, _each(records, "status", _of_containers(mutation))
+        yield name, _mutated(records, "status", _of_containers(mutation))
         half = _latter_half(records)
-        yield f"{name}-late", _each(half, "status", _of_containers(mutation))
-    yield "events-of-pod", _each(records, "event", _be_of_pod)
+        yield f"{name}-late", _mutated(half, "status", _of_containers(mutation))
+    yield "events-of-pod", _mutated(records, "event", _be_of_pod)
     yield "events-twice", _twice(records, "event")
-    yield "no-events", [each for each in copied(records) if each["kind"] != "event"]
+    yield (
+        "no-events",
+        [record for record in copied(records) if record["kind"] != "event"],
+    )
     yield "bad-events", _with_bad_events(records)
     yield "all-starts", _with_starts(records)
     yield "missed", [*copied(records), _missed_action()]
@@ -58,9 +61,9 @@ def _shifted(records: Sequence[Record]) -> Iterator[tuple[str, Records]]:
     for kind in KINDS:
         for seconds in SHIFTS:
             changed = copied(records)
-            for each in changed:
-                if each["kind"] == kind:
-                    each["t"] += seconds
+            for changed_record in changed:
+                if changed_record["kind"] == kind:
+                    changed_record["t"] += seconds
             yield f"shift-{kind}-{seconds:+}", changed
     for index, record in enumerate(records):
         if record["kind"] == "event":
@@ -85,17 +88,17 @@ def _cut(records: Sequence[Record]) -> Iterator[tuple[str, Records]]:
 def _latter_half(records: Sequence[Record]) -> list[Record]:
     """Return the records, the statuses of the first half marked as not to change."""
     found = copied(records)
-    statuses = [each for each in found if each["kind"] == "status"]
+    statuses = [record for record in found if record["kind"] == "status"]
     for status in statuses[: len(statuses) // 2]:
         status["keep"] = True
     return found
 
 
-def _each(records: Sequence[Record], kind: str, mutation: Mutation) -> Records:
+def _mutated(records: Sequence[Record], kind: str, mutation: Mutation) -> Records:
     found = copied(records)
-    for each in found:
-        if each["kind"] == kind and not each.pop("keep", False):
-            mutation(each)
+    for record in found:
+        if record["kind"] == kind and not record.pop("keep", False):
+            mutation(record)
     return found
 
 
@@ -110,9 +113,9 @@ def _twice(records: Sequence[Record], kind: str) -> Records:
 def _with_bad_events(records: Sequence[Record]) -> Records:
     """Add, after each event, one of each bad kind for the same container."""
     found = copied(records)
-    for each in [each for each in found if each["kind"] == "event"]:
+    for event in [record for record in found if record["kind"] == "event"]:
         found += [
-            each | {"type": "Warning", "reason": reason, "message": MESSAGE}
+            event | {"type": "Warning", "reason": reason, "message": MESSAGE}
             for reason in REASONS
         ]
     return found
@@ -146,8 +149,8 @@ def _be_of_pod(event: Record) -> None:
 def _of_containers(mutation: Mutation) -> Mutation:
     def mutate(record: Record) -> None:
         for key in ("initContainerStatuses", "containerStatuses"):
-            for each in record["status"].get(key) or ():
-                mutation(each)
+            for container in record["status"].get(key) or ():
+                mutation(container)
 
     return mutate
 
@@ -238,9 +241,9 @@ def _no_conditions(record: Record) -> None:
 
 
 def _conditions_turned(record: Record) -> None:
-    for each in record["status"].get("conditions") or ():
-        each["status"] = "False" if each["status"] == "True" else "True"
-        each["reason"] = "Turned"
+    for condition in record["status"].get("conditions") or ():
+        condition["status"] = "False" if condition["status"] == "True" else "True"
+        condition["reason"] = "Turned"
 
 
 def _phase(phase: str) -> Mutation:

@@ -249,14 +249,17 @@ def _status(record: Json, t: float) -> Status:
         reason=status.get("reason"),
         conditions=[
             Condition(
-                each["type"], each["status"], each.get("reason"), each.get("message")
+                condition["type"],
+                condition["status"],
+                condition.get("reason"),
+                condition.get("message"),
             )
-            for each in status.get("conditions") or ()
+            for condition in status.get("conditions") or ()
         ],
         containers=[
-            _container(each)
+            _container(container)
             for key in ("initContainerStatuses", "containerStatuses")
-            for each in status.get(key) or ()
+            for container in status.get(key) or ()
         ],
     )
 

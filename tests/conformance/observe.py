@@ -143,7 +143,9 @@ async def observe(
 def summary(outcomes: Sequence[Outcome]) -> str:
     """Return a table of outcomes, what went wrong last, and their number."""
     ranks = {"passed": 0, "left out": 1, "failed": 2}
-    ordered = sorted(outcomes, key=lambda each: (ranks[each.word], each.case["id"]))
+    ordered = sorted(
+        outcomes, key=lambda outcome: (ranks[outcome.word], outcome.case["id"])
+    )
     counts = [
         f"{sum(outcome.word == word for outcome in outcomes)} {word}" for word in ranks
     ]
@@ -152,7 +154,7 @@ def summary(outcomes: Sequence[Outcome]) -> str:
 
 def _write(run: Run, out: Path) -> None:
     name = run.case["id"]
-    lines = [json.dumps(each) + "\n" for each in run.observation]
+    lines = [json.dumps(record) + "\n" for record in run.observation]
     (out / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
     (out / f"{name}.record.jsonl").write_bytes(run.written)
     (out / f"{name}.stderr").write_text(run.told, encoding="utf-8")
@@ -165,7 +167,7 @@ def _cases(paths: Sequence[Path]) -> list[Case]:
         for path in paths
         for file in (sorted(path.glob("*.yaml")) if path.is_dir() else [path])
     ]
-    return [load_case(each) for each in files]
+    return [load_case(file) for file in files]
 
 
 async def _run(arguments: argparse.Namespace) -> int:

@@ -151,8 +151,8 @@ async def _observe(
     missed = actions[len(live.seen.actions) :]
     await live.end(
         [
-            f"{each['do']}: {each.get('after', 'its time')} not reached"
-            for each in missed
+            f"{action['do']}: {action.get('after', 'its time')} not reached"
+            for action in missed
         ]
     )
 

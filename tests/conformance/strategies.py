@@ -30,9 +30,9 @@ def expectations(case: Case) -> st.SearchStrategy[Expectation]:
     """Return expectations about a case's containers, in the form of the cases."""
     spec = case["pod"]["spec"]
     names = [
-        each["name"]
+        container["name"]
         for key in ("initContainers", "containers")
-        for each in spec.get(key, [])
+        for container in spec.get(key, [])
     ]
     containers = st.sampled_from([*names, "nobody"])
     moments = _moments(containers)

@@ -95,7 +95,9 @@ def test_the_other_judge_agrees_on_changed_observations(
 
     ours = {name: _judged(case, records, slack) for name, records in changed.items()}
 
-    assert ours == {name: _other(case, each, slack) for name, each in changed.items()}
+    assert ours == {
+        name: _other(case, records, slack) for name, records in changed.items()
+    }
 
 
 @pytest.mark.parametrize("case", JUDGED_BY_OTHER)

@@ -64,7 +64,7 @@ async def run(case: dict[str, Any], program: Path) -> Run:
 
 
 def kinds(done: Run) -> list[str]:
-    return [each["kind"] for each in done.observation]
+    return [record["kind"] for record in done.observation]
 
 
 async def test_a_pod_is_deleted_by_removing_its_file_at_the_moment(
@@ -85,7 +85,7 @@ async def test_a_pod_is_deleted_by_removing_its_file_at_the_moment(
     done = await run(case, program(script))
 
     assert kinds(done) == ["submitted", "event", "action", "gone", "end"]
-    _, started, action, gone, end = (each["t"] for each in done.observation)
+    _, started, action, gone, end = (record["t"] for record in done.observation)
     assert started + 0.1 <= action <= gone
     assert gone + 0.1 <= end < case["duration"]
 
@@ -106,7 +106,13 @@ async def test_a_pod_is_replaced_by_another_file_of_the_same_name(
     done = await run(case, program(script))
 
     assert kinds(done) == ["submitted", "status", "action", "status", "end"]
-    assert [each.get("gen") for each in done.observation] == [None, 0, None, 1, None]
+    assert [record.get("gen") for record in done.observation] == [
+        None,
+        0,
+        None,
+        1,
+        None,
+    ]
 
 
 async def test_what_is_written_after_the_end_is_not_observed(program: Program) -> None:
@@ -162,9 +168,9 @@ async def test_the_program_gets_a_manifest_and_nothing_of_other_sessions(
     monkeypatch.setenv("PROBETUI_TIMEOUT", "1s")
     script = """
         import os
-        asked = [each for each in sys.argv[1:] if each != str(FILE.parent)]
-        settings = [each for each in os.environ if each.startswith("PROBETUI")]
-        sys.exit(f"{' '.join(asked)} {settings}\\n{FILE.read_text()}")
+        arguments = [item for item in sys.argv[1:] if item != str(FILE.parent)]
+        settings = [name for name in os.environ if name.startswith("PROBETUI")]
+        sys.exit(f"{' '.join(arguments)} {settings}\\n{FILE.read_text()}")
     """
 
     done = await run(a_case(), program(script))

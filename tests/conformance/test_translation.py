@@ -24,7 +24,7 @@ def a_status(uid: str) -> dict[str, Any]:
 
 def translated(*written: dict[str, Any]) -> list[Record]:
     translation = Translation("case")
-    return [record for each in written for record in translation.records(each)]
+    return [record for line in written for record in translation.records(line)]
 
 
 def test_the_pod_is_submitted_when_the_session_begins() -> None:
@@ -68,4 +68,4 @@ def test_an_heir_is_of_the_generation_of_the_last_replacement() -> None:
 
     heirs = [*translation.records(a_status("a")), *translation.records(a_status("b"))]
 
-    assert [each["gen"] for each in (*first, *heirs)] == [0, 0, 2]
+    assert [record["gen"] for record in (*first, *heirs)] == [0, 0, 2]

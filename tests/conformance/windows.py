@@ -68,7 +68,7 @@ class Window:
 
     def has(self, t: float) -> bool:
         """Return whether a time may lie in the window."""
-        bounds = (each for each in (self.within, self.period) if each is not None)
+        bounds = (bound for bound in (self.within, self.period) if bound is not None)
         return self.opening.earliest <= t <= self.closing.latest and self.elapsed(
             t
         ) <= min(bounds, default=math.inf)

@@ -100,7 +100,7 @@ def seconds(most: float) -> st.SearchStrategy[float]:
 
 
 def lengths(most: float) -> st.SearchStrategy[timedelta]:
-    return seconds(most).map(lambda each: timedelta(seconds=each))
+    return seconds(most).map(lambda number: timedelta(seconds=number))
 
 
 @st.composite
@@ -217,7 +217,9 @@ def plots(
         },
         manners=tuple(draw(st.lists(MANNERS, max_size=30))),
         commands=tuple(
-            sorted(draw(st.lists(commands, max_size=6)), key=lambda each: each[0])
+            sorted(
+                draw(st.lists(commands, max_size=6)), key=lambda happening: happening[0]
+            )
         ),
         lost_at=lost_at,
         found_at=lost_at + draw(seconds(20)),
@@ -242,7 +244,7 @@ def play(plot: Plot) -> tuple[Stage, WatchedEngine]:
         (plot.lost_at, "the daemon is gone"),
         (plot.found_at, ""),
     ]
-    for second, what in sorted(happenings, key=lambda each: each[0]):
+    for second, what in sorted(happenings, key=lambda command: command[0]):
         stage.run_until(second)
         if isinstance(what, str):
             world.unreachable = what

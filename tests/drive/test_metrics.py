@@ -60,7 +60,7 @@ def test_successes_are_counted_with_their_duration() -> None:
 
     name = "prober_probe_duration_seconds"
     labels = 'container="app",{}namespace="default",pod="web",probe_type="Readiness"'
-    short, long = (labels.format(f'le="{each}",') for each in ("0.025", "0.05"))
+    short, long = (labels.format(f'le="{bound}",') for bound in ("0.025", "0.05"))
     assert f"{name}_bucket{{{short}}} 0.0" in lines
     assert f"{name}_bucket{{{long}}} 4.0" in lines
     assert f"{name}_count{{{labels.format('')}}} 4.0" in lines
@@ -84,7 +84,7 @@ def test_a_warning_is_a_success() -> None:
 def test_errors_are_not_counted() -> None:
     _, metrics = simulate(answers(ProbeResult.UNKNOWN, error="no such binary"))
 
-    assert not [each for each in exposed(metrics) if each.startswith("prober_")]
+    assert not [line for line in exposed(metrics) if line.startswith("prober_")]
 
 
 def test_a_pod_that_is_gone_has_no_series() -> None:
@@ -95,4 +95,4 @@ def test_a_pod_that_is_gone_has_no_series() -> None:
 
     metrics.consume(simulation.journal[seen:])
 
-    assert not [each for each in exposed(metrics) if each.startswith("prober_")]
+    assert not [line for line in exposed(metrics) if line.startswith("prober_")]

@@ -137,7 +137,7 @@ def test_a_try_changes_nothing_but_what_it_tells(
     steady = replace(plot, answers=plot.answers[:1])
     more = sorted(
         [*steady.commands, *((float(at), DryRunProbe(key)) for at, key in tries)],
-        key=lambda each: each[0],
+        key=lambda item: item[0],
     )
 
     without, _ = play(steady)

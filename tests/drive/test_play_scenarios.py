@@ -1284,8 +1284,10 @@ class TestStepping:
         stage.send(PauseProbes())
 
         upcoming = stage.snapshot.upcoming
-        assert [each.at for each in upcoming] == sorted(each.at for each in upcoming)
-        assert {each.what for each in upcoming} == {
+        assert [waiting.at for waiting in upcoming] == sorted(
+            waiting.at for waiting in upcoming
+        )
+        assert {waiting.what for waiting in upcoming} == {
             UpcomingKind.TICK,
             UpcomingKind.DELAY_OVER,
             UpcomingKind.RESYNC,

@@ -223,7 +223,7 @@ class TestRunning:
             await bench.clock.settle()
 
         (now, journal_length), *_ = [
-            each[1:] for each in told if each[0] == PauseProbes()
+            report[1:] for report in told if report[0] == PauseProbes()
         ]
         assert now == at(1.5)
         assert len(bench.session.journal) == journal_length + 1

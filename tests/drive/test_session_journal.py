@@ -84,8 +84,8 @@ def test_a_slice_is_that_of_a_list(count: int, start: int, stop: int) -> None:
     st.lists(
         st.one_of(
             *(
-                values_of(each)
-                for each in (
+                values_of(entry_class)
+                for entry_class in (
                     TickEntry,
                     StateEntry,
                     ContainerEntry,

@@ -104,7 +104,7 @@ def test_a_wrong_type_names_the_field_and_what_it_takes(
 ) -> None:
     decoded = _decoded(field)
 
-    messages = [f"{each.path}: {each.message}" for each in decoded.problems]
+    messages = [f"{problem.path}: {problem.message}" for problem in decoded.problems]
     assert [message.partition(" (json: ")[0] for message in messages] == [problem]
 
 

@@ -196,7 +196,7 @@ def test_volumes(volume: str, defaulted: dict[str, object]) -> None:
     spec = pod_model(spec=f"volumes: [{{{fields}}}]").spec
 
     assert spec is not None
-    assert [each.to_dict() for each in spec.volumes or ()] == [
+    assert [volume.to_dict() for volume in spec.volumes or ()] == [
         {"name": "v"} | defaulted
     ]
 

@@ -735,7 +735,7 @@ def test_workloads_of_one_name_are_told_apart_by_their_kind() -> None:
 
     manifests = load(f"{deployment}---\n{daemons}---\n{pod}")
 
-    assert [each.name for each in manifests.pods] == [
+    assert [pod.name for pod in manifests.pods] == [
         "web-deployment",
         "web-daemonset",
         "web",
@@ -803,7 +803,7 @@ def test_settings_are_made_in_every_pod_that_they_are_about() -> None:
         settings=("app.image=new:1", "spec.hostname=h", "app.image=newer:1"),
     )
 
-    pods = {each.name: each for each in manifests.pods}
+    pods = {pod.name: pod for pod in manifests.pods}
     assert {name: pod.containers[0].image for name, pod in pods.items()} == {
         "web": "newer:1",
         "a": "newer:1",

@@ -53,7 +53,7 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         else ()
     )
     return [path] * bool(path) + [
-        each for key, inner in items for each in _paths(inner, (*path, key))
+        inner_path for key, inner in items for inner_path in _paths(inner, (*path, key))
     ]
 
 
@@ -89,7 +89,7 @@ def test_anything_anywhere_in_a_pod_gives_problems_that_can_be_printed(
     manifests = load(yaml.safe_dump(document), validation=FieldValidation.STRICT)
 
     printed = "".join(str(problem) for problem in manifests.problems)
-    assert all(each.isprintable() or each == "\n" for each in printed)
+    assert all(character.isprintable() or character == "\n" for character in printed)
     assert bool(manifests.pods) != bool(manifests.errors)
 
 

@@ -67,16 +67,16 @@ def pod(value: Json) -> Pod:
         restart_policy=RestartPolicy(spec.get("restartPolicy", "Always")),
         termination_grace_period_seconds=spec.get("terminationGracePeriodSeconds"),
         active_deadline_seconds=spec.get("activeDeadlineSeconds"),
-        init_containers=_each(container, spec.get("initContainers")),
-        containers=_each(container, spec.get("containers")),
-        ephemeral_containers=_each(container, spec.get("ephemeralContainers")),
+        init_containers=_convert_all(container, spec.get("initContainers")),
+        containers=_convert_all(container, spec.get("containers")),
+        ephemeral_containers=_convert_all(container, spec.get("ephemeralContainers")),
         host_network=spec.get("hostNetwork", False),
         host_pid=spec.get("hostPID", False),
         host_ipc=spec.get("hostIPC", False),
         share_process_namespace=spec.get("shareProcessNamespace", False),
         hostname=spec.get("hostname", ""),
         readiness_gates=tuple(
-            each["conditionType"] for each in spec.get("readinessGates") or ()
+            gate["conditionType"] for gate in spec.get("readinessGates") or ()
         ),
         created_at=instant(metadata.get("creationTimestamp")),
         deletion_requested_at=instant(metadata.get("deletionTimestamp")),
@@ -95,11 +95,11 @@ def container(value: Json) -> Container:
         command=tuple(value.get("command", ())),
         args=tuple(value.get("args", ())),
         env=tuple(
-            EnvVar(each["name"], each.get("value", ""), "valueFrom" in each)
-            for each in value.get("env", ())
+            EnvVar(variable["name"], variable.get("value", ""), "valueFrom" in variable)
+            for variable in value.get("env", ())
         ),
         working_dir=value.get("workingDir", ""),
-        ports=_each(container_port, value.get("ports")),
+        ports=_convert_all(container_port, value.get("ports")),
         startup_probe=_probe(value.get("startupProbe")),
         liveness_probe=_probe(value.get("livenessProbe")),
         readiness_probe=_probe(value.get("readinessProbe")),
@@ -110,12 +110,12 @@ def container(value: Json) -> Container:
         termination_message_policy=value.get("terminationMessagePolicy", ""),
         volume_mounts=tuple(
             VolumeMount(
-                each["name"],
-                each["mountPath"],
-                each.get("readOnly", False),
-                each.get("subPath", ""),
+                mount["name"],
+                mount["mountPath"],
+                mount.get("readOnly", False),
+                mount.get("subPath", ""),
             )
-            for each in value.get("volumeMounts", ())
+            for mount in value.get("volumeMounts", ())
         ),
         stdin=value.get("stdin", False),
         stdin_once=value.get("stdinOnce", False),
@@ -138,8 +138,10 @@ def runtime_pod_status(value: Json) -> RuntimePodStatus:
     """The runtime pod status that the kubelet reads from the CRI."""
     return RuntimePodStatus(
         pod_uid=value.get("uid", ""),
-        sandboxes=_each(sandbox_status, value.get("sandboxStatuses")),
-        containers=_each(runtime_container_status, value.get("containerStatuses")),
+        sandboxes=_convert_all(sandbox_status, value.get("sandboxStatuses")),
+        containers=_convert_all(
+            runtime_container_status, value.get("containerStatuses")
+        ),
         ips=tuple(value.get("ips") or ()),
     )
 
@@ -179,7 +181,7 @@ def runtime_container_status(value: Json) -> RuntimeContainerStatus:
 
 def beliefs(value: Mapping[str, str]) -> dict[ContainerID, Result]:
     """What a results manager holds, by container ID."""
-    return {ContainerID(key): Result[each.upper()] for key, each in value.items()}
+    return {ContainerID(key): Result[result.upper()] for key, result in value.items()}
 
 
 def pod_status(value: Json | None) -> PodStatus:
@@ -187,11 +189,11 @@ def pod_status(value: Json | None) -> PodStatus:
     value = value or {}
     return PodStatus(
         phase=PodPhase(value.get("phase") or "Unknown"),
-        conditions=_each(condition, value.get("conditions")),
+        conditions=_convert_all(condition, value.get("conditions")),
         reason=value.get("reason", ""),
         message=value.get("message", ""),
         pod_ip=value.get("podIP", ""),
-        pod_ips=tuple(each["ip"] for each in value.get("podIPs", ())),
+        pod_ips=tuple(ip["ip"] for ip in value.get("podIPs", ())),
         qos_class=value.get("qosClass", ""),
         start_time=instant(value.get("startTime")),
         init_container_statuses=container_statuses(value.get("initContainerStatuses")),
@@ -231,12 +233,12 @@ def container_status(value: Json) -> ContainerStatus:
         image_id=value.get("imageID", ""),
         volume_mounts=tuple(
             VolumeMountStatus(
-                each["name"],
-                each["mountPath"],
-                each.get("readOnly", False),
-                each.get("recursiveReadOnly"),
+                mount["name"],
+                mount["mountPath"],
+                mount.get("readOnly", False),
+                mount.get("recursiveReadOnly"),
             )
-            for each in value.get("volumeMounts", ())
+            for mount in value.get("volumeMounts", ())
         ),
     )
 
@@ -246,7 +248,7 @@ def instant(value: str | None) -> datetime | None:
     return datetime.fromisoformat(value) if value else None
 
 
-def _each(
+def _convert_all(
     decode: Callable[[Json], Value], values: list[Json] | None
 ) -> tuple[Value, ...]:
     return tuple(map(decode, values or ()))
@@ -303,8 +305,8 @@ def _lifecycle(value: Json | None) -> LifecycleHandler | None:
             host=http.get("host", ""),
             scheme=http.get("scheme", ""),
             http_headers=tuple(
-                HTTPHeader(each["name"], each["value"])
-                for each in http.get("httpHeaders", ())
+                HTTPHeader(header["name"], header["value"])
+                for header in http.get("httpHeaders", ())
             ),
         )
     if (tcp := value.get("tcpSocket")) is not None:

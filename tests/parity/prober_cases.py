@@ -52,12 +52,16 @@ def a_container(case: dict[str, Any]) -> Container:
     return Container(
         case.get("name", "c"),
         ports=tuple(
-            ContainerPort(each.get("containerPort", 0), each.get("name", ""))
-            for each in case.get("ports") or ()
+            ContainerPort(port.get("containerPort", 0), port.get("name", ""))
+            for port in case.get("ports") or ()
         ),
         env=tuple(
-            EnvVar(each["name"], each.get("value", ""), each.get("valueFrom", False))
-            for each in case.get("env") or ()
+            EnvVar(
+                variable["name"],
+                variable.get("value", ""),
+                variable.get("valueFrom", False),
+            )
+            for variable in case.get("env") or ()
         ),
     )
 
@@ -83,8 +87,8 @@ def http_get(case: dict[str, Any]) -> HTTPGetAction:
         host=case.get("host", ""),
         scheme=case.get("scheme", ""),
         http_headers=tuple(
-            HTTPHeader(each["name"], each["value"])
-            for each in case.get("httpHeaders") or ()
+            HTTPHeader(header["name"], header["value"])
+            for header in case.get("httpHeaders") or ()
         ),
     )
 

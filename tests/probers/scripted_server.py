@@ -78,7 +78,7 @@ def _server(name: str, spec: Listener, listeners: Listeners) -> Callable[[Peer],
             except ssl.SSLError:
                 return
         if spec["kind"] == "h2":
-            await serve_http2(peer, lambda each: _log(listeners, name, each))
+            await serve_http2(peer, lambda request: _log(listeners, name, request))
         elif "onAccept" in spec:
             await _act(peer, spec["onAccept"], listeners)
         elif head := await read_head(peer):

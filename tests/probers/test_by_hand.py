@@ -106,5 +106,5 @@ async def test_curl_follows_the_redirects_that_the_probe_followed() -> None:
         assert attempt.http is not None
         await by_hand(action, len(attempt.http.redirects))
 
-    lines = [each["requestLine"] for each in listeners.requests]
+    lines = [request["requestLine"] for request in listeners.requests]
     assert lines == ["GET / HTTP/1.1", "GET /there HTTP/1.1"] * 2

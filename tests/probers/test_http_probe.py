@@ -229,9 +229,15 @@ async def test_a_redirect_on_the_same_host_is_followed() -> None:
 @pytest.mark.parametrize(
     ("status", "result"),
     [
-        *(pytest.param(each, "success", id=f"{each}") for each in (301, 302, 303)),
-        *(pytest.param(each, "success", id=f"{each}") for each in (307, 308)),
-        *(pytest.param(each, "warning", id=f"{each}") for each in (300, 304, 305)),
+        *(
+            pytest.param(status, "success", id=f"{status}")
+            for status in (301, 302, 303)
+        ),
+        *(pytest.param(status, "success", id=f"{status}") for status in (307, 308)),
+        *(
+            pytest.param(status, "warning", id=f"{status}")
+            for status in (300, 304, 305)
+        ),
     ],
 )
 async def test_only_some_statuses_are_redirects(status: int, result: str) -> None:

@@ -346,7 +346,7 @@ def test_any_text_makes_one_harmless_line_and_reads_back_unchanged(text: str) ->
 
     decoded = line.decode("utf-8")
     assert decoded.splitlines(keepends=True) == [decoded]
-    assert all(each.isprintable() for each in decoded.removesuffix("\n"))
+    assert all(character.isprintable() for character in decoded.removesuffix("\n"))
     assert json.loads(line) == {"text": text}
 
 
@@ -387,8 +387,8 @@ COUNTS = {**LEAVES, int: st.integers(0, 10**10)}
 JOURNALS = st.lists(
     st.one_of(
         *(
-            values_of(each, COUNTS)
-            for each in (
+            values_of(entry_class, COUNTS)
+            for entry_class in (
                 TickEntry,
                 StateEntry,
                 ContainerEntry,

@@ -96,7 +96,7 @@ class MessageContract:
 
         found = await message(bench, script, termination_message_policy=FALLBACK)
 
-        assert found == "".join(f"{each}\n" for each in range(21, 101))
+        assert found == "".join(f"{number}\n" for number in range(21, 101))
 
     async def test_a_message_is_told_again_and_again(self, bench: Bench) -> None:
         app = await bench.run(

@@ -96,8 +96,8 @@ class OwnDaemon:
         if self._process is None:
             self.start()
         client = docker.DockerClient(base_url=self.url)
-        for each in client.containers.list(all=True):
-            each.remove(force=True, v=True)
+        for container in client.containers.list(all=True):
+            container.remove(force=True, v=True)
         client.close()
 
     def clean_up(self) -> None:

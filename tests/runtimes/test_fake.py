@@ -81,7 +81,7 @@ RUNS = {
     ),
     sh(SPEAKS_AND_STAYS): Run(prints=((NOW, "here"),)),
     sh(MUMBLES): Run(exits_after=NOW, prints=((NOW, "\udcff \x1b[31m"),)),
-    sh(COUNTS): Run(prints=tuple((each * SECOND / 20, "on") for each in range(1200))),
+    sh(COUNTS): Run(prints=tuple((index * SECOND / 20, "on") for index in range(1200))),
     (MISSING_PROGRAM,): Run(start_error=f"{MISSING_PROGRAM}: no such file"),
 }
 """What the scripts of the contract do when they are a container's main program."""

@@ -71,7 +71,7 @@ def test_only_sockets_that_listen_count() -> None:
         row("0100007F:1F92", state="06", inode=0),
     )
 
-    assert [each.inode for each in parse_table(text)] == [1, 2]
+    assert [row.inode for row in parse_table(text)] == [1, 2]
 
 
 @pytest.mark.parametrize("text", ["", HEAD, HEAD + "\n"], ids=["none", "head", "line"])

@@ -58,7 +58,7 @@ def test_nothing_of_earlier_files_is_left(volumes: VolumeFolders) -> None:
 
     path = mount(volumes, FILES, VolumeFile("a", b"3"))
 
-    assert sorted(each.name for each in path.iterdir())[1:] == ["..data", "a"]
+    assert sorted(entry.name for entry in path.iterdir())[1:] == ["..data", "a"]
     assert len(list(path.iterdir())) == 3
     assert (path / "a").read_bytes() == b"3"
 

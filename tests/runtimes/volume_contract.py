@@ -364,7 +364,7 @@ class VolumeContract:
 
         found = await host(bench.runtime).list_volumes()
 
-        assert sorted(found, key=lambda each: each.name) == [
+        assert sorted(found, key=lambda file: file.name) == [
             PodVolumes("uid-of-one", "one", "default", ("a", "b")),
             PodVolumes("uid-of-two", "two", "default", ("c",)),
         ]

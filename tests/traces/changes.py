@@ -16,7 +16,7 @@ def event(reason: str, number: int = 0) -> Find:
     """Find the n-th event of a reason; a negative number counts from the end."""
 
     def find(seen: Observation) -> int:
-        found = [i for i, each in enumerate(seen.events) if each.reason == reason]
+        found = [i for i, event in enumerate(seen.events) if event.reason == reason]
         return found[number]
 
     return find
@@ -37,7 +37,7 @@ def doubled(find: Find, later: float) -> Change:
     def change(seen: Observation) -> None:
         one = seen.events[find(seen)]
         seen.events.append(replace(one, t=one.t + later))
-        seen.events.sort(key=lambda each: each.t)
+        seen.events.sort(key=lambda event: event.t)
 
     return change
 
@@ -69,7 +69,7 @@ def stretched(factor: float) -> Change:
     """Have all events take longer from one to the next."""
 
     def change(seen: Observation) -> None:
-        seen.events[:] = [replace(each, t=each.t * factor) for each in seen.events]
+        seen.events[:] = [replace(event, t=event.t * factor) for event in seen.events]
 
     return change
 
@@ -79,7 +79,7 @@ def probe_at_the_end(t: float, message: str) -> Change:
 
     def change(seen: Observation) -> None:
         seen.events.append(Event(t, "Warning", "Unhealthy", message, "app"))
-        seen.events.sort(key=lambda each: each.t)
+        seen.events.sort(key=lambda event: event.t)
 
     return change
 
@@ -88,8 +88,8 @@ def cut(end: float) -> Change:
     """Have nothing after a time, as if nothing more had happened."""
 
     def change(seen: Observation) -> None:
-        seen.events[:] = [each for each in seen.events if each.t < end]
-        seen.statuses[:] = [each for each in seen.statuses if each.t < end]
+        seen.events[:] = [event for event in seen.events if event.t < end]
+        seen.statuses[:] = [status for status in seen.statuses if status.t < end]
 
     return change
 
@@ -98,8 +98,8 @@ def both(*changes: Change) -> Change:
     """Make several changes."""
 
     def change(seen: Observation) -> None:
-        for each in changes:
-            each(seen)
+        for change in changes:
+            change(seen)
 
     return change
 

@@ -382,7 +382,7 @@ def _first_starts(found: dict[str, Sequence[Life]]) -> dict[str, float]:
         for name, lives in found.items()
         if lives and lives[0].started_at is not None
     }
-    return dict(sorted(starts.items(), key=lambda each: each[1] or 0.0))
+    return dict(sorted(starts.items(), key=lambda start: start[1] or 0.0))
 
 
 def _model(theirs: Sequence[Life], number: int) -> Life:

@@ -162,7 +162,7 @@ def lives(events: Iterable[Event], period: float) -> list[Life]:
         if not cut or (step.reason in _BEGINS and last != "Pulling"):
             cut.append([])
         cut[-1].append(step)
-    found = [_life(_without_early(each)) for each in cut]
+    found = [_life(_without_early(instance)) for instance in cut]
     ended = [replace(one, next_at=next_.begins_at) for one, next_ in pairwise(found)]
     return [*map(_without_stray, ended), *map(_without_stray, found[-1:])]
 

@@ -107,7 +107,7 @@ def albums(statuses: Iterable[Status]) -> Mapping[Restarts, Sequence[Picture]]:
 
     Statuses without containers, which a kubelet has for a moment, are left out.
     """
-    shown = [each for each in statuses if each.containers]
+    shown = [status for status in statuses if status.containers]
     changes = [next(same) for _, same in groupby(shown, _key)]
     ends = [*(later.t for later in changes[1:]), math.inf]
     found: dict[Restarts, list[Picture]] = {}

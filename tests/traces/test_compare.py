@@ -346,7 +346,9 @@ def test_a_probe_that_is_quicker_than_its_container_is_so_by_chance(
     late: float, *, is_noticed: bool
 ) -> None:
     started = next(
-        each.t for each in OWN["readiness-flap"].seen.events if each.reason == "Started"
+        event.t
+        for event in OWN["readiness-flap"].seen.events
+        if event.reason == "Started"
     )
 
     found = changed(
@@ -403,9 +405,9 @@ def test_a_container_that_may_start_at_once_after_a_later_retry_does_so_by_chanc
     def change(seen: Observation) -> None:
         moved(75, 4.5)(seen)
         seen.events[:] = [
-            each
-            for each in seen.events
-            if each.reason != "BackOff" or not 87 < each.t < 133
+            event
+            for event in seen.events
+            if event.reason != "BackOff" or not 87 < event.t < 133
         ]
         moved(133, -42.2)(seen)
 
@@ -435,7 +437,7 @@ def test_the_kubelet_keeps_the_rule_of_back_off(name: str) -> None:
 
 
 def _lives(trace: Trace, container: str, period: int) -> list[Life]:
-    events = (each for each in trace.seen.events if each.container == container)
+    events = (event for event in trace.seen.events if event.container == container)
     found = lives(events, period)
     return [life for life in found if life.started_at is not None]
 

@@ -204,22 +204,22 @@ def as_numbered_before(lines: list[str]) -> list[str]:
     """Number records as was done before every line had a number of its own."""
     entries: list[int] = []
     before = []
-    for each in map(json.loads, lines):
-        cause = each.get("cause")
-        match each["type"]:
+    for data in map(json.loads, lines):
+        cause = data.get("cause")
+        match data["type"]:
             case "session":
                 number = 0
             case "input":
                 number = len(entries)
             case "rewind":
-                last = each.pop("kept")
+                last = data.pop("kept")
                 entries = [line for line in entries if line <= last]
                 number = len(entries)
             case _:
-                entries.append(each["seq"])
+                entries.append(data["seq"])
                 number = len(entries)
         changed = {} if cause is None else {"cause": entries.index(cause) + 1}
-        before.append(json.dumps(each | changed | {"seq": number}))
+        before.append(json.dumps(data | changed | {"seq": number}))
     return before
 
 

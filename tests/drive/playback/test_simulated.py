@@ -191,7 +191,7 @@ def test_a_state_that_takes_long_to_keep_is_kept_less_often(
     run_until(course, 1200)
 
     kept = course._checkpoints
-    sizes = [len(each.state.pickled) for each in kept]
+    sizes = [len(checkpoint.state.pickled) for checkpoint in kept]
     gaps = [b.position - a.position for a, b in itertools.pairwise(kept)]
     assert min(sizes) > 1 << 10
     assert gaps

@@ -285,7 +285,7 @@ def test_what_is_wrong_is_said_with_its_place(text: str, problem: str) -> None:
 def test_everything_that_is_wrong_is_said_at_once_in_order() -> None:
     found = problems("images: 1\ncontainers: {a: {exitCode: 300, preStop: x}}\ndo: 2\n")
 
-    assert [each.split(": ")[0] for each in found] == [
+    assert [problem.split(": ")[0] for problem in found] == [
         "script.yaml:1:9",
         "script.yaml:2:28",
         "script.yaml:2:42",

@@ -184,8 +184,8 @@ class TestSandboxes:
         bench = Bench()
 
         finished = [
-            bench.do(each)
-            for each in (
+            bench.do(command)
+            for command in (
                 StopPodSandbox("gone"),
                 RemovePodSandbox("gone"),
                 RemoveContainer(NOBODY),
@@ -403,7 +403,7 @@ def test_containers_are_told_apart_by_what_is_shown_of_their_ids() -> None:
     shown = {short_id(bench.create(number, sandbox)) for number in range(50)}
 
     assert len(shown) == 50
-    assert {len(each) for each in shown} == {12}
+    assert {len(id_) for id_ in shown} == {12}
 
 
 def test_volumes_are_there_until_they_are_unmounted() -> None:

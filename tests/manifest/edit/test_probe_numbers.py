@@ -42,7 +42,7 @@ FIELDS = {
 
 
 def pod(*probe: str) -> str:
-    return POD % "\n".join(f"      {each}" for each in probe)
+    return POD % "\n".join(f"      {line}" for line in probe)
 
 
 def cut(text: str) -> str:
@@ -369,9 +369,9 @@ def test_a_file_that_is_no_text_any_more_is_refused() -> None:
 # -- any manifest
 
 SAMPLES = [
-    each
-    for each in sorted(Path(__file__).parents[2].glob("sample_pods/*.yaml"))
-    if "Probe:" in each.read_text()
+    path
+    for path in sorted(Path(__file__).parents[2].glob("sample_pods/*.yaml"))
+    if "Probe:" in path.read_text()
 ]
 
 
@@ -423,8 +423,8 @@ def _block(draw: st.DrawFn, indent: int) -> str:
     fields = [draw(st.sampled_from(handlers))]
     fields += [f"{name}: {number}" for name, number in numbers.items()]
     lines = [
-        " " * indent + each + ("" if "|" in each else draw(_COMMENTS))
-        for each in draw(st.permutations(fields))
+        " " * indent + field + ("" if "|" in field else draw(_COMMENTS))
+        for field in draw(st.permutations(fields))
     ]
     return "\n" + "\n".join(lines)
 
@@ -484,7 +484,7 @@ def test_a_copy_says_what_was_wanted_and_keeps_every_other_character(
     if not probes:
         return
     chosen = data.draw(st.lists(st.sampled_from(range(len(probes))), unique=True))
-    edits = [ProbeEdit(*probes[each], data.draw(_NUMBERS)) for each in chosen]
+    edits = [ProbeEdit(*probes[index], data.draw(_NUMBERS)) for index in chosen]
     expected = [
         with_numbers(
             loaded_pod.pod, [edit for edit in edits if edit.loaded is loaded_pod]
@@ -497,8 +497,8 @@ def test_a_copy_says_what_was_wanted_and_keeps_every_other_character(
     changed = edit_probes(SourceFile("pod.yaml", text), edits)
 
     after = load(changed.data)
-    assert [replace(each, uid="") for each in after.pods] == [
-        replace(each, uid="") for each in expected
+    assert [replace(pod, uid="") for pod in after.pods] == [
+        replace(pod, uid="") for pod in expected
     ]
     assert after.config_objects == before.config_objects
     assert is_within(without_digits(text), without_digits(changed.data.decode()))
@@ -507,7 +507,7 @@ def test_a_copy_says_what_was_wanted_and_keeps_every_other_character(
 def test_a_text_is_within_another_if_only_letters_were_added() -> None:
     words = ["", "a", "ab", "xaxbx"]
 
-    assert all(is_within(*each) for each in pairwise(words))
+    assert all(is_within(*pair) for pair in pairwise(words))
     assert not is_within("ba", "ab")
 
 
@@ -543,4 +543,4 @@ def without_digits(text: str) -> str:
 def is_within(part: str, whole: str) -> bool:
     """Return whether a text is what is left of another one if letters are dropped."""
     rest = iter(whole)
-    return all(each in rest for each in part)
+    return all(character in rest for character in part)

@@ -301,7 +301,7 @@ def test_rules_of_containers(container: str, expected: list[str]) -> None:
     ],
 )
 def test_rules_of_probes(probe: str, expected: list[str]) -> None:
-    assert _errors(probe) == [f"{_APP}.{each}" for each in expected]
+    assert _errors(probe) == [f"{_APP}.{error}" for error in expected]
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_rules_of_init_containers(init: str, expected: list[str]) -> None:
     written = ", ".join([*fields.values(), init])
     errors = _errors(spec=f"initContainers: [{{{written}}}]")
 
-    assert errors == [f"spec.initContainers[0].{each}" for each in expected]
+    assert errors == [f"spec.initContainers[0].{error}" for error in expected]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from probetui.manifest.validation.references import (
 from tests.manifest.yaml_pods import pod_model
 
 OBJECTS = {
-    object_key(each): each
-    for each in (
+    object_key(object_): object_
+    for object_ in (
         ConfigMap("config", data={"a": "1"}, binary_data={"b": b"2"}),
         Secret("secret", data={"s": b"3"}),
         ConfigMap("elsewhere", "shop"),

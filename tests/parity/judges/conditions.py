@@ -38,7 +38,7 @@ def _conditions(pod: Pod, case: dict[str, Any]) -> list[PodCondition]:
     assert case["kind"] == "containers"
     phase = PodPhase(case["phase"])
     statuses = api_json.container_statuses(case["containerStatuses"])
-    existing = [api_json.condition(each) for each in case["conditions"]]
+    existing = [api_json.condition(condition) for condition in case["conditions"]]
     return [
         initialized(pod, statuses, phase),
         pod_ready(pod, existing, statuses, phase),

@@ -23,8 +23,8 @@ def judge(case: dict[str, Any]) -> None:
     config = PodConfig()
     for step in case["steps"]:
         pods = tuple(
-            SourcedPod(api_json.pod(each), api_json.pod_status(each.get("status")))
-            for each in step["pods"]
+            SourcedPod(api_json.pod(pod), api_json.pod_status(pod.get("status")))
+            for pod in step["pods"]
         )
         update = SourceUpdate(PodOperation(step["op"]), step["source"], pods)
 
@@ -47,7 +47,7 @@ def _update(update: SourceUpdate) -> dict[str, Any]:
     return {
         "op": update.operation,
         "source": update.source,
-        "pods": sorted(map(_pod, update.pods), key=lambda each: each["uid"]),
+        "pods": sorted(map(_pod, update.pods), key=lambda pod: pod["uid"]),
     }
 
 

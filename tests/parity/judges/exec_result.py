@@ -100,7 +100,7 @@ async def judge(case: dict[str, Any]) -> None:
 
 def _is_bare_timeout(case: dict[str, Any]) -> bool:
     """Whether the runner gave a time-out without its text, which no CRI client does."""
-    return any(each.get("error") == "timeout" for each in case["in"]["answers"])
+    return any(answer.get("error") == "timeout" for answer in case["in"]["answers"])
 
 
 def _compare_bare_timeout(attempt: Attempt, expected: dict[str, Any]) -> None:

@@ -15,14 +15,16 @@ def judge(case: dict[str, Any]) -> None:
     match case["op"]:
         case "expand":
             contexts = [
-                {to_bytes(name): to_bytes(value) for name, value in each.items()}
-                for each in case["contexts"]
+                {to_bytes(name): to_bytes(value) for name, value in context.items()}
+                for context in case["contexts"]
             ]
             expanded = expand(blob(case["input"]), ChainMap(*contexts))
             assert expanded == blob(case["output"])
         case "command":
-            command = [to_text(blob(each)) for each in case["command"]]
+            command = [to_text(blob(argument)) for argument in case["command"]]
             done = expand_command(command, a_container(case).env)
-            assert [to_bytes(each) for each in done] == list(map(blob, case["output"]))
+            assert [to_bytes(argument) for argument in done] == list(
+                map(blob, case["output"])
+            )
         case other:
             raise AssertionError(other)

@@ -62,7 +62,7 @@ async def judge(case: dict[str, Any]) -> None:
 def right(case: dict[str, Any], limit: timedelta) -> list[tuple[str, str]]:
     """Return each result and output that is right."""
     seen = [case["out"], *case["out"].get("otherOutcomesSeen", ())]
-    found = [(each["result"], each["output"]) for each in seen]
+    found = [(outcome["result"], outcome["output"]) for outcome in seen]
     if timedelta(seconds=delay(case["server"])) > limit:
         text = f"timeout: health rpc did not complete within {go_duration(limit)}"
         found.append(("failure", text))

@@ -28,7 +28,7 @@ async def judge(case: dict[str, Any]) -> None:
             attempt = await _probe(case, listeners)
 
     results = [out["result"]]
-    results += [each["result"] for each in out.get("otherOutcomesSeen", ())]
+    results += [outcome["result"] for outcome in out.get("otherOutcomesSeen", ())]
     assert attempt.result in results
     assert (attempt.error is None) == (out["error"] is None)
     if "portability" not in case:

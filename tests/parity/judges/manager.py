@@ -160,9 +160,11 @@ def decode_pod(pod: dict[str, Any], restart_policy: str = "Always") -> Pod:
         pod["uid"],
         "p",
         restart_policy=RestartPolicy(restart_policy),
-        containers=tuple(_container(each) for each in pod.get("containers") or ()),
+        containers=tuple(
+            _container(container) for container in pod.get("containers") or ()
+        ),
         init_containers=tuple(
-            _container(each) for each in pod.get("initContainers") or ()
+            _container(container) for container in pod.get("initContainers") or ()
         ),
     )
 

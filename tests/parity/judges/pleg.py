@@ -38,15 +38,17 @@ def _pod(found: list[dict[str, Any]]) -> RuntimePodStatus:
     return RuntimePodStatus(
         UID,
         sandboxes=tuple(
-            SandboxStatus(each["id"], is_ready=each["state"] == "running")
-            for each in found
-            if each["sandbox"]
+            SandboxStatus(container["id"], is_ready=container["state"] == "running")
+            for container in found
+            if container["sandbox"]
         ),
         containers=tuple(
             RuntimeContainerStatus(
-                ContainerID(each["id"]), each["id"], RuntimeState(each["state"])
+                ContainerID(container["id"]),
+                container["id"],
+                RuntimeState(container["state"]),
             )
-            for each in found
-            if not each["sandbox"]
+            for container in found
+            if not container["sandbox"]
         ),
     )

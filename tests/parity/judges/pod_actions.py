@@ -31,7 +31,7 @@ def judge(case: dict[str, Any]) -> None:
             pod.init_containers[init].name for init in inits
         ],
         "containersToStart": list(regular),
-        "containersToStartNames": [pod.containers[each].name for each in regular],
+        "containersToStartNames": [pod.containers[index].name for index in regular],
         "ephemeralContainersToStart": list(actions.ephemeral_containers_to_start),
         "containersToKill": [
             {

@@ -47,12 +47,12 @@ def judge(case: dict[str, Any]) -> None:
         assert bench.in_progress() == expected["inProgress"], where
         assert bench.state() == expected["state"], where
         assert bench.taken_queue() == sorted(
-            (each["uid"], each["delay"]) for each in expected["enqueued"]
+            (entry["uid"], entry["delay"]) for entry in expected["enqueued"]
         ), where
         if "known" in expected:
             assert known is not None
             assert known == {
-                uid: each["state"] for uid, each in expected["known"].items()
+                uid: pod["state"] for uid, pod in expected["known"].items()
             }, where
 
 

@@ -45,7 +45,7 @@ def judge(case: dict[str, Any]) -> None:
                     }
                     for update in waiting
                 ] == [
-                    {"podUID": "", **each} for each in expected.get("updates") or []
+                    {"podUID": "", **update} for update in expected.get("updates") or []
                 ], operation
                 waiting.clear()
             case other:

@@ -48,9 +48,9 @@ def _judge_pod_status(case: dict[str, Any]) -> None:
     cached = case["cachedStatus"]
     published = None if cached is None else api_json.pod_status(cached)
     reasons = ReasonCache()
-    for each in case["reasonCache"]:
-        failure = StartFailure(each["reason"], each["message"])
-        reasons.set(pod.uid, each["container"], failure)
+    for failure_case in case["reasonCache"]:
+        failure = StartFailure(failure_case["reason"], failure_case["message"])
+        reasons.set(pod.uid, failure_case["container"], failure)
     is_past_deadline = past_active_deadline(pod, published or api_status, NOW)
 
     status = generate_api_pod_status(

@@ -81,7 +81,7 @@ class Bench:
         return result
 
     def taken(self) -> list[dict[str, Any]]:
-        log = [{k: v for k, v in each.items() if k != "t"} for each in self.cri.log]
+        log = [{k: v for k, v in call.items() if k != "t"} for call in self.cri.log]
         self.cri.log.clear()
         return log
 
@@ -189,7 +189,7 @@ def comparable(calls: Iterable[dict[str, Any]]) -> list[Any]:
 
 
 def comparable_results(results: Iterable[dict[str, Any]]) -> list[Any]:
-    groups = itertools.groupby(results, key=lambda each: each["action"])
+    groups = itertools.groupby(results, key=lambda result: result["action"])
     return [_sorted(group) for _, group in groups]
 
 
@@ -203,4 +203,4 @@ def _without_duration(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sorted(items: Iterable[Any]) -> list[Any]:
-    return sorted(items, key=lambda each: json.dumps(each, sort_keys=True))
+    return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))

@@ -41,7 +41,7 @@ async def judge(case: dict[str, Any]) -> None:
             assert await saw.get() == expected
     assert attempt.error == out["error"]
     results = [out["result"]]
-    results += [each["result"] for each in out.get("otherOutcomesSeen", ())]
+    results += [outcome["result"] for outcome in out.get("otherOutcomesSeen", ())]
     assert attempt.result in results
     if "portability" not in case:
         assert with_placeholder(attempt.output, given, port) == out["output"]

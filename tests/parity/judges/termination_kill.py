@@ -37,7 +37,7 @@ def judge(case: dict[str, Any]) -> None:
 def judge_container(case: dict[str, Any]) -> None:
     pod = api_json.pod(case["pod"])
     if {"preStop": {}} in [
-        each.get("lifecycle") for each in case["pod"]["spec"]["containers"]
+        container.get("lifecycle") for container in case["pod"]["spec"]["containers"]
     ]:
         # A hook without a handler cannot be had from a valid manifest, and has no
         # value of its own here: it is as impossible to run as a tcpSocket one.
@@ -73,8 +73,8 @@ def judge_container(case: dict[str, Any]) -> None:
     error = cri.run(killer.kill_container(pod, kill, "", cri.now))
 
     assert error == case["expect"]["error"]
-    calls = [_bare(each) for each in cri.log]
-    assert calls == [_bare(each) for each in case["expect"]["ops"]]
+    calls = [_bare(call) for call in cri.log]
+    assert calls == [_bare(call) for call in case["expect"]["ops"]]
 
 
 def judge_pod(case: dict[str, Any]) -> None:
@@ -99,7 +99,7 @@ def judge_pod(case: dict[str, Any]) -> None:
     assert killed.error == case["expect"]["error"]
     ours = sorted(cri.log, key=_name)
     theirs = sorted(case["expect"]["ops"], key=_name)
-    assert [_bare(each) for each in ours] == [_bare(each) for each in theirs]
+    assert [_bare(call) for call in ours] == [_bare(call) for call in theirs]
     for mine, other in zip(ours, theirs, strict=True):
         assert abs(mine["t"] - other["t"]) <= TOLERANCE, (mine, other)
 

@@ -158,8 +158,8 @@ def _defaults(pod: core_v1.Pod) -> dict[str, object]:
     plain = spec.to_dict()
     return {name: plain.get(name) for name in _POD_FIELDS} | {
         group: [
-            {name: each.get(name) for name in _CONTAINER_FIELDS}
-            for each in plain.get(group) or ()
+            {name: container.get(name) for name in _CONTAINER_FIELDS}
+            for container in plain.get(group) or ()
         ]
         for group in ("containers", "initContainers")
     }

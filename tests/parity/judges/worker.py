@@ -110,9 +110,9 @@ class Bench:
             "proberCalls": calls,
             **self.state(),
             "results": {
-                each: str(stored_result)
-                for each in sorted(self.seen)
-                if (stored_result := self.results.get(each)) is not None  # type: ignore[arg-type]  # IDs are their texts
+                container_id: str(stored_result)
+                for container_id in sorted(self.seen)
+                if (stored_result := self.results.get(container_id)) is not None  # type: ignore[arg-type]  # IDs are their texts
             },
             "updates": [
                 {

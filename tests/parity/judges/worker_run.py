@@ -30,16 +30,18 @@ def judge(case: dict[str, Any]) -> None:
     ours = [Bench(case, seed).run() for seed in SEEDS]
     if case["desc"].startswith("start jitter"):
         period_ms = case["periodSeconds"] * 1000
-        firsts = {each["callsMs"][0] for each in ours}
+        firsts = {our_run["callsMs"][0] for our_run in ours}
         assert len(firsts) == len(SEEDS)
         assert all(0 <= first <= period_ms for first in firsts)
-        for each in ours:
-            assert _gaps(each["callsMs"]) == [period_ms] * (len(each["callsMs"]) - 1)
+        for our_run in ours:
+            assert _gaps(our_run["callsMs"]) == [period_ms] * (
+                len(our_run["callsMs"]) - 1
+            )
         return
-    for each in ours:
-        assert any(_agree(each, one) for one in observed), (each, observed)
+    for our_run in ours:
+        assert any(_agree(our_run, one) for one in observed), (our_run, observed)
     for one in observed:
-        assert any(_agree(each, one) for each in ours), (one, ours)
+        assert any(_agree(our_run, one) for our_run in ours), (one, ours)
 
 
 def _gaps(calls: list[int]) -> list[int]:
@@ -104,7 +106,7 @@ class Bench:
 
     def run(self) -> dict[str, Any]:
         self.manager.add_pod(self.pod, START)
-        actions = {each["atMs"]: each for each in self.case["actions"] or ()}
+        actions = {action["atMs"]: action for action in self.case["actions"] or ()}
         for ms in range(self.case["observeMs"] + 1):
             if ms in actions:
                 self._act(actions[ms])
@@ -117,9 +119,9 @@ class Bench:
             "exitMs": self.exit_ms,
             "triggerTaken": self.taken,
             "resultsAtEnd": {
-                each: str(stored_result)
-                for each in sorted(seen)
-                if (stored_result := results.get(each)) is not None  # type: ignore[arg-type]  # IDs are their texts
+                container_id: str(stored_result)
+                for container_id in sorted(seen)
+                if (stored_result := results.get(container_id)) is not None  # type: ignore[arg-type]  # IDs are their texts
             },
             "workersAtEnd": len(loops),
             # One series per result label seen, and one for the durations of successes.

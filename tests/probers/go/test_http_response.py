@@ -65,7 +65,7 @@ def read(*pieces: bytes, error: GoError | None = None) -> Read:
 
 
 def split(data: bytes, *, at: list[int]) -> list[bytes]:
-    cuts = [0, *sorted(min(each, len(data)) for each in at), len(data)]
+    cuts = [0, *sorted(min(position, len(data)) for position in at), len(data)]
     pieces = [data[a:b] for a, b in pairwise(cuts)]
     return [piece for piece in pieces if piece]
 

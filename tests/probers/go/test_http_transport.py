@@ -95,7 +95,7 @@ async def test_http_2_is_used_where_the_server_picks_it() -> None:
     assert (response.http_version, response.text) == ("HTTP/2", "h2 ok")
     assert request["requestLine"] == "GET /ok HTTP/2.0"
     assert "X-A: 1" in request["headers"]
-    assert not any(each.startswith("Connection") for each in request["headers"])
+    assert not any(header.startswith("Connection") for header in request["headers"])
 
 
 async def test_a_body_over_http_2_may_be_larger_than_its_window() -> None:

@@ -153,7 +153,7 @@ def test_what_has_ended_gives_way_to_what_runs() -> None:
 
 
 def test_of_several_that_have_ended_the_one_that_was_watched_stays() -> None:
-    first, second = (unmanaged(each, is_running=False) for each in "ab")
+    first, second = (unmanaged(letter, is_running=False) for letter in "ab")
 
     assert choose_candidate([first, second], second.container_id) == second
     assert choose_candidate([], second.container_id) is None

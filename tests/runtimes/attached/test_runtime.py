@@ -266,7 +266,7 @@ async def test_what_is_there_beside_containers_is_the_runtime_s_own(
     assert await runtime.version() == "fake 1.0, attached"
     assert await runtime.node() == UNKNOWN_NODE
     assert runtime.name == "fake"
-    assert [each async for each in runtime.watch()] == [None]
+    assert [change async for change in runtime.watch()] == [None]
     await runtime.close()
 
 

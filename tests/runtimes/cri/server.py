@@ -173,9 +173,9 @@ class CriServer:
     def status(self, _request: cri.StatusRequest) -> cri.StatusResponse:
         conditions = [
             cri.RuntimeCondition(
-                type=each, status=not why, reason="NotYet", message=why
+                type=type_, status=not why, reason="NotYet", message=why
             )
-            for each, why in self.conditions.items()
+            for type_, why in self.conditions.items()
         ]
         return cri.StatusResponse(status=cri.RuntimeStatus(conditions=conditions))
 

@@ -194,7 +194,7 @@ class TestRefusals:
             f"unix://{folder}/one.sock (one): no such socket",
             f"unix://{folder}/two.sock (two): no such socket",
         )
-        assert all(each in str(caught.value) for each in caught.value.tried)
+        assert all(place in str(caught.value) for place in caught.value.tried)
         assert "start a CRI runtime" in str(caught.value)
 
     async def test_nobody_listens(self, options: CriOptions, place: Place) -> None:

@@ -397,7 +397,7 @@ class TestCrowds:
         pods = await runtime.relist()
 
         ids = {container.container_id for pod in pods for container in pod.containers}
-        assert ids == {container_id(each) for each in crowd}
+        assert ids == {container_id(sandbox) for sandbox in crowd}
         assert server.asked["ContainerStatus"] == 2
         assert server.asked["PodSandboxStatus"] == 2
 

@@ -214,4 +214,4 @@ def test_the_end_of_the_output_is_as_it_was_printed(log: Path) -> None:
 
     found = read_last_output(str(log)).decode()
 
-    assert found == "".join(f"{each}\n" for each in range(21, 100)) + "no end"
+    assert found == "".join(f"{number}\n" for number in range(21, 100)) + "no end"

@@ -115,9 +115,9 @@ class DockerBench(Bench):
         self.run_unmanaged()
 
     async def unmanaged_is_running(self) -> bool:
-        for each in self._unmanaged:
-            each.reload()
-        return all(each.status == "running" for each in self._unmanaged)
+        for container in self._unmanaged:
+            container.reload()
+        return all(container.status == "running" for container in self._unmanaged)
 
     async def run_container(
         self, container: Container, *, attempt: int = 0, sandbox_id: str = ""
@@ -143,18 +143,23 @@ class DockerBench(Bench):
         """Remove whatever the test made."""
         await self.runtime.close()
         # First: some are copies of ours, labels included.
-        for each in self._unmanaged:
-            await asyncio.to_thread(each.remove, force=True, v=True)
+        for container in self._unmanaged:
+            await asyncio.to_thread(container.remove, force=True, v=True)
         made = self.sdk.containers.list(
             all=True, filters={"label": f"{OWNER}={self.options.owner}"}
         )
-        inside = [each for each in made if DOCKER_SANDBOX_ID in each.labels]
+        inside = [
+            container for container in made if DOCKER_SANDBOX_ID in container.labels
+        ]
         # Podman removes no sandbox before what is in it.
-        for together in (inside, [each for each in made if each not in inside]):
+        for together in (
+            inside,
+            [container for container in made if container not in inside],
+        ):
             await asyncio.gather(
                 *(
-                    asyncio.to_thread(each.remove, force=True, v=True)
-                    for each in together
+                    asyncio.to_thread(container.remove, force=True, v=True)
+                    for container in together
                 )
             )
         # Last: while a container has it, an image loses its name only, and stays.

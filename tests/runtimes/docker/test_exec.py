@@ -206,7 +206,7 @@ class TestKilling:
             await bench.wait(timedelta(milliseconds=milliseconds))
 
         after = bench.docker(container).top()["Processes"]
-        assert [each[-1] for each in after] == [each[-1] for each in before]
+        assert [process[-1] for process in after] == [process[-1] for process in before]
 
     async def test_a_dead_container_does_not_tell_whether_processes_show(
         self, bench: DockerBench, client: DockerClient, container: ContainerID

@@ -66,8 +66,8 @@ class TestDockerExecs:
         exec_run = bench.sdk.containers.get(docker_id).exec_run
 
         async def listen() -> None:
-            async for each in told:
-                heard.append(each)  # noqa: PERF401  # it never ends by itself
+            async for command in told:
+                heard.append(command)  # noqa: PERF401  # it never ends by itself
 
         async def is_told() -> bool:
             await asyncio.gather(
@@ -95,5 +95,9 @@ class TestDockerExecs:
         heard = await self.told(bench, told, found.id)
 
         mine = to_container_id(found.id)
-        commands = {each.command for each in heard if each.container_id == mine}
+        commands = {
+            started_exec.command
+            for started_exec in heard
+            if started_exec.container_id == mine
+        }
         assert commands == {"echo theirs"}

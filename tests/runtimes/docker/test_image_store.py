@@ -36,9 +36,9 @@ def name(bench: DockerBench, registry: Registry) -> Iterator[str]:
     """Return the name of an image in the registry; in the end it is not here."""
     name = registry.add("team/app", size=5000)
     yield name
-    for each in (name, f"{name}-also"):
+    for tag in (name, f"{name}-also"):
         try:
-            bench.sdk.images.remove(each, force=True)
+            bench.sdk.images.remove(tag, force=True)
         except docker.errors.ImageNotFound:
             continue
 
@@ -126,8 +126,8 @@ class TestOnDocker:
     ) -> None:
         image_id = await pull(bench, name)
         names = [name, f"{name}-also"][: 1 + has_two]
-        for each in names[1:]:
-            bench.sdk.images.get(name).tag(*each.rsplit(":", 1))
+        for tag in names[1:]:
+            bench.sdk.images.get(name).tag(*tag.rsplit(":", 1))
         dead = bench.sdk.containers.create(name, ["nothing"])
 
         with pytest.raises(ContainerRuntimeError):

@@ -57,4 +57,4 @@ async def test_a_file_is_left_neither_in_a_volume_nor_elsewhere(
 
     await bench.runtime.remove_pod_sandbox(sandbox_id)
 
-    assert own["Name"] not in {each.name for each in bench.sdk.volumes.list()}
+    assert own["Name"] not in {volume.name for volume in bench.sdk.volumes.list()}

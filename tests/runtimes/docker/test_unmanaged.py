@@ -46,9 +46,9 @@ def start(bench: DockerBench) -> Iterator[Start]:
         return made[-1]
 
     yield start
-    for each in reversed(made):
+    for container in reversed(made):
         with contextlib.suppress(docker.errors.NotFound):
-            each.remove(force=True, v=True)
+            container.remove(force=True, v=True)
 
 
 @pytest.fixture
@@ -271,8 +271,8 @@ async def test_what_was_frozen_is_let_go_when_the_session_ends(
     theirs.pause()
     session = bench.another()
     unmanaged = session.unmanaged()
-    for each in (container, theirs, gone):
-        await unmanaged.inject_fault(id_of(each), Fault.FREEZE)
+    for docker_container in (container, theirs, gone):
+        await unmanaged.inject_fault(id_of(docker_container), Fault.FREEZE)
     gone.remove(force=True, v=True)
 
     await session.close()

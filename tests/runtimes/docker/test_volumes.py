@@ -41,12 +41,12 @@ async def test_nothing_is_left_at_the_daemon_of_a_pod_with_volumes(
     )
     await mount(bench, pod, *FILES)
     sandbox_id = await bench.sandbox(pod)
-    mounts = [VolumeMount(each.name, f"/{each.name}") for each in pod.volumes]
+    mounts = [VolumeMount(volume.name, f"/{volume.name}") for volume in pod.volumes]
     app = await run(bench, pod, *mounts, sandbox_id=sandbox_id, script=POLITE)
     used = {
         mount["Name"]
-        for each in (sandbox_id, app)
-        for mount in bench.docker(each).attrs["Mounts"]
+        for holder in (sandbox_id, app)
+        for mount in bench.docker(holder).attrs["Mounts"]
         if mount["Type"] == "volume"
     }
 
@@ -55,7 +55,7 @@ async def test_nothing_is_left_at_the_daemon_of_a_pod_with_volumes(
     await bench.runtime.remove_container(app)
     await bench.runtime.remove_pod_sandbox(sandbox_id)
 
-    left = {each.name for each in bench.sdk.volumes.list()}
+    left = {volume.name for volume in bench.sdk.volumes.list()}
     assert len(used) == 4
     assert used & left == set()
     assert await bench.runtime.list_volumes() == ()

@@ -406,7 +406,7 @@ async def test_fifty_pods_are_listed_quickly(bench: ProcessBench) -> None:
 
     # A hundredth of a second each is ten times of what it takes.
     assert time.process_time() - before < 10 * 0.01
-    assert [len(each) for each in pods] == [50] * 10
+    assert [len(pod) for pod in pods] == [50] * 10
 
 
 async def test_an_id_of_another_runtime_is_not_known(bench: ProcessBench) -> None:
