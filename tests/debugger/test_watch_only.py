@@ -80,7 +80,7 @@ class TestKills:
         assert (told.by, told.grace_period_seconds) == (ExitCause.LIVENESS, 30)
         assert told.reason == "Container app failed liveness probe, will be restarted"
         assert "Killing" not in stage.reasons()
-        assert stage.lives(LifecycleStep.STOPPING) == []
+        assert stage.lifecycle_entries(LifecycleStep.STOPPING) == []
 
     def test_the_container_is_probed_on_as_the_next_one_would_be(self) -> None:
         """Difference: the kubelet's probe stays on hold until it sees another one."""
@@ -153,7 +153,7 @@ class TestKills:
 
         (told,) = would(stage, LifecycleStep.WOULD_STOP)
         assert told.reason == "Container app definition changed, will be restarted"
-        assert len(stage.lives(LifecycleStep.STARTED)) == 1
+        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 1
 
 
 class TestRestarts:
@@ -165,7 +165,7 @@ class TestRestarts:
 
         (told,) = would(stage, LifecycleStep.WOULD_START)
         assert told.restart_count == 1
-        assert len(stage.lives(LifecycleStep.STARTED)) == 1
+        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 1
         assert isinstance(state_of(stage), Terminated)
         assert stage.starts() == []
 
@@ -191,7 +191,7 @@ class TestRestarts:
 
         (note,) = stage.of(NoteEntry)
         assert note.text == f"{pod.name}/app is only watched"
-        assert stage.lives(LifecycleStep.STOPPING) == []
+        assert stage.lifecycle_entries(LifecycleStep.STOPPING) == []
 
     def test_what_is_left_of_a_pod_that_has_ended_goes_on(self) -> None:
         sidecar = a_container("log", restart_policy=RestartPolicy.ALWAYS)
@@ -207,7 +207,7 @@ class TestRestarts:
 
         (told,) = would(stage, LifecycleStep.WOULD_STOP)
         assert (told.container_name, told.by) == ("log", ExitCause.POD)
-        assert stage.lives(LifecycleStep.STOPPING) == []
+        assert stage.lifecycle_entries(LifecycleStep.STOPPING) == []
 
 
 class Foreign:

@@ -1,6 +1,6 @@
-"""One eventful session, told on standard output: every turn, then its record.
+"""Print one eventful session: every turn, then its record.
 
-Run by `test_determinism` in processes of its own.
+`test_determinism` runs this module in other processes.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from tests.drive.stage import ERRS, FAILS, SUCCEEDS, Stage
 NAMES = ("shop", "cache", "proxy", "web", "queue")
 
 
-def tell() -> None:
-    """Play the session and print it."""
-    stage, engine = play()
+def print_session() -> None:
+    """Simulate the session and print it."""
+    stage, engine = run_session()
     pods = {f"uid-of-{name}": a_pod(name=name) for name in NAMES}
     context = RecordContext(START, pods)
     out = sys.stdout.buffer
@@ -42,29 +42,33 @@ def tell() -> None:
         out.write(encode_line(encode_entry(entry, context)))
 
 
-def play(seed: int = 7) -> tuple[Stage, WatchedEngine]:
+def run_session(seed: int = 7) -> tuple[Stage, WatchedEngine]:
     probe = a_probe(period_seconds=3, failure_threshold=2)
     app = a_container(startup_probe=probe, liveness_probe=probe, readiness_probe=probe)
     side = a_container(
         "side", restart_policy=RestartPolicy.ALWAYS, readiness_probe=probe
     )
     pods = [a_pod(app, init_containers=(side,), name=name) for name in NAMES]
-    # A young kubelet, so that chance has a say in every worker's first tick.
+    # A kubelet that has just started: each worker's first tick has a random delay.
     engine = WatchedEngine(KubeletConfig(seed=seed, age=timedelta()))
-    answered = 0
-    dealt = 0
+    probe_count = 0
+    call_count = 0
 
-    def answer(_effect: RunProbe, _age: timedelta) -> ProbeAnswer:
-        nonlocal answered
-        answered += 1
-        kind = (SUCCEEDS, SUCCEEDS, FAILS, SUCCEEDS, ERRS, FAILS, FAILS)[answered % 7]
-        return ProbeAnswer(kind.attempt, timedelta(milliseconds=answered * 37 % 1500))
+    def answer_probe(_effect: RunProbe, _age: timedelta) -> ProbeAnswer:
+        nonlocal probe_count
+        probe_count += 1
+        kind = (SUCCEEDS, SUCCEEDS, FAILS, SUCCEEDS, ERRS, FAILS, FAILS)[
+            probe_count % 7
+        ]
+        return ProbeAnswer(
+            kind.attempt, timedelta(milliseconds=probe_count * 37 % 1500)
+        )
 
-    def deal(_call: Operation | Relist) -> CallBehavior:
-        nonlocal dealt
-        dealt += 1
+    def call_behavior(_call: Operation | Relist) -> CallBehavior:
+        nonlocal call_count
+        call_count += 1
         return CallBehavior(
-            timedelta(milliseconds=dealt * 53 % 400), "no" * (dealt % 23 == 0)
+            timedelta(milliseconds=call_count * 53 % 400), "no" * (call_count % 23 == 0)
         )
 
     lives = {
@@ -73,7 +77,9 @@ def play(seed: int = 7) -> tuple[Stage, WatchedEngine]:
             InstanceBehavior(stops_after=None),
         )
     }
-    stage = Stage(*pods, engine=engine, lives=lives, probing=answer, dealing=deal)
+    stage = Stage(
+        *pods, engine=engine, lives=lives, probing=answer_probe, dealing=call_behavior
+    )
     for second, command in (
         (20, TriggerProbe(a_key(ProbeType.LIVENESS, pod="cache"))),
         (25, PauseProbes()),
@@ -93,4 +99,4 @@ def play(seed: int = 7) -> tuple[Stage, WatchedEngine]:
 
 
 if __name__ == "__main__":
-    tell()
+    print_session()

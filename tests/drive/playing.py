@@ -1,4 +1,4 @@
-"""Sessions of their own time: played, recorded, and opened again."""
+"""Simulations that are recorded, and replays of those recordings."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ from tests.builders import START
 CONFIG = KubeletConfig(seed=3)
 
 
-def beginning(*pods: Pod, scenario: Scenario = NO_SCENARIO) -> Callable[[], Simulation]:
-    """Return what makes a simulation of some pods, at its beginning."""
+def simulation_factory(
+    *pods: Pod, scenario: Scenario = NO_SCENARIO
+) -> Callable[[], Simulation]:
+    """Return a factory of simulations of some pods."""
 
-    def begin() -> Simulation:
+    def create_simulation() -> Simulation:
         simulation = Simulation(Engine(CONFIG, START), scenario.world(), START)
         simulation.schedule(SetPods(pods), START)
         return simulation
 
-    return begin
+    return create_simulation
 
 
 class Recorded:
-    """A simulation that is recorded while it goes on."""
+    """A simulation that is recorded while it runs."""
 
     def __init__(
         self, path: Path, *pods: Pod, scenario: Scenario = NO_SCENARIO, apart: int = 50
@@ -46,40 +48,42 @@ class Recorded:
         self.recorder.begin(
             SessionHeader("0", "sim", "v1.32", {}, [], CONFIG.seed, CONFIG)
         )
-        self._taken = 0
-        self.course = SimulatedSource(
-            beginning(*pods, scenario=scenario), self._hear, apart=apart
+        self._written = 0
+        self.source = SimulatedSource(
+            simulation_factory(*pods, scenario=scenario),
+            self._record_input,
+            apart=apart,
         )
 
-    def _hear(self, item: Input | None, now: datetime) -> None:
-        self.recorder.note_input(item, now, len(self.course.journal))
+    def _record_input(self, item: Input | None, now: datetime) -> None:
+        self.recorder.note_input(item, now, len(self.source.journal))
 
     def run_until(self, instant: datetime) -> None:
-        """Let time pass, and write what happens."""
-        while (at := self.course.next_at()) is not None and at <= instant:
-            self.course.turn()
+        """Simulate up to an instant, and write the entries."""
+        while (at := self.source.next_at()) is not None and at <= instant:
+            self.source.turn()
             self.write()
-        self.course.pass_until(instant)
+        self.source.pass_until(instant)
 
     def write(self) -> None:
-        """Write what is not written yet."""
-        self.recorder.consume(self.course.journal[self._taken :])
-        self._taken = len(self.course.journal)
+        """Write the entries that are not written yet."""
+        self.recorder.consume(self.source.journal[self._written :])
+        self._written = len(self.source.journal)
 
     def rewound(self) -> None:
-        """Write that the course went back."""
-        self._taken = len(self.course.journal)
-        self.recorder.rewind(self.course.journal, self.course.position, self.course.now)
+        """Record that the simulation was rewound."""
+        self._written = len(self.source.journal)
+        self.recorder.rewind(self.source.journal, self.source.position, self.source.now)
 
     def end(self) -> ReplaySource:
-        """Close the recording and open it again."""
+        """Close the recording and open it for replay."""
         self.write()
-        self.recorder.end("left", 0, self.course.now)
-        return opened(self.path)
+        self.recorder.end("left", 0, self.source.now)
+        return open_replay(self.path)
 
 
-def opened(path: Path, apart: int = 50) -> ReplaySource:
-    """Return a recording that can be played."""
+def open_replay(path: Path, apart: int = 50) -> ReplaySource:
+    """Open a recording for replay."""
     return ReplaySource(RecordingFile(path), apart=apart)
 
 

@@ -1,4 +1,4 @@
-"""Arbitrary plots: a pod, what becomes of it, and what people do to it meanwhile."""
+"""Hypothesis strategies for sessions: pods, behaviors of containers, commands."""
 
 from __future__ import annotations
 
@@ -52,25 +52,25 @@ ANSWERS = (SUCCEEDS, FAILS, FAILS, ERRS)
 
 
 class Plot(Struct, frozen=True):
-    """Everything that is not the engine's to decide.
+    """All that the engine does not decide.
 
     `commands` come at these seconds; the runtime is away from `lost_at` to `found_at`.
-    Answers come one after the other and again from the start, manners only once: then
-    every call is done at once.
+    Answers are used in order and repeat from the start. Calls are used in order once;
+    every later call succeeds at once.
     """
 
     pod: Pod
     config: KubeletConfig
     answers: tuple[ProbeAnswer, ...]
     lives: dict[str, tuple[InstanceBehavior, ...]]
-    manners: tuple[CallBehavior, ...]
+    calls: tuple[CallBehavior, ...]
     commands: tuple[tuple[float, Command], ...]
     lost_at: float
     found_at: float
 
 
 class WatchedEngine(Engine):
-    """An engine that remembers everything that went in and came out."""
+    """An engine that records its inputs and turns."""
 
     def __init__(self, config: KubeletConfig) -> None:
         super().__init__(config, START)
@@ -133,7 +133,7 @@ def pods(draw: st.DrawFn) -> Pod:
     )
 
 
-LIVES = st.builds(
+INSTANCES = st.builds(
     InstanceBehavior,
     lasts=st.none() | lengths(20),
     exit_code=st.sampled_from([0, 1]),
@@ -141,9 +141,7 @@ LIVES = st.builds(
     stop_code=st.sampled_from([0, 143]),
 )
 KINDS = st.sampled_from(ProbeType)
-MANNERS = st.builds(
-    CallBehavior, takes=lengths(3), error=st.sampled_from(["", "", "no"])
-)
+CALLS = st.builds(CallBehavior, takes=lengths(3), error=st.sampled_from(["", "", "no"]))
 
 
 NAMES = st.sampled_from(["app", "side"])
@@ -157,53 +155,54 @@ INJECTED = st.lists(st.sampled_from(Injected), max_size=5).map(tuple)
 COUNTS = st.integers(0, 4)
 
 
-def of_container(command: Any, *others: Any) -> st.SearchStrategy[Command]:
+def container_commands(command: Any, *others: Any) -> st.SearchStrategy[Command]:
     """Return commands about one of the containers."""
     return st.builds(command, st.just(POD_UID), NAMES, *others)
 
 
 USUAL: list[st.SearchStrategy[Command]] = [
     st.builds(TriggerProbe, KEYS),
-    of_container(RestartContainer),
+    container_commands(RestartContainer),
     st.sampled_from([PauseProbes(), StepProbe(), ResumeProbes()]),
     st.builds(DeletePod, st.just(POD_UID), st.none() | st.integers(0, 9)),
 ]
 INJECTIONS = st.builds(InjectResults, KEYS, INJECTED)
-PLAYFUL: list[st.SearchStrategy[Command]] = [
+INTERVENTIONS: list[st.SearchStrategy[Command]] = [
     INJECTIONS,
     st.builds(DelayProbes, SCOPES, lengths(4)),
     st.builds(MuteProbes, SCOPES),
     st.builds(UnmuteProbes, SCOPES),
     st.builds(SetBreakpoints, st.frozensets(st.sampled_from(BreakpointKind)), SCOPES),
     st.builds(RunToChange, SCOPES),
-    of_container(KillContainer),
-    of_container(InjectContainerFault, st.sampled_from(Fault)),
+    container_commands(KillContainer),
+    container_commands(InjectContainerFault, st.sampled_from(Fault)),
     st.builds(Bookmark, st.text(max_size=3)),
     st.builds(AddNote, st.text(max_size=3), st.booleans()),
 ]
-"""These change what happens, but no rule by which it does."""
+"""These change what happens, but not the rules of the kubelet."""
 
-LAWLESS: list[st.SearchStrategy[Command]] = [
+RULE_BREAKING: list[st.SearchStrategy[Command]] = [
     st.builds(DryRunProbe, KEYS),
     st.builds(
         EditProbe,
         KEYS,
         st.none() | st.builds(Timing, COUNTS, COUNTS, COUNTS, COUNTS, COUNTS),
     ),
-    of_container(ClearBackoff),
+    container_commands(ClearBackoff),
 ]
-"""After these, some rules hold only for what was changed."""
+"""After these, some rules of the kubelet no longer hold for what was changed."""
 
 
 @st.composite
 def plots(
-    draw: st.DrawFn, kinds: tuple[st.SearchStrategy[Command], ...] = (*USUAL, *PLAYFUL)
+    draw: st.DrawFn,
+    kinds: tuple[st.SearchStrategy[Command], ...] = (*USUAL, *INTERVENTIONS),
 ) -> Plot:
-    """Return a plot in which people ask for commands of these kinds."""
+    """Return a plot with commands of these kinds."""
     commands = st.tuples(seconds(LENGTH_SECONDS), st.one_of(kinds))
     lost_at = draw(seconds(LENGTH_SECONDS))
     some_answers = st.builds(
-        lambda answer, takes: ProbeAnswer(answer.attempt, takes),
+        lambda answer_probe, takes: ProbeAnswer(answer_probe.attempt, takes),
         st.sampled_from(ANSWERS),
         lengths(3),
     )
@@ -212,39 +211,37 @@ def plots(
         config=KubeletConfig(seed=draw(st.integers(0, 3))),
         answers=tuple(draw(st.lists(some_answers, min_size=1, max_size=20))),
         lives={
-            name: tuple(draw(st.lists(LIVES, min_size=1, max_size=3)))
+            name: tuple(draw(st.lists(INSTANCES, min_size=1, max_size=3)))
             for name in ("app", "side")
         },
-        manners=tuple(draw(st.lists(MANNERS, max_size=30))),
+        calls=tuple(draw(st.lists(CALLS, max_size=30))),
         commands=tuple(
-            sorted(
-                draw(st.lists(commands, max_size=6)), key=lambda happening: happening[0]
-            )
+            sorted(draw(st.lists(commands, max_size=6)), key=lambda item: item[0])
         ),
         lost_at=lost_at,
         found_at=lost_at + draw(seconds(20)),
     )
 
 
-def play(plot: Plot) -> tuple[Stage, WatchedEngine]:
-    """Play a plot to its last second."""
-    answers, manners = cycle(plot.answers), iter(plot.manners)
+def simulate(plot: Plot) -> tuple[Stage, WatchedEngine]:
+    """Simulate a plot to its last second."""
+    answers, calls = cycle(plot.answers), iter(plot.calls)
 
-    def answer(_effect: RunProbe, _age: timedelta) -> ProbeAnswer:
+    def answer_probe(_effect: RunProbe, _age: timedelta) -> ProbeAnswer:
         return next(answers)
 
-    def deal(_call: Operation | Relist) -> CallBehavior:
-        return next(manners, CallBehavior())
+    def call_behavior(_call: Operation | Relist) -> CallBehavior:
+        return next(calls, CallBehavior())
 
     engine = WatchedEngine(plot.config)
-    world = World(plot.lives, answer, dealing=deal)
+    world = World(plot.lives, answer_probe, dealing=call_behavior)
     stage = Stage(plot.pod, engine=engine, world=world)
-    happenings = [
+    changes = [
         *((at, command) for at, command in plot.commands),
         (plot.lost_at, "the daemon is gone"),
         (plot.found_at, ""),
     ]
-    for second, what in sorted(happenings, key=lambda command: command[0]):
+    for second, what in sorted(changes, key=lambda item: item[0]):
         stage.run_until(second)
         if isinstance(what, str):
             world.unreachable = what

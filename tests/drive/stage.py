@@ -1,4 +1,4 @@
-"""A play on virtual time: an engine, a scripted world, and what to ask of its journal.
+"""A test bench on virtual time: an engine, a scripted world, queries of its journal.
 
 Seconds are counted from `START`, when the engine begins.
 """
@@ -42,28 +42,28 @@ ERRS = ProbeAnswer(Attempt(ProbeResult.UNKNOWN, error="cannot be run"))
 
 
 def probing(**by_type: Callable[[float], ProbeAnswer]) -> ProbeBehavior:
-    """Answer probes by type (`liveness=…`) and the age of the instance in seconds."""
+    """Return answers by type (`liveness=…`) and the age of the instance in seconds."""
 
     def answer(effect: RunProbe, age: timedelta) -> ProbeAnswer:
-        known = by_type.get(effect.key.probe_type.lower())
-        return SUCCEEDS if known is None else known(age.total_seconds())
+        answer_by_age = by_type.get(effect.key.probe_type.lower())
+        return SUCCEEDS if answer_by_age is None else answer_by_age(age.total_seconds())
 
     return answer
 
 
 def always(answer: ProbeAnswer) -> Callable[[float], ProbeAnswer]:
-    """Answer like this at any age."""
+    """Return a function that always gives this answer."""
     return lambda _age: answer
 
 
 def in_turn(*answers: ProbeAnswer) -> Callable[[float], ProbeAnswer]:
-    """Answer one after the other; the last one again and again."""
+    """Return a function that gives the answers in order and repeats the last one."""
     left = list(answers)
     return lambda _age: left.pop(0) if len(left) > 1 else left[0]
 
 
 class Stage:
-    """A simulation with some pods, and questions to it."""
+    """A simulation with some pods, and queries of what happened."""
 
     def __init__(
         self,
@@ -82,11 +82,11 @@ class Stage:
     # -- acting
 
     def run_until(self, seconds: float) -> None:
-        """Let time pass up to that second."""
+        """Simulate up to that second."""
         self.simulation.run_until(at(seconds))
 
     def send(self, command: Command) -> None:
-        """Ask for something at this instant."""
+        """Submit a command at this instant."""
         self.simulation.submit(command)
 
     # -- the journal
@@ -129,10 +129,10 @@ class Stage:
             if tick.attempts
         ]
 
-    def lives(
+    def lifecycle_entries(
         self, what: LifecycleStep, container: str = "app"
     ) -> list[ContainerEntry]:
-        """Return one kind of step in the lives of one container's instances."""
+        """Return the lifecycle entries of one kind for one container."""
         return [
             entry
             for entry in self.of(ContainerEntry)
@@ -150,7 +150,7 @@ class Stage:
         ]
 
     def starts(self) -> list[tuple[float, int, bool]]:
-        """Return what back-off said: second, window in seconds, whether it waits."""
+        """Return the back-offs: second, window in seconds, whether the start waits."""
         return [
             (seconds(entry.at), int(entry.window.total_seconds()), entry.waits)
             for entry in self.of(BackoffEntry)
@@ -163,7 +163,7 @@ class Stage:
             for entry in self.of(NoteEntry)
         ]
 
-    # -- what there is
+    # -- the current state
 
     @property
     def now(self) -> float:
@@ -183,20 +183,20 @@ class Stage:
         )
 
     def probe(self, kind: ProbeType, container: str = "app") -> ProbeSnapshot:
-        """Return one worker as it stands."""
+        """Return the current state of one worker."""
         return next(
             probe
             for probe in self.container(container).probes
             if probe.key.probe_type is kind
         )
 
-    def in_world(self) -> tuple[RuntimePodStatus, ...]:
-        """Return everything the runtime has."""
+    def runtime_pods(self) -> tuple[RuntimePodStatus, ...]:
+        """Return all pods of the runtime."""
         return self.world.pods(self.simulation.now)
 
     def running(self) -> Iterator[str]:
         """Yield the name of every container that runs."""
-        for pod in self.in_world():
+        for pod in self.runtime_pods():
             for container in pod.containers:
                 if container.state is RuntimeState.RUNNING:
                     yield container.name

@@ -1,4 +1,4 @@
-"""The real clock; that of tests is held to the same promises."""
+"""The real clock and the fake clock of tests, under one contract."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECOND = timedelta(seconds=1)
 
 
 class Elapsed:
-    """Nanoseconds that pass when told."""
+    """A monotonic clock in nanoseconds that tests advance."""
 
     def __init__(self) -> None:
         self.ns = 5_000
@@ -39,7 +39,7 @@ def test_the_clock_shows_the_wall_time_in_utc() -> None:
     assert now.tzinfo is UTC
 
 
-def test_the_clock_follows_one_that_never_goes_backwards_from_there() -> None:
+def test_the_clock_starts_at_the_wall_time_and_follows_a_monotonic_clock() -> None:
     elapsed = Elapsed()
     clock = SystemClock(elapsed)
     started = clock.now()
@@ -74,7 +74,7 @@ async def test_a_deadline_that_passes_in_a_suspend_is_noticed_soon_after(
         await sleeper
 
 
-async def test_a_sleeper_wakes_no_sooner_than_told() -> None:
+async def test_a_sleeper_never_wakes_before_its_deadline() -> None:
     clock = SystemClock()
     deadline = clock.now() + 20 * MILLISECOND
 
@@ -96,7 +96,7 @@ async def test_a_sleeper_that_wakes_too_early_sleeps_on() -> None:
     "make_clock",
     [pytest.param(SystemClock, id="system"), pytest.param(FakeClock, id="fake")],
 )
-async def test_a_deadline_that_has_passed_is_no_wait(
+async def test_a_deadline_in_the_past_returns_at_once(
     make_clock: Callable[[], SystemClock | FakeClock],
 ) -> None:
     clock = make_clock()
@@ -106,7 +106,7 @@ async def test_a_deadline_that_has_passed_is_no_wait(
         await clock.sleep_until(clock.now() - timedelta(days=1))
 
 
-async def test_the_fake_clock_wakes_sleepers_in_order_at_their_instants() -> None:
+async def test_the_fake_clock_wakes_sleepers_in_order_of_their_deadlines() -> None:
     clock = FakeClock()
     woken: list[tuple[str, datetime]] = []
 
@@ -130,20 +130,20 @@ async def test_the_fake_clock_wakes_sleepers_in_order_at_their_instants() -> Non
 
 async def test_the_fake_clock_lets_tasks_finish_before_it_moves_on() -> None:
     clock = FakeClock()
-    seen: list[datetime] = []
+    instants: list[datetime] = []
 
     async def ticker() -> None:
         for second in range(1, 4):
             await clock.sleep_until(at(second))
             for _ in range(10):
                 await asyncio.sleep(0)
-            seen.append(clock.now())
+            instants.append(clock.now())
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(ticker())
         await clock.advance(timedelta(seconds=3))
 
-    assert seen == [at(1), at(2), at(3)]
+    assert instants == [at(1), at(2), at(3)]
 
 
 async def test_a_sleeper_that_is_cancelled_is_forgotten() -> None:

@@ -14,8 +14,8 @@ from tests.builders import START
 from tests.drive import chronicle
 
 
-def told_with_hash_seed(seed: int) -> bytes:
-    """Return what a process tells whose sets and dicts of strings are laid out so."""
+def output_with_hash_seed(seed: int) -> bytes:
+    """Return what a process with this PYTHONHASHSEED prints."""
     return subprocess.run(
         [sys.executable, "-m", "tests.drive.chronicle"],
         check=True,
@@ -25,15 +25,15 @@ def told_with_hash_seed(seed: int) -> bytes:
 
 
 @pytest.mark.slow
-def test_two_processes_tell_a_session_byte_for_byte_alike() -> None:
-    first, second = (told_with_hash_seed(seed) for seed in (1, 2))
+def test_two_processes_print_the_same_session_byte_for_byte() -> None:
+    first, second = (output_with_hash_seed(seed) for seed in (1, 2))
 
     assert first == second
     assert first.count(b'"type":"tick"') > 100
 
 
-def test_an_engine_that_is_given_the_inputs_again_says_the_same() -> None:
-    stage, engine = chronicle.play()
+def test_an_engine_with_the_same_inputs_returns_the_same_turns() -> None:
+    stage, engine = chronicle.run_session()
     another = Engine(engine.config, START)
 
     turns = [
@@ -45,10 +45,10 @@ def test_an_engine_that_is_given_the_inputs_again_says_the_same() -> None:
     assert len(stage.of(TickEntry)) > 100
 
 
-def test_another_seed_makes_another_session() -> None:
-    """Else the tests above would say nothing of chance."""
-    stage, engine = chronicle.play()
-    other, _ = chronicle.play(seed=8)
+def test_another_seed_gives_another_session() -> None:
+    """Otherwise the tests above would not cover random decisions."""
+    stage, engine = chronicle.run_session()
+    other, _ = chronicle.run_session(seed=8)
 
     assert engine.config.seed != 8
     assert stage.journal != other.journal

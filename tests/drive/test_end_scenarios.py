@@ -1,4 +1,4 @@
-"""How pods end, and what becomes of a runtime that goes away, on virtual time."""
+"""Scenarios of pod termination and of a lost runtime, on virtual time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SLOW = {"app": (InstanceBehavior(stops_after=timedelta(seconds=5)),)}
 STUBBORN = {"app": (InstanceBehavior(stops_after=None),)}
 
 
-def gone_at(stage: Stage) -> list[float]:
+def pod_removal_times(stage: Stage) -> list[float]:
     return [seconds(entry.at) for entry in stage.of(PodGoneEntry)]
 
 
@@ -51,10 +51,10 @@ def refusing(kind: type[Operation], times: int) -> Any:
     """Refuse the first calls of one kind."""
     left = [CallBehavior(error="daemon busy")] * times
 
-    def deal(call: Operation | Relist) -> CallBehavior:
+    def refuse_first_calls(call: Operation | Relist) -> CallBehavior:
         return left.pop() if isinstance(call, kind) and left else CallBehavior()
 
-    return deal
+    return refuse_first_calls
 
 
 class TestDeletion:
@@ -66,10 +66,10 @@ class TestDeletion:
         stage.run_until(20)
 
         assert stage.events("Killing") == [(10, "Stopping container app")]
-        (exited,) = stage.lives(LifecycleStep.EXITED)
+        (exited,) = stage.lifecycle_entries(LifecycleStep.EXITED)
         assert (seconds(exited.at), exited.by) == (15, ExitCause.DELETE)
-        assert gone_at(stage) == [16]
-        assert stage.in_world() == ()
+        assert pod_removal_times(stage) == [16]
+        assert stage.runtime_pods() == ()
         assert stage.snapshot.pods == ()
         assert stage.engine.pod_uids() == ()
         assert stage.changes(StateField.PHASE)[-1] == (15, "Running", "Succeeded")
@@ -81,7 +81,7 @@ class TestDeletion:
         stage.send(DeletePod(WEB, grace_period_seconds=4))
         stage.run_until(20)
 
-        (exited,) = stage.lives(LifecycleStep.EXITED)
+        (exited,) = stage.lifecycle_entries(LifecycleStep.EXITED)
         assert (seconds(exited.at), exited.exit_code) == (14, 137)
         assert exited.grace_period_seconds == 4
 
@@ -99,10 +99,10 @@ class TestDeletion:
         stage.send(DeletePod(WEB))
         stage.run_until(60)
 
-        assert len(stage.lives(LifecycleStep.STARTED, "other")) == 1
-        assert stage.in_world() == ()
+        assert len(stage.lifecycle_entries(LifecycleStep.STARTED, "other")) == 1
+        assert stage.runtime_pods() == ()
 
-    def test_to_ask_twice_changes_nothing(self) -> None:
+    def test_a_second_deletion_changes_nothing(self) -> None:
         stage = Stage(a_pod(), lives=SLOW)
         stage.run_until(10)
 
@@ -112,16 +112,16 @@ class TestDeletion:
         stage.run_until(30)
 
         assert [entry.command for entry in stage.of(UserEntry)] == ["delete"]
-        assert gone_at(stage) == [16]
+        assert pod_removal_times(stage) == [16]
 
-    def test_a_pod_that_nobody_knows_cannot_be_deleted(self) -> None:
+    def test_an_unknown_pod_cannot_be_deleted(self) -> None:
         stage = Stage()
 
         stage.send(DeletePod("nobody"))
 
         assert stage.journal == []
 
-    def test_one_that_has_ended_already_is_only_removed(self) -> None:
+    def test_a_pod_that_has_ended_is_only_removed(self) -> None:
         stage = Stage(
             a_pod(restart_policy=RestartPolicy.NEVER),
             lives={"app": (InstanceBehavior(timedelta(seconds=3)),)},
@@ -132,11 +132,11 @@ class TestDeletion:
         stage.run_until(12)
 
         assert stage.times("Killing") == []
-        assert len(gone_at(stage)) == 1
-        assert stage.in_world() == ()
+        assert len(pod_removal_times(stage)) == 1
+        assert stage.runtime_pods() == ()
         assert stage.engine.pod_uids() == ()
 
-    def test_one_that_is_wanted_again_while_it_ends_begins_anew(self) -> None:
+    def test_a_pod_that_is_added_again_while_it_terminates_starts_again(self) -> None:
         stage = Stage(a_pod(), lives=SLOW)
         stage.run_until(10)
         stage.send(DeletePod(WEB))
@@ -145,14 +145,14 @@ class TestDeletion:
         stage.send(AddPod(a_pod()))
         stage.run_until(30)
 
-        first, second = stage.lives(LifecycleStep.STARTED)
-        assert gone_at(stage) == [16]
+        first, second = stage.lifecycle_entries(LifecycleStep.STARTED)
+        assert pod_removal_times(stage) == [16]
         assert second.at > at(16)
         assert (first.restart_count, second.restart_count) == (0, 0)
         assert list(stage.running()) == ["app"]
         assert stage.snapshot.pods[0].status.phase is PodPhase.RUNNING
 
-    def test_so_does_one_that_has_ended_by_itself(self) -> None:
+    def test_a_pod_that_completed_and_is_added_again_starts_again(self) -> None:
         stage = Stage(
             a_pod(restart_policy=RestartPolicy.NEVER),
             lives={"app": (InstanceBehavior(timedelta(seconds=3)),)},
@@ -162,10 +162,10 @@ class TestDeletion:
         stage.send(AddPod(a_pod(restart_policy=RestartPolicy.NEVER)))
         stage.run_until(20)
 
-        assert len(stage.lives(LifecycleStep.STARTED)) == 2
-        assert len(gone_at(stage)) == 2
+        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 2
+        assert len(pod_removal_times(stage)) == 2
 
-    def test_what_is_wanted_again_can_be_deleted_before_it_begins(self) -> None:
+    def test_a_pod_that_is_added_again_can_be_deleted_before_it_starts(self) -> None:
         stage = Stage(a_pod(), lives=SLOW)
         stage.run_until(10)
         stage.send(DeletePod(WEB))
@@ -177,10 +177,10 @@ class TestDeletion:
         stage.send(DeletePod(WEB))
         stage.run_until(30)
 
-        assert len(stage.lives(LifecycleStep.STARTED)) == 1
+        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 1
         assert stage.engine.pod_uids() == ()
 
-    def test_what_is_shown_of_its_past_goes_with_it(self) -> None:
+    def test_the_history_of_a_deleted_pod_is_removed_with_it(self) -> None:
         stage = Stage(
             a_pod(),
             lives={
@@ -197,7 +197,7 @@ class TestDeletion:
         assert (app.last_exit, app.stopping) == (None, None)
         assert app.backoff is None
 
-    def test_the_longest_grace_period_of_all_pods_is_known(self) -> None:
+    def test_the_engine_returns_the_longest_grace_period_of_all_pods(self) -> None:
         stage = Stage(
             a_pod(termination_grace_period_seconds=7),
             a_pod(name="other", termination_grace_period_seconds=40),
@@ -209,7 +209,7 @@ class TestDeletion:
 
 
 class TestDeadline:
-    def test_a_pod_past_its_time_fails_within_a_second(self) -> None:
+    def test_a_pod_past_its_deadline_fails_within_a_second(self) -> None:
         stage = Stage(a_pod(active_deadline_seconds=30))
 
         stage.run_until(40)
@@ -220,7 +220,7 @@ class TestDeadline:
 
 
 class TestEarlierRuns:
-    def left_behind(self, pod: Pod, **lives: Any) -> World:
+    def world_with_earlier_run(self, pod: Pod, **lives: Any) -> World:
         """Return a world in which an earlier run left a pod."""
         world = World(lives)
         earlier = Stage(pod, world=world)
@@ -235,39 +235,39 @@ class TestEarlierRuns:
             stage.send(AddPod(pod))
         return stage
 
-    def test_what_it_left_of_unknown_pods_is_killed_and_removed(self) -> None:
-        world = self.left_behind(a_pod(name="old"), **STUBBORN)
+    def test_containers_of_unknown_pods_are_killed_and_removed(self) -> None:
+        world = self.world_with_earlier_run(a_pod(name="old"), **STUBBORN)
 
         stage = self.begin(world, a_pod())
         stage.run_until(20)
 
-        assert [status.name for status in stage.in_world()] == ["web"]
-        (exited,) = stage.lives(LifecycleStep.EXITED)
+        assert [status.name for status in stage.runtime_pods()] == ["web"]
+        (exited,) = stage.lifecycle_entries(LifecycleStep.EXITED)
         assert seconds(exited.at) == 14
         assert exited.grace_period_seconds == 1
         assert stage.times("Killing") == []
 
     def test_a_container_of_the_same_pod_and_definition_is_adopted(self) -> None:
-        world = self.left_behind(a_pod())
+        world = self.world_with_earlier_run(a_pod())
 
         stage = self.begin(world, a_pod())
         stage.run_until(20)
 
-        assert stage.lives(LifecycleStep.STARTED) == []
+        assert stage.lifecycle_entries(LifecycleStep.STARTED) == []
         assert list(stage.running()) == ["app"]
         assert stage.snapshot.pods[0].status.phase is PodPhase.RUNNING
 
-    def test_its_probes_begin_at_once(self) -> None:
+    def test_probes_of_an_adopted_container_begin_at_once(self) -> None:
         pod = a_pod(a_container(liveness_probe=a_probe(period_seconds=1)))
-        world = self.left_behind(pod)
+        world = self.world_with_earlier_run(pod)
 
         stage = self.begin(world, pod)
         stage.run_until(12)
 
         assert stage.probed(LIVENESS)[0] <= 11
 
-    def test_one_of_another_definition_is_replaced(self) -> None:
-        world = self.left_behind(a_pod(a_container(image="busybox:1")))
+    def test_a_container_with_another_definition_is_replaced(self) -> None:
+        world = self.world_with_earlier_run(a_pod(a_container(image="busybox:1")))
 
         stage = self.begin(world, a_pod(a_container(image="busybox:2")))
         stage.run_until(20)
@@ -275,22 +275,25 @@ class TestEarlierRuns:
         assert stage.events("Killing")[0][1] == (
             "Container app definition changed, will be restarted"
         )
-        assert stage.lives(LifecycleStep.STOPPING)[0].by is ExitCause.DEFINITION
-        assert stage.in_world()[0].containers[0].image == "busybox:2"
+        assert (
+            stage.lifecycle_entries(LifecycleStep.STOPPING)[0].by
+            is ExitCause.DEFINITION
+        )
+        assert stage.runtime_pods()[0].containers[0].image == "busybox:2"
 
-    def test_ends_that_it_saw_are_not_told_again(self) -> None:
-        world = self.left_behind(
+    def test_exits_that_were_reported_are_not_reported_again(self) -> None:
+        world = self.world_with_earlier_run(
             a_pod(), app=(InstanceBehavior(timedelta(seconds=3), 1), InstanceBehavior())
         )
 
         stage = self.begin(world, a_pod())
         stage.run_until(20)
 
-        assert stage.lives(LifecycleStep.EXITED) == []
+        assert stage.lifecycle_entries(LifecycleStep.EXITED) == []
 
 
 class TestRuntimeLost:
-    def test_it_is_told_when_the_runtime_is_gone_and_when_it_is_back(self) -> None:
+    def test_a_lost_runtime_and_its_return_are_noted(self) -> None:
         stage = Stage(a_pod())
         stage.run_until(10)
 
@@ -307,7 +310,7 @@ class TestRuntimeLost:
         assert (lost.runtime_lost_since, lost.runtime_error) == (at(11), "no daemon")
         assert stage.snapshot.runtime_lost_since is None
 
-    def test_probes_go_on_meanwhile(self) -> None:
+    def test_probes_continue_while_the_runtime_is_lost(self) -> None:
         pod = a_pod(a_container(liveness_probe=a_probe(period_seconds=1)))
         stage = Stage(pod)
         stage.run_until(10)
@@ -317,7 +320,9 @@ class TestRuntimeLost:
 
         assert len([entry for entry in stage.of(TickEntry) if entry.at > at(10)]) == 10
 
-    def test_what_ended_meanwhile_is_seen_and_restarted_afterwards(self) -> None:
+    def test_a_container_that_exited_while_the_runtime_was_lost_is_restarted_afterwards(
+        self,
+    ) -> None:
         stage = Stage(
             a_pod(),
             lives={
@@ -327,30 +332,30 @@ class TestRuntimeLost:
         stage.run_until(10)
         stage.world.unreachable = "no daemon"
         stage.run_until(20)
-        assert stage.lives(LifecycleStep.EXITED) == []
+        assert stage.lifecycle_entries(LifecycleStep.EXITED) == []
 
         stage.world.unreachable = ""
         stage.run_until(30)
 
-        (exited,) = stage.lives(LifecycleStep.EXITED)
+        (exited,) = stage.lifecycle_entries(LifecycleStep.EXITED)
         assert exited.by is ExitCause.ITSELF
         assert stage.container().last_exit is not None
-        assert len(stage.lives(LifecycleStep.STARTED)) == 2
+        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 2
 
-    def test_a_pod_deleted_meanwhile_ends_afterwards(self) -> None:
+    def test_a_pod_deleted_while_the_runtime_was_lost_ends_afterwards(self) -> None:
         stage = Stage(a_pod())
         stage.run_until(10)
         stage.world.unreachable = "no daemon"
         stage.send(DeletePod(WEB))
         stage.run_until(40)
-        assert gone_at(stage) == []
+        assert pod_removal_times(stage) == []
         assert stage.times("FailedKillPod")
 
         stage.world.unreachable = ""
         stage.run_until(80)
 
-        assert len(gone_at(stage)) == 1
-        assert stage.in_world() == ()
+        assert len(pod_removal_times(stage)) == 1
+        assert stage.runtime_pods() == ()
 
 
 class TestErrors:
@@ -362,7 +367,7 @@ class TestErrors:
             pytest.param(StartContainer, "Failed", id="start"),
         ],
     )
-    def test_what_cannot_be_started_is_told_and_tried_again(
+    def test_a_failed_start_is_reported_and_retried(
         self, kind: type[Operation], reason: str
     ) -> None:
         stage = Stage(a_pod(), dealing=refusing(kind, 1))
@@ -370,7 +375,7 @@ class TestErrors:
         stage.run_until(20)
 
         (failed,) = stage.times(reason)
-        started = stage.lives(LifecycleStep.STARTED)[-1]
+        started = stage.lifecycle_entries(LifecycleStep.STARTED)[-1]
         assert timedelta() < started.at - at(failed) < timedelta(seconds=16)
         assert list(stage.running()) == ["app"]
 
@@ -379,15 +384,18 @@ class TestErrors:
 
         stage.run_until(20)
 
-        assert [life.restart_count for life in stage.lives(LifecycleStep.CREATED)] == [
+        assert [
+            entry.restart_count
+            for entry in stage.lifecycle_entries(LifecycleStep.CREATED)
+        ] == [
             0,
             1,
         ]
         assert stage.starts() == [
-            (seconds(stage.lives(LifecycleStep.CREATED)[1].at), 0, False)
+            (seconds(stage.lifecycle_entries(LifecycleStep.CREATED)[1].at), 0, False)
         ]
 
-    def test_a_pod_that_cannot_be_killed_is_tried_again(self) -> None:
+    def test_a_failed_kill_of_a_pod_is_retried(self) -> None:
         stage = Stage(a_pod(), dealing=refusing(StopContainer, 2))
         stage.run_until(5)
 
@@ -395,17 +403,17 @@ class TestErrors:
         stage.run_until(60)
 
         assert stage.times("FailedKillPod") == [5]
-        assert len(gone_at(stage)) == 1
-        assert stage.in_world() == ()
+        assert len(pod_removal_times(stage)) == 1
+        assert stage.runtime_pods() == ()
 
-    def test_what_cannot_be_removed_is_tried_again(self) -> None:
+    def test_a_failed_removal_is_retried(self) -> None:
         stage = Stage(a_pod(), dealing=refusing(RemoveContainer, 2))
         stage.run_until(5)
 
         stage.send(DeletePod(WEB))
         stage.run_until(20)
 
-        assert stage.in_world() == ()
+        assert stage.runtime_pods() == ()
         assert stage.engine.pod_uids() == ()
 
     def test_a_restart_that_fails_is_noted(self) -> None:

@@ -85,7 +85,7 @@ SCRATCH = Volume("scratch", EmptyDir())
 
 
 class FakeHooks:
-    """`ports.HookRunner` that says what it was told to."""
+    """`ports.HookRunner` that returns a given result."""
 
     def __init__(self, result: HookResult) -> None:
         self._result = result
@@ -102,7 +102,7 @@ class BrokenProber:
 
 
 class FakeVolumes:
-    """`ports.VolumeHost`; `mounted` has the volumes there are."""
+    """`ports.VolumeHost`; `mounted` has the mounted volumes."""
 
     def __init__(self) -> None:
         self.mounted: set[str] = set()
@@ -118,27 +118,27 @@ class FakeVolumes:
 
 
 class FakeFaultInjector:
-    """`ports.FaultInjector` that remembers what it did."""
+    """`ports.FaultInjector` that records what it injected."""
 
     def __init__(self) -> None:
-        self.done: list[tuple[ContainerID, Fault]] = []
+        self.injected: list[tuple[ContainerID, Fault]] = []
 
-    async def inject_fault(self, container_id: ContainerID, disruption: Fault) -> None:
-        self.done.append((container_id, disruption))
+    async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
+        self.injected.append((container_id, fault))
 
-    def fault_refusal(self, pod: Pod, disruption: Fault) -> str:
+    def fault_refusal(self, pod: Pod, fault: Fault) -> str:
         return ""
 
 
 class FakeUsers:
-    """`ports.ImageUsers` that knows every image."""
+    """`ports.ImageUsers` with a user for every image."""
 
     async def image_user(self, image: str) -> str:
         return f"the user of {image}"
 
 
 class Bench:
-    """An executor in front of a fake engine; `facts` are what it reported."""
+    """An executor with a fake runtime; `facts` are what it reported."""
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ def a_run_probe() -> RunProbe:
 
 
 class TestOperations:
-    async def test_a_sandbox_is_made_looked_at_stopped_and_removed(self) -> None:
+    async def test_a_sandbox_is_created_inspected_stopped_and_removed(self) -> None:
         bench = Bench()
         sandbox_id = str((await bench.do(RunPodSandbox(POD, 3))).value)
 
@@ -225,7 +225,7 @@ class TestOperations:
         ]
         assert bench.engine.containers == {}
 
-    async def test_a_stop_has_the_grace_period_it_was_given(self) -> None:
+    async def test_a_stop_uses_the_grace_period_of_the_operation(self) -> None:
         bench = Bench()
         bench.engine.runs = lambda _operation: Run(on_sigterm=None)
         container_id = await bench.start()
@@ -234,7 +234,7 @@ class TestOperations:
 
         assert bench.clock.now() == at(7)
 
-    async def test_a_stop_ends_in_how_the_container_ended(self) -> None:
+    async def test_a_stop_returns_the_exit_status_of_the_container(self) -> None:
         bench = Bench()
         container_id = await bench.start()
 
@@ -245,7 +245,7 @@ class TestOperations:
         assert ended.container_id == container_id
         assert ended.state is RuntimeState.EXITED
 
-    async def test_a_stop_succeeds_although_its_end_cannot_be_read(
+    async def test_a_stop_succeeds_although_the_exit_status_cannot_be_read(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         class Silent(FakeRuntime):
@@ -262,7 +262,7 @@ class TestOperations:
         assert (finished.value, finished.error) == (None, None)
         assert "the daemon is gone" in caplog.text
 
-    async def test_an_image_is_looked_for(self) -> None:
+    async def test_the_status_of_an_image_is_read(self) -> None:
         bench = Bench()
         bench.engine.images["gone:1"] = Image(is_here=False)
 
@@ -272,7 +272,7 @@ class TestOperations:
         assert here == OperationFinished(7, "sha256:0f1e2d")
         assert gone == OperationFinished(7, None)
 
-    async def test_a_pull_tells_how_far_it_has_got(self) -> None:
+    async def test_a_pull_reports_its_progress(self) -> None:
         bench = Bench()
 
         pulled = await bench.do(PullImage(POD, "a:1"))
@@ -280,14 +280,14 @@ class TestOperations:
         assert pulled.value == PulledImage("sha256:0f1e2d", 4_000_000)
         assert bench.facts == [OperationProgress(7, "pulling a:1"), pulled]
 
-    async def test_a_hook_s_output_comes_also_beside_its_error(self) -> None:
+    async def test_a_failed_hook_returns_its_output_and_its_error(self) -> None:
         bench = Bench(hook=HookResult("half done", "exit 1"))
 
         finished = await bench.do(RunHook(POD, APP, NOBODY, ExecAction(("x",)), ""))
 
         assert finished == OperationFinished(7, "half done", "exit 1")
 
-    async def test_a_hook_tells_of_a_server_without_tls(self) -> None:
+    async def test_a_hook_reports_a_server_without_tls(self) -> None:
         bench = Bench(hook=HookResult(fallback_host="10.0.0.2:443"))
 
         finished = await bench.do(RunHook(POD, APP, NOBODY, ExecAction(("x",)), ""))
@@ -305,40 +305,40 @@ class TestOperations:
         assert finished == OperationFinished(7)
         assert (mounted, volumes.mounted) == ({"scratch"}, set())
 
-    async def test_who_knows_the_users_of_images_is_asked(self) -> None:
+    async def test_the_user_of_an_image_is_read_from_the_image_users(self) -> None:
         bench = Bench(users=FakeUsers())
 
         finished = await bench.do(GetImageUser("a:1"))
 
         assert finished == OperationFinished(7, "the user of a:1")
 
-    async def test_where_nobody_knows_the_users_of_images_there_is_none(self) -> None:
+    async def test_without_image_users_an_image_has_no_user(self) -> None:
         finished = await Bench().do(GetImageUser("a:1"))
 
         assert finished == OperationFinished(7, None)
 
-    async def test_who_can_disrupt_containers_is_asked(self) -> None:
+    async def test_a_fault_is_injected_by_the_fault_injector(self) -> None:
         fault_injector = FakeFaultInjector()
         bench = Bench(fault_injector=fault_injector)
 
         finished = await bench.do(InjectFault(NOBODY, "app", Fault.FREEZE))
 
         assert finished == OperationFinished(7)
-        assert fault_injector.done == [(NOBODY, Fault.FREEZE)]
+        assert fault_injector.injected == [(NOBODY, Fault.FREEZE)]
 
-    async def test_where_nobody_can_disrupt_containers_that_is_the_error(self) -> None:
+    async def test_without_a_fault_injector_a_fault_is_an_error(self) -> None:
         finished = await Bench().do(InjectFault(NOBODY, "app", Fault.FREEZE))
 
         assert finished.error == "fake cannot freeze"
 
-    async def test_where_there_are_no_volumes_that_is_the_error(self) -> None:
+    async def test_without_a_volume_host_a_mount_is_an_error(self) -> None:
         finished = await Bench().do(MountVolume(POD, SCRATCH, (), START))
 
         assert finished.error == "fake has no volumes"
 
 
 class TestErrors:
-    async def test_what_the_runtime_refuses_is_an_error_in_its_own_words(self) -> None:
+    async def test_an_error_of_the_runtime_keeps_its_message(self) -> None:
         bench = Bench()
         bench.engine.sandbox_error = "no network"
 
@@ -346,7 +346,7 @@ class TestErrors:
 
         assert finished == OperationFinished(7, error="no network")
 
-    async def test_what_cannot_be_prepared_is_an_error_of_the_config(self) -> None:
+    async def test_a_container_that_cannot_be_prepared_is_a_config_error(self) -> None:
         bench = Bench()
 
         def refuse(_operation: CreateContainer) -> Run:
@@ -382,7 +382,7 @@ class TestErrors:
             ),
         ],
     )
-    async def test_a_bug_becomes_the_error_of_one_effect_and_is_logged(
+    async def test_a_bug_fails_one_effect_and_is_logged(
         self, effect: Effect, fact: Fact, caplog: pytest.LogCaptureFixture
     ) -> None:
         class Broken(FakeRuntime):
@@ -417,7 +417,7 @@ class TestErrors:
         assert "No space left on device" in caplog.text
         assert "hunter2" not in caplog.text
 
-    async def test_a_bug_of_a_prober_is_a_probe_that_could_not_be_run(
+    async def test_a_bug_of_a_prober_is_a_probe_error(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         fact = await Bench(prober=BrokenProber()).execute(a_run_probe())
@@ -428,7 +428,7 @@ class TestErrors:
         assert fact.outcome.last.result is ProbeResult.UNKNOWN
         assert "carrying out probe 9 of uid-of-web/app/Liveness" in caplog.text
 
-    async def test_what_is_cancelled_reports_nothing(self) -> None:
+    async def test_a_cancelled_effect_reports_nothing(self) -> None:
         bench = Bench()
         bench.engine.answers_after = 60 * SECOND
         task = asyncio.ensure_future(
@@ -444,7 +444,7 @@ class TestErrors:
 
 
 class TestRelists:
-    async def test_a_relist_says_when_it_was_asked_for(self) -> None:
+    async def test_a_relist_has_the_instant_of_its_request(self) -> None:
         bench = Bench()
         await bench.start()
         bench.engine.answers_after = 3 * SECOND
@@ -455,7 +455,7 @@ class TestRelists:
         assert (fact.started_at, bench.clock.now()) == (START, at(3))
         assert [pod.pod_uid for pod in fact.pods] == [POD.uid]
 
-    async def test_a_runtime_that_does_not_answer_is_a_fact_too(self) -> None:
+    async def test_a_runtime_that_does_not_answer_is_reported(self) -> None:
         bench = Bench()
         bench.engine.unreachable = "no daemon"
 
@@ -463,7 +463,7 @@ class TestRelists:
 
 
 class FakeImages:
-    """A store of images of which the `number`-th has so many bytes."""
+    """An image store; the size of an image in bytes is its number."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -479,7 +479,7 @@ class FakeImages:
 
 
 class TestRuntimeHealth:
-    async def test_the_conditions_are_a_fact(self) -> None:
+    async def test_the_conditions_of_the_runtime_are_reported(self) -> None:
         bench = Bench()
         bench = Bench(status=FakeRuntime(bench.engine))
 
@@ -487,18 +487,18 @@ class TestRuntimeHealth:
             READY_CONDITIONS
         )
 
-    async def test_so_is_that_nobody_answers(self) -> None:
+    async def test_a_runtime_status_that_cannot_be_read_is_reported(self) -> None:
         unreachable = Bench()
         unreachable.engine.unreachable = "no daemon"
         bench = Bench(status=FakeRuntime(unreachable.engine))
 
-        asked = await bench.execute(GetRuntimeStatus())
+        fact = await bench.execute(GetRuntimeStatus())
         silent = await Bench().execute(GetRuntimeStatus())
 
-        assert asked == RuntimeStatusRead(error="no daemon")
+        assert fact == RuntimeStatusRead(error="no daemon")
         assert silent == RuntimeStatusRead(error="fake has no conditions")
 
-    async def test_the_largest_images_are_named_and_all_are_counted(self) -> None:
+    async def test_the_largest_images_are_listed_and_all_are_counted(self) -> None:
         fact = await Bench(images=FakeImages(60)).execute(ListImages())
 
         assert isinstance(fact, ImagesListed)
@@ -513,7 +513,7 @@ class TestRuntimeHealth:
             pytest.param(None, "fake has no images", id="none"),
         ],
     )
-    async def test_images_that_cannot_be_listed_are_a_fact_too(
+    async def test_images_that_cannot_be_listed_are_reported(
         self, images: FakeImages | None, error: str
     ) -> None:
         fact = await Bench(images=images).execute(ListImages())
@@ -522,7 +522,7 @@ class TestRuntimeHealth:
 
 
 class FakeListeners:
-    """`ports.ListenerSource` that knows one container."""
+    """`ports.ListenerSource` with the listeners of one container."""
 
     async def listeners(self, container_id: ContainerID) -> Listeners:
         if container_id == NOBODY:
@@ -543,7 +543,7 @@ class TestListeners:
             ),
         ],
     )
-    async def test_where_a_container_listens_is_a_fact(
+    async def test_the_listeners_of_a_container_are_reported(
         self,
         source: FakeListeners | None,
         container_id: ContainerID,
@@ -557,7 +557,7 @@ class TestListeners:
 
 
 class TestProbes:
-    async def test_a_probe_ends_in_what_it_came_to(self) -> None:
+    async def test_a_probe_reports_its_outcome(self) -> None:
         bench = Bench()
         bench.prober.script(KEY, FAILING)
 
@@ -568,7 +568,7 @@ class TestProbes:
         assert fact.outcome.last.output == "not well"
 
 
-async def test_every_effect_ends_in_one_fact() -> None:
+async def test_every_effect_reports_one_fact() -> None:
     bench = Bench()
     container_id = await bench.start()
     bench.facts.clear()

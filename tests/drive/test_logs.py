@@ -1,4 +1,4 @@
-"""Logs read in the background, within bounds, however fast they come."""
+"""Logs are read in the background within limits of lines, memory and time."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from tests.fakes import FakeClock, FakeEngine, FakeProber, FakeRuntime
 ID = ContainerID("fake://app")
 
 
-class Scroll:
+class LinesSource:
     """A `LogSource` with a given number of lines, and as many each time it is opened.
 
-    `opened` has the tails that were asked for, `left` how many readers went away.
+    `opened` has the requested tails, `left` the number of readers that stopped reading.
     """
 
     def __init__(self, count: int, error: str = "", text: str = "line {}") -> None:
@@ -51,8 +51,8 @@ class Scroll:
             self.left += 1
 
 
-class Silence:
-    """A `LogSource` from which nothing comes."""
+class SilentSource:
+    """A `LogSource` that yields no line."""
 
     def __init__(self) -> None:
         self.left = asyncio.Event()
@@ -72,7 +72,7 @@ def a_tail() -> LogTail:
 
 
 async def read(source: LogSource, tail: LogTail) -> None:
-    """Read to the end, with as much time as that takes."""
+    """Read to the end of the log."""
     clock = FakeClock()
     reading = asyncio.ensure_future(read_log(source, tail, clock))
     while not reading.done():
@@ -93,26 +93,26 @@ def a_session(source: LogSource | None) -> RealtimeSession:
     )
 
 
-async def test_lines_are_kept_in_their_order_until_the_log_ends() -> None:
+async def test_lines_are_kept_in_order_until_the_log_ends() -> None:
     tail = a_tail()
 
-    await read(Scroll(3), tail)
+    await read(LinesSource(3), tail)
 
     assert [line.text for line in tail.lines] == ["line 0", "line 1", "line 2"]
     assert tail.state is LogState.ENDED
     assert not tail.skips
 
 
-async def test_a_log_that_cannot_be_read_says_why_and_keeps_what_came() -> None:
+async def test_a_log_that_breaks_keeps_its_lines_and_shows_the_error() -> None:
     tail = a_tail()
 
-    await read(Scroll(1, error="no such container"), tail)
+    await read(LinesSource(1, error="no such container"), tail)
 
     assert (tail.state, tail.problem) == (LogState.REFUSED, "no such container")
     assert [line.text for line in tail.lines] == ["line 0"]
 
 
-async def test_the_oldest_lines_go_when_there_are_too_many() -> None:
+async def test_the_oldest_lines_are_dropped_when_there_are_too_many() -> None:
     tail = a_tail()
 
     for number in range(logs.LINES_KEPT + 1):
@@ -124,7 +124,7 @@ async def test_the_oldest_lines_go_when_there_are_too_many() -> None:
     assert tail.lines[-1].text == f"line {logs.LINES_KEPT}"
 
 
-async def test_long_lines_take_no_more_room_than_short_ones() -> None:
+async def test_long_lines_use_no_more_memory_than_short_ones() -> None:
     tail = a_tail()
     line = LogLine(None, "x" * (logs.CHARACTERS_KEPT // 10))
 
@@ -137,7 +137,7 @@ async def test_long_lines_take_no_more_room_than_short_ones() -> None:
     assert tail.lines
 
 
-async def test_one_line_that_is_too_long_alone_is_let_go_of() -> None:
+async def test_a_line_longer_than_the_limit_is_dropped() -> None:
     tail = a_tail()
 
     tail.add(LogLine(None, "x" * (logs.CHARACTERS_KEPT + 1)))
@@ -146,10 +146,10 @@ async def test_one_line_that_is_too_long_alone_is_let_go_of() -> None:
     assert (tail.dropped, len(tail.lines)) == (1, 0)
 
 
-async def test_only_so_many_lines_are_read_in_one_moment() -> None:
+async def test_the_lines_read_per_turn_of_the_loop_are_limited() -> None:
     clock, tail = FakeClock(), a_tail()
     reading = asyncio.ensure_future(
-        read_log(Scroll(logs.LINES_AT_ONCE * 3), tail, clock)
+        read_log(LinesSource(logs.LINES_AT_ONCE * 3), tail, clock)
     )
 
     await clock.advance(timedelta())
@@ -160,7 +160,7 @@ async def test_only_so_many_lines_are_read_in_one_moment() -> None:
 
 
 async def test_a_flood_is_skipped_and_read_from_its_end() -> None:
-    source, tail = Scroll(logs.LINES_AT_ONCE * (logs.PATIENCE + 2)), a_tail()
+    source, tail = LinesSource(logs.LINES_AT_ONCE * (logs.PATIENCE + 2)), a_tail()
     clock = FakeClock()
     reading = asyncio.ensure_future(read_log(source, tail, clock))
 
@@ -174,40 +174,40 @@ async def test_a_flood_is_skipped_and_read_from_its_end() -> None:
     tail.close()
 
 
-async def test_one_change_is_told_for_many_lines() -> None:
-    told = asyncio.Event()
+async def test_many_lines_are_notified_as_one_change() -> None:
+    notified = asyncio.Event()
     changes: list[int] = []
 
     def on_change() -> None:
         changes.append(len(tail.lines))
-        told.set()
+        notified.set()
 
     tail = LogTail(ID, on_change)
 
     for number in range(100):
         tail.add(LogLine(None, str(number)))
-    await told.wait()
+    await notified.wait()
 
     assert changes == [100]
 
 
-async def test_nothing_is_told_any_more_once_it_is_closed() -> None:
+async def test_a_closed_tail_notifies_nobody() -> None:
     changes: list[int] = []
     tail = LogTail(ID, lambda: changes.append(1))
-    told = asyncio.Event()
-    a_later_one = LogTail(ID, told.set)
+    notified = asyncio.Event()
+    later_tail = LogTail(ID, notified.set)
     tail.add(LogLine(None, "a"))
 
     tail.close()
     tail.add(LogLine(None, "b"))
-    a_later_one.add(LogLine(None, "c"))
-    await told.wait()
+    later_tail.add(LogLine(None, "c"))
+    await notified.wait()
 
     assert not changes
 
 
 async def test_a_session_reads_logs_until_the_tail_is_closed() -> None:
-    source = Silence()
+    source = SilentSource()
     session = a_session(source)
     tail = session.follow_logs(ID, lambda: None)
     await asyncio.sleep(0)
@@ -218,7 +218,7 @@ async def test_a_session_reads_logs_until_the_tail_is_closed() -> None:
     assert tail.state is LogState.READING
 
 
-async def test_a_session_without_logs_says_so() -> None:
+async def test_a_session_without_logs_has_a_message_that_says_so() -> None:
     tail = a_session(None).follow_logs(ID, lambda: None)
 
     assert tail.state is LogState.REFUSED

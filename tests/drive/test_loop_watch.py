@@ -1,4 +1,4 @@
-"""How late the event loop has been, and whose lateness it was."""
+"""The lateness of the event loop and its cause."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECOND = timedelta(seconds=1)
 
 
 class StallingClock(FakeClock):
-    """A clock that can go on while nobody is woken."""
+    """A clock that can advance without waking a sleeper."""
 
     def stall(self, by: timedelta) -> None:
         self._now += by
@@ -32,14 +32,14 @@ def clock() -> StallingClock:
 
 @pytest.fixture
 async def watch(clock: StallingClock) -> AsyncIterator[LoopWatch]:
-    made = LoopWatch(clock)
-    task = asyncio.ensure_future(made.run())
+    loop_watch = LoopWatch(clock)
+    task = asyncio.ensure_future(loop_watch.run())
     await clock.settle()
-    yield made
+    yield loop_watch
     task.cancel()
 
 
-async def test_a_loop_that_is_in_time_loses_nothing(
+async def test_a_loop_that_is_in_time_has_no_lateness(
     clock: StallingClock, watch: LoopWatch
 ) -> None:
     await clock.advance(10 * SECOND)
@@ -47,7 +47,7 @@ async def test_a_loop_that_is_in_time_loses_nothing(
     assert watch.lost(clock.now()) == timedelta()
 
 
-async def test_what_is_lost_is_known_at_once_and_stays(
+async def test_lateness_is_counted_at_once_and_kept(
     clock: StallingClock, watch: LoopWatch
 ) -> None:
     await clock.advance(0.05 * SECOND)
@@ -68,7 +68,7 @@ async def test_many_small_delays_add_up(clock: StallingClock, watch: LoopWatch) 
     assert watch.lost(clock.now()) == SECOND
 
 
-async def test_nothing_is_lost_before_it_runs(clock: StallingClock) -> None:
+async def test_there_is_no_lateness_before_the_watch_runs(clock: StallingClock) -> None:
     watch = LoopWatch(clock)
 
     clock.stall(SECOND)
@@ -77,25 +77,25 @@ async def test_nothing_is_lost_before_it_runs(clock: StallingClock) -> None:
 
 
 class Processor:
-    """Says how long the process has run and waited."""
+    """Fake times that the process has run and waited."""
 
-    def __init__(self, *, tells_of_waits: bool = True) -> None:
-        self._tells_of_waits = tells_of_waits
+    def __init__(self, *, reports_waits: bool = True) -> None:
+        self._reports_waits = reports_waits
         self.ran = self.waited = timedelta()
 
     def times(self) -> ProcessorTimes:
         waited_ns = self.waited // timedelta(microseconds=1) * 1000
         return ProcessorTimes(
             self.ran // timedelta(microseconds=1) * 1000,
-            waited_ns if self._tells_of_waits else None,
+            waited_ns if self._reports_waits else None,
         )
 
 
 async def cause_of_stall(
-    stall: float, ran: float, waited: float, *, tells_of_waits: bool = True
+    stall: float, ran: float, waited: float, *, reports_waits: bool = True
 ) -> LatenessCause | None:
     """Return whose lateness a stall of so many seconds is."""
-    clock, processor = StallingClock(), Processor(tells_of_waits=tells_of_waits)
+    clock, processor = StallingClock(), Processor(reports_waits=reports_waits)
     watch = LoopWatch(clock, processor.times)
     task = asyncio.ensure_future(watch.run())
     await clock.advance(SECOND)
@@ -119,7 +119,7 @@ async def cause_of_stall(
         pytest.param(0.2, 0.02, 0.18, LatenessOwner.MACHINE, id="a short wait"),
     ],
 )
-async def test_what_the_processor_did_tells_whose_lateness_it_is(
+async def test_the_cause_of_a_lateness_follows_from_the_processor_times(
     stall: float, ran: float, waited: float, owner: LatenessOwner
 ) -> None:
     cause = await cause_of_stall(stall, ran, waited)
@@ -128,7 +128,7 @@ async def test_what_the_processor_did_tells_whose_lateness_it_is(
     assert cause.owner is owner
 
 
-async def test_the_part_of_the_time_that_it_waited_is_told() -> None:
+async def test_a_cause_has_the_share_of_time_spent_waiting() -> None:
     cause = await cause_of_stall(4, 1, 3)
 
     assert str(cause) == (
@@ -143,10 +143,10 @@ async def test_the_part_of_the_time_that_it_waited_is_told() -> None:
         pytest.param(0.5, None, id="it did not"),
     ],
 )
-async def test_where_the_kernel_tells_of_no_waits_only_our_own_lateness_is_known(
+async def test_without_wait_times_only_our_own_lateness_has_a_cause(
     ran: float, owner: LatenessOwner | None
 ) -> None:
-    cause = await cause_of_stall(2, ran, 2 - ran, tells_of_waits=False)
+    cause = await cause_of_stall(2, ran, 2 - ran, reports_waits=False)
 
     assert (cause.owner if cause else None) is owner
 
@@ -167,15 +167,15 @@ async def test_a_cause_is_forgotten_after_ten_seconds() -> None:
     clock.stall(2 * SECOND)
 
     await clock.advance(9 * SECOND)
-    known = watch.cause(clock.now())
+    cause = watch.cause(clock.now())
     await clock.advance(3 * SECOND)
     task.cancel()
 
-    assert known is not None
+    assert cause is not None
     assert watch.cause(clock.now()) is None
 
 
-def test_this_process_has_run() -> None:
+def test_the_processor_time_of_this_process_is_read() -> None:
     before = processor_times()
     sum(range(1_000_000))
 

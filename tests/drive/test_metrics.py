@@ -87,12 +87,12 @@ def test_errors_are_not_counted() -> None:
     assert not [line for line in exposed(metrics) if line.startswith("prober_")]
 
 
-def test_a_pod_that_is_gone_has_no_series() -> None:
+def test_a_deleted_pod_has_no_series() -> None:
     simulation, metrics = simulate(answers(ProbeResult.SUCCESS))
-    seen = len(simulation.journal)
+    consumed = len(simulation.journal)
     simulation.submit(DeletePod("u1"))
     simulation.run_for(timedelta(seconds=40))
 
-    metrics.consume(simulation.journal[seen:])
+    metrics.consume(simulation.journal[consumed:])
 
     assert not [line for line in exposed(metrics) if line.startswith("prober_")]

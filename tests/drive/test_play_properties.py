@@ -1,4 +1,4 @@
-"""What holds whatever people play with: for arbitrary plots, on virtual time."""
+"""Properties of the debugger: invariants of arbitrary simulated sessions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,15 @@ from probetui.kubelet.journal import (
     TickEntry,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from tests.drive.plots import INJECTIONS, KEYS, USUAL, Plot, WatchedEngine, play, plots
+from tests.drive.plots import (
+    INJECTIONS,
+    KEYS,
+    USUAL,
+    Plot,
+    WatchedEngine,
+    plots,
+    simulate,
+)
 from tests.drive.stage import Stage
 
 often = settings(max_examples=settings().max_examples // 4)
@@ -41,7 +49,7 @@ CONSEQUENCES = {
 
 
 def word_of(tick: TickEntry) -> Injected:
-    """Return which choice a tick with an injected result shows."""
+    """Return the injected result that a tick shows."""
     last: Attempt = tick.attempts[-1]
     if last.error is not None:
         return Injected.ERRORED
@@ -56,7 +64,7 @@ def word_of(tick: TickEntry) -> Injected:
 
 
 def with_first(plot: Plot, *commands: InjectResults | MuteProbes) -> Plot:
-    """Return the plot with commands at its very beginning."""
+    """Return the plot with commands before all others."""
     return replace(
         plot, commands=(*((0.0, command) for command in commands), *plot.commands)
     )
@@ -72,11 +80,11 @@ def injected_ticks(stage: Stage) -> dict[ProbeKey, list[Injected]]:
 
 @often
 @given(plots())
-def test_muted_from_the_start_no_probe_ever_has_consequences(plot: Plot) -> None:
+def test_a_pod_muted_from_the_start_is_never_changed_by_a_probe(plot: Plot) -> None:
     only_muting = [command for command in plot.commands if not _unmutes(command[1])]
     muted = replace(plot, commands=tuple(only_muting))
 
-    stage, _ = play(with_first(muted, MuteProbes(ALL_PROBES)))
+    stage, _ = simulate(with_first(muted, MuteProbes(ALL_PROBES)))
 
     by_probes = {
         entry.by
@@ -96,18 +104,18 @@ def _unmutes(command: object) -> bool:
 def test_injected_results_are_used_in_order_and_once(
     plot: Plot, injections: list[InjectResults]
 ) -> None:
-    wanted = {injection.key: injection.results for injection in injections}
+    injected = {injection.key: injection.results for injection in injections}
 
-    stage, _ = play(with_first(plot, *injections))
+    stage, _ = simulate(with_first(plot, *injections))
 
     used = injected_ticks(stage)
-    assert used.keys() <= wanted.keys()
+    assert used.keys() <= injected.keys()
     for key, words in used.items():
-        assert tuple(words) == wanted[key][: len(words)]
+        assert tuple(words) == injected[key][: len(words)]
     for pod in stage.snapshot.pods:
         for container in pod.containers:
             for probe in container.probes:
-                of_key = wanted.get(probe.key, ())
+                of_key = injected.get(probe.key, ())
                 rest = len(of_key) - len(probe.injections)
                 in_flight = probe.in_flight_since is not None
                 assert probe.injections == of_key[rest:]
@@ -116,38 +124,38 @@ def test_injected_results_are_used_in_order_and_once(
 
 @often
 @given(plots(kinds=tuple(USUAL)))
-def test_what_is_injected_is_never_asked_of_the_world(plot: Plot) -> None:
+def test_an_injected_result_runs_no_probe(plot: Plot) -> None:
     injections = tuple(
         InjectResults(ProbeKey(plot.pod.uid, name, kind), (Injected.FAILURE,) * 200)
         for name in ("app", "side", "x")
         for kind in ProbeType
     )
 
-    _, engine = play(with_first(plot, *injections))
+    _, engine = simulate(with_first(plot, *injections))
 
-    assert probes_asked(engine) == []
+    assert probes_run(engine) == []
 
 
 @often
 @given(plots(kinds=tuple(USUAL)), st.lists(st.tuples(st.integers(0, 89), KEYS)))
-def test_a_try_changes_nothing_but_what_it_tells(
-    plot: Plot, tries: list[tuple[int, ProbeKey]]
+def test_a_dry_run_changes_nothing_but_its_own_entries(
+    plot: Plot, dry_runs: list[tuple[int, ProbeKey]]
 ) -> None:
-    """The answers do not depend on how many were asked for before."""
+    """The answers do not depend on how many probes ran before."""
     steady = replace(plot, answers=plot.answers[:1])
     more = sorted(
-        [*steady.commands, *((float(at), DryRunProbe(key)) for at, key in tries)],
+        [*steady.commands, *((float(at), DryRunProbe(key)) for at, key in dry_runs)],
         key=lambda item: item[0],
     )
 
-    without, _ = play(steady)
-    tried, _ = play(replace(steady, commands=tuple(more)))
+    without, _ = simulate(steady)
+    with_dry_run, _ = simulate(replace(steady, commands=tuple(more)))
 
-    assert told(tried) == told(without)
+    assert comparable_entries(with_dry_run) == comparable_entries(without)
 
 
-def told(stage: Stage) -> list[object]:
-    """Return the ticks, events and ends, without what a try adds or renumbers."""
+def comparable_entries(stage: Stage) -> list[object]:
+    """Return the ticks, events and exits, without what a dry run adds or renumbers."""
     kept: list[object] = []
     for entry in stage.journal:
         match entry:
@@ -162,7 +170,7 @@ def told(stage: Stage) -> list[object]:
     return kept
 
 
-def probes_asked(engine: WatchedEngine) -> list[RunProbe]:
+def probes_run(engine: WatchedEngine) -> list[RunProbe]:
     return [
         effect
         for turn in engine.turns

@@ -1,4 +1,4 @@
-"""What comes of stepping and of breaking on purpose, on virtual time."""
+"""Scenarios of the debugger: steps, break-points, injected results and faults."""
 
 from __future__ import annotations
 
@@ -82,23 +82,23 @@ ERRORED = Injected.ERRORED
 
 
 def probed(**probes: dict[str, Any]) -> Pod:
-    """Return a pod whose probes (`liveness={…}`) come once a second unless told."""
-    made: dict[str, Any] = {
+    """Return a pod with probes (`liveness={…}`); the default period is one second."""
+    fields: dict[str, Any] = {
         f"{kind}_probe": a_probe(**{"period_seconds": 1, **fields})
         for kind, fields in probes.items()
     }
-    return a_pod(a_container(**made))
+    return a_pod(a_container(**fields))
 
 
-def staged(pod: Pod, until: float, **by_type: Any) -> Stage:
-    """Return a stage that has played up to that second."""
+def simulate(pod: Pod, until: float, **by_type: Any) -> Stage:
+    """Return a stage that has run up to that second."""
     stage = Stage(pod, probing=probing(**by_type))
     stage.run_until(until)
     return stage
 
 
 def runs(stage: Stage, kind: ProbeType = LIVENESS) -> list[TickEntry]:
-    """Return the ticks of one worker that came to a result, or erred."""
+    """Return the ticks of one worker that probed, with a result or an error."""
     return [tick for tick in stage.ticks(kind) if tick.attempts]
 
 
@@ -107,12 +107,12 @@ def user_words(stage: Stage) -> list[tuple[str, str]]:
 
 
 def is_killed(stage: Stage) -> bool:
-    return bool(stage.lives(LifecycleStep.STOPPING))
+    return bool(stage.lifecycle_entries(LifecycleStep.STOPPING))
 
 
 class TestInjectedResults:
-    def test_the_next_n_runs_come_to_what_was_chosen_in_order(self) -> None:
-        stage = staged(probed(liveness={"failure_threshold": 9}), 5)
+    def test_the_next_runs_have_the_injected_results_in_order(self) -> None:
+        stage = simulate(probed(liveness={"failure_threshold": 9}), 5)
         before = len(runs(stage))
 
         stage.send(InjectResults(LIVE, (FAILURE, Injected.WARNING, ERRORED)))
@@ -132,39 +132,39 @@ class TestInjectedResults:
         ]
 
     def test_a_tick_with_an_injected_result_does_not_run_the_probe(self) -> None:
-        asked: list[float] = []
+        ages: list[float] = []
 
         def answer(age: float) -> ProbeAnswer:
-            asked.append(age)
+            ages.append(age)
             return SUCCEEDS
 
         stage = Stage(probed(liveness={}), probing=probing(liveness=answer))
         stage.run_until(5)
-        before = len(asked)
+        before = len(ages)
 
         stage.send(InjectResults(LIVE, (Injected.SUCCESS,) * 3))
         stage.run_until(8.5)
 
-        assert len(asked) == before
+        assert len(ages) == before
         assert len([run for run in runs(stage) if run.injected]) == 3
 
     def test_three_injected_failures_kill_as_three_real_ones_would(self) -> None:
-        stage = staged(probed(liveness={}), 5)
+        stage = simulate(probed(liveness={}), 5)
 
         stage.send(InjectResults(LIVE, (FAILURE,) * 3))
         stage.run_until(60)
 
-        assert [life.by for life in stage.lives(LifecycleStep.EXITED)] == [
-            ExitCause.LIVENESS
-        ]
+        assert [
+            entry.by for entry in stage.lifecycle_entries(LifecycleStep.EXITED)
+        ] == [ExitCause.LIVENESS]
         assert [run.action for run in runs(stage) if run.injected] == [
             TickAction.NONE,
             TickAction.NONE,
             TickAction.KILL,
         ]
 
-    def test_an_injected_error_is_tried_three_times_and_thrown_away(self) -> None:
-        stage = staged(
+    def test_an_injected_error_is_attempted_three_times_and_ignored(self) -> None:
+        stage = simulate(
             probed(liveness={"failure_threshold": 2}),
             5,
             liveness=in_turn(*[SUCCEEDS] * 4, FAILS),
@@ -204,11 +204,11 @@ class TestInjectedResults:
             ),
         ],
     )
-    def test_a_time_out_takes_its_time_and_has_the_handlers_words(
+    def test_an_injected_time_out_lasts_as_long_and_has_the_handlers_message(
         self, probe: Any, words: str
     ) -> None:
         pod = a_pod(a_container(liveness_probe=probe))
-        stage = staged(pod, 15)
+        stage = simulate(pod, 15)
 
         stage.send(InjectResults(LIVE, (Injected.TIMED_OUT,)))
         stage.run_until(40)
@@ -219,7 +219,7 @@ class TestInjectedResults:
         assert tick.duration.total_seconds() == 2
 
     def test_a_time_out_that_is_under_way_ends_while_paused(self) -> None:
-        stage = staged(probed(liveness={"timeout_seconds": 3}), 5)
+        stage = simulate(probed(liveness={"timeout_seconds": 3}), 5)
         stage.send(InjectResults(LIVE, (Injected.TIMED_OUT,)))
         stage.run_until(6.5)
 
@@ -229,8 +229,8 @@ class TestInjectedResults:
         assert runs(stage)[-1].injected
         assert stage.probe(LIVENESS).in_flight_since is None
 
-    def test_what_is_still_to_come_is_shown(self) -> None:
-        stage = staged(probed(liveness={"failure_threshold": 9}), 5)
+    def test_the_snapshot_shows_pending_injected_results(self) -> None:
+        stage = simulate(probed(liveness={"failure_threshold": 9}), 5)
 
         stage.send(InjectResults(LIVE, (FAILURE, ERRORED, FAILURE)))
         stage.run_until(stage.now + 1)
@@ -240,8 +240,8 @@ class TestInjectedResults:
             ("inject", "web/app liveness: failure, errored, failure")
         ]
 
-    def test_an_empty_choice_brings_the_real_probe_back(self) -> None:
-        stage = staged(probed(liveness={"failure_threshold": 9}), 5)
+    def test_an_empty_injection_restores_the_real_probe(self) -> None:
+        stage = simulate(probed(liveness={"failure_threshold": 9}), 5)
         stage.send(InjectResults(LIVE, (FAILURE,) * 3))
         stage.run_until(6.5)
 
@@ -251,23 +251,23 @@ class TestInjectedResults:
         assert sum(run.injected for run in runs(stage)) <= 2
         assert stage.probe(LIVENESS).injections == ()
 
-    def test_a_new_choice_takes_the_place_of_the_old_one(self) -> None:
-        stage = staged(probed(liveness={"failure_threshold": 9}), 5)
+    def test_a_new_injection_replaces_the_old_one(self) -> None:
+        stage = simulate(probed(liveness={"failure_threshold": 9}), 5)
         stage.send(InjectResults(LIVE, (FAILURE,) * 3))
 
         stage.send(InjectResults(LIVE, (ERRORED,)))
 
         assert stage.probe(LIVENESS).injections == (ERRORED,)
 
-    def test_a_skipped_tick_uses_none_up(self) -> None:
-        stage = staged(probed(liveness={"initial_delay_seconds": 10}), 3)
+    def test_a_skipped_tick_consumes_no_injected_result(self) -> None:
+        stage = simulate(probed(liveness={"initial_delay_seconds": 10}), 3)
 
         stage.send(InjectResults(LIVE, (FAILURE,)))
         stage.run_until(8)
 
         assert stage.probe(LIVENESS).injections == (FAILURE,)
 
-    def test_they_are_chosen_before_there_is_a_worker(self) -> None:
+    def test_results_can_be_injected_before_there_is_a_worker(self) -> None:
         stage = Stage(probed(liveness={}))
 
         stage.send(InjectResults(LIVE, (FAILURE,)))
@@ -275,8 +275,8 @@ class TestInjectedResults:
 
         assert [run.injected for run in runs(stage)][:2] == [True, False]
 
-    def test_probing_now_uses_one_up(self) -> None:
-        stage = staged(probed(liveness={"period_seconds": 30}), 40)
+    def test_a_triggered_tick_consumes_an_injected_result(self) -> None:
+        stage = simulate(probed(liveness={"period_seconds": 30}), 40)
         stage.send(InjectResults(LIVE, (FAILURE,)))
 
         stage.send(TriggerProbe(LIVE))
@@ -284,8 +284,8 @@ class TestInjectedResults:
 
         assert runs(stage)[-1].injected
 
-    def test_the_event_says_that_it_was_injected(self) -> None:
-        stage = staged(probed(liveness={}), 5)
+    def test_the_event_names_the_result_as_injected(self) -> None:
+        stage = simulate(probed(liveness={}), 5)
 
         stage.send(InjectResults(LIVE, (FAILURE,)))
         stage.run_until(stage.now + 1)
@@ -297,10 +297,12 @@ class TestInjectedResults:
 
 
 class TestDelays:
-    """Probes that are answered late because somebody wants to see that."""
+    """Probes whose answers the user delays."""
 
-    def test_every_run_takes_longer_until_the_delay_is_taken_back(self) -> None:
-        stage = staged(probed(liveness={"timeout_seconds": 3, "period_seconds": 4}), 5)
+    def test_every_run_is_delayed_until_the_delay_is_removed(self) -> None:
+        stage = simulate(
+            probed(liveness={"timeout_seconds": 3, "period_seconds": 4}), 5
+        )
         before = len(runs(stage))
 
         stage.send(DelayProbes(Scope.of(LIVE), timedelta(seconds=1.5)))
@@ -322,7 +324,7 @@ class TestDelays:
     def test_a_delay_as_long_as_the_limit_makes_time_outs_that_kill(self) -> None:
         pod = probed(liveness={"timeout_seconds": 2, "failure_threshold": 2,
                                "period_seconds": 5})  # fmt: skip
-        stage = staged(pod, 6)
+        stage = simulate(pod, 6)
 
         stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=2)))
         stage.run_until(18)
@@ -336,8 +338,10 @@ class TestDelays:
             'Liveness probe failed: command timed out: "true" timed out after 2s'
         )
 
-    def test_a_probe_is_in_flight_until_its_answer_is_let_through(self) -> None:
-        stage = staged(probed(liveness={"timeout_seconds": 9, "period_seconds": 1}), 1)
+    def test_a_probe_is_in_flight_until_its_delayed_answer_arrives(self) -> None:
+        stage = simulate(
+            probed(liveness={"timeout_seconds": 9, "period_seconds": 1}), 1
+        )
         stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=8)))
 
         stage.run_until(5)
@@ -346,10 +350,12 @@ class TestDelays:
         assert stage.probe(LIVENESS).delay == timedelta(seconds=8)
         assert runs(stage) == []
 
-    def test_a_delay_taken_back_leaves_the_answer_that_is_held_where_it_is(
+    def test_removing_a_delay_does_not_release_a_held_answer(
         self,
     ) -> None:
-        stage = staged(probed(liveness={"timeout_seconds": 9, "period_seconds": 5}), 6)
+        stage = simulate(
+            probed(liveness={"timeout_seconds": 9, "period_seconds": 5}), 6
+        )
         stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=8)))
         stage.run_until(11)
 
@@ -359,8 +365,10 @@ class TestDelays:
         lengths = [run.duration.total_seconds() for run in runs(stage)]
         assert lengths[:4] == [0, 8, 0, 0]
 
-    def test_an_answer_that_is_held_comes_while_probes_are_paused(self) -> None:
-        stage = staged(probed(liveness={"timeout_seconds": 9, "period_seconds": 5}), 6)
+    def test_a_delayed_answer_arrives_while_probes_are_paused(self) -> None:
+        stage = simulate(
+            probed(liveness={"timeout_seconds": 9, "period_seconds": 5}), 6
+        )
         stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=3)))
         stage.run_until(11)
 
@@ -369,8 +377,10 @@ class TestDelays:
 
         assert [seconds(run.at) for run in runs(stage)] == [5, 13]
 
-    def test_injected_results_and_tries_are_not_delayed(self) -> None:
-        stage = staged(probed(liveness={"timeout_seconds": 9, "period_seconds": 5}), 6)
+    def test_injected_results_and_dry_runs_are_not_delayed(self) -> None:
+        stage = simulate(
+            probed(liveness={"timeout_seconds": 9, "period_seconds": 5}), 6
+        )
         stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=3)))
 
         stage.send(InjectResults(LIVE, (FAILURE,)))
@@ -380,12 +390,12 @@ class TestDelays:
         assert [run.delay for run in runs(stage)] == [timedelta()] * 2
         assert [entry.duration for entry in stage.of(DryRunEntry)] == [timedelta()]
 
-    def test_a_restart_does_not_end_a_delay_but_the_pods_end_does(self) -> None:
-        stage = staged(probed(liveness={"timeout_seconds": 1, "failure_threshold": 1,
+    def test_a_delay_survives_a_restart_but_not_the_end_of_the_pod(self) -> None:
+        stage = simulate(probed(liveness={"timeout_seconds": 1, "failure_threshold": 1,
                                         "period_seconds": 2}), 1)  # fmt: skip
         stage.send(DelayProbes(Scope(POD_UID), timedelta(seconds=5)))
         stage.run_until(40)
-        kills = len(stage.lives(LifecycleStep.STOPPING))
+        kills = len(stage.lifecycle_entries(LifecycleStep.STOPPING))
 
         stage.send(DeletePod(POD_UID))
         stage.run_until(120)
@@ -396,7 +406,7 @@ class TestDelays:
         assert "not delayed" in stage.of(NoteEntry)[-1].text
 
     def test_a_delayed_failure_can_be_held_back_before_a_kill(self) -> None:
-        stage = staged(probed(liveness={"failure_threshold": 1}), 1)
+        stage = simulate(probed(liveness={"failure_threshold": 1}), 1)
         stage.send(SetBreakpoints(frozenset({BreakpointKind.BEFORE_KILL})))
 
         stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=5)))
@@ -445,7 +455,7 @@ class TestMuting:
         stage.run_until(12)
 
         assert not was_killed_at_once
-        (kill,) = stage.lives(LifecycleStep.STOPPING)
+        (kill,) = stage.lifecycle_entries(LifecycleStep.STOPPING)
         assert kill.by is ExitCause.LIVENESS
         assert [run.action for run in runs(stage)][-1] is TickAction.KILL
 
@@ -477,7 +487,7 @@ class TestMuting:
         assert status.ready
         assert runs(stage, READINESS)[-1].result is Result.FAILURE
 
-    def test_a_muted_startup_probe_lets_nothing_start_up(self) -> None:
+    def test_a_container_with_a_muted_startup_probe_never_starts_up(self) -> None:
         stage = Stage(probed(startup={}, liveness={}))
 
         stage.send(MuteProbes(Scope.of(START_UP)))
@@ -489,7 +499,7 @@ class TestMuting:
         assert runs(stage, LIVENESS) == []
 
     def test_all_but_one_can_be_muted(self) -> None:
-        stage = staged(probed(liveness={}, readiness={}), 5)
+        stage = simulate(probed(liveness={}, readiness={}), 5)
 
         stage.send(MuteProbes(ALL_PROBES))
         stage.send(UnmuteProbes(Scope.of(READY)))
@@ -497,7 +507,7 @@ class TestMuting:
         assert stage.probe(LIVENESS).muted
         assert not stage.probe(READINESS).muted
 
-    def test_a_pod_that_comes_later_is_muted_with_all(self) -> None:
+    def test_a_pod_that_is_added_later_is_muted_with_all(self) -> None:
         stage = Stage(probing=probing(liveness=always(FAILS)))
         stage.send(MuteProbes(ALL_PROBES))
 
@@ -507,8 +517,8 @@ class TestMuting:
         assert not is_killed(stage)
         assert len(runs(stage)) > 20
 
-    def test_it_is_written_down_who_was_muted(self) -> None:
-        stage = staged(probed(liveness={}), 5)
+    def test_muting_is_journaled_with_its_scope(self) -> None:
+        stage = simulate(probed(liveness={}), 5)
 
         stage.send(MuteProbes(Scope(POD_UID, "app")))
         stage.send(UnmuteProbes(ALL_PROBES))
@@ -516,9 +526,9 @@ class TestMuting:
         assert user_words(stage) == [("mute", "web/app"), ("unmute", "all probes")]
 
 
-class TestTrying:
-    def test_a_try_is_shown_and_counts_for_nothing(self) -> None:
-        stage = staged(
+class TestDryRuns:
+    def test_a_dry_run_is_shown_and_does_not_count(self) -> None:
+        stage = simulate(
             probed(liveness={"period_seconds": 10}), 12, liveness=always(FAILS)
         )
         before = stage.probe(LIVENESS)
@@ -527,16 +537,16 @@ class TestTrying:
         stage.send(DryRunProbe(LIVE))
         stage.run_until(stage.now + 1)
 
-        (tried,) = stage.of(DryRunEntry)
+        (dry_run,) = stage.of(DryRunEntry)
         after = stage.probe(LIVENESS)
-        assert (tried.key, tried.result) == (LIVE, Result.FAILURE)
-        assert tried.attempts[-1].output == "not well"
+        assert (dry_run.key, dry_run.result) == (LIVE, Result.FAILURE)
+        assert dry_run.attempts[-1].output == "not well"
         assert len(stage.of(TickEntry)) == ticks
         assert (after.result_run, after.ticks) == (before.result_run, before.ticks)
         assert after.next_tick_at == before.next_tick_at
 
-    def test_it_makes_no_event(self) -> None:
-        stage = staged(
+    def test_a_dry_run_makes_no_event(self) -> None:
+        stage = simulate(
             probed(liveness={"initial_delay_seconds": 60}), 5, liveness=always(FAILS)
         )
 
@@ -546,8 +556,8 @@ class TestTrying:
         assert stage.of(DryRunEntry) != []
         assert stage.times("Unhealthy") == []
 
-    def test_it_does_not_wait_for_a_pause_to_end(self) -> None:
-        stage = staged(probed(liveness={}), 5)
+    def test_a_dry_run_does_not_wait_for_a_pause_to_end(self) -> None:
+        stage = simulate(probed(liveness={}), 5)
         stage.send(PauseProbes())
 
         stage.send(DryRunProbe(LIVE))
@@ -555,9 +565,9 @@ class TestTrying:
 
         assert len(stage.of(DryRunEntry)) == 1
 
-    def test_one_at_a_time_is_tried(self) -> None:
+    def test_there_is_one_dry_run_at_a_time(self) -> None:
         slow = ProbeAnswer(FAILS.attempt, timedelta(seconds=3))
-        stage = staged(
+        stage = simulate(
             probed(liveness={"initial_delay_seconds": 60}), 5, liveness=always(slow)
         )
         stage.send(DryRunProbe(LIVE))
@@ -571,8 +581,8 @@ class TestTrying:
         assert stage.notes()[0][1].endswith("not tried: a try is under way already")
         assert stage.probe(LIVENESS).trying_since is None
 
-    def test_it_leaves_injected_results_alone(self) -> None:
-        stage = staged(probed(liveness={"period_seconds": 30}), 32)
+    def test_a_dry_run_consumes_no_injected_result(self) -> None:
+        stage = simulate(probed(liveness={"period_seconds": 30}), 32)
         stage.send(InjectResults(LIVE, (FAILURE,)))
 
         stage.send(DryRunProbe(LIVE))
@@ -591,7 +601,7 @@ class TestTrying:
             pytest.param(LIVE, "the container does not run", id="not-running"),
         ],
     )
-    def test_where_nothing_can_be_tried_it_says_why(
+    def test_a_dry_run_that_is_impossible_is_refused_with_a_reason(
         self, key: ProbeKey, why: str
     ) -> None:
         stage = Stage(probed(liveness={}))
@@ -614,16 +624,16 @@ class TestEditing:
         }
         return Timing(**{**usual, **fields})
 
-    def test_the_worker_goes_by_the_new_period_from_now_on(self) -> None:
-        stage = staged(probed(liveness={}), 10.5)
+    def test_the_worker_uses_the_new_period_from_now_on(self) -> None:
+        stage = simulate(probed(liveness={}), 10.5)
 
         stage.send(EditProbe(LIVE, self.timing(period_seconds=5)))
         stage.run_until(30)
 
         assert stage.probed(LIVENESS)[-3:] == [15.5, 20.5, 25.5]
 
-    def test_each_tick_says_the_period_that_it_had(self) -> None:
-        stage = staged(probed(liveness={"period_seconds": 2}), 5)
+    def test_a_tick_has_the_period_that_was_in_force(self) -> None:
+        stage = simulate(probed(liveness={"period_seconds": 2}), 5)
 
         stage.send(EditProbe(LIVE, self.timing(period_seconds=5)))
         stage.run_until(16)
@@ -642,7 +652,7 @@ class TestEditing:
 
     def test_no_container_restarts_and_no_hash_changes(self) -> None:
         pod = probed(liveness={})
-        stage = staged(pod, 5)
+        stage = simulate(pod, 5)
         before = container_hash(pod.containers[0])
 
         stage.send(EditProbe(LIVE, self.timing(period_seconds=7)))
@@ -654,8 +664,8 @@ class TestEditing:
         assert container.status.restart_count == 0
         assert not is_killed(stage)
 
-    def test_the_snapshot_tells_both(self) -> None:
-        stage = staged(probed(liveness={}), 5)
+    def test_the_snapshot_has_the_old_and_the_new_timing(self) -> None:
+        stage = simulate(probed(liveness={}), 5)
 
         stage.send(EditProbe(LIVE, self.timing(timeout_seconds=4)))
 
@@ -667,8 +677,8 @@ class TestEditing:
             ("edit", "web/app liveness: timeoutSeconds 1 -> 4")
         ]
 
-    def test_the_manifests_timing_comes_back(self) -> None:
-        stage = staged(probed(liveness={}), 5)
+    def test_the_timing_of_the_manifest_can_be_restored(self) -> None:
+        stage = simulate(probed(liveness={}), 5)
         stage.send(EditProbe(LIVE, self.timing(period_seconds=9)))
 
         stage.send(EditProbe(LIVE, None))
@@ -677,7 +687,7 @@ class TestEditing:
         assert (probe.probe.period_seconds, probe.manifest_probe) == (1, None)
 
     def test_what_the_api_server_would_refuse_is_refused(self) -> None:
-        stage = staged(probed(liveness={}), 5)
+        stage = simulate(probed(liveness={}), 5)
 
         stage.send(EditProbe(LIVE, self.timing(success_threshold=2)))
 
@@ -688,17 +698,17 @@ class TestEditing:
         )
         assert stage.probe(LIVENESS).manifest_probe is None
 
-    def test_a_probe_that_there_is_not_cannot_be_edited(self) -> None:
-        stage = staged(probed(liveness={}), 5)
+    def test_a_missing_probe_cannot_be_edited(self) -> None:
+        stage = simulate(probed(liveness={}), 5)
 
         stage.send(EditProbe(READY, self.timing()))
 
         (note,) = stage.of(NoteEntry)
         assert note.text == "web/app readiness: not changed: there is no such probe"
 
-    def test_a_pod_that_comes_again_is_as_its_manifest_says(self) -> None:
+    def test_a_pod_that_is_added_again_has_the_timing_of_its_manifest(self) -> None:
         pod = probed(liveness={})
-        stage = staged(pod, 5)
+        stage = simulate(pod, 5)
         stage.send(EditProbe(LIVE, self.timing(period_seconds=9)))
         stage.send(MuteProbes(Scope.of(LIVE)))
         stage.send(InjectResults(LIVE, (FAILURE,) * 50))
@@ -713,8 +723,8 @@ class TestEditing:
         assert not probe.muted
         assert probe.injections == ()
 
-    def test_a_restarted_container_keeps_it(self) -> None:
-        stage = staged(probed(liveness={}), 5)
+    def test_a_restarted_container_keeps_the_edited_timing(self) -> None:
+        stage = simulate(probed(liveness={}), 5)
         stage.send(EditProbe(LIVE, self.timing(period_seconds=4)))
 
         stage.send(RestartContainer(POD_UID, "app"))
@@ -740,10 +750,10 @@ class TestContainers:
         stage.send(KillContainer(POD_UID, "app"))
         stage.run_until(10)
 
-        (exited,) = stage.lives(LifecycleStep.EXITED)
+        (exited,) = stage.lifecycle_entries(LifecycleStep.EXITED)
         assert (exited.exit_code, exited.by) == (137, ExitCause.USER)
         assert seconds(exited.at) < 7
-        assert stage.lives(LifecycleStep.STARTED)[-1].restart_count == 1
+        assert stage.lifecycle_entries(LifecycleStep.STARTED)[-1].restart_count == 1
 
     @pytest.mark.parametrize(
         ("disruption", "exit_code"),
@@ -761,16 +771,16 @@ class TestContainers:
         stage.send(InjectContainerFault(POD_UID, "app", disruption))
         stage.run_until(10)
 
-        (exited,) = stage.lives(LifecycleStep.EXITED)
+        (exited,) = stage.lifecycle_entries(LifecycleStep.EXITED)
         assert (exited.exit_code, exited.by) == (exit_code, ExitCause.USER)
 
-    def test_what_the_runtime_refuses_comes_back_in_its_words(self) -> None:
-        def deal(call: Operation | Relist) -> CallBehavior:
+    def test_an_error_of_the_runtime_is_noted_with_its_message(self) -> None:
+        def refuse_signals(call: Operation | Relist) -> CallBehavior:
             return CallBehavior(
                 error="no scissors" if isinstance(call, InjectFault) else ""
             )
 
-        stage = Stage(a_pod(), dealing=deal)
+        stage = Stage(a_pod(), dealing=refuse_signals)
         stage.run_until(5)
 
         stage.send(InjectContainerFault(POD_UID, "app", Fault.CUT_NETWORK))
@@ -779,22 +789,22 @@ class TestContainers:
         assert stage.notes() == [(5.0, "cut network failed: no scissors", True)]
 
     def test_a_frozen_container_times_out_until_it_is_killed(self) -> None:
-        stage = staged(probed(liveness={"timeout_seconds": 1}), 5)
+        stage = simulate(probed(liveness={"timeout_seconds": 1}), 5)
 
         stage.send(InjectContainerFault(POD_UID, "app", Fault.FREEZE))
         stage.run_until(6)
         frozen_since = stage.container().frozen_since
         stage.run_until(60)
 
-        (exited,) = stage.lives(LifecycleStep.EXITED)
-        (stopping,) = stage.lives(LifecycleStep.STOPPING)
+        (exited,) = stage.lifecycle_entries(LifecycleStep.EXITED)
+        (stopping,) = stage.lifecycle_entries(LifecycleStep.STOPPING)
         assert frozen_since == at(5)
         assert (exited.exit_code, exited.by) == (137, ExitCause.LIVENESS)
         assert (exited.at - stopping.at).total_seconds() >= 30
         assert stage.container().frozen_since is None
 
-    def test_what_is_let_go_in_time_lives_on(self) -> None:
-        stage = staged(probed(liveness={"failure_threshold": 9}), 5)
+    def test_a_container_that_is_thawed_in_time_is_not_killed(self) -> None:
+        stage = simulate(probed(liveness={"failure_threshold": 9}), 5)
         stage.send(InjectContainerFault(POD_UID, "app", Fault.FREEZE))
         stage.run_until(10)
         failures = stage.probe(LIVENESS).failures
@@ -811,7 +821,7 @@ class TestContainers:
             liveness_probe=an_exec_probe("true", period_seconds=1),
             readiness_probe=an_http_probe(period_seconds=1),
         )
-        stage = staged(a_pod(container), 5)
+        stage = simulate(a_pod(container), 5)
 
         stage.send(InjectContainerFault(POD_UID, "app", Fault.CUT_NETWORK))
         stage.run_until(20)
@@ -826,17 +836,17 @@ class TestContainers:
         assert stage.probe(READINESS).last_result is Result.SUCCESS
 
     def test_a_container_that_is_restarted_is_still_cut_off(self) -> None:
-        stage = staged(a_pod(), 5)
+        stage = simulate(a_pod(), 5)
         stage.send(InjectContainerFault(POD_UID, "app", Fault.CUT_NETWORK))
         stage.run_until(6)
 
         stage.send(KillContainer(POD_UID, "app"))
         stage.run_until(20)
 
-        assert stage.lives(LifecycleStep.STARTED)[-1].restart_count == 1
+        assert stage.lifecycle_entries(LifecycleStep.STARTED)[-1].restart_count == 1
         assert stage.container().cut_off_since == at(5)
 
-    def test_a_pod_that_is_not_known_is_no_matter(self) -> None:
+    def test_commands_for_an_unknown_pod_are_ignored(self) -> None:
         stage = Stage(a_pod())
 
         stage.send(KillContainer("gone", "app"))
@@ -844,7 +854,7 @@ class TestContainers:
 
         assert stage.of(UserEntry) == []
 
-    def test_what_is_only_watched_is_left_alone(self) -> None:
+    def test_a_watched_container_is_left_alone(self) -> None:
         stage = Stage(a_pod(), config=KubeletConfig(kills=False))
         stage.run_until(5)
 
@@ -852,16 +862,16 @@ class TestContainers:
         stage.run_until(10)
 
         assert stage.notes()[-1][1:] == ("web/app is only watched", False)
-        assert stage.lives(LifecycleStep.EXITED) == []
+        assert stage.lifecycle_entries(LifecycleStep.EXITED) == []
 
-    def test_what_does_not_run_is_left_alone(self) -> None:
+    def test_a_container_that_does_not_run_is_left_alone(self) -> None:
         stage = Stage(a_pod())
 
         stage.send(KillContainer(POD_UID, "app"))
         stage.run_until(5)
 
         assert stage.notes()[0][1] == "web/app does not run: nothing was done to it"
-        assert stage.lives(LifecycleStep.EXITED) == []
+        assert stage.lifecycle_entries(LifecycleStep.EXITED) == []
 
     def test_without_its_back_off_a_container_starts_at_once(self) -> None:
         crash = InstanceBehavior(timedelta(seconds=1), exit_code=1)
@@ -874,19 +884,21 @@ class TestContainers:
         stage.send(ClearBackoff(POD_UID, "app"))
         stage.run_until(63)
 
-        assert 60 <= seconds(stage.lives(LifecycleStep.STARTED)[-1].at) <= 62
+        assert (
+            60 <= seconds(stage.lifecycle_entries(LifecycleStep.STARTED)[-1].at) <= 62
+        )
         assert stage.starts()[-1][1:] == (0, False)
         assert ("clear back-off", "web/app") in user_words(stage)
 
 
 class TestHeldBack:
-    """During a pause the clock goes on, and a tick knows how long it waited."""
+    """The clock runs on during a pause; a tick has the time that it was held back."""
 
     def held(self, stage: Stage) -> list[float]:
         return [tick.held.total_seconds() for tick in stage.ticks(LIVENESS)][1:]
 
-    def test_a_step_that_was_due_tells_how_long_it_was_held_back(self) -> None:
-        stage = staged(probed(liveness={"period_seconds": 5}), 6)
+    def test_a_step_that_was_due_has_the_time_it_was_held_back(self) -> None:
+        stage = simulate(probed(liveness={"period_seconds": 5}), 6)
         stage.send(PauseProbes())
         stage.run_until(17)
 
@@ -897,10 +909,10 @@ class TestHeldBack:
 
         assert self.held(stage) == [0, 7, 0]
 
-    def test_after_a_pause_the_tick_that_waited_tells_it_and_the_next_does_not(
+    def test_after_a_pause_the_tick_that_waited_has_its_lateness_and_the_next_has_none(
         self,
     ) -> None:
-        stage = staged(probed(liveness={"period_seconds": 5}), 6)
+        stage = simulate(probed(liveness={"period_seconds": 5}), 6)
         stage.send(PauseProbes())
         stage.run_until(13)
 
@@ -909,8 +921,8 @@ class TestHeldBack:
 
         assert self.held(stage) == [0, 3, 0]
 
-    def test_a_skipped_tick_tells_it_too(self) -> None:
-        stage = staged(
+    def test_a_skipped_tick_has_its_lateness_too(self) -> None:
+        stage = simulate(
             probed(liveness={"period_seconds": 5, "initial_delay_seconds": 60}), 6
         )
         stage.send(PauseProbes())
@@ -920,8 +932,8 @@ class TestHeldBack:
 
         assert self.held(stage)[-1] == 2
 
-    def test_a_tick_by_hand_was_not_due(self) -> None:
-        stage = staged(probed(liveness={"period_seconds": 5}), 6)
+    def test_a_triggered_tick_was_not_held_back(self) -> None:
+        stage = simulate(probed(liveness={"period_seconds": 5}), 6)
         stage.send(PauseProbes())
         stage.run_until(17)
 
@@ -932,9 +944,9 @@ class TestHeldBack:
 
 
 class TestFreezingWhilePaused:
-    """What stands still is let go when probes go on; `--freeze` asks for it."""
+    """With `--freeze`, containers are frozen while probes are paused."""
 
-    def staged(self, **config: Any) -> Stage:
+    def simulate(self, **config: Any) -> Stage:
         stage = Stage(
             probed(liveness={"period_seconds": 5}),
             config=KubeletConfig(freezes=True, **config),
@@ -943,8 +955,8 @@ class TestFreezingWhilePaused:
         stage.run_until(6)
         return stage
 
-    def test_a_pause_freezes_and_a_resume_lets_go(self) -> None:
-        stage = self.staged()
+    def test_a_pause_freezes_and_a_resume_thaws(self) -> None:
+        stage = self.simulate()
 
         stage.send(PauseProbes())
         stage.run_until(20)
@@ -956,7 +968,7 @@ class TestFreezingWhilePaused:
         assert stage.container().frozen_since is None
 
     def test_a_break_point_freezes_too_and_run_to_change_thaws(self) -> None:
-        stage = self.staged()
+        stage = self.simulate()
         stage.send(SetBreakpoints(frozenset({BreakpointKind.FIRST_FAILURE})))
         stage.send(InjectResults(LIVE, (FAILURE,)))
         stage.run_until(12)
@@ -969,8 +981,8 @@ class TestFreezingWhilePaused:
         assert paused == at(10)
         assert stage.container().frozen_since is None
 
-    def test_what_a_person_froze_stays_so(self) -> None:
-        stage = self.staged()
+    def test_a_container_that_the_user_froze_stays_frozen(self) -> None:
+        stage = self.simulate()
         stage.send(InjectContainerFault(POD_UID, "app", Fault.FREEZE))
         stage.run_until(7)
 
@@ -980,8 +992,8 @@ class TestFreezingWhilePaused:
 
         assert stage.container().frozen_since == at(6)
 
-    def test_what_is_only_watched_is_left_alone(self) -> None:
-        stage = self.staged(kills=False)
+    def test_a_watched_container_is_left_alone(self) -> None:
+        stage = self.simulate(kills=False)
 
         stage.send(PauseProbes())
         stage.run_until(8)
@@ -989,8 +1001,8 @@ class TestFreezingWhilePaused:
         assert stage.container().frozen_since is None
         assert user_words(stage) == [("pause", "all probes")]
 
-    def test_a_container_goes_on_for_its_step_and_stands_still_again(self) -> None:
-        stage = self.staged()
+    def test_a_container_is_thawed_for_its_step_and_frozen_again(self) -> None:
+        stage = self.simulate()
         stage.send(PauseProbes())
         stage.run_until(20)
 
@@ -998,7 +1010,7 @@ class TestFreezingWhilePaused:
         stage.run_until(21)
 
         assert stage.probe(LIVENESS).last_result is Result.SUCCESS
-        assert len(stage.probed(LIVENESS)) == len(self.staged().probed(LIVENESS)) + 1
+        assert len(stage.probed(LIVENESS)) == len(self.simulate().probed(LIVENESS)) + 1
         assert stage.container().frozen_since == at(20)
         assert user_words(stage)[-3:] == [
             ("unfreeze", "web/app"),
@@ -1006,8 +1018,8 @@ class TestFreezingWhilePaused:
             ("freeze", "web/app"),
         ]
 
-    def test_what_was_held_back_runs_when_containers_go_on(self) -> None:
-        stage = self.staged()
+    def test_a_held_back_tick_runs_when_containers_are_thawed(self) -> None:
+        stage = self.simulate()
         stage.send(PauseProbes())
         stage.run_until(20)
 
@@ -1016,8 +1028,8 @@ class TestFreezingWhilePaused:
 
         assert stage.probe(LIVENESS).failures == 0
 
-    def test_a_try_finds_it_going_on_too(self) -> None:
-        stage = self.staged()
+    def test_a_container_is_thawed_for_a_dry_run(self) -> None:
+        stage = self.simulate()
         stage.send(PauseProbes())
         stage.run_until(20)
 
@@ -1027,8 +1039,8 @@ class TestFreezingWhilePaused:
         assert stage.of(DryRunEntry)[-1].result is Result.SUCCESS
         assert stage.container().frozen_since is not None
 
-    def test_who_asks_twice_does_not_wait_for_what_cannot_be_let_go(self) -> None:
-        def deal(call: Operation | Relist) -> CallBehavior:
+    def test_a_second_command_does_not_wait_for_a_thaw_that_fails(self) -> None:
+        def refuse_signals(call: Operation | Relist) -> CallBehavior:
             is_thaw = isinstance(call, InjectFault) and call.fault is Fault.UNFREEZE
             return CallBehavior(error="it is stuck" if is_thaw else "")
 
@@ -1036,7 +1048,7 @@ class TestFreezingWhilePaused:
             probed(liveness={"period_seconds": 5}),
             config=KubeletConfig(freezes=True),
             probing=probing(),
-            dealing=deal,
+            dealing=refuse_signals,
         )
         stage.run_until(6)
         stage.send(PauseProbes())
@@ -1051,8 +1063,8 @@ class TestFreezingWhilePaused:
         assert is_held
         assert not stage.snapshot.is_paused
 
-    def test_a_frozen_container_is_let_go_to_be_stopped(self) -> None:
-        stage = self.staged()
+    def test_a_frozen_container_is_thawed_to_be_stopped(self) -> None:
+        stage = self.simulate()
         stage.send(PauseProbes())
         stage.run_until(20)
 
@@ -1066,21 +1078,21 @@ class TestFreezingWhilePaused:
             ("unfreeze", "web/app"),
         ]
 
-    def test_a_container_that_starts_during_a_pause_stands_still_at_once(self) -> None:
-        stage = self.staged()
+    def test_a_container_that_starts_during_a_pause_is_frozen_at_once(self) -> None:
+        stage = self.simulate()
         stage.send(PauseProbes())
         stage.run_until(7)
 
         stage.send(KillContainer(POD_UID, "app"))
         stage.run_until(30)
 
-        assert len(stage.lives(LifecycleStep.STARTED)) == 2
+        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 2
         assert stage.container().frozen_since is not None
 
 
 class TestBreakPoints:
     def failing(self, *points: BreakpointKind, **fields: Any) -> Stage:
-        """Return a stage whose liveness probe fails, with these points set."""
+        """Return a stage whose liveness probe fails, with these break-points set."""
         stage = Stage(
             probed(liveness=fields, readiness={}),
             probing=probing(liveness=always(FAILS)),
@@ -1088,7 +1100,7 @@ class TestBreakPoints:
         stage.send(SetBreakpoints(frozenset(points)))
         return stage
 
-    def test_before_a_kill_it_pauses_and_holds_the_result_back(self) -> None:
+    def test_a_break_point_before_a_kill_pauses_and_holds_the_result_back(self) -> None:
         stage = self.failing(BreakpointKind.BEFORE_KILL)
 
         stage.run_until(30)
@@ -1105,8 +1117,8 @@ class TestBreakPoints:
         )
         assert stage.notes()[-1][1] == f"paused: {reason.text}"
 
-    def test_what_would_not_kill_is_not_held_back(self) -> None:
-        """What erred is thrown away, and readiness kills nobody."""
+    def test_a_result_that_would_not_kill_is_not_held_back(self) -> None:
+        """An error is ignored, and a readiness probe never kills."""
         stage = Stage(
             probed(liveness={}, readiness={"failure_threshold": 1}),
             probing=probing(liveness=always(ERRS), readiness=always(FAILS)),
@@ -1118,7 +1130,7 @@ class TestBreakPoints:
         assert not stage.snapshot.is_paused
         assert len(runs(stage)) > 20
 
-    def test_resuming_lets_the_kill_happen(self) -> None:
+    def test_resuming_performs_the_kill(self) -> None:
         stage = self.failing(BreakpointKind.BEFORE_KILL)
         stage.run_until(30)
 
@@ -1142,7 +1154,7 @@ class TestBreakPoints:
         assert stage.snapshot.is_paused
         assert is_killed(stage)
 
-    def test_muted_meanwhile_the_held_result_kills_nothing(self) -> None:
+    def test_a_held_result_that_is_muted_kills_nothing(self) -> None:
         stage = self.failing(BreakpointKind.BEFORE_KILL)
         stage.run_until(30)
 
@@ -1184,8 +1196,8 @@ class TestBreakPoints:
         assert reason.text == "readiness changed: web/app is ready"
         assert stage.changes(StateField.READY)[-1][1:] == ("false", "true")
 
-    def test_nothing_at_the_same_instant_goes_on_after_it(self) -> None:
-        """Both probes are due at once, and the first of them stops it all."""
+    def test_nothing_due_at_the_same_instant_runs_after_a_break_point(self) -> None:
+        """Both probes are due at once; the first one hits the break-point."""
         stage = self.failing(BreakpointKind.FIRST_FAILURE)
 
         stage.run_until(30)
@@ -1194,7 +1206,7 @@ class TestBreakPoints:
         assert reason is not None
         assert all(entry.started_at <= reason.at for entry in stage.of(TickEntry))
 
-    def test_points_of_another_container_do_not_count(self) -> None:
+    def test_break_points_of_another_container_do_not_count(self) -> None:
         stage = self.failing()
         stage.send(SetBreakpoints(frozenset(BreakpointKind), Scope(POD_UID, "another")))
 
@@ -1203,7 +1215,7 @@ class TestBreakPoints:
         assert not stage.snapshot.is_paused
         assert stage.container().break_points == frozenset()
 
-    def test_those_that_are_set_are_shown_and_can_be_taken_away(self) -> None:
+    def test_break_points_are_shown_and_can_be_cleared(self) -> None:
         stage = self.failing(BreakpointKind.BEFORE_KILL)
         shown = stage.container().break_points
 
@@ -1238,7 +1250,7 @@ class TestStepping:
         assert stage.snapshot.is_paused
         assert not stage.snapshot.is_running_to_change
 
-    def test_it_looks_at_its_scope_only(self) -> None:
+    def test_run_to_change_considers_its_scope_only(self) -> None:
         stage = Stage(
             probed(readiness={}),
             probing=probing(readiness=lambda age: SUCCEEDS if age < 20 else FAILS),
@@ -1266,8 +1278,8 @@ class TestStepping:
         assert len(texts) == 3
         assert any("to start" in text for text in texts)
 
-    def test_pausing_ends_a_run_to_change(self) -> None:
-        stage = staged(probed(liveness={}), 10)
+    def test_a_pause_ends_a_run_to_change(self) -> None:
+        stage = simulate(probed(liveness={}), 10)
         stage.send(RunToChange())
 
         stage.send(PauseProbes())
@@ -1275,11 +1287,11 @@ class TestStepping:
         assert not stage.snapshot.is_running_to_change
         assert stage.snapshot.stopped_by is None
 
-    def test_what_comes_next_is_told_in_order(self) -> None:
+    def test_the_snapshot_lists_upcoming_ticks_in_order(self) -> None:
         pod = probed(
             liveness={"initial_delay_seconds": 30, "period_seconds": 7}, readiness={}
         )
-        stage = staged(pod, 10.5)
+        stage = simulate(pod, 10.5)
 
         stage.send(PauseProbes())
 
@@ -1299,7 +1311,7 @@ class TestStepping:
             READINESS,
         )
 
-    def test_a_held_result_comes_before_what_has_waited_longer(self) -> None:
+    def test_a_held_result_comes_before_ticks_that_waited_longer(self) -> None:
         stage = Stage(
             probed(liveness={}, readiness={}),
             probing=probing(liveness=always(FAILS)),
@@ -1317,7 +1329,9 @@ class TestStepping:
         assert (held.what, held.at) == (UpcomingKind.HELD_RESULT, at(10))
         assert other.at < held.at
 
-    def test_a_back_off_and_a_grace_period_that_end_are_told(self) -> None:
+    def test_the_snapshot_lists_upcoming_ends_of_back_off_and_grace_period(
+        self,
+    ) -> None:
         crash = InstanceBehavior(timedelta(seconds=3), exit_code=1)
         stubborn = a_container("slow")
         stage = Stage(
@@ -1332,12 +1346,12 @@ class TestStepping:
         whats = {upcoming.what for upcoming in stage.snapshot.upcoming}
         assert {UpcomingKind.BACKOFF_OVER, UpcomingKind.GRACE_OVER} <= whats
 
-    def test_while_running_nothing_is_queued(self) -> None:
-        stage = staged(probed(liveness={}), 10)
+    def test_nothing_is_listed_while_probes_run(self) -> None:
+        stage = simulate(probed(liveness={}), 10)
 
         assert stage.snapshot.upcoming == ()
 
-    def test_the_last_step_remembers_how_things_were(self) -> None:
+    def test_the_last_step_keeps_the_state_before_it(self) -> None:
         stage = Stage(
             probed(liveness={"failure_threshold": 9}),
             probing=probing(liveness=always(FAILS)),
@@ -1373,7 +1387,7 @@ class TestStepping:
         assert after["web"] is not before["web"]
 
 
-def test_a_bookmark_is_a_note_of_ones_own() -> None:
+def test_a_bookmark_is_a_note_of_the_user() -> None:
     stage = Stage(a_pod())
 
     stage.send(Bookmark("here it begins"))

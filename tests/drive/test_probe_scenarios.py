@@ -1,4 +1,4 @@
-"""What probes do to a pod, on virtual time: scenes a person would watch."""
+"""Scenarios of liveness, readiness and startup probes, on virtual time."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ LIVENESS, READINESS, STARTUP = ProbeType
 
 
 def probed(**probes: dict[str, Any]) -> Pod:
-    """Return a pod whose probes (`liveness={…}`) come once a second unless told."""
-    made: dict[str, Any] = {
+    """Return a pod with probes (`liveness={…}`); the default period is one second."""
+    fields: dict[str, Any] = {
         f"{kind}_probe": a_probe(**{"period_seconds": 1, **fields})
         for kind, fields in probes.items()
     }
-    return a_pod(a_container(**made))
+    return a_pod(a_container(**fields))
 
 
 def by_age(limit: float, before: ProbeAnswer, after: ProbeAnswer) -> Any:
@@ -70,9 +70,9 @@ class TestLiveness:
         assert stage.events("Killing") == [
             (4, "Container app failed liveness probe, will be restarted")
         ]
-        assert stage.lives(LifecycleStep.EXITED)[0].by is ExitCause.LIVENESS
+        assert stage.lifecycle_entries(LifecycleStep.EXITED)[0].by is ExitCause.LIVENESS
 
-    def test_a_success_between_failures_saves_it(self) -> None:
+    def test_a_success_between_failures_prevents_a_kill(self) -> None:
         answers = in_turn(*[FAILS, FAILS, SUCCEEDS] * 5, SUCCEEDS)
         stage = Stage(probed(liveness={}), probing=probing(liveness=answers))
 
@@ -81,7 +81,7 @@ class TestLiveness:
         assert len(stage.times("Unhealthy")) == 10
         assert stage.times("Killing") == []
 
-    def test_what_errs_is_told_at_every_tick_and_never_killed(self) -> None:
+    def test_errors_are_reported_at_every_tick_and_never_kill(self) -> None:
         stage = Stage(probed(liveness={}), probing=probing(liveness=always(ERRS)))
 
         stage.run_until(60)
@@ -91,7 +91,7 @@ class TestLiveness:
         assert stage.probe(LIVENESS).errors == 59
         assert len(stage.ticks(LIVENESS)[-1].attempts) == 3
 
-    def test_errors_between_failures_neither_count_nor_save(self) -> None:
+    def test_errors_between_failures_neither_count_nor_reset_the_run(self) -> None:
         answers = in_turn(FAILS, ERRS, FAILS, ERRS, FAILS)
         stage = Stage(probed(liveness={}), probing=probing(liveness=answers))
 
@@ -99,7 +99,7 @@ class TestLiveness:
 
         assert stage.times("Killing") == [6]
 
-    def test_after_a_kill_it_is_on_hold_until_a_tick_sees_the_new_container(
+    def test_after_a_kill_a_worker_is_on_hold_until_a_tick_finds_the_new_container(
         self,
     ) -> None:
         """The hold outlasts the restart by up to a period."""
@@ -114,14 +114,14 @@ class TestLiveness:
             (5, "off", "on"),
             (10, "on", "off"),
         ]
-        restarted = stage.lives(LifecycleStep.STARTED)[1]
+        restarted = stage.lifecycle_entries(LifecycleStep.STARTED)[1]
         assert seconds(restarted.at) == 5
         assert stage.probed(LIVENESS) == [5, 10, 15, 20]
         new = [tick for tick in stage.ticks(LIVENESS) if tick.new_container]
         assert new[1].container_id == restarted.container_id
         assert new[1].at == at(10)
 
-    def test_while_it_is_being_stopped_nothing_is_probed(self) -> None:
+    def test_a_container_that_is_being_stopped_is_not_probed(self) -> None:
         stage = Stage(
             probed(liveness={"failure_threshold": 1}),
             probing=probing(liveness=in_turn(FAILS, SUCCEEDS)),
@@ -133,7 +133,7 @@ class TestLiveness:
         skips = {tick.skip for tick in stage.ticks(LIVENESS)[3:-1]}
         assert skips == {Skip.ON_HOLD}
         assert stage.probed(LIVENESS)[0] == 2
-        assert seconds(stage.lives(LifecycleStep.STARTED)[1].at) == 11
+        assert seconds(stage.lifecycle_entries(LifecycleStep.STARTED)[1].at) == 11
 
     def test_nothing_is_probed_before_the_initial_delay(self) -> None:
         stage = Stage(probed(liveness={"initial_delay_seconds": 7}))
@@ -158,7 +158,7 @@ class TestLiveness:
 
 
 class TestStartup:
-    def test_until_it_has_started_up_the_others_wait(self) -> None:
+    def test_other_probes_wait_until_the_startup_probe_succeeds(self) -> None:
         stage = Stage(
             probed(startup={"failure_threshold": 30}, liveness={}, readiness={}),
             probing=probing(startup=by_age(5, FAILS, SUCCEEDS)),
@@ -172,7 +172,7 @@ class TestStartup:
         assert stage.changes(StateField.STARTED) == [(5, "false", "true")]
         assert stage.ticks(STARTUP)[5].action is TickAction.STARTED
 
-    def test_once_it_has_the_startup_probe_is_on_hold(self) -> None:
+    def test_a_startup_probe_that_succeeded_is_on_hold(self) -> None:
         stage = Stage(probed(startup={}))
 
         stage.run_until(6)
@@ -181,7 +181,7 @@ class TestStartup:
         assert stage.probe(STARTUP).on_hold
         assert stage.probe(STARTUP).upcoming_skip is Skip.ON_HOLD
 
-    def test_one_that_never_starts_up_is_killed(self) -> None:
+    def test_a_container_that_never_starts_up_is_killed(self) -> None:
         stage = Stage(
             probed(startup={"failure_threshold": 4}),
             probing=probing(startup=always(FAILS)),
@@ -192,9 +192,11 @@ class TestStartup:
         assert stage.events("Killing") == [
             (5, "Container app failed startup probe, will be restarted")
         ]
-        assert stage.lives(LifecycleStep.STOPPING)[0].by is ExitCause.STARTUP
+        assert (
+            stage.lifecycle_entries(LifecycleStep.STOPPING)[0].by is ExitCause.STARTUP
+        )
 
-    def test_after_a_restart_it_starts_up_again(self) -> None:
+    def test_after_a_restart_a_container_starts_up_again(self) -> None:
         stage = Stage(
             probed(startup={}, liveness={"failure_threshold": 1}),
             probing=probing(liveness=in_turn(FAILS, SUCCEEDS)),
@@ -232,7 +234,7 @@ class TestReadiness:
         ]
         assert stage.times("Killing") == []
 
-    def test_its_threshold_of_successes_counts(self) -> None:
+    def test_the_success_threshold_delays_readiness(self) -> None:
         stage = Stage(probed(readiness={"success_threshold": 3, "period_seconds": 4}))
 
         stage.run_until(30)
@@ -248,7 +250,9 @@ class TestReadiness:
             (3, TickAction.READY),
         ]
 
-    def test_what_is_not_ready_is_looked_at_whenever_its_status_is_made(self) -> None:
+    def test_an_unready_container_is_probed_at_once_when_its_status_is_generated(
+        self,
+    ) -> None:
         stage = Stage(
             probed(readiness={"period_seconds": 20}),
             probing=probing(readiness=in_turn(FAILS, SUCCEEDS)),
@@ -262,14 +266,14 @@ class TestReadiness:
         assert ready is not None
         assert ready.status is ConditionStatus.TRUE
 
-    def test_without_a_readiness_probe_what_runs_is_ready(self) -> None:
+    def test_a_running_container_without_a_readiness_probe_is_ready(self) -> None:
         stage = Stage(a_pod())
 
         stage.run_until(2)
 
         assert stage.changes(StateField.READY) == [(1, "false", "true")]
 
-    def test_it_goes_on_while_the_pod_is_deleted(self) -> None:
+    def test_readiness_is_probed_while_the_pod_terminates(self) -> None:
         stage = Stage(
             probed(readiness={}, liveness={}, startup={}),
             lives={"app": (InstanceBehavior(stops_after=timedelta(seconds=5)),)},
@@ -291,7 +295,7 @@ class TestStepMode:
     def steps(self, stage: Stage) -> int:
         return len(stage.of(TickEntry))
 
-    def test_while_paused_no_tick_comes_and_all_else_goes_on(self) -> None:
+    def test_a_pause_stops_ticks_and_nothing_else(self) -> None:
         stage = Stage(probed(liveness={}))
         stage.run_until(5)
         before = self.steps(stage)
@@ -356,7 +360,7 @@ class TestStepMode:
         assert stage.probed(LIVENESS)[-3:] == [15, 16, 18]
         assert not stage.snapshot.is_paused
 
-    def test_a_person_can_have_one_probed_also_while_paused(self) -> None:
+    def test_a_probe_can_be_triggered_while_paused(self) -> None:
         stage = Stage(probed(liveness={"period_seconds": 30}))
         stage.run_until(35)
         stage.send(PauseProbes())
@@ -367,7 +371,7 @@ class TestStepMode:
         tick = stage.ticks(LIVENESS)[-1]
         assert (tick.trigger, tick.started_at) == (Trigger.USER, at(35))
 
-    def test_what_people_ask_for_is_written_down(self) -> None:
+    def test_commands_of_the_user_are_journaled(self) -> None:
         stage = Stage(probed(liveness={}))
 
         for command in (
@@ -393,6 +397,6 @@ class TestStepMode:
         stage.send(DeletePod("uid-of-web"))
         stage.run_until(10)
 
-        assert stage.in_world() == ()
+        assert stage.runtime_pods() == ()
         assert stage.snapshot.pods == ()
         assert stage.snapshot.queue == ()

@@ -1,4 +1,4 @@
-"""What holds whatever happens: for arbitrary plots, on virtual time."""
+"""Properties of arbitrary simulated sessions: invariants of the kubelet's rules."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Result
 from tests.builders import START
 from tests.drive.plots import (
-    LAWLESS,
-    PLAYFUL,
+    INTERVENTIONS,
     POD_UID,
+    RULE_BREAKING,
     USUAL,
     Plot,
     WatchedEngine,
-    play,
     plots,
+    simulate,
 )
 from tests.drive.stage import Stage
 
@@ -45,7 +45,7 @@ KILLERS = {ExitCause.LIVENESS: ProbeType.LIVENESS, ExitCause.STARTUP: ProbeType.
 NOT_RUNNING = {Skip.NOT_RUNNING, Exit.CONTAINER_WILL_NOT_RESTART}
 
 often = settings(max_examples=settings().max_examples // 4)
-"""A play takes longer than an ordinary example."""
+"""A simulation takes longer than an ordinary example."""
 
 
 def probe_of(plot: Plot, key: ProbeKey) -> Probe:
@@ -57,7 +57,7 @@ def probe_of(plot: Plot, key: ProbeKey) -> Probe:
 
 
 def failures_in_a_row(ticks: list[TickEntry]) -> int:
-    """Count the failures since the last success; what erred or was skipped is not."""
+    """Count the failures since the last success, without errors and skipped ticks."""
     run = 0
     for tick in reversed(ticks):
         if tick.result is Result.SUCCESS:
@@ -67,7 +67,7 @@ def failures_in_a_row(ticks: list[TickEntry]) -> int:
 
 
 def ticks_before(stage: Stage, entry: ContainerEntry) -> list[TickEntry]:
-    """Return the ticks of the worker that asked for a container's end."""
+    """Return the ticks of the worker that requested a container's end."""
     assert entry.by is not None
     return [
         tick
@@ -86,15 +86,15 @@ def by_worker(stage: Stage) -> dict[ProbeKey, list[TickEntry]]:
 def probes_with_status(
     engine: WatchedEngine,
 ) -> Iterator[tuple[RunProbe, datetime, list[ContainerStatus]]]:
-    """Yield each probe that was asked for, when, and what its container's status was.
+    """Yield each probe that was run, when, and the status of its container.
 
     The statuses are the last one before the turn of the probe, and those in it.
     """
     last: dict[str, ContainerStatus] = {}
     for (_, now), turn in zip(engine.inputs, engine.turns, strict=True):
-        seen = defaultdict(list)
+        statuses_of = defaultdict(list)
         for name, status in last.items():
-            seen[name].append(status)
+            statuses_of[name].append(status)
         for entry in turn.entries:
             if not isinstance(entry, StatusEntry):
                 continue
@@ -102,11 +102,11 @@ def probes_with_status(
                 *(entry.status.container_statuses or ()),
                 *(entry.status.init_container_statuses or ()),
             ):
-                seen[status.name].append(status)
+                statuses_of[status.name].append(status)
                 last[status.name] = status
         for effect in turn.effects:
             if isinstance(effect, RunProbe):
-                mine = seen[effect.key.container_name]
+                mine = statuses_of[effect.key.container_name]
                 yield (
                     effect,
                     now,
@@ -122,7 +122,7 @@ def probes_with_status(
 @given(plots())
 def test_a_probe_kills_only_after_enough_failures_in_a_row(plot: Plot) -> None:
     """Or, as the kubelet does, when a tick found that very instance not running."""
-    stage, _ = play(plot)
+    stage, _ = simulate(plot)
 
     kills = [
         entry
@@ -144,7 +144,7 @@ def test_a_probe_kills_only_after_enough_failures_in_a_row(plot: Plot) -> None:
 @often
 @given(plots())
 def test_nothing_is_probed_on_hold(plot: Plot) -> None:
-    stage, _ = play(plot)
+    stage, _ = simulate(plot)
 
     for ticks in by_worker(stage).values():
         for before, after in pairwise(ticks):
@@ -155,8 +155,8 @@ def test_nothing_is_probed_on_hold(plot: Plot) -> None:
 @often
 @given(plots())
 def test_nothing_is_probed_before_its_initial_delay(plot: Plot) -> None:
-    """Reckoned from the start that the status tells, which is cut to the second."""
-    _, engine = play(plot)
+    """Counted from the start in the status, which is truncated to the second."""
+    _, engine = simulate(plot)
 
     for effect, now, statuses in probes_with_status(engine):
         delay = timedelta(seconds=effect.probe.initial_delay_seconds)
@@ -171,8 +171,10 @@ def test_nothing_is_probed_before_its_initial_delay(plot: Plot) -> None:
 
 @often
 @given(plots())
-def test_only_the_startup_probe_looks_at_what_has_not_started_up(plot: Plot) -> None:
-    _, engine = play(plot)
+def test_a_container_that_has_not_started_up_is_probed_by_its_startup_probe_only(
+    plot: Plot,
+) -> None:
+    _, engine = simulate(plot)
 
     for effect, _now, statuses in probes_with_status(engine):
         is_startup = effect.key.probe_type is ProbeType.STARTUP
@@ -184,7 +186,7 @@ def test_only_the_startup_probe_looks_at_what_has_not_started_up(plot: Plot) -> 
 def test_windows_of_back_off_never_shrink_while_busy_nor_pass_the_cap(
     plot: Plot,
 ) -> None:
-    stage, _ = play(plot)
+    stage, _ = simulate(plot)
 
     windows: dict[str, list[timedelta]] = defaultdict(list)
     for entry in stage.of(BackoffEntry):
@@ -193,7 +195,7 @@ def test_windows_of_back_off_never_shrink_while_busy_nor_pass_the_cap(
     for series in windows.values():
         assert series[0] in {timedelta(), timedelta(seconds=10)}
         assert max(series) <= CAP
-        # Told in pairs: in force now, in force next; the former is what was next.
+        # Pairs of the window in force and the next one, which is then the one in force.
         in_force = series[::2]
         assert in_force == sorted(in_force)
 
@@ -201,13 +203,13 @@ def test_windows_of_back_off_never_shrink_while_busy_nor_pass_the_cap(
 @often
 @given(plots())
 def test_a_deleted_pod_always_ends_and_leaves_nothing(plot: Plot) -> None:
-    stage, engine = play(plot)
+    stage, engine = simulate(plot)
     stage.world.unreachable = ""
 
     stage.send(DeletePod(POD_UID))
     stage.run_until(stage.now + 200)
 
-    assert stage.in_world() == ()
+    assert stage.runtime_pods() == ()
     assert stage.snapshot.pods == ()
     assert len(stage.of(PodGoneEntry)) == 1
     assert engine.pod_uids() == ()
@@ -216,26 +218,26 @@ def test_a_deleted_pod_always_ends_and_leaves_nothing(plot: Plot) -> None:
 @often
 @given(plots())
 def test_no_probe_and_no_relist_overlaps_itself(plot: Plot) -> None:
-    _, engine = play(plot)
-    asked: dict[int, ProbeKey] = {}
+    _, engine = simulate(plot)
+    running: dict[int, ProbeKey] = {}
     relists = 0
 
     for (item, _), turn in zip(engine.inputs, engine.turns, strict=True):
         if isinstance(item, ProbeFinished):
-            del asked[item.probe_id]
+            del running[item.probe_id]
         relists -= isinstance(item, Relisted | RelistFailed)
         for effect in turn.effects:
             if isinstance(effect, RunProbe):
-                assert effect.key not in asked.values()
-                asked[effect.probe_id] = effect.key
+                assert effect.key not in running.values()
+                running[effect.probe_id] = effect.key
             relists += isinstance(effect, Relist)
         assert relists in {0, 1}
 
 
 @often
-@given(plots(kinds=(*USUAL, *PLAYFUL, *LAWLESS)))
+@given(plots(kinds=(*USUAL, *INTERVENTIONS, *RULE_BREAKING)))
 def test_the_same_inputs_at_the_same_instants_give_the_same_turns(plot: Plot) -> None:
-    _, engine = play(plot)
+    _, engine = simulate(plot)
     another = Engine(plot.config, START)
 
     turns = [
@@ -248,9 +250,9 @@ def test_the_same_inputs_at_the_same_instants_give_the_same_turns(plot: Plot) ->
 
 
 @often
-@given(plots(kinds=(*USUAL, *PLAYFUL, *LAWLESS)))
-def test_entries_are_numbered_and_time_never_goes_back(plot: Plot) -> None:
-    stage, _ = play(plot)
+@given(plots(kinds=(*USUAL, *INTERVENTIONS, *RULE_BREAKING)))
+def test_entries_are_numbered_and_in_order_of_time(plot: Plot) -> None:
+    stage, _ = simulate(plot)
 
     journal = stage.journal
 

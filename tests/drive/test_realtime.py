@@ -48,14 +48,14 @@ SECOND = timedelta(seconds=1)
 
 
 class NoHooks:
-    """`ports.HookRunner` of pods without hooks."""
+    """`ports.HookRunner` for pods without hooks."""
 
     async def run(self, operation: RunHook) -> HookResult:
         return HookResult()
 
 
 class LateClock(FakeClock):
-    """A clock that can wake a sleeper too late, by its lag when that was set."""
+    """A clock that wakes sleepers too late, by its lag."""
 
     lag = timedelta()
 
@@ -67,7 +67,7 @@ class LateClock(FakeClock):
 
 
 class ShortEvents:
-    """An event stream that ends at once, every time; `openings` counts them."""
+    """An event stream that ends at once; `openings` counts its uses."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.openings = 0
@@ -81,7 +81,7 @@ class ShortEvents:
 
 
 class OneExec:
-    """Tells of one command, and then breaks, every time; `openings` counts them."""
+    """An exec watch that yields one command, then fails; `openings` counts its uses."""
 
     def __init__(self) -> None:
         self.openings = 0
@@ -157,7 +157,7 @@ class TestRunning:
         assert bench.reasons() == ["Pulled", "Created", "Started"]
         assert bench.world.container("app").runs()
 
-    async def test_a_session_that_is_held_knows_its_pods_and_starts_nothing(
+    async def test_a_held_session_lists_its_pods_and_starts_nothing(
         self,
     ) -> None:
         shown, calls = asyncio.Event(), []
@@ -166,14 +166,14 @@ class TestRunning:
         bench.session.send(AddPod(a_pod()))
         async with running(bench):
             await asyncio.sleep(2 * NOTICE_PERIOD_SECONDS)
-            known = [pod.pod.name for pod in bench.session.snapshot.pods]
-            started, heard = bench.reasons(), list(calls)
+            names = [pod.pod.name for pod in bench.session.snapshot.pods]
+            started, notifications = bench.reasons(), list(calls)
 
             shown.set()
             await bench.pass_time(3)
             await asyncio.sleep(2 * NOTICE_PERIOD_SECONDS)
 
-        assert (known, started, heard) == (["web"], [], [])
+        assert (names, started, notifications) == (["web"], [], [])
         assert bench.reasons() == ["Pulled", "Created", "Started"]
         assert calls
 
@@ -207,12 +207,12 @@ class TestRunning:
         assert numbers == list(range(1, len(numbers) + 1))
         assert isinstance(bench.session.journal[-1], UserEntry)
 
-    async def test_inputs_are_told_with_their_instants_before_they_are_taken(
+    async def test_inputs_are_reported_with_their_instants_before_they_are_processed(
         self,
     ) -> None:
-        told: list[tuple[Input | None, datetime, int]] = []
+        inputs: list[tuple[Input | None, datetime, int]] = []
         bench = Bench(
-            on_input=lambda item, now: told.append(
+            on_input=lambda item, now: inputs.append(
                 (item, now, len(bench.session.journal))
             )
         )
@@ -223,20 +223,20 @@ class TestRunning:
             await bench.clock.settle()
 
         (now, journal_length), *_ = [
-            report[1:] for report in told if report[0] == PauseProbes()
+            report[1:] for report in inputs if report[0] == PauseProbes()
         ]
         assert now == at(1.5)
         assert len(bench.session.journal) == journal_length + 1
 
-    async def test_instants_at_which_only_time_passes_are_told_too(self) -> None:
-        told: list[tuple[Input | None, datetime]] = []
-        bench = Bench(on_input=lambda item, now: told.append((item, now)))
+    async def test_instants_without_input_are_reported_too(self) -> None:
+        inputs: list[tuple[Input | None, datetime]] = []
+        bench = Bench(on_input=lambda item, now: inputs.append((item, now)))
         async with running(bench):
             await bench.pass_time(1.5)
 
-        assert {at(0), at(1)} <= {now for item, now in told if item is None}
+        assert {at(0), at(1)} <= {now for item, now in inputs if item is None}
 
-    async def test_when_it_stops_what_is_under_way_is_cancelled(self) -> None:
+    async def test_effects_under_way_are_cancelled_when_the_session_stops(self) -> None:
         bench = Bench()
         bench.prober.script(a_key(), Answer(takes=3600 * SECOND))
         probe = a_probe(period_seconds=1)
@@ -262,7 +262,7 @@ class TestRunning:
 
 
 class TestEventStream:
-    async def test_what_happens_at_the_runtime_is_seen_at_once(self) -> None:
+    async def test_an_event_of_the_runtime_is_processed_at_once(self) -> None:
         bench = Bench()
         async with running(bench):
             bench.session.send(AddPod(a_pod()))
@@ -278,7 +278,9 @@ class TestEventStream:
         ]
         assert [entry.at for entry in exited] == [at(3.5)]
 
-    async def test_without_a_stream_the_relist_of_every_second_sees_it(self) -> None:
+    async def test_without_a_stream_the_relist_of_each_second_finds_the_change(
+        self,
+    ) -> None:
         bench = Bench()
         bench.session._events = None
         async with running(bench):
@@ -295,34 +297,36 @@ class TestEventStream:
         ]
         assert [entry.at for entry in exited] == [at(4)]
 
-    async def test_one_that_breaks_is_opened_again_after_a_while(
+    async def test_a_broken_event_stream_is_opened_again_after_a_while(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         events = ShortEvents(ContainerRuntimeError("stream broke"))
-        told: list[Input | None] = []
-        bench = Bench(events=events, on_input=lambda item, _now: told.append(item))
+        inputs: list[Input | None] = []
+        bench = Bench(events=events, on_input=lambda item, _now: inputs.append(item))
         with caplog.at_level(logging.INFO):
             async with running(bench):
                 await bench.pass_time(5)
 
         assert events.openings == 3
-        assert told.count(RuntimeChanged()) == 3
+        assert inputs.count(RuntimeChanged()) == 3
         assert "the event stream of the runtime broke: stream broke" in caplog.text
 
-    async def test_commands_of_others_are_heard_of_and_again_after_a_break(
+    async def test_exec_commands_of_others_are_reported_and_again_after_a_break(
         self,
     ) -> None:
         execs = OneExec()
-        told: list[Input | None] = []
-        bench = Bench(execs=execs, on_input=lambda item, _now: told.append(item))
+        inputs: list[Input | None] = []
+        bench = Bench(execs=execs, on_input=lambda item, _now: inputs.append(item))
 
         async with running(bench):
             await bench.pass_time(5)
 
         assert execs.openings == 3
-        assert told.count(ExecSeen(ContainerID("fake://1"), "sh -c date")) == 3
+        assert inputs.count(ExecSeen(ContainerID("fake://1"), "sh -c date")) == 3
 
-    async def test_so_is_one_that_just_ends(self) -> None:
+    async def test_an_event_stream_that_ends_is_opened_again_after_a_while(
+        self,
+    ) -> None:
         events = ShortEvents()
         bench = Bench(events=events)
         async with running(bench):
@@ -332,38 +336,38 @@ class TestEventStream:
 
 
 class TestSubscribers:
-    async def test_they_hear_that_something_changed(self) -> None:
+    async def test_subscribers_are_notified_of_changes(self) -> None:
         bench = Bench()
-        heard = asyncio.Event()
-        bench.session.subscribe(heard.set)
+        notifications = asyncio.Event()
+        bench.session.subscribe(notifications.set)
 
         async with running(bench), asyncio.timeout(5):
-            await heard.wait()
+            await notifications.wait()
 
-    async def test_however_much_changes_they_hear_of_it_seldom(self) -> None:
+    async def test_many_changes_are_notified_at_a_limited_rate(self) -> None:
         bench = Bench()
-        heard: list[float] = []
+        notifications: list[float] = []
         loop = asyncio.get_running_loop()
         thrice = asyncio.Event()
 
-        def hear() -> None:
-            heard.append(loop.time())
-            if len(heard) == 3:
+        def notify() -> None:
+            notifications.append(loop.time())
+            if len(notifications) == 3:
                 thrice.set()
 
-        bench.session.subscribe(hear)
+        bench.session.subscribe(notify)
         async with running(bench), asyncio.timeout(5), bench.clock.jumping():
             await thrice.wait()
 
         least = NOTICE_PERIOD_SECONDS * 0.9
-        assert heard[1] - heard[0] >= least
-        assert heard[2] - heard[1] >= least
+        assert notifications[1] - notifications[0] >= least
+        assert notifications[2] - notifications[1] >= least
 
-    async def test_who_has_left_hears_nothing(self) -> None:
+    async def test_a_former_subscriber_is_not_notified(self) -> None:
         bench = Bench()
-        heard: list[str] = []
+        notifications: list[str] = []
         other = asyncio.Event()
-        end = bench.session.subscribe(lambda: heard.append("left"))
+        end = bench.session.subscribe(lambda: notifications.append("left"))
         bench.session.subscribe(other.set)
 
         end()
@@ -371,9 +375,9 @@ class TestSubscribers:
 
         async with running(bench), asyncio.timeout(5):
             await other.wait()
-        assert heard == []
+        assert notifications == []
 
-    async def test_a_bug_of_theirs_ends_the_session(self) -> None:
+    async def test_a_bug_of_a_subscriber_ends_the_session(self) -> None:
         bench = Bench()
 
         def broken() -> None:
@@ -387,7 +391,9 @@ class TestSubscribers:
 
 
 class TestShutdown:
-    async def test_all_pods_are_deleted_and_it_says_when_nothing_runs(self) -> None:
+    async def test_a_shutdown_deletes_all_pods_and_returns_when_nothing_runs(
+        self,
+    ) -> None:
         bench = Bench()
         async with running(bench):
             for name in ("a", "b"):
@@ -402,13 +408,13 @@ class TestShutdown:
         assert bench.world.containers == {}
         assert len(bench.of(PodGoneEntry)) == 2
 
-    async def test_without_pods_there_is_nothing_to_wait_for(self) -> None:
+    async def test_a_shutdown_without_pods_returns_at_once(self) -> None:
         bench = Bench()
 
         async with running(bench):
             assert await bench.session.shutdown()
 
-    async def test_it_gives_up_on_a_runtime_that_does_not_answer(
+    async def test_a_shutdown_gives_up_on_a_runtime_that_does_not_answer(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(realtime, "PATIENCE", timedelta(milliseconds=10))
@@ -441,7 +447,7 @@ class TestLateness:
         assert (before, after) == (timedelta(), timedelta())
         assert late == still == 5 * SECOND
 
-    async def test_what_begins_later_than_it_was_due_is_late(self) -> None:
+    async def test_a_probe_that_starts_after_it_was_due_is_late(self) -> None:
         clock = LateClock()
         bench = Bench(clock=clock)
         task = asyncio.ensure_future(bench.session.run())
@@ -456,7 +462,7 @@ class TestLateness:
         assert isinstance(note, NoteEntry)
         assert note.text.startswith("ticks were up to 2.0s late")
 
-    async def test_what_may_have_lost_ticks_is_in_the_journal_once_it_is_over(
+    async def test_a_delay_that_may_have_lost_ticks_is_journaled_once_it_is_over(
         self,
     ) -> None:
         clock = LateClock()
@@ -473,7 +479,7 @@ class TestLateness:
         assert isinstance(note, NoteEntry)
         assert note.text == "ticks were up to 5.0s late for 5.0s, none was lost"
 
-    async def test_a_delay_that_loses_no_tick_is_no_matter_of_the_journal(self) -> None:
+    async def test_a_delay_that_loses_no_tick_is_not_journaled(self) -> None:
         clock = LateClock()
         bench = Bench(clock=clock)
         async with running(bench):
@@ -483,7 +489,7 @@ class TestLateness:
 
         assert bench.of(NoteEntry) == []
 
-    async def test_at_the_end_what_is_still_to_be_told_is_told(self) -> None:
+    async def test_pending_lateness_is_journaled_at_the_end(self) -> None:
         clock = LateClock()
         bench = Bench(clock=clock)
         async with running(bench):

@@ -1,4 +1,4 @@
-"""How containers end and are started again, on virtual time."""
+"""Scenarios of exits, restarts and back-off, on virtual time."""
 
 from __future__ import annotations
 
@@ -61,15 +61,20 @@ class TestBackOff:
             (300, True),
         ]
 
-    def test_each_wait_is_reckoned_from_the_end_of_the_last_instance(self) -> None:
+    def test_a_back_off_counts_from_the_exit_of_the_last_instance(self) -> None:
         stage = Stage(a_pod(), lives={"app": CRASHES})
 
         stage.run_until(400)
 
-        starts = [seconds(life.at) for life in stage.lives(LifecycleStep.STARTED)]
-        ends = [seconds(life.at) for life in stage.lives(LifecycleStep.EXITED)]
+        starts = [
+            seconds(entry.at)
+            for entry in stage.lifecycle_entries(LifecycleStep.STARTED)
+        ]
+        ends = [
+            seconds(entry.at) for entry in stage.lifecycle_entries(LifecycleStep.EXITED)
+        ]
         waited = [start - end for start, end in zip(starts[1:], ends, strict=False)]
-        # Nothing wakes a pod when its wait is over: that is the retry's work.
+        # A pod is not woken when its back-off is over; the retry of its sync starts it.
         assert waited[0] == 0
         assert all(
             window <= wait < window + 16
@@ -119,7 +124,7 @@ class TestBackOff:
         assert app.backoff is not None
         assert app.backoff.until == at(28)
 
-    def test_the_status_says_crash_loop_back_off(self) -> None:
+    def test_the_status_has_the_reason_crash_loop_back_off(self) -> None:
         stage = Stage(a_pod(), lives={"app": CRASHES})
 
         stage.run_until(40)
@@ -148,7 +153,7 @@ class TestBackOff:
 
         assert windows(stage) == [(0, False), (0, False), (10, True)]
 
-    def test_a_clean_end_counts_like_any_other(self) -> None:
+    def test_a_clean_exit_counts_like_any_other(self) -> None:
         stage = Stage(a_pod(), lives={"app": COMPLETES})
 
         stage.run_until(30)
@@ -181,7 +186,7 @@ class TestPolicies:
             pytest.param(NEVER, 1, 1, PodPhase.FAILED, id="never-after-failure"),
         ],
     )
-    def test_what_ends_by_itself(
+    def test_an_exit_restarts_the_container_as_its_policy_says(
         self, policy: RestartPolicy, exit_code: int, starts: int, phase: PodPhase
     ) -> None:
         stage = Stage(
@@ -196,10 +201,10 @@ class TestPolicies:
 
         stage.run_until(20)
 
-        assert len(stage.lives(LifecycleStep.STARTED)) == starts
+        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == starts
         assert stage.snapshot.pods[0].status.phase is phase
 
-    def test_a_pod_that_has_ended_stays_to_be_looked_at(self) -> None:
+    def test_a_pod_that_has_ended_keeps_its_containers(self) -> None:
         stage = Stage(a_pod(restart_policy=NEVER), lives={"app": CRASHES})
 
         stage.run_until(20)
@@ -208,7 +213,7 @@ class TestPolicies:
         assert pod.state is PodWorkerState.FINISHED
         assert [entry.pod_uid for entry in stage.of(PodGoneEntry)] == ["uid-of-web"]
         assert stage.engine.pod_uids() == ("uid-of-web",)
-        assert len(stage.in_world()[0].containers) == 1
+        assert len(stage.runtime_pods()[0].containers) == 1
 
     @pytest.mark.parametrize(
         ("policy", "message", "restarts"),
@@ -228,7 +233,7 @@ class TestPolicies:
             pytest.param(NEVER, "Stopping container app", 0, id="never"),
         ],
     )
-    def test_what_a_probe_kills(
+    def test_a_kill_by_a_probe_restarts_the_container_as_its_policy_says(
         self, policy: RestartPolicy, message: str, restarts: int
     ) -> None:
         stage = Stage(
@@ -238,9 +243,9 @@ class TestPolicies:
         stage.run_until(5.5)
 
         assert stage.events("Killing") == [(4, message)]
-        assert len(stage.lives(LifecycleStep.STARTED)) == 1 + restarts
+        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 1 + restarts
 
-    def test_without_restarts_the_grace_period_of_the_probe_does_not_count(
+    def test_a_container_that_is_never_restarted_ignores_the_grace_period_of_the_probe(
         self,
     ) -> None:
         probe = {"period_seconds": 1, "termination_grace_period_seconds": 60}
@@ -250,7 +255,9 @@ class TestPolicies:
                 a_pod(failing(**probe), restart_policy=policy), probing=FAILING
             )
             stage.run_until(5)
-            graces.append(stage.lives(LifecycleStep.STOPPING)[0].grace_period_seconds)
+            graces.append(
+                stage.lifecycle_entries(LifecycleStep.STOPPING)[0].grace_period_seconds
+            )
 
         assert graces == [60, 30]
 
@@ -263,7 +270,7 @@ class TestPolicies:
 
         stage.run_until(13)
 
-        (exited,) = stage.lives(LifecycleStep.EXITED)
+        (exited,) = stage.lifecycle_entries(LifecycleStep.EXITED)
         assert (exited.exit_code, exited.signal, seconds(exited.at)) == (137, 9, 11)
         assert exited.grace_period_seconds == 7
 
@@ -272,30 +279,32 @@ class TestInitContainers:
     def pod(self, **fields: Any) -> Pod:
         return a_pod(init_containers=(a_container("init"),), **fields)
 
-    def test_the_app_waits_for_them(self) -> None:
+    def test_the_app_waits_for_init_containers(self) -> None:
         stage = Stage(self.pod(), lives={"init": COMPLETES})
 
         stage.run_until(10)
 
-        assert seconds(stage.lives(LifecycleStep.STARTED)[0].at) == 4
+        assert seconds(stage.lifecycle_entries(LifecycleStep.STARTED)[0].at) == 4
 
-    def test_one_that_fails_is_tried_again(self) -> None:
+    def test_an_init_container_that_fails_is_restarted(self) -> None:
         stage = Stage(self.pod(), lives={"init": (*CRASHES, *COMPLETES)})
 
         stage.run_until(20)
 
-        assert len(stage.lives(LifecycleStep.STARTED, "init")) == 2
-        assert len(stage.lives(LifecycleStep.STARTED)) == 1
+        assert len(stage.lifecycle_entries(LifecycleStep.STARTED, "init")) == 2
+        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 1
 
-    def test_or_fails_its_pod_if_nothing_is_restarted(self) -> None:
+    def test_an_init_container_that_fails_and_is_never_restarted_fails_its_pod(
+        self,
+    ) -> None:
         stage = Stage(self.pod(restart_policy=NEVER), lives={"init": CRASHES})
 
         stage.run_until(20)
 
-        assert stage.lives(LifecycleStep.STARTED) == []
+        assert stage.lifecycle_entries(LifecycleStep.STARTED) == []
         assert stage.snapshot.pods[0].status.phase is PodPhase.FAILED
 
-    def test_sidecars_run_beside_the_app_and_end_after_it(self) -> None:
+    def test_sidecars_run_beside_the_app_and_exit_after_it(self) -> None:
         """UX-31."""
         side = a_container("side", restart_policy=ALWAYS)
         stage = Stage(
@@ -308,25 +317,26 @@ class TestInitContainers:
         stage.run_until(20)
 
         app, side_ended = (
-            stage.lives(LifecycleStep.EXITED, name)[0] for name in ("app", "side")
+            stage.lifecycle_entries(LifecycleStep.EXITED, name)[0]
+            for name in ("app", "side")
         )
         assert app.sequence < side_ended.sequence
         assert stage.snapshot.pods[0].status.phase is PodPhase.SUCCEEDED
 
 
-class TestByAPerson:
-    def test_a_restart_is_marked_as_theirs_and_is_no_event(self) -> None:
+class TestRestartsByTheUser:
+    def test_a_restart_by_the_user_is_marked_and_makes_no_event(self) -> None:
         stage = Stage(a_pod())
         stage.run_until(5)
 
         stage.send(RestartContainer("uid-of-web", "app"))
         stage.run_until(8)
 
-        (stopping,) = stage.lives(LifecycleStep.STOPPING)
-        (exited,) = stage.lives(LifecycleStep.EXITED)
+        (stopping,) = stage.lifecycle_entries(LifecycleStep.STOPPING)
+        (exited,) = stage.lifecycle_entries(LifecycleStep.EXITED)
         assert stopping.by is exited.by is ExitCause.USER
         assert stage.times("Killing") == []
-        assert len(stage.lives(LifecycleStep.STARTED)) == 2
+        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 2
         assert [(entry.command, entry.target) for entry in stage.of(UserEntry)] == [
             ("restart", "web/app")
         ]
@@ -341,16 +351,16 @@ class TestByAPerson:
             pytest.param("nobody", "app", id="no-such-pod"),
         ],
     )
-    def test_what_is_not_there_cannot_be_restarted(self, uid: str, name: str) -> None:
+    def test_a_missing_container_cannot_be_restarted(self, uid: str, name: str) -> None:
         stage = Stage(a_pod())
         stage.run_until(5)
 
         stage.send(RestartContainer(uid, name))
 
         assert stage.of(UserEntry) == []
-        assert stage.lives(LifecycleStep.STOPPING) == []
+        assert stage.lifecycle_entries(LifecycleStep.STOPPING) == []
 
-    def test_nor_what_does_not_run(self) -> None:
+    def test_a_container_that_does_not_run_cannot_be_restarted(self) -> None:
         stage = Stage(a_pod(restart_policy=NEVER), lives={"app": CRASHES})
         stage.run_until(10)
 
@@ -360,7 +370,7 @@ class TestByAPerson:
 
 
 class TestImages:
-    def test_an_image_that_cannot_be_had_is_tried_again_and_again(self) -> None:
+    def test_an_image_that_cannot_be_pulled_is_retried_again_and_again(self) -> None:
         stage = Stage(
             a_pod(a_container(image_pull_policy=PullPolicy.ALWAYS)),
             images=frozenset(),
@@ -375,7 +385,7 @@ class TestImages:
         assert isinstance(status.state, Waiting)
         assert status.state.reason in {"ErrImagePull", "ImagePullBackOff"}
 
-    def test_one_that_must_be_here_is_waited_for(self) -> None:
+    def test_an_image_that_is_never_pulled_is_waited_for(self) -> None:
         stage = Stage(
             a_pod(a_container(image_pull_policy=PullPolicy.NEVER)),
             images=frozenset(),
@@ -384,23 +394,25 @@ class TestImages:
         stage.run_until(30)
 
         assert set(stage.reasons()) == {"ErrImageNeverPull", "Failed"}
-        assert stage.lives(LifecycleStep.CREATED) == []
+        assert stage.lifecycle_entries(LifecycleStep.CREATED) == []
 
 
-class TestGarbage:
-    def test_of_the_dead_instances_one_stays(self) -> None:
+class TestContainerGC:
+    def test_one_dead_instance_is_kept(self) -> None:
         stage = Stage(a_pod(), lives={"app": CRASHES})
 
         stage.run_until(150)
 
-        states = [container.state for container in stage.in_world()[0].containers]
+        states = [container.state for container in stage.runtime_pods()[0].containers]
         assert states.count(RuntimeState.EXITED) == 1
-        assert len(stage.lives(LifecycleStep.REMOVED)) >= 3
+        assert len(stage.lifecycle_entries(LifecycleStep.REMOVED)) >= 3
 
-    def test_what_could_not_be_removed_at_its_death_goes_within_a_minute(self) -> None:
+    def test_an_instance_that_could_not_be_removed_is_removed_within_a_minute(
+        self,
+    ) -> None:
         refusals = [CallBehavior(error="busy")] * 2
 
-        def deal(call: object) -> CallBehavior:
+        def refuse_first_removal(call: object) -> CallBehavior:
             if isinstance(call, RemoveContainer) and refusals:
                 return refusals.pop()
             return CallBehavior()
@@ -408,24 +420,24 @@ class TestGarbage:
         stage = Stage(
             a_pod(),
             lives={"app": (*CRASHES, *CRASHES, *CRASHES, InstanceBehavior())},
-            dealing=deal,
+            dealing=refuse_first_removal,
         )
 
         stage.run_until(130)
 
         assert refusals == []
-        assert len(stage.in_world()[0].containers) == 2
+        assert len(stage.runtime_pods()[0].containers) == 2
 
 
 class TestOrder:
-    def test_a_kill_is_told_in_the_order_of_cause_and_effect(self) -> None:
+    def test_the_entries_of_a_kill_are_in_the_order_of_cause_and_effect(self) -> None:
         stage = slow_to_die()
 
         stage.run_until(20)
 
-        told = [words for entry in stage.journal if (words := in_short(entry))]
-        first = told.index("Unhealthy")
-        assert told[first : first + 10] == [
+        summaries = [words for entry in stage.journal if (words := summary_of(entry))]
+        first = summaries.index("Unhealthy")
+        assert summaries[first : first + 10] == [
             "Unhealthy",
             "result Failure",
             "hold on",
@@ -444,19 +456,22 @@ class TestOrder:
         stage.run_until(20)
 
         (kill, *_), (end, *_) = (
-            stage.lives(step) for step in (LifecycleStep.STOPPING, LifecycleStep.EXITED)
+            stage.lifecycle_entries(step)
+            for step in (LifecycleStep.STOPPING, LifecycleStep.EXITED)
         )
         assert seconds(end.at) == seconds(kill.at) + 3
-        (start, *_) = stage.lives(LifecycleStep.STARTED)[1:]
+        (start, *_) = stage.lifecycle_entries(LifecycleStep.STARTED)[1:]
         assert (end.sequence, end.at) <= (start.sequence, start.at)
         assert (end.exit_code, end.by) == (137, ExitCause.LIVENESS)
 
-    def test_an_exit_is_told_once(self) -> None:
+    def test_an_exit_is_journaled_once(self) -> None:
         stage = Stage(a_pod(failing(failure_threshold=1)), probing=FAILING)
 
         stage.run_until(300)
 
-        ends = [end.container_id for end in stage.lives(LifecycleStep.EXITED)]
+        ends = [
+            end.container_id for end in stage.lifecycle_entries(LifecycleStep.EXITED)
+        ]
         assert len(ends) == len(set(ends)) > 1
 
 
@@ -467,7 +482,7 @@ def slow_to_die() -> Stage:
     return Stage(pod, lives={"app": (ignores,)}, probing=FAILING)
 
 
-def in_short(entry: JournalEntry) -> str:
+def summary_of(entry: JournalEntry) -> str:
     match entry:
         case EventEntry(event=event):
             return event.reason

@@ -1,49 +1,49 @@
-"""What front ends follow: the callbacks of a session."""
+"""The subscribers of a session: callbacks on a change."""
 
 from __future__ import annotations
 
 from probetui.drive.session import Subscribers
 
 
-def test_each_is_told_as_often_as_it_was_added() -> None:
-    told: list[str] = []
+def test_a_callback_is_called_as_often_as_it_was_added() -> None:
+    calls: list[str] = []
     subscribers = Subscribers()
-    subscribers.add(lambda: told.append("one"))
-    subscribers.add(lambda: told.append("two"))
+    subscribers.add(lambda: calls.append("one"))
+    subscribers.add(lambda: calls.append("two"))
 
     subscribers.notify()
 
-    assert told == ["one", "two"]
+    assert calls == ["one", "two"]
 
 
-def test_an_end_that_is_asked_for_again_ends_nobody_else() -> None:
-    told: list[str] = []
+def test_a_second_unsubscribe_removes_no_other_callback() -> None:
+    calls: list[str] = []
     subscribers = Subscribers()
 
-    def tell() -> None:
-        told.append("told")
+    def callback() -> None:
+        calls.append("called")
 
-    end = subscribers.add(tell)
-    subscribers.add(tell)
+    end = subscribers.add(callback)
+    subscribers.add(callback)
     end()
     end()
     subscribers.notify()
 
-    assert told == ["told"]
+    assert calls == ["called"]
 
 
-def test_one_that_leaves_when_it_is_told_keeps_nobody_from_being_told() -> None:
-    told: list[str] = []
+def test_a_callback_that_unsubscribes_when_called_skips_no_other() -> None:
+    calls: list[str] = []
     subscribers = Subscribers()
 
     def leave() -> None:
         end()
 
     end = subscribers.add(leave)
-    subscribers.add(lambda: told.append("other"))
+    subscribers.add(lambda: calls.append("other"))
 
     subscribers.notify()
     subscribers.notify()
 
-    assert told == ["other", "other"]
+    assert calls == ["other", "other"]
     assert subscribers

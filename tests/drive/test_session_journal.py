@@ -1,4 +1,4 @@
-"""A session's journal: nothing that may be scrolled to is lost (UX-17)."""
+"""The journal of a session keeps every entry that can be scrolled to (UX-17)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def notes(count: int) -> list[JournalEntry]:
 
 
 def ticks(count: int, output: str = "ok") -> list[JournalEntry]:
-    """Return ticks a second apart, every one with an output of its own."""
+    """Return ticks a second apart, all with different outputs."""
     return [
         a_tick(
             DEMO_KEY,
@@ -63,7 +63,7 @@ def a_journal(
 
 
 @pytest.mark.parametrize("count", [0, 1, 6, 7, 8, 40])
-def test_a_journal_gives_back_what_was_put_in(count: int) -> None:
+def test_a_journal_returns_the_entries_that_were_added(count: int) -> None:
     entries = notes(count)
 
     journal = a_journal(entries)
@@ -126,7 +126,7 @@ def test_the_oldest_blocks_are_forgotten_when_there_is_too_much() -> None:
     assert journal[20:34] == entries[30:34]
 
 
-def test_a_forgotten_entry_is_said_not_to_be_there() -> None:
+def test_a_forgotten_entry_raises_an_error() -> None:
     journal = a_journal(ticks(40), FORGETFUL)
 
     with pytest.raises(IndexError, match="entry 2 of 40 is not there"):
@@ -183,7 +183,7 @@ def test_an_event_gets_the_tick_of_its_block_back() -> None:
     assert journal.packed_bytes
 
 
-def test_an_event_takes_hardly_more_when_its_tick_is_packed_with_it() -> None:
+def test_an_event_adds_few_bytes_when_packed_with_its_tick() -> None:
     warning = Event(EventType.WARNING, "Unhealthy", "no", "uid", "", START)
     entries: list[JournalEntry] = []
     for tick in only_ticks(100):
@@ -203,21 +203,21 @@ def test_numbers_of_any_size_survive_being_packed(number: int) -> None:
     assert list(a_journal(entries, JournalLimits(open_entries=0, block=4))) == entries
 
 
-def test_followers_find_what_is_new_where_they_stopped() -> None:
+def test_followers_read_on_from_where_they_stopped() -> None:
     entries, journal, read = ticks(50), SessionJournal(FORGETFUL), 0
-    seen: list[JournalEntry] = []
+    followed: list[JournalEntry] = []
 
     for place in range(0, 50, 5):
         journal.extend(entries[place : place + 5])
         fresh = journal[read:]
         read += len(fresh)
-        seen += fresh
+        followed += fresh
 
-    assert seen == entries
+    assert followed == entries
 
 
 @pytest.mark.slow
-def test_ticks_of_many_probes_take_a_dozen_bytes_each() -> None:
+def test_a_tick_of_one_of_many_probes_takes_a_dozen_bytes() -> None:
     journal = SessionJournal()
     keys = [DEMO_KEY._replace(pod_uid=f"{number:032x}") for number in range(200)]
     batch = [
@@ -231,7 +231,7 @@ def test_ticks_of_many_probes_take_a_dozen_bytes_each() -> None:
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_ticks_take_little_and_are_all_there() -> None:
+def test_a_hundred_thousand_ticks_are_all_kept_in_little_memory() -> None:
     journal = SessionJournal()
     batch = ticks(1_000)
 
@@ -245,7 +245,7 @@ def test_a_hundred_thousand_ticks_take_little_and_are_all_there() -> None:
 
 
 @given(st.integers(0, 40), st.integers(0, 40))
-def test_what_is_taken_back_at_the_end_can_be_put_in_anew(
+def test_entries_that_were_removed_from_the_end_can_be_added_again(
     count: int, length: int
 ) -> None:
     entries, kept = notes(count), min(count, length)
@@ -260,7 +260,7 @@ def test_what_is_taken_back_at_the_end_can_be_put_in_anew(
     assert list(journal) == entries
 
 
-def test_what_was_forgotten_cannot_be_gone_back_to() -> None:
+def test_a_journal_cannot_be_rewound_to_a_forgotten_entry() -> None:
     journal = a_journal(ticks(60), FORGETFUL)
 
     with pytest.raises(IndexError):

@@ -16,24 +16,24 @@ from tests.builders import START, a_container, a_pod, a_probe, at
 SECOND = timedelta(seconds=1)
 
 
-class ListeningEngine(Engine):
-    """An engine that remembers when it was spoken to."""
+class RecordingEngine(Engine):
+    """An engine that records its inputs with their instants."""
 
     def __init__(self) -> None:
         super().__init__(KubeletConfig(), START)
-        self.heard: list[tuple[datetime, str]] = []
+        self.inputs: list[tuple[datetime, str]] = []
 
     def submit(self, item: Input, now: datetime) -> Turn:
-        self.heard.append((now, type(item).__name__))
+        self.inputs.append((now, type(item).__name__))
         return super().submit(item, now)
 
     def advance(self, now: datetime) -> Turn:
-        self.heard.append((now, ""))
+        self.inputs.append((now, ""))
         return super().advance(now)
 
 
-def a_simulation(world: World | None = None) -> tuple[Simulation, ListeningEngine]:
-    engine = ListeningEngine()
+def a_simulation(world: World | None = None) -> tuple[Simulation, RecordingEngine]:
+    engine = RecordingEngine()
     return Simulation(engine, world or World(), START), engine
 
 
@@ -43,7 +43,7 @@ def test_time_passes_from_instant_to_instant_and_never_back() -> None:
 
     simulation.run_for(60 * SECOND)
 
-    instants = [when for when, _ in engine.heard]
+    instants = [when for when, _ in engine.inputs]
     assert instants == sorted(instants)
     assert simulation.now == at(60)
 
@@ -53,11 +53,11 @@ def test_nothing_happens_that_is_not_due_yet() -> None:
 
     simulation.run_until(at(10.5))
 
-    assert max(when for when, _ in engine.heard) == at(10)
+    assert max(when for when, _ in engine.inputs) == at(10)
     assert simulation.now == at(10.5)
 
 
-def test_it_does_not_matter_in_how_many_pieces_time_passes() -> None:
+def test_time_may_pass_in_any_number_of_steps() -> None:
     whole, _ = a_simulation(World({"app": (InstanceBehavior(4 * SECOND, 1),)}))
     pieces, _ = a_simulation(World({"app": (InstanceBehavior(4 * SECOND, 1),)}))
     for simulation in (whole, pieces):
@@ -70,25 +70,25 @@ def test_it_does_not_matter_in_how_many_pieces_time_passes() -> None:
     assert pieces.journal == whole.journal
 
 
-def test_an_instant_that_has_passed_is_no_time() -> None:
+def test_running_until_a_past_instant_does_nothing() -> None:
     simulation, engine = a_simulation()
     simulation.run_until(at(5))
-    heard = len(engine.heard)
+    inputs = len(engine.inputs)
 
     simulation.run_until(at(3))
 
     assert simulation.now == at(5)
-    assert len(engine.heard) == heard
+    assert len(engine.inputs) == inputs
 
 
-def test_what_the_world_answers_is_heard_when_it_has_answered() -> None:
+def test_an_answer_of_the_world_arrives_at_its_instant() -> None:
     world = World(dealing=lambda _call: CallBehavior(SECOND / 4))
     simulation, engine = a_simulation(world)
     simulation.submit(AddPod(a_pod()))
 
     simulation.run_until(at(1))
 
-    facts = [(when, what) for when, what in engine.heard if what.endswith("ed")]
+    facts = [(when, what) for when, what in engine.inputs if what.endswith("ed")]
     assert facts == [
         (at(0.25), "Relisted"),
         (at(0.5), "OperationFinished"),
@@ -97,7 +97,7 @@ def test_what_the_world_answers_is_heard_when_it_has_answered() -> None:
     ]
 
 
-def test_facts_of_one_instant_come_in_the_order_they_were_asked_for() -> None:
+def test_facts_of_one_instant_arrive_in_the_order_of_their_effects() -> None:
     simulation, _ = a_simulation()
     for name in ("a", "b", "c"):
         simulation.submit(

@@ -1,4 +1,4 @@
-"""What versions of the kubelet do differently with the same pod."""
+"""Differences between versions of the kubelet for the same pod."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def differences(
         ),
     ],
 )
-def test_what_is_seen_first_of_a_difference(
+def test_a_difference_has_its_first_observation(
     versions: tuple[str, ...],
     script: str,
     field: str,
@@ -117,9 +117,11 @@ def test_what_is_seen_first_of_a_difference(
     found = differences("startup-slow.yaml", versions, script)[field]
 
     assert (found.script, found.since) == (script, versions[-1])
-    for observation, wanted in ((found.before, before), (found.later, later)):
+    for observation, expected in ((found.before, before), (found.later, later)):
         text = observation.text if isinstance(observation, Observation) else observation
-        assert text == (wanted.text if isinstance(wanted, Observation) else wanted)
+        assert text == (
+            expected.text if isinstance(expected, Observation) else expected
+        )
 
 
 def test_versions_with_the_same_rules_do_the_same() -> None:
@@ -127,7 +129,7 @@ def test_versions_with_the_same_rules_do_the_same() -> None:
         assert differences("startup-slow.yaml", versions, "unhealthy") == {}
 
 
-def test_what_does_not_concern_a_pod_is_no_difference() -> None:
+def test_a_rule_that_does_not_apply_to_a_pod_is_no_difference() -> None:
     found = differences("tcp.yaml", ("1.20", "1.28"), "healthy")
 
     assert "startup_probes" not in found

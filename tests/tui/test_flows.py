@@ -28,7 +28,7 @@ from probetui.manifest.yaml.parser import SourceFile
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.options import ScreenOptions
 from tests.builders import START, a_container, a_pod, a_probe
-from tests.drive.playing import Recorded, beginning
+from tests.drive.playing import Recorded, simulation_factory
 from tests.tui.app_harness import screen_lines, screen_text
 
 pytestmark = pytest.mark.real_time
@@ -46,7 +46,9 @@ def lesson(name: str) -> tuple[Pod, Scenario]:
 
 
 def simulated(*pods: Pod, scenario: Scenario | None = None) -> PlaybackSession:
-    begin = beginning(*pods, **({} if scenario is None else {"scenario": scenario}))
+    begin = simulation_factory(
+        *pods, **({} if scenario is None else {"scenario": scenario})
+    )
     return PlaybackSession(SimulatedSource(begin), SystemClock(), runtime_name="sim")
 
 

@@ -22,7 +22,7 @@ from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import CurrentLesson, HostServices
 from probetui.tui.options import ScreenOptions
 from tests.builders import a_container, a_pod, a_probe, at
-from tests.drive.playing import Recorded, beginning
+from tests.drive.playing import Recorded, simulation_factory
 from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.scenes import running
 
@@ -36,7 +36,7 @@ POD = a_pod(a_container(liveness_probe=a_probe(period_seconds=2)))
 def a_session() -> PlaybackSession:
     """Return a simulation that stands still at its beginning."""
     session = PlaybackSession(
-        SimulatedSource(beginning(POD)), SystemClock(), runtime_name="sim"
+        SimulatedSource(simulation_factory(POD)), SystemClock(), runtime_name="sim"
     )
     session.send(PauseProbes())
     return session

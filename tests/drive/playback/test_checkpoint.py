@@ -1,4 +1,4 @@
-"""Engines that are kept, and brought back."""
+"""Checkpoints: states of the engine that are saved and restored."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ POD = a_pod(
 )
 
 
-def a_simulation(life: InstanceBehavior) -> Simulation:
+def a_simulation(instance: InstanceBehavior) -> Simulation:
     simulation = Simulation(
-        Engine(KubeletConfig(), START), World({"app": (life,)}), START
+        Engine(KubeletConfig(), START), World({"app": (instance,)}), START
     )
     simulation.submit(AddPod(POD))
     return simulation
 
 
-def test_a_state_that_is_brought_back_goes_on_as_it_did() -> None:
+def test_a_restored_state_continues_as_the_original_did() -> None:
     simulation = a_simulation(InstanceBehavior(timedelta(seconds=7), exit_code=1))
     simulation.run_until(at(40))
     kept = take_checkpoint(simulation)
@@ -45,7 +45,7 @@ def test_a_state_that_is_brought_back_goes_on_as_it_did() -> None:
     )
 
 
-def test_what_is_frozen_is_still_the_same() -> None:
+def test_immutable_objects_are_shared_with_the_checkpoint() -> None:
     simulation = a_simulation(InstanceBehavior())
     simulation.run_until(at(20))
     pod = simulation.engine.snapshot(at(20)).pods[0].pod
@@ -58,7 +58,7 @@ def test_what_is_frozen_is_still_the_same() -> None:
     assert again.engine is not simulation.engine
 
 
-def test_nothing_is_kept_while_a_container_is_being_stopped() -> None:
+def test_no_checkpoint_is_taken_while_a_container_is_being_stopped() -> None:
     simulation = a_simulation(InstanceBehavior(stops_after=None))
     simulation.run_until(at(20))
 

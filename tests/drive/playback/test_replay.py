@@ -1,4 +1,4 @@
-"""Recordings that are lived again."""
+"""Replays of recordings: the inputs go to a new engine, whose turns are compared."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import TickEntry
 from probetui.record.reader import RecordingFile, read_recording
 from tests.builders import a_container, a_key, a_pod, a_probe, at
-from tests.drive.playing import Recorded, opened
+from tests.drive.playing import Recorded, open_replay
 
 SUCCESS = ResultPhase(ScriptedResult(ResultName.SUCCESS), times=4)
 FAILURE = ResultPhase(ScriptedResult(ResultName.FAILURE, output="not well"), times=3)
@@ -76,7 +76,7 @@ def pods() -> tuple[Pod, ...]:
 
 
 def as_bytes(snapshot: Snapshot) -> bytes:
-    """Spell out everything there is to see."""
+    """Return a snapshot with all its fields as bytes."""
     return repr(snapshot).encode()
 
 
@@ -86,29 +86,29 @@ def recorded(tmp_path: Path) -> Recorded:
 
 
 @pytest.mark.slow
-def test_a_replay_shows_at_every_instant_what_the_session_showed(
+def test_a_replay_has_the_snapshots_of_the_session_at_every_instant(
     recorded: Recorded,
 ) -> None:
-    seen = []
+    snapshots = []
     for second in range(1, 120):
         recorded.run_until(at(second))
-        seen.append(as_bytes(recorded.course.snapshot()))
-    course = recorded.end()
+        snapshots.append(as_bytes(recorded.source.snapshot()))
+    source = recorded.end()
 
     again = []
     for second in range(1, 120):
-        while (due := course.next_at()) is not None and due <= at(second):
-            course.turn()
-        course.pass_until(at(second))
-        again.append(as_bytes(course.snapshot()))
+        while (due := source.next_at()) is not None and due <= at(second):
+            source.turn()
+        source.pass_until(at(second))
+        again.append(as_bytes(source.snapshot()))
 
-    assert again == seen
-    assert course.note == ""
-    assert list(course.journal) == list(recorded.course.journal)
-    assert sum(isinstance(entry, TickEntry) for entry in course.journal) > 80
+    assert again == snapshots
+    assert source.note == ""
+    assert list(source.journal) == list(recorded.source.journal)
+    assert sum(isinstance(entry, TickEntry) for entry in source.journal) > 80
 
 
-def test_what_people_did_is_done_again(recorded: Recorded) -> None:
+def test_commands_of_the_user_are_replayed(recorded: Recorded) -> None:
     key = a_key(ProbeType.LIVENESS, pod="sickly")
     commands: tuple[tuple[float, Command], ...] = (
         (2, DelayProbes(ALL_PROBES, timedelta(seconds=0.7))),
@@ -127,28 +127,30 @@ def test_what_people_did_is_done_again(recorded: Recorded) -> None:
     )
     for second, command in commands:
         recorded.run_until(at(second))
-        recorded.course.submit(command)
+        recorded.source.submit(command)
     recorded.run_until(at(60))
-    course = recorded.end()
+    source = recorded.end()
 
-    while course.next_at() is not None:
-        course.turn()
+    while source.next_at() is not None:
+        source.turn()
 
-    assert course.note == ""
-    assert list(course.journal) == list(recorded.course.journal)
+    assert source.note == ""
+    assert list(source.journal) == list(recorded.source.journal)
 
 
 @pytest.fixture(scope="module")
-def eventful(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[bytes]]:
-    """Return a recording of a minute, and what was to be seen every half second."""
+def eventful_recording(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, list[bytes]]:
+    """Return a recording of a minute and its snapshots of every half second."""
     path = tmp_path_factory.mktemp("eventful") / "session.jsonl"
     recorded = Recorded(path, *pods(), scenario=SCENARIO)
-    seen = []
+    snapshots = []
     for half in range(121):
         recorded.run_until(at(half / 2))
-        seen.append(as_bytes(recorded.course.snapshot()))
+        snapshots.append(as_bytes(recorded.source.snapshot()))
     recorded.end()
-    return path, seen
+    return path, snapshots
 
 
 @pytest.mark.slow
@@ -157,51 +159,51 @@ def eventful(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[bytes
     st.sampled_from([10, 60, 10_000]),
 )
 @settings(max_examples=25, deadline=None)
-def test_wherever_one_seeks_it_is_as_it_was(
-    eventful: tuple[Path, list[bytes]], halves: list[int], apart: int
+def test_a_seek_to_any_instant_gives_the_recorded_snapshot(
+    eventful_recording: tuple[Path, list[bytes]], halves: list[int], apart: int
 ) -> None:
-    path, seen = eventful
-    course = opened(path, apart)
+    path, snapshots = eventful_recording
+    source = open_replay(path, apart)
 
     shown = []
     for half in halves:
-        seek(course, half / 2)
-        shown.append(as_bytes(course.snapshot()))
+        seek(source, half / 2)
+        shown.append(as_bytes(source.snapshot()))
 
-    assert shown == [seen[half] for half in halves]
-    assert course.now == at(halves[-1] / 2)
+    assert shown == [snapshots[half] for half in halves]
+    assert source.now == at(halves[-1] / 2)
 
 
-def seek(course: ReplaySource, second: float) -> None:
-    if at(second) < course.now:
-        course.seek_back(at(second))
+def seek(source: ReplaySource, second: float) -> None:
+    if at(second) < source.now:
+        source.seek_back(at(second))
         return
-    while not course.approach(at(second)):
+    while not source.approach(at(second)):
         pass
-    while (due := course.next_at()) is not None and due <= at(second):
-        course.turn()
-    course.pass_until(at(second))
+    while (due := source.next_at()) is not None and due <= at(second):
+        source.turn()
+    source.pass_until(at(second))
 
 
-def test_a_recording_of_a_session_that_went_back_plays_what_stands(
+def test_a_recording_of_a_rewound_session_replays_what_was_kept(
     recorded: Recorded,
 ) -> None:
     recorded.run_until(at(40))
-    recorded.course.seek_back(at(12))
+    recorded.source.seek_back(at(12))
     recorded.rewound()
-    recorded.course.submit(RestartContainer("uid-of-sickly", "app"))
+    recorded.source.submit(RestartContainer("uid-of-sickly", "app"))
     recorded.run_until(at(40))
-    course = recorded.end()
+    source = recorded.end()
 
-    seek(course, 40)
+    seek(source, 40)
 
-    assert course.note == ""
-    assert list(course.journal) == list(recorded.course.journal)
-    assert as_bytes(course.snapshot()) == as_bytes(recorded.course.snapshot())
+    assert source.note == ""
+    assert list(source.journal) == list(recorded.source.journal)
+    assert as_bytes(source.snapshot()) == as_bytes(recorded.source.snapshot())
 
 
 def as_numbered_before(lines: list[str]) -> list[str]:
-    """Number records as was done before every line had a number of its own."""
+    """Number records the old way, in which not every line had a number of its own."""
     entries: list[int] = []
     before = []
     for data in map(json.loads, lines):
@@ -223,28 +225,28 @@ def as_numbered_before(lines: list[str]) -> list[str]:
     return before
 
 
-def test_a_recording_of_before_plays_too(recorded: Recorded) -> None:
+def test_a_recording_with_the_old_numbering_is_replayed(recorded: Recorded) -> None:
     recorded.run_until(at(40))
-    recorded.course.seek_back(at(12))
+    recorded.source.seek_back(at(12))
     recorded.rewound()
     recorded.run_until(at(40))
     recorded.end()
     lines = as_numbered_before(recorded.path.read_text().splitlines())
     recorded.path.write_text("\n".join(lines) + "\n")
 
-    course = opened(recorded.path)
-    seek(course, 40)
+    source = open_replay(recorded.path)
+    seek(source, 40)
 
-    assert course.note == ""
-    assert list(course.journal) == list(recorded.course.journal)
-    assert read_recording(recorded.path).entries == tuple(course.journal)
+    assert source.note == ""
+    assert list(source.journal) == list(recorded.source.journal)
+    assert read_recording(recorded.path).entries == tuple(source.journal)
 
 
 def test_every_line_has_a_number_of_its_own_and_causes_name_ticks_before_them(
     recorded: Recorded,
 ) -> None:
     recorded.run_until(at(40))
-    recorded.course.seek_back(at(12))
+    recorded.source.seek_back(at(12))
     recorded.rewound()
     recorded.run_until(at(60))
     recorded.end()
@@ -257,7 +259,7 @@ def test_every_line_has_a_number_of_its_own_and_causes_name_ticks_before_them(
     assert {lines[effect["cause"]]["type"] for effect in effects} == {"tick"}
 
 
-def test_of_a_recording_that_was_cut_off_what_is_whole_is_played(
+def test_the_complete_lines_of_a_truncated_recording_are_replayed(
     recorded: Recorded,
 ) -> None:
     recorded.run_until(at(30))
@@ -266,21 +268,21 @@ def test_of_a_recording_that_was_cut_off_what_is_whole_is_played(
     half = data[: len(data) // 2].rpartition(b"\n")[0] + b'\n{"v":1,"seq":77'
     recorded.path.write_bytes(half)
 
-    course = opened(recorded.path)
-    seek(course, 30)
+    source = open_replay(recorded.path)
+    seek(source, 30)
 
-    assert "is damaged: cut off after 15 bytes" in course.note
-    assert 0 < len(course.journal) < len(recorded.course.journal)
-    assert list(course.journal) == list(recorded.course.journal)[: len(course.journal)]
+    assert "is damaged: cut off after 15 bytes" in source.note
+    assert 0 < len(source.journal) < len(recorded.source.journal)
+    assert list(source.journal) == list(recorded.source.journal)[: len(source.journal)]
 
 
-def test_wherever_it_is_cut_off_what_is_whole_is_played_and_the_rest_told(
+def test_a_recording_truncated_anywhere_is_replayed_up_to_there_with_a_problem(
     recorded: Recorded,
 ) -> None:
     recorded.run_until(at(9))
     recorded.end()
     lines = recorded.path.read_bytes().splitlines(keepends=True)
-    journal = list(recorded.course.journal)
+    journal = list(recorded.source.journal)
     first = next(n for n, line in enumerate(lines, 1) if b'"type":"input"' in line)
 
     for whole in range(first, len(lines)):
@@ -295,33 +297,35 @@ def test_wherever_it_is_cut_off_what_is_whole_is_played_and_the_rest_told(
             assert recording.entries == tuple(journal[: len(recording.entries)])
             assert file.entries == len(recording.entries)
             assert file.problem == recording.problem
-            told = (
+            problem = (
                 f"line {whole + 1} is damaged: cut off after {len(rest)} bytes"
                 if rest
                 else f"incomplete recording ({whole} lines, up to 00:0"
             )
-            assert file.problem.startswith(told)
+            assert file.problem.startswith(problem)
     assert len(lines) > 100
 
 
 @pytest.mark.parametrize("share", [0.1, 0.4, 0.7, 0.9])
-def test_what_is_left_of_it_plays_as_it_was(recorded: Recorded, share: float) -> None:
+def test_the_rest_of_a_truncated_recording_is_replayed_without_a_difference(
+    recorded: Recorded, share: float
+) -> None:
     recorded.run_until(at(40))
     recorded.end()
     lines = recorded.path.read_bytes().splitlines(keepends=True)
     recorded.path.write_bytes(b"".join(lines[: int(len(lines) * share)]))
 
-    course = opened(recorded.path)
-    while course.next_at() is not None:
-        course.turn()
+    source = open_replay(recorded.path)
+    while source.next_at() is not None:
+        source.turn()
 
-    journal = list(recorded.course.journal)
-    assert 0 < len(course.journal) < len(journal)
-    assert list(course.journal) == journal[: len(course.journal)]
-    assert course.note.startswith("incomplete recording")
+    journal = list(recorded.source.journal)
+    assert 0 < len(source.journal) < len(journal)
+    assert list(source.journal) == journal[: len(source.journal)]
+    assert source.note.startswith("incomplete recording")
 
 
-def test_where_it_is_not_as_it_was_is_said(recorded: Recorded) -> None:
+def test_the_first_difference_is_noted(recorded: Recorded) -> None:
     recorded.run_until(at(30))
     recorded.end()
     lines = recorded.path.read_bytes().splitlines(keepends=True)
@@ -330,30 +334,30 @@ def test_where_it_is_not_as_it_was_is_said(recorded: Recorded) -> None:
     ]
     recorded.path.write_bytes(b"".join(forged))
 
-    course = opened(recorded.path)
-    seek(course, 30)
+    source = open_replay(recorded.path)
+    seek(source, 30)
 
-    assert "replay differs from 00:00.0 on" in course.note
-    assert "reason: 'Started', was 'Stopped'" in course.note
-    assert len(course.journal) == len(recorded.course.journal)
+    assert "replay differs from 00:00.0 on" in source.note
+    assert "reason: 'Started', was 'Stopped'" in source.note
+    assert len(source.journal) == len(recorded.source.journal)
 
 
-def test_an_answer_without_a_question_ends_it_and_that_is_said(
+def test_an_answer_to_no_probe_ends_the_replay_with_a_note(
     recorded: Recorded,
 ) -> None:
     recorded.run_until(at(30))
     recorded.end()
     lines = recorded.path.read_bytes().splitlines(keepends=True)
-    asked = re.findall(rb'"probeID":\d+,', b"".join(lines))[5]
-    stray = [line.replace(asked, b'"probeID":99999,') for line in lines]
+    probe_id = re.findall(rb'"probeID":\d+,', b"".join(lines))[5]
+    stray = [line.replace(probe_id, b'"probeID":99999,') for line in lines]
     recorded.path.write_bytes(b"".join(stray))
 
-    course = opened(recorded.path)
-    seek(course, 30)
+    source = open_replay(recorded.path)
+    seek(source, 30)
 
-    assert "replay stops at" in course.note
-    assert "answer 99999 was not asked for" in course.note
-    assert 0 < len(course.journal) < len(recorded.course.journal)
+    assert "replay stops at" in source.note
+    assert "answer 99999 was not asked for" in source.note
+    assert 0 < len(source.journal) < len(recorded.source.journal)
 
 
 COMMON = '"v":1,"seq":0,"ts":"2026-01-01T00:00:00.000000Z","t":0.0'
@@ -392,17 +396,19 @@ TIME_PASSES = f'{{{COMMON},"type":"input","n":1,"input":null}}\n'
         ),
     ],
 )
-def test_what_cannot_be_played_is_refused(
+def test_a_recording_that_cannot_be_replayed_is_refused(
     tmp_path: Path, content: str, problem: str
 ) -> None:
     path = tmp_path / "session.jsonl"
     path.write_text(content)
 
     with pytest.raises(RecordError, match=problem):
-        opened(path)
+        open_replay(path)
 
 
-def test_what_another_tool_wrote_anew_can_be_played(recorded: Recorded) -> None:
+def test_a_recording_reformatted_by_another_tool_is_replayed(
+    recorded: Recorded,
+) -> None:
     recorded.run_until(at(10))
     recorded.end()
     lines = recorded.path.read_text().splitlines()
@@ -412,8 +418,8 @@ def test_what_another_tool_wrote_anew_can_be_played(recorded: Recorded) -> None:
         )
     )
 
-    course = opened(recorded.path)
-    seek(course, 10)
+    source = open_replay(recorded.path)
+    seek(source, 10)
 
-    assert course.note == ""
-    assert list(course.journal) == list(recorded.course.journal)
+    assert source.note == ""
+    assert list(source.journal) == list(recorded.source.journal)

@@ -1,4 +1,4 @@
-"""Sessions whose time is their own."""
+"""Playback sessions: simulations and replays with a clock of their own."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.ports import Clock
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
-from tests.drive.playing import Recorded, beginning
+from tests.drive.playing import Recorded, simulation_factory
 
 POD = a_pod(a_container(liveness_probe=a_probe(period_seconds=2)))
 FAILURES = ResultPhases(
@@ -71,9 +71,9 @@ SCENARIO = Scenario(
 def a_session(
     *, pace: float | None = 64.0, limit: datetime | None = None
 ) -> PlaybackSession:
-    course = SimulatedSource(beginning(POD, scenario=SCENARIO), apart=30)
+    source = SimulatedSource(simulation_factory(POD, scenario=SCENARIO), apart=30)
     return PlaybackSession(
-        course, SystemClock(), runtime_name="sim", pace=pace, limit=limit
+        source, SystemClock(), runtime_name="sim", pace=pace, limit=limit
     )
 
 
@@ -107,7 +107,7 @@ def restarts(session: PlaybackSession) -> int:
     )
 
 
-async def test_as_fast_as_it_goes_it_comes_to_its_limit_and_not_further() -> None:
+async def test_at_full_speed_a_session_runs_to_its_limit_and_no_further() -> None:
     session = a_session(pace=None, limit=at(600))
     ends = []
     session.on_end = lambda: ends.append(session.snapshot.taken_at)
@@ -121,7 +121,7 @@ async def test_as_fast_as_it_goes_it_comes_to_its_limit_and_not_further() -> Non
     assert ticks(session) > 250
 
 
-async def test_its_clock_is_so_many_times_as_fast_as_the_wall_s() -> None:
+async def test_the_session_clock_runs_faster_than_wall_time_by_its_pace() -> None:
     clock = SystemClock()
     session = a_session(pace=64.0)
     began_at = clock.now()
@@ -133,21 +133,21 @@ async def test_its_clock_is_so_many_times_as_fast_as_the_wall_s() -> None:
     assert timedelta(seconds=8) < own <= 64 * real
 
 
-async def test_subscribers_hear_of_what_happens() -> None:
+async def test_subscribers_are_notified_of_changes() -> None:
     session = a_session()
-    heard: list[int] = []
-    end = session.subscribe(lambda: heard.append(ticks(session)))
+    counts: list[int] = []
+    end = session.subscribe(lambda: counts.append(ticks(session)))
 
     async with running(session):
-        await until(lambda: bool(heard) and heard[-1] > 3)
+        await until(lambda: bool(counts) and counts[-1] > 3)
         end()
-        count = len(heard)
+        count = len(counts)
         await until(lambda: ticks(session) > 8)
 
-    assert len(heard) == count
+    assert len(counts) == count
 
 
-async def test_paused_it_stands_still_and_goes_on_where_it_was() -> None:
+async def test_a_paused_session_stops_its_clock_and_resumes_there() -> None:
     session = a_session()
     async with running(session):
         await until(lambda: ticks(session) > 2)
@@ -182,7 +182,7 @@ async def test_a_step_is_one_tick() -> None:
     assert session.snapshot.last_step is not None
 
 
-async def test_a_step_back_takes_back_the_last_tick_and_tells_so() -> None:
+async def test_a_step_back_undoes_the_last_tick_and_reports_it() -> None:
     session = a_session()
     rewinds: list[tuple[int, int, datetime]] = []
     session.on_rewind = lambda *what: rewinds.append(what)
@@ -207,7 +207,7 @@ async def test_there_is_nothing_before_the_beginning() -> None:
     assert session.rewinds == 0
 
 
-async def test_it_runs_to_the_next_change_and_stands_still_there() -> None:
+async def test_run_to_change_stops_the_clock_at_the_next_change() -> None:
     session = a_session()
     async with running(session):
         session.send(PauseProbes())
@@ -245,7 +245,7 @@ async def test_a_break_point_stops_the_clock() -> None:
     )
 
 
-async def test_what_is_asked_for_while_it_stands_still_is_seen_to_its_end() -> None:
+async def test_a_command_in_a_stopped_session_is_carried_out_to_its_end() -> None:
     session = a_session()
     key = a_key(ProbeType.LIVENESS, pod="web")
     async with running(session):
@@ -256,7 +256,7 @@ async def test_what_is_asked_for_while_it_stands_still_is_seen_to_its_end() -> N
         session.send(TriggerProbe(key))
         session.send(DryRunProbe(key))
 
-    # A periodic probe that was under way as the clock stopped ends, too.
+    # A periodic probe that was under way when the clock stopped ends, too.
     ended = [entry for entry in session.journal if isinstance(entry, TickEntry)]
     late = [entry for entry in ended if entry.started_at > paused_at]
     assert [entry.trigger for entry in ended].count(Trigger.USER) == 1
@@ -265,7 +265,7 @@ async def test_what_is_asked_for_while_it_stands_still_is_seen_to_its_end() -> N
     assert session.snapshot.is_paused
 
 
-async def test_it_can_be_sent_to_any_instant() -> None:
+async def test_a_session_can_seek_to_any_instant() -> None:
     session = a_session()
     async with running(session):
         session.seek(at(300))
@@ -285,14 +285,14 @@ def seeking(session: PlaybackSession) -> bool:
 
 
 class StandingClock(SystemClock):
-    """One on which nothing costs time."""
+    """A clock that never advances."""
 
     def now(self) -> datetime:
         return START
 
 
 class BusyClock(SystemClock):
-    """One on which every look costs time, as on a machine that is busy."""
+    """A clock that advances with each reading, as on a busy machine."""
 
     def __init__(self) -> None:
         self._now = START
@@ -303,7 +303,7 @@ class BusyClock(SystemClock):
 
 
 def simulated(_path: Path) -> PlaybackSource:
-    return SimulatedSource(beginning(POD, scenario=SCENARIO), apart=30)
+    return SimulatedSource(simulation_factory(POD, scenario=SCENARIO), apart=30)
 
 
 def recorded(path: Path) -> PlaybackSource:
@@ -312,27 +312,27 @@ def recorded(path: Path) -> PlaybackSource:
     return session.end()
 
 
-@pytest.mark.parametrize("make", [simulated, recorded])
-async def test_on_a_long_way_it_says_how_far_it_is(
-    make: Callable[[Path], PlaybackSource], tmp_path: Path
+@pytest.mark.parametrize("make_source", [simulated, recorded])
+async def test_a_long_seek_reports_its_progress(
+    make_source: Callable[[Path], PlaybackSource], tmp_path: Path
 ) -> None:
-    course = make(tmp_path / "session.jsonl")
-    session = PlaybackSession(course, BusyClock(), runtime_name="sim", pace=1.0)
-    told = []
+    source = make_source(tmp_path / "session.jsonl")
+    session = PlaybackSession(source, BusyClock(), runtime_name="sim", pace=1.0)
+    progress = []
 
     def note() -> None:
         playback = session.snapshot.playback
         assert playback is not None
-        told.append(playback.seeking)
+        progress.append(playback.seeking)
 
     session.send(PauseProbes())
     session.subscribe(note)
     session.seek(at(290))
     async with running(session):
         await until(lambda: session.snapshot.taken_at == at(290))
-        await until(lambda: told[-1] is None)
+        await until(lambda: progress[-1] is None)
 
-    *ways, there = told
+    *ways, there = progress
     shares = [way for way in ways if way is not None]
     assert there is None
     assert len(shares) > 3
@@ -348,7 +348,7 @@ def step_back_and_seek(session: PlaybackSession) -> None:
 FAILURE = InjectResults(
     a_key(ProbeType.LIVENESS, pod="web"), results=(Injected.FAILURE,)
 )
-ASKED: dict[str, Callable[[PlaybackSession], object]] = {
+REQUESTS: dict[str, Callable[[PlaybackSession], object]] = {
     "a step back": PlaybackSession.step_back,
     "a step": lambda session: session.send(StepProbe()),
     "a run to the next change": lambda session: session.send(RunToChange()),
@@ -357,16 +357,16 @@ ASKED: dict[str, Callable[[PlaybackSession], object]] = {
 }
 
 
-@pytest.mark.parametrize("act", ASKED.values(), ids=ASKED)
+@pytest.mark.parametrize("act", REQUESTS.values(), ids=REQUESTS)
 @pytest.mark.parametrize(
-    "seen", [at(0), at(3), at(5)], ids=["at once", "on the way", "there"]
+    "sent_at", [at(0), at(3), at(5)], ids=["at once", "on the way", "there"]
 )
-async def test_what_is_asked_for_during_a_seek_comes_after_it(
-    act: Callable[[PlaybackSession], object], seen: datetime
+async def test_a_command_during_a_seek_is_carried_out_after_it(
+    act: Callable[[PlaybackSession], object], sent_at: datetime
 ) -> None:
     async def ask(clock: Clock, asks_at: datetime) -> list[JournalEntry]:
-        course = SimulatedSource(beginning(POD, scenario=SCENARIO), apart=30)
-        session = PlaybackSession(course, clock, runtime_name="sim", pace=None)
+        source = SimulatedSource(simulation_factory(POD, scenario=SCENARIO), apart=30)
+        session = PlaybackSession(source, clock, runtime_name="sim", pace=None)
         session.send(PauseProbes())
         session.seek(at(5))
         async with running(session):
@@ -377,13 +377,11 @@ async def test_what_is_asked_for_during_a_seek_comes_after_it(
 
     on_a_fast_machine = await ask(StandingClock(), at(5))
 
-    assert await ask(BusyClock(), seen) == on_a_fast_machine
+    assert await ask(BusyClock(), sent_at) == on_a_fast_machine
 
 
 @pytest.mark.parametrize("is_paused", [False, True], ids=["running", "paused"])
-async def test_only_what_a_person_asks_for_is_a_pause_in_the_log(
-    *, is_paused: bool
-) -> None:
+async def test_only_a_pause_by_the_user_is_logged(*, is_paused: bool) -> None:
     session = a_session()
     async with running(session):
         if is_paused:
@@ -397,11 +395,11 @@ async def test_only_what_a_person_asks_for_is_a_pause_in_the_log(
         assert session.snapshot.is_paused
         session.send(ResumeProbes())
 
-    asked = [one.command for one in session.journal if isinstance(one, UserEntry)]
-    assert asked == [*(["pause"] if is_paused else []), "step", "resume"]
+    commands = [one.command for one in session.journal if isinstance(one, UserEntry)]
+    assert commands == [*(["pause"] if is_paused else []), "step", "resume"]
 
 
-async def test_a_seek_to_where_a_person_pauses_logs_the_pause() -> None:
+async def test_a_seek_to_a_pause_by_the_user_logs_the_pause() -> None:
     session = a_session()
     async with running(session):
         session.seek(at(60), is_pause=True)
@@ -412,13 +410,13 @@ async def test_a_seek_to_where_a_person_pauses_logs_the_pause() -> None:
         session.seek(at(30), is_pause=True)
         assert session.snapshot.is_paused
 
-    asked = [one.command for one in session.journal if isinstance(one, UserEntry)]
-    assert asked == ["pause"]
+    commands = [one.command for one in session.journal if isinstance(one, UserEntry)]
+    assert commands == ["pause"]
 
 
 async def test_a_pause_ends_a_seek() -> None:
-    course = SimulatedSource(beginning(POD, scenario=SCENARIO))
-    session = PlaybackSession(course, BusyClock(), runtime_name="sim")
+    source = SimulatedSource(simulation_factory(POD, scenario=SCENARIO))
+    session = PlaybackSession(source, BusyClock(), runtime_name="sim")
     session.send(PauseProbes())
     session.seek(at(290))
     async with running(session):
@@ -432,7 +430,7 @@ async def test_a_pause_ends_a_seek() -> None:
     assert session.rewinds == 0
 
 
-async def test_nobody_is_sent_behind_the_end_or_before_the_beginning() -> None:
+async def test_a_seek_stays_between_the_beginning_and_the_end() -> None:
     session = a_session(limit=at(30))
     async with running(session):
         session.seek(at(99))
@@ -466,7 +464,7 @@ async def test_commands_reach_the_engine_at_the_session_s_own_time() -> None:
         pytest.param(100.0, -1, 64.0, id="from beyond"),
     ],
 )
-async def test_the_pace_goes_by_steps(
+async def test_the_pace_changes_in_steps(
     begin: float | None, steps: int, end: float
 ) -> None:
     session = a_session(pace=begin)
@@ -479,12 +477,12 @@ async def test_the_pace_goes_by_steps(
     assert end in PACES
 
 
-async def test_a_recording_ends_where_it_ended(tmp_path: Path) -> None:
+async def test_a_replay_ends_where_the_recording_ends(tmp_path: Path) -> None:
     recorded = Recorded(tmp_path / "session.jsonl", POD, scenario=SCENARIO)
     recorded.run_until(at(40))
-    course = recorded.end()
+    source = recorded.end()
     session = PlaybackSession(
-        course, SystemClock(), runtime_name="docker 27.3", pace=None
+        source, SystemClock(), runtime_name="docker 27.3", pace=None
     )
     ends = []
     session.on_end = lambda: ends.append(session.snapshot.taken_at)
@@ -499,7 +497,7 @@ async def test_a_recording_ends_where_it_ended(tmp_path: Path) -> None:
         timedelta(seconds=40),
     )
     assert playback.has_ended
-    assert list(session.journal) == list(recorded.course.journal)
+    assert list(session.journal) == list(recorded.source.journal)
 
 
 async def test_a_recording_can_be_stepped_and_run_to_its_changes(
@@ -527,13 +525,16 @@ async def test_a_recording_can_be_stepped_and_run_to_its_changes(
     assert (stepped, back) == (2, 1)
     assert START <= changed_at < at(35)
     assert (
-        list(session.journal) == list(recorded.course.journal)[: len(session.journal)]
+        list(session.journal) == list(recorded.source.journal)[: len(session.journal)]
     )
 
 
-async def test_results_may_come_from_keys() -> None:
+async def test_results_can_be_injected() -> None:
     session = PlaybackSession(
-        SimulatedSource(beginning(POD)), SystemClock(), runtime_name="sim", pace=64.0
+        SimulatedSource(simulation_factory(POD)),
+        SystemClock(),
+        runtime_name="sim",
+        pace=64.0,
     )
     key = a_key(ProbeType.LIVENESS, pod="web")
     async with running(session):

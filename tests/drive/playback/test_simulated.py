@@ -1,4 +1,4 @@
-"""Simulations that go back, and on again."""
+"""Simulations: seeking back, stepping, and checkpoints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from probetui.drive.scenario.script import Scenario
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import JournalEntry, TickEntry, UserEntry
 from tests.builders import a_container, a_pod, a_probe, at
-from tests.drive.playing import beginning
+from tests.drive.playing import simulation_factory
 
 FAILURES = ResultPhases((ResultPhase(ScriptedResult(ResultName.FAILURE)),))
 POD = a_pod(
@@ -40,157 +40,159 @@ SCENARIO = Scenario(
 
 
 @pytest.fixture(params=[5, 40, 10_000], ids=["near", "far", "none"])
-def course(request: pytest.FixtureRequest) -> SimulatedSource:
-    """Return a course with checkpoints of different density."""
-    return SimulatedSource(beginning(POD, scenario=SCENARIO), apart=request.param)
+def source(request: pytest.FixtureRequest) -> SimulatedSource:
+    """Return simulations with checkpoints at different intervals."""
+    return SimulatedSource(
+        simulation_factory(POD, scenario=SCENARIO), apart=request.param
+    )
 
 
-def run_until(course: SimulatedSource, seconds: float) -> None:
-    while (due := course.next_at()) is not None and due <= at(seconds):
-        course.turn()
-    course.pass_until(at(seconds))
+def run_until(source: SimulatedSource, seconds: float) -> None:
+    while (due := source.next_at()) is not None and due <= at(seconds):
+        source.turn()
+    source.pass_until(at(seconds))
 
 
-def ticks(course: SimulatedSource) -> list[TickEntry]:
-    return [entry for entry in course.journal if isinstance(entry, TickEntry)]
+def ticks(source: SimulatedSource) -> list[TickEntry]:
+    return [entry for entry in source.journal if isinstance(entry, TickEntry)]
 
 
-def test_going_back_shows_what_there_was(course: SimulatedSource) -> None:
-    run_until(course, 12)
-    shown, journal = repr(course.snapshot()), list(course.journal)
-    run_until(course, 50)
+def test_a_seek_back_restores_snapshot_and_journal(source: SimulatedSource) -> None:
+    run_until(source, 12)
+    shown, journal = repr(source.snapshot()), list(source.journal)
+    run_until(source, 50)
 
-    course.seek_back(at(12))
+    source.seek_back(at(12))
 
-    assert course.now == at(12)
-    assert repr(course.snapshot()) == shown
-    assert list(course.journal) == journal
-
-
-def test_going_on_from_there_it_all_happens_again(course: SimulatedSource) -> None:
-    run_until(course, 50)
-    journal = list(course.journal)
-    course.seek_back(at(12))
-
-    run_until(course, 50)
-
-    assert list(course.journal) == journal
+    assert source.now == at(12)
+    assert repr(source.snapshot()) == shown
+    assert list(source.journal) == journal
 
 
-def test_what_people_did_before_is_kept_and_what_they_did_later_is_not(
-    course: SimulatedSource,
+def test_after_a_seek_back_the_same_happens_again(source: SimulatedSource) -> None:
+    run_until(source, 50)
+    journal = list(source.journal)
+    source.seek_back(at(12))
+
+    run_until(source, 50)
+
+    assert list(source.journal) == journal
+
+
+def test_a_seek_back_keeps_earlier_commands_and_drops_later_ones(
+    source: SimulatedSource,
 ) -> None:
     for second in (10, 30):
-        run_until(course, second)
-        course.submit(RestartContainer(POD.uid, "other"))
-    run_until(course, 50)
+        run_until(source, second)
+        source.submit(RestartContainer(POD.uid, "other"))
+    run_until(source, 50)
 
-    course.seek_back(at(20))
-    run_until(course, 50)
+    source.seek_back(at(20))
+    run_until(source, 50)
 
-    users = [entry for entry in course.journal if isinstance(entry, UserEntry)]
+    users = [entry for entry in source.journal if isinstance(entry, UserEntry)]
     assert [user.at for user in users] == [at(10)]
 
 
-def test_a_step_is_one_tick_and_time_stands_still_beside_it(
-    course: SimulatedSource,
+def test_a_step_is_one_tick_and_the_clock_stops_again(
+    source: SimulatedSource,
 ) -> None:
-    run_until(course, 5)
-    course.hold()
-    before = len(ticks(course))
+    run_until(source, 5)
+    source.hold()
+    before = len(ticks(source))
 
-    seen = []
+    counts = []
     for _ in range(4):
-        course.step()
-        seen.append(len(ticks(course)) - before)
+        source.step()
+        counts.append(len(ticks(source)) - before)
 
-    assert seen == [1, 2, 3, 4]
-    assert course.now < at(10)
-    assert course.snapshot().is_paused
+    assert counts == [1, 2, 3, 4]
+    assert source.now < at(10)
+    assert source.snapshot().is_paused
 
 
-def test_a_step_back_undoes_a_step(course: SimulatedSource) -> None:
-    run_until(course, 5)
-    course.hold()
-    pictures = [repr(course.snapshot())]
+def test_a_step_back_undoes_a_step(source: SimulatedSource) -> None:
+    run_until(source, 5)
+    source.hold()
+    pictures = [repr(source.snapshot())]
     for _ in range(3):
-        course.step()
-        pictures.append(repr(course.snapshot()))
+        source.step()
+        pictures.append(repr(source.snapshot()))
 
     undone: list[str] = []
     while len(undone) < 3:
-        mark = course.last_tick_position()
+        mark = source.last_tick_position()
         assert mark is not None
-        course.seek_position(mark)
-        course.hold()
-        undone.append(repr(course.snapshot()))
+        source.seek_position(mark)
+        source.hold()
+        undone.append(repr(source.snapshot()))
 
     assert undone == pictures[2::-1]
 
 
-def test_steps_back_come_to_the_beginning_and_no_further(
-    course: SimulatedSource,
+def test_steps_back_stop_at_the_beginning(
+    source: SimulatedSource,
 ) -> None:
-    run_until(course, 10)
-    count = len(ticks(course))
+    run_until(source, 10)
+    count = len(ticks(source))
 
     steps = 0
-    while (mark := course.last_tick_position()) is not None:
-        course.seek_position(mark)
-        course.hold()
+    while (mark := source.last_tick_position()) is not None:
+        source.seek_position(mark)
+        source.hold()
         steps += 1
 
-    assert ticks(course) == []
+    assert ticks(source) == []
     assert 0 < steps <= count
 
 
-def test_what_goes_back_is_not_heard_a_second_time() -> None:
-    heard: list[object] = []
-    course = SimulatedSource(
-        beginning(POD), lambda item, now: heard.append((item, now)), apart=20
+def test_inputs_before_the_target_of_a_seek_are_not_reported_again() -> None:
+    inputs: list[object] = []
+    source = SimulatedSource(
+        simulation_factory(POD), lambda item, now: inputs.append((item, now)), apart=20
     )
-    run_until(course, 20)
-    count = len(heard)
+    run_until(source, 20)
+    count = len(inputs)
 
-    course.seek_back(at(10))
-    kept = course.position
-    run_until(course, 20)
+    source.seek_back(at(10))
+    kept = source.position
+    run_until(source, 20)
 
-    assert count == course.position
-    assert len(heard) == count + (count - kept)
+    assert count == source.position
+    assert len(inputs) == count + (count - kept)
 
 
 def test_changes_are_what_the_table_of_containers_shows(
-    course: SimulatedSource,
+    source: SimulatedSource,
 ) -> None:
-    run_until(course, 30)
+    run_until(source, 30)
 
     kinds: dict[str, JournalEntry] = {
-        type(entry).__name__: entry for entry in course.journal if is_change(entry)
+        type(entry).__name__: entry for entry in source.journal if is_change(entry)
     }
 
     assert set(kinds) == {"StateEntry", "ContainerEntry"}
     assert not any(isinstance(kind, TickEntry) for kind in kinds.values())
-    assert course.now - at(0) == timedelta(seconds=30)
+    assert source.now - at(0) == timedelta(seconds=30)
 
 
-def test_from_the_beginning_a_step_comes_to_the_first_tick(
-    course: SimulatedSource,
+def test_a_step_from_the_beginning_runs_the_first_tick(
+    source: SimulatedSource,
 ) -> None:
-    course.step()
+    source.step()
 
-    assert len(ticks(course)) == 1
+    assert len(ticks(source)) == 1
 
 
-def test_a_state_that_takes_long_to_keep_is_kept_less_often(
+def test_checkpoints_that_take_long_are_taken_less_often(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(simulated, "_LARGE_BYTES", 1 << 10)
-    course = SimulatedSource(beginning(POD, scenario=SCENARIO), apart=5)
+    source = SimulatedSource(simulation_factory(POD, scenario=SCENARIO), apart=5)
 
-    run_until(course, 1200)
+    run_until(source, 1200)
 
-    kept = course._checkpoints
+    kept = source._checkpoints
     sizes = [len(checkpoint.state.pickled) for checkpoint in kept]
     gaps = [b.position - a.position for a, b in itertools.pairwise(kept)]
     assert min(sizes) > 1 << 10

@@ -1,4 +1,4 @@
-"""Scripts: what they make of a world, and how they say what is wrong with them."""
+"""Scenario scripts: how the world behaves by them, and their error messages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def problems(text: str) -> list[str]:
     return list(caught.value.problems)
 
 
-def play(text: str, pod: Pod, seconds: float) -> Simulation:
+def simulate(text: str, pod: Pod, seconds: float) -> Simulation:
     scenario = read(text)
     simulation = Simulation(
         Engine(KubeletConfig(), scenario.start), scenario.world(), scenario.start
@@ -63,7 +63,7 @@ def attempts(simulation: Simulation, kind: ProbeType) -> list[Attempt]:
     ]
 
 
-def test_results_come_in_order_and_the_last_one_goes_on() -> None:
+def test_results_are_used_in_order_and_the_last_one_repeats() -> None:
     script = """
     containers:
       app:
@@ -74,9 +74,9 @@ def test_results_come_in_order_and_the_last_one_goes_on() -> None:
     """
     pod = a_pod(a_container(readiness_probe=a_probe(period_seconds=1)))
 
-    made = attempts(play(script, pod, 8), ProbeType.READINESS)
+    found_attempts = attempts(simulate(script, pod, 8), ProbeType.READINESS)
 
-    assert [attempt.result for attempt in made[:6]] == [
+    assert [attempt.result for attempt in found_attempts[:6]] == [
         ProbeResult.SUCCESS,
         ProbeResult.FAILURE,
         ProbeResult.FAILURE,
@@ -84,30 +84,30 @@ def test_results_come_in_order_and_the_last_one_goes_on() -> None:
         ProbeResult.WARNING,
         ProbeResult.WARNING,
     ]
-    assert made[1].output == "not well"
+    assert found_attempts[1].output == "not well"
 
 
-def test_a_result_may_go_on_until_the_container_is_so_old() -> None:
+def test_a_result_can_last_until_an_age_of_the_container() -> None:
     script = "containers: {app: {liveness: [{result: success, until: 5s}, failure]}}"
     probe = a_probe(period_seconds=1, failure_threshold=100)
     pod = a_pod(a_container(liveness_probe=probe))
 
-    made = attempts(play(script, pod, 10), ProbeType.LIVENESS)
+    found_attempts = attempts(simulate(script, pod, 10), ProbeType.LIVENESS)
 
-    results = [attempt.result for attempt in made]
+    results = [attempt.result for attempt in found_attempts]
     assert set(results[:3]) == {ProbeResult.SUCCESS}
     assert set(results[6:]) == {ProbeResult.FAILURE}
 
 
-def test_results_may_begin_again() -> None:
+def test_results_can_repeat_from_the_start() -> None:
     script = (
         "containers: {app: {readiness: {repeat: true, results: [success, errored]}}}"
     )
     pod = a_pod(a_container(readiness_probe=a_probe(period_seconds=1)))
 
-    made = attempts(play(script, pod, 6), ProbeType.READINESS)
+    found_attempts = attempts(simulate(script, pod, 6), ProbeType.READINESS)
 
-    assert [attempt.error is not None for attempt in made[:4]] == [
+    assert [attempt.error is not None for attempt in found_attempts[:4]] == [
         False,
         True,
         False,
@@ -115,7 +115,7 @@ def test_results_may_begin_again() -> None:
     ]
 
 
-def test_each_life_of_a_container_may_be_another() -> None:
+def test_every_instance_of_a_container_can_behave_differently() -> None:
     script = """
     containers:
       web/app:
@@ -125,7 +125,7 @@ def test_each_life_of_a_container_may_be_another() -> None:
     """
     pod = a_pod()
 
-    simulation = play(script, pod, 60)
+    simulation = simulate(script, pod, 60)
 
     assert [
         entry.exit_code
@@ -150,27 +150,27 @@ def test_each_life_of_a_container_may_be_another() -> None:
         ),
     ],
 )
-def test_a_timeout_takes_its_time_and_says_what_the_kubelet_does(
+def test_a_time_out_lasts_as_long_and_has_the_message_of_the_kubelet(
     handler: ExecAction | HTTPGetAction, output: str
 ) -> None:
     script = "containers: {app: {liveness: timeout}}"
     pod = a_pod(a_container(liveness_probe=a_probe(handler, period_seconds=2)))
 
-    made = attempts(play(script, pod, 6), ProbeType.LIVENESS)
+    found_attempts = attempts(simulate(script, pod, 6), ProbeType.LIVENESS)
 
-    assert {(attempt.result, attempt.output, attempt.duration) for attempt in made} == {
-        (ProbeResult.FAILURE, output, SECOND)
-    }
+    assert {
+        (attempt.result, attempt.output, attempt.duration) for attempt in found_attempts
+    } == {(ProbeResult.FAILURE, output, SECOND)}
 
 
-def test_a_pull_may_take_a_while_or_fail() -> None:
+def test_a_pull_can_be_slow_or_fail() -> None:
     script = """
     images:
       busybox:1.36: {takes: 3s}
       broken:1: {error: no such thing}
     """
-    slow = play(script, a_pod(), 10)
-    broken = play(script, a_pod(a_container(image="broken:1")), 10)
+    slow = simulate(script, a_pod(), 10)
+    broken = simulate(script, a_pod(a_container(image="broken:1")), 10)
 
     started = [
         entry.at
@@ -185,7 +185,7 @@ def test_a_pull_may_take_a_while_or_fail() -> None:
     )
 
 
-def test_orders_are_about_what_has_such_a_name() -> None:
+def test_commands_apply_to_the_objects_with_that_name() -> None:
     scenario = read("""
     do:
       - {at: 9s, command: delete, pod: web}
@@ -207,7 +207,7 @@ def test_orders_are_about_what_has_such_a_name() -> None:
     ]
 
 
-def test_an_empty_script_is_one() -> None:
+def test_an_empty_script_is_valid() -> None:
     assert read("# nothing\n") == Scenario()
 
 
@@ -278,11 +278,11 @@ def test_an_empty_script_is_one() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(text: str, problem: str) -> None:
+def test_an_error_has_its_position(text: str, problem: str) -> None:
     assert problems(text)[0].splitlines()[0] == problem
 
 
-def test_everything_that_is_wrong_is_said_at_once_in_order() -> None:
+def test_all_errors_are_reported_at_once_in_order() -> None:
     found = problems("images: 1\ncontainers: {a: {exitCode: 300, preStop: x}}\ndo: 2\n")
 
     assert [problem.split(": ")[0] for problem in found] == [
@@ -293,7 +293,7 @@ def test_everything_that_is_wrong_is_said_at_once_in_order() -> None:
     ]
 
 
-def test_what_no_pod_has_is_no_part_of_a_script() -> None:
+def test_a_script_for_a_missing_container_is_an_error() -> None:
     text = (
         "containers:\n  shop/app: {}\n  other: {}\n"
         "do: [{at: 1s, command: delete, pod: shop}]\n"
@@ -315,7 +315,7 @@ def test_what_no_pod_has_is_no_part_of_a_script() -> None:
     ]
 
 
-def test_the_script_that_explains_scripts_is_one() -> None:
+def test_the_example_script_is_valid() -> None:
     explanation = inspect.getdoc(scenario_module) or ""
     example = "\n".join(
         line for line in explanation.splitlines() if line.startswith("    ")
@@ -328,7 +328,7 @@ def test_the_script_that_explains_scripts_is_one() -> None:
     assert scenario.hooks["web"].pre_stop == 3 * SECOND
 
 
-def test_so_is_the_one_in_the_docs() -> None:
+def test_the_script_of_the_docs_is_valid() -> None:
     page = Path(__file__).parents[3] / "docs" / "reference" / "simulation.md"
     (example,) = [
         block.partition("```")[0]
@@ -338,5 +338,5 @@ def test_so_is_the_one_in_the_docs() -> None:
 
     scenario = read(example)
 
-    assert [life.exit_code for life in scenario.lives["app"]] == [0, 1]
+    assert [instance.exit_code for instance in scenario.lives["app"]] == [0, 1]
     assert set(scenario.images) == {"busybox:1.36"}

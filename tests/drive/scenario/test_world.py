@@ -62,10 +62,10 @@ NOBODY = ContainerID("sim://nobody")
 
 
 class Bench:
-    """A world, and what a runtime is asked there."""
+    """A simulated world with the operations of a runtime."""
 
-    def __init__(self, *lives: InstanceBehavior, **script: Any) -> None:
-        self.world = World({"app": lives} if lives else None, **script)
+    def __init__(self, *instances: InstanceBehavior, **script: Any) -> None:
+        self.world = World({"app": instances} if instances else None, **script)
         self.now = START
         self.answered_at = START
 
@@ -90,11 +90,11 @@ class Bench:
         return container_id
 
     def stop(self, container_id: ContainerID, grace: int = 30) -> float:
-        """Stop a container and return the second when it has ended."""
+        """Stop a container and return the second at which it has exited."""
         self.do(StopContainer(container_id, "app", grace))
         return seconds(self.answered_at)
 
-    def see(self, second: float = 0) -> RuntimeContainerStatus:
+    def container_at(self, second: float = 0) -> RuntimeContainerStatus:
         """Return the newest container at that second."""
         (pod,) = self.world.pods(at(second))
         return pod.containers[0]
@@ -126,7 +126,7 @@ class TestSandboxes:
 
         assert bench.world.pods(START)[0].ips == ()
 
-    def test_one_that_was_made_can_be_looked_at(self) -> None:
+    def test_a_created_sandbox_can_be_inspected(self) -> None:
         bench = Bench()
         sandbox = bench.run_sandbox()
 
@@ -135,7 +135,7 @@ class TestSandboxes:
         assert isinstance(value, SandboxStatus)
         assert value.sandbox_id == sandbox
 
-    def test_one_that_is_stopped_is_not_ready_and_what_runs_in_it_is_killed(
+    def test_a_stopped_sandbox_is_not_ready_and_its_containers_are_killed(
         self,
     ) -> None:
         bench = Bench()
@@ -152,16 +152,16 @@ class TestSandboxes:
         ]
         assert states == [(CREATED, 0), (EXITED, 137)]
 
-    def test_what_runs_in_another_sandbox_runs_on(self) -> None:
+    def test_containers_of_another_sandbox_keep_running(self) -> None:
         bench = Bench()
         first, second = bench.run_sandbox(), bench.run_sandbox()
         bench.start(sandbox=second)
 
         bench.do(StopPodSandbox(first))
 
-        assert bench.see().state is RUNNING
+        assert bench.container_at().state is RUNNING
 
-    def test_one_that_is_removed_takes_its_containers_with_it(self) -> None:
+    def test_removing_a_sandbox_removes_its_containers(self) -> None:
         bench = Bench()
         first, second = bench.run_sandbox(), bench.run_sandbox()
         bench.start(sandbox=first)
@@ -172,7 +172,7 @@ class TestSandboxes:
         assert [sandbox.sandbox_id for sandbox in pod.sandboxes] == [second]
         assert pod.containers == ()
 
-    def test_with_its_last_sandbox_a_pod_is_gone(self) -> None:
+    def test_removing_the_last_sandbox_removes_the_pod(self) -> None:
         bench = Bench()
         sandbox = bench.run_sandbox()
 
@@ -180,7 +180,7 @@ class TestSandboxes:
 
         assert bench.world.pods(START) == ()
 
-    def test_to_stop_and_to_remove_what_is_gone_is_no_error(self) -> None:
+    def test_stopping_and_removing_a_missing_object_is_no_error(self) -> None:
         bench = Bench()
 
         finished = [
@@ -200,25 +200,28 @@ class TestContainers:
     def test_a_container_is_created_then_runs(self) -> None:
         bench = Bench()
         container_id = bench.create(attempt=3)
-        created = bench.see()
+        created = bench.container_at()
         bench.now = at(2)
 
         bench.do(StartContainer(container_id))
 
         assert (created.state, created.created_at) == (CREATED, START)
         assert (created.restart_count, created.hash) == (3, container_hash(APP))
-        assert (bench.see().state, bench.see().started_at) == (RUNNING, at(2))
+        assert (bench.container_at().state, bench.container_at().started_at) == (
+            RUNNING,
+            at(2),
+        )
 
-    def test_it_lives_as_long_as_it_is_told(self) -> None:
+    def test_a_container_runs_as_long_as_its_script_says(self) -> None:
         bench = Bench(InstanceBehavior(timedelta(seconds=5), exit_code=3))
         bench.start()
 
-        assert bench.see(4.9).state is RUNNING
-        ended = bench.see(60)
+        assert bench.container_at(4.9).state is RUNNING
+        ended = bench.container_at(60)
         assert (ended.state, ended.exit_code, ended.finished_at) == (EXITED, 3, at(5))
         assert ended.reason == "Error"
 
-    def test_each_attempt_has_a_life_of_its_own_and_the_last_one_repeats(self) -> None:
+    def test_each_attempt_has_its_own_behavior_and_the_last_one_repeats(self) -> None:
         bench = Bench(
             InstanceBehavior(timedelta(seconds=5)),
             InstanceBehavior(timedelta(seconds=9)),
@@ -235,11 +238,11 @@ class TestContainers:
         }
         assert ends == {0: at(5), 1: at(9), 2: at(9)}
 
-    def test_a_clean_end_is_called_completed(self) -> None:
+    def test_a_clean_exit_has_the_reason_completed(self) -> None:
         bench = Bench(InstanceBehavior(timedelta(seconds=5)))
         bench.start()
 
-        assert bench.see(5).reason == "Completed"
+        assert bench.container_at(5).reason == "Completed"
 
     @pytest.mark.parametrize(
         ("life", "grace", "ends", "exit_code"),
@@ -269,7 +272,7 @@ class TestContainers:
             ),
         ],
     )
-    def test_a_stop_is_answered_when_the_container_has_ended(
+    def test_a_stop_returns_when_the_container_has_exited(
         self, life: InstanceBehavior, grace: int, ends: float, exit_code: int
     ) -> None:
         bench = Bench(life)
@@ -277,16 +280,16 @@ class TestContainers:
         ended_at = bench.stop(bench.start(), grace)
 
         assert ended_at == ends
-        ended = bench.see(60)
+        ended = bench.container_at(60)
         assert (ended.finished_at, ended.exit_code) == (at(ends), exit_code)
 
-    def test_what_does_not_run_has_stopped(self) -> None:
+    def test_stopping_an_exited_container_returns_at_once(self) -> None:
         bench = Bench()
 
         assert bench.stop(bench.create()) == 0
-        assert bench.see(60).state is CREATED
+        assert bench.container_at(60).state is CREATED
 
-    def test_a_container_that_is_removed_is_gone_for_good(self) -> None:
+    def test_a_removed_container_is_not_found_again(self) -> None:
         bench = Bench(InstanceBehavior(timedelta(seconds=5)))
         container_id = bench.start()
 
@@ -295,7 +298,7 @@ class TestContainers:
         (pod,) = bench.world.pods(at(60))
         assert pod.containers == ()
 
-    def test_what_did_not_change_is_the_same_object(self) -> None:
+    def test_an_unchanged_pod_is_the_same_object(self) -> None:
         bench = Bench(InstanceBehavior(timedelta(seconds=5)))
         bench.start()
 
@@ -304,20 +307,20 @@ class TestContainers:
         assert bench.world.pods(at(2))[0] is before[0]
         assert bench.world.pods(at(5))[0] is not before[0]
 
-    def test_hooks_have_nothing_to_say(self) -> None:
+    def test_hooks_return_no_output(self) -> None:
         hook = RunHook(POD, APP, NOBODY, ExecAction(("x",)), "")
 
         assert Bench().do(hook) == OperationFinished(7)
 
 
 class TestImages:
-    def test_all_images_are_here_unless_some_are_named(self) -> None:
+    def test_all_images_exist_unless_some_are_named(self) -> None:
         bench = Bench()
 
         assert bench.do(GetImageStatus("a:1")).value == "a:1"
         assert bench.do(PullImage(POD, "a:1")).value == PulledImage("a:1", 0)
 
-    def test_others_cannot_be_had(self) -> None:
+    def test_images_that_are_not_named_cannot_be_pulled(self) -> None:
         bench = Bench(images=frozenset({"a:1"}))
 
         assert bench.do(GetImageStatus("a:1")).value == "a:1"
@@ -326,8 +329,8 @@ class TestImages:
         assert (pulled.error, pulled.not_found) == ("b:1: not found", True)
 
 
-class TestManners:
-    def test_a_call_may_take_time_and_what_it_does_is_done_at_once(self) -> None:
+class TestCallBehavior:
+    def test_a_call_can_take_time_and_takes_effect_at_once(self) -> None:
         bench = Bench(dealing=lambda _call: CallBehavior(timedelta(seconds=3)))
 
         bench.run_sandbox()
@@ -335,7 +338,7 @@ class TestManners:
         assert bench.answered_at == at(3)
         assert len(bench.world.pods(START)) == 1
 
-    def test_a_stop_takes_that_time_and_its_own(self) -> None:
+    def test_a_stop_takes_the_time_of_the_call_and_of_the_container(self) -> None:
         bench = Bench(
             InstanceBehavior(stops_after=timedelta(seconds=4)),
             dealing=lambda _call: CallBehavior(timedelta(seconds=3)),
@@ -351,12 +354,12 @@ class TestManners:
         assert (finished.error, finished.not_found) == ("daemon busy", False)
         assert bench.world.pods(START) == ()
 
-    def test_a_relist_may_be_slow_or_refused_too(self) -> None:
-        manners = [
+    def test_a_relist_can_be_slow_or_refused(self) -> None:
+        behaviors = [
             CallBehavior(timedelta(seconds=3), "busy"),
             CallBehavior(timedelta(seconds=2)),
         ]
-        bench = Bench(dealing=lambda _call: manners.pop())
+        bench = Bench(dealing=lambda _call: behaviors.pop())
 
         answers = [bench.world.answer(Relist(), START) for _ in range(2)]
 
@@ -365,7 +368,7 @@ class TestManners:
             (at(3), RelistFailed("busy")),
         ]
 
-    def test_a_runtime_that_is_away_refuses_everything(self) -> None:
+    def test_an_unreachable_runtime_refuses_everything(self) -> None:
         bench = Bench()
         bench.world.unreachable = "no daemon"
 
@@ -388,7 +391,7 @@ class TestManners:
             ),
         ],
     )
-    def test_what_is_not_there_is_not_found(
+    def test_a_missing_object_is_not_found(
         self, operation: Operation, error: str
     ) -> None:
         finished = Bench().do(operation)
@@ -396,7 +399,7 @@ class TestManners:
         assert (finished.error, finished.not_found) == (error, True)
 
 
-def test_containers_are_told_apart_by_what_is_shown_of_their_ids() -> None:
+def test_short_ids_of_containers_are_unique() -> None:
     bench = Bench()
     sandbox = bench.run_sandbox()
 
@@ -406,7 +409,7 @@ def test_containers_are_told_apart_by_what_is_shown_of_their_ids() -> None:
     assert {len(id_) for id_ in shown} == {12}
 
 
-def test_volumes_are_there_until_they_are_unmounted() -> None:
+def test_volumes_are_listed_until_they_are_unmounted() -> None:
     bench = Bench()
     mount = MountVolume(POD, Volume("scratch", EmptyDir()), (), START)
 
@@ -423,7 +426,7 @@ class TestProbes:
         key = a_key(ProbeType.LIVENESS)
         return RunProbe(9, key, POD, APP, a_probe(), container_id, "")
 
-    def test_without_a_script_all_is_well(self) -> None:
+    def test_without_a_script_probes_succeed(self) -> None:
         bench = Bench()
 
         when, fact = bench.world.answer(self.probe(bench, bench.start()), at(4))
@@ -434,7 +437,7 @@ class TestProbes:
         assert fact.outcome.last.result is ProbeResult.SUCCESS
 
     @pytest.mark.parametrize("handler", [HTTPGetAction("web"), TCPSocketAction("web")])
-    def test_a_port_that_no_container_port_has_errors_as_on_a_runtime(
+    def test_a_named_port_that_is_missing_is_the_error_of_a_runtime(
         self, handler: HTTPGetAction | TCPSocketAction
     ) -> None:
         bench = Bench()
@@ -450,7 +453,7 @@ class TestProbes:
         assert len(fact.outcome.attempts) == 3
 
     @pytest.mark.parametrize(
-        ("handler", "said"),
+        ("handler", "message"),
         [
             pytest.param(
                 HTTPGetAction(8080, "/healthz"),
@@ -474,8 +477,8 @@ class TestProbes:
             ),
         ],
     )
-    def test_a_container_that_has_exited_answers_nothing(
-        self, handler: ProbeHandler, said: str
+    def test_an_exited_container_answers_no_probe(
+        self, handler: ProbeHandler, message: str
     ) -> None:
         bench = Bench(InstanceBehavior(lasts=timedelta(seconds=5), exit_code=1))
         effect = self.probe(bench, bench.start())
@@ -490,9 +493,11 @@ class TestProbes:
 
         alive, dead = outcomes
         assert alive.result is ProbeResult.SUCCESS
-        assert said in (dead.output, dead.error)
+        assert message in (dead.output, dead.error)
 
-    def test_another_host_answers_although_the_container_has_exited(self) -> None:
+    def test_a_probe_of_another_host_is_answered_after_the_container_exited(
+        self,
+    ) -> None:
         bench = Bench(InstanceBehavior(lasts=timedelta(seconds=5)))
         effect = self.probe(bench, bench.start())
         probe = replace(effect.probe, handler=TCPSocketAction(80, "example.com"))
@@ -502,7 +507,7 @@ class TestProbes:
         assert isinstance(fact, ProbeFinished)
         assert fact.outcome.last.result is ProbeResult.SUCCESS
 
-    def test_the_script_is_told_the_age_of_the_instance(self) -> None:
+    def test_the_script_gets_the_age_of_the_instance(self) -> None:
         ages = []
 
         def answer(_effect: RunProbe, age: timedelta) -> ProbeAnswer:
@@ -516,7 +521,7 @@ class TestProbes:
 
         assert ages == [timedelta(seconds=4), timedelta(), timedelta()]
 
-    def test_a_probe_may_take_time(self) -> None:
+    def test_a_probe_can_take_time(self) -> None:
         slow = ProbeAnswer(Attempt(ProbeResult.SUCCESS), timedelta(seconds=3))
         bench = Bench(probing=lambda _effect, _age: slow)
 
@@ -527,7 +532,7 @@ class TestProbes:
         assert fact.outcome.started_at == at(4)
         assert fact.outcome.duration == timedelta(seconds=3)
 
-    def test_what_errs_is_tried_three_times(self) -> None:
+    def test_an_error_is_attempted_three_times(self) -> None:
         bench = Bench(probing=lambda _effect, _age: ERRS)
 
         _, fact = bench.world.answer(self.probe(bench, NOBODY), START)

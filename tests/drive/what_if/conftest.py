@@ -1,4 +1,4 @@
-"""The program is run in this process: with folders of its own, and logs put back."""
+"""Fixtures that run the program in this process: own folders, logging restored."""
 
 from __future__ import annotations
 

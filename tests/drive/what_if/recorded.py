@@ -1,4 +1,4 @@
-"""Sessions that are simulated and recorded, so that their truth is known."""
+"""Recordings of simulated sessions, whose true outcomes are known."""
 
 from __future__ import annotations
 

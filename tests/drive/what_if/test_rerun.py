@@ -1,4 +1,4 @@
-"""A recorded session under other settings is what it would have been."""
+"""Reruns: a recorded session under other settings."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_recorded_settings_give_the_recorded_decisions(record: Path) -> None
 
 
 @pytest.mark.parametrize("packed", PLAYABLE, ids=id_of)
-def test_other_settings_can_be_tried_with_each_record(record: Path) -> None:
+def test_every_record_can_be_rerun_with_other_settings(record: Path) -> None:
     replay = replay_of(record)
     pods = replay.pod_versions()
 
@@ -114,7 +114,7 @@ def kills(happenings: tuple[Happening, ...]) -> list[str]:
 @pytest.mark.parametrize(
     ("setting", "unmeasured"),
     [
-        # The last instance begins 10 s earlier, and outlives what was measured of it.
+        # The last instance begins 10 s earlier and runs longer than it was measured.
         pytest.param("app.livenessProbe.failureThreshold=2", 7, id="kills-earlier"),
         pytest.param("app.livenessProbe.timeoutSeconds=3", 0, id="waits-longer"),
         pytest.param("app.readinessProbe.failureThreshold=1", 0, id="ready-threshold"),
@@ -123,7 +123,7 @@ def kills(happenings: tuple[Happening, ...]) -> list[str]:
         ),
     ],
 )
-def test_it_is_what_the_simulation_with_these_settings_is(
+def test_a_rerun_equals_a_simulation_with_these_settings(
     setting: str, unmeasured: int, tmp_path: Path
 ) -> None:
     recorded = replay_of(simulate(tmp_path, ONE_OUTAGE))
@@ -137,7 +137,7 @@ def test_it_is_what_the_simulation_with_these_settings_is(
     assert len(found.gaps) == unmeasured
 
 
-def test_a_longer_period_notices_later(tmp_path: Path) -> None:
+def test_a_longer_period_detects_the_failure_later(tmp_path: Path) -> None:
     setting = "app.livenessProbe.periodSeconds=10"
     for_ever = ONE_OUTAGE.partition("{result: failure")[0] + "failure\n"
     recorded = replay_of(simulate(tmp_path, for_ever))
@@ -147,11 +147,11 @@ def test_a_longer_period_notices_later(tmp_path: Path) -> None:
 
     is_, was = outcome_of(recorded, found).happenings, outcome_of(truth).happenings
     assert outcome_differences(was, is_) == []
-    # The record's instance was killed at 45 s: of 40, 50 and 60 s it knows the first.
+    # The recorded instance was killed at 45 s: of 40, 50 and 60 s, 40 s was measured.
     assert [one.unmeasured for one in is_ if one.kind == "kill"][:1] == [2]
 
 
-def test_what_was_never_measured_takes_the_nearest_outcome_and_is_counted(
+def test_an_instant_without_a_measured_probe_uses_the_nearest_outcome_and_is_counted(
     tmp_path: Path,
 ) -> None:
     recorded = replay_of(simulate(tmp_path, ONE_OUTAGE))
@@ -160,7 +160,7 @@ def test_what_was_never_measured_takes_the_nearest_outcome_and_is_counted(
 
     outcome = outcome_of(recorded, found)
     kill = next(one for one in outcome.happenings if one.kind == "kill")
-    # Recorded were three failures; the instance was killed then, in the midst of it.
+    # Three failures were recorded; then the instance was killed, during the outage.
     assert kill.text == "killed: liveness 6/6"
     assert kill.unmeasured == 3
     assert set(found.gaps.values()) >= {Gap.AFTER}
@@ -168,7 +168,7 @@ def test_what_was_never_measured_takes_the_nearest_outcome_and_is_counted(
     assert totals.unmeasured == len(found.gaps) > 0
 
 
-def test_it_is_told_where_a_probe_lies_among_the_measured_ones(
+def test_a_rerun_reports_where_a_probe_lies_among_the_measured_ones(
     tmp_path: Path,
 ) -> None:
     healthy = "containers: {web/app: {liveness: [success]}}"
@@ -179,7 +179,7 @@ def test_it_is_told_where_a_probe_lies_among_the_measured_ones(
     assert set(found.gaps.values()) == {Gap.BEFORE, Gap.BETWEEN, Gap.AFTER}
 
 
-def test_a_shorter_time_out_fails_what_took_longer(tmp_path: Path) -> None:
+def test_a_shorter_time_out_fails_probes_that_took_longer(tmp_path: Path) -> None:
     recorded = replay_of(
         simulate(tmp_path, SLOW_ANSWERS, "app.livenessProbe.timeoutSeconds=2")
     )
@@ -196,7 +196,9 @@ def test_a_shorter_time_out_fails_what_took_longer(tmp_path: Path) -> None:
     assert "killed: liveness 3/3" in kills(outcome_of(too_slow, fails).happenings)
 
 
-def test_a_longer_time_out_does_not_guess_what_was_cut_off(tmp_path: Path) -> None:
+def test_a_longer_time_out_does_not_guess_the_outcome_of_a_timed_out_probe(
+    tmp_path: Path,
+) -> None:
     recorded = replay_of(simulate(tmp_path, TIME_OUTS))
 
     found = what_if(recorded, "app.livenessProbe.timeoutSeconds=4")
@@ -222,7 +224,7 @@ def test_up_to_the_first_other_decision_it_is_the_recorded_session(
     assert before(found.journal) == before(recorded.journal) != []
 
 
-def test_another_version_of_the_kubelet_decides_by_its_own_rules(
+def test_another_kubelet_version_uses_its_own_rules(
     tmp_path: Path,
 ) -> None:
     script = "containers: {web/app: {liveness: [timeout]}}"
@@ -238,7 +240,7 @@ def test_another_version_of_the_kubelet_decides_by_its_own_rules(
     assert kills(outcome_of(replay, under("1.19")).happenings) == []
 
 
-def test_the_pods_of_a_crash_loop_go_on_crashing(tmp_path: Path) -> None:
+def test_a_crash_loop_continues(tmp_path: Path) -> None:
     script = "containers: {web/app: {lasts: 4s, exitCode: 1}}"
     recorded = replay_of(simulate(tmp_path, script))
 

@@ -1,4 +1,4 @@
-"""Settings of recorded probes: whose they are, and what they change."""
+"""Settings of recorded probes: which probes they apply to, and what they change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EDITED = Pod(
 )
 
 
-def test_a_pod_that_was_edited_is_one_pod_and_each_version_keeps_the_rest() -> None:
+def test_an_edited_pod_is_one_pod_and_each_version_keeps_its_other_fields() -> None:
     pods = [FIRST, EDITED]
 
     setting = parse_probe_setting("app.livenessProbe.failureThreshold=5", pods)
@@ -49,7 +49,7 @@ def test_the_newest_value_is_the_recorded_one() -> None:
     assert recorded_value(setting, [FIRST, EDITED]) == "9"
 
 
-def test_everything_but_the_setting_stays() -> None:
+def test_a_setting_changes_no_other_field() -> None:
     pod = Pod(
         "uid",
         "web",
@@ -85,7 +85,7 @@ def test_everything_but_the_setting_stays() -> None:
     assert after.containers[0].image == "app:1"
 
 
-def test_a_version_without_startup_probes_has_none() -> None:
+def test_a_kubelet_version_without_startup_probes_drops_them() -> None:
     probe = Probe(CHECK, failure_threshold=30)
     pod = Pod("uid", "web", containers=(Container("app", startup_probe=probe),))
 
@@ -108,6 +108,6 @@ def test_a_problem_names_the_setting_as_it_was_typed() -> None:
 
 
 @pytest.mark.parametrize("option", ["", "=5", "app", "app..periodSeconds=5", "x=", "."])
-def test_what_is_no_setting_says_how_one_is_written(option: str) -> None:
+def test_an_invalid_setting_is_refused_with_the_syntax(option: str) -> None:
     with pytest.raises(UsageError, match=r"must be .POD/.CONTAINER.PROBE.FIELD=VALUE"):
         parse_probe_setting(option, [FIRST])
