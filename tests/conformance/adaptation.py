@@ -1,15 +1,15 @@
 """Manifests of cases for plain processes, which have no image and no file system.
 
-What an image and a root of one's own would give is given by the manifest instead:
+The manifest replaces what an image and a root file system would provide:
 
 - the test server is run from its source, with this Python;
-- paths of volumes and of last words are relative: on processes they are in the
+- paths of volumes and termination messages are relative: on processes they are in the
   container's home folder, where its commands run;
 - `/tmp` is that folder too, which is new for each instance of the container;
 - a program that is process 1 of a container is not ended by SIGTERM unless it handles
   it, so one that does not is started with SIGTERM ignored.
 
-What cannot be had that way needs an image or a namespace; `why_not` says so.
+Other cases need an image or a namespace; `why_not` returns the reason.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ FOR_SERVER = {
     "/localhost.crt": str(SERVER / "localhost.crt"),
     "/localhost.key": str(SERVER / "localhost.key"),
 }
-"""What the server's image has, and where that is on this machine."""
+"""Files of the server's image, and their paths on this machine."""
 
 PATHS_STAY_IN = frozenset({"volumeMounts", "terminationMessagePath"})
-"""Fields in which the runtime itself takes a path for one below the home folder."""
+"""Fields whose paths the runtime itself resolves below the home folder."""
 
 IGNORING_SIGTERM = "trap '' TERM; exec \"$@\""
 
 
 def why_not(pod: Mapping[str, Any]) -> str:
-    """Return what a pod needs that processes have not, empty if it can be run."""
+    """Return why a pod cannot run on plain processes, empty if it can."""
     for container in _containers(pod):
         if container["image"].startswith(MISSING_IMAGES):
             return "needs images: one of its own is to be missing"
@@ -63,7 +63,7 @@ def for_processes(pod: Mapping[str, Any]) -> Json:
         for path, here in _paths(container).items():
             for key in container.keys() - PATHS_STAY_IN:
                 container[key] = _moved(container[key], path, here)
-        # Afterwards: the source and this Python may be somewhere below such a path.
+        # Afterwards: the path of the source or of this Python may contain such a path.
         if SERVER_IMAGE in container["image"]:
             _run_from_source(container)
         else:
@@ -72,7 +72,7 @@ def for_processes(pod: Mapping[str, Any]) -> Json:
 
 
 def _paths(container: Json) -> dict[str, str]:
-    """Return the paths that are a container's own, and what they are on processes."""
+    """Return a container's own paths, and their replacements on processes."""
     own = [mount["mountPath"] for mount in container.get("volumeMounts", [])]
     own.append(container.get("terminationMessagePath", MESSAGE_PATH))
     return {"/tmp/": "./"} | {path: f".{path}" for path in own}
@@ -98,7 +98,7 @@ def _run_as_process_1(container: Json) -> None:
 
 
 def _moved(value: Any, path: str, here: str) -> Any:
-    """Return a part of a manifest with a path in it replaced, also in queries."""
+    """Return a part of a manifest with a path replaced, also in queries."""
     match value:
         case str():
             coded = value.replace(quote(path, safe=""), quote(here, safe=""))
@@ -118,5 +118,5 @@ def _may_listen(port: int) -> bool:
         except PermissionError:
             return False
         except OSError:
-            return True  # it is taken at that address, and pods have others
+            return True  # the port is in use at that address, and pods have others
     return True

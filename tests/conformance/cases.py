@@ -19,7 +19,7 @@ DATA = Path(os.environ.get("PROBETUI_CONFORMANCE_DIR") or OWN_DATA)
 Case = Mapping[str, Any]
 
 PASSES = "passes"
-"""What `kubelet` says in a case that a real kubelet passes."""
+"""The value of `kubelet` in a case that a real kubelet passes."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""A table of all cases that were run, at the end of a test run."""
+"""Print a table of all cases at the end of a test run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RUN = pytest.StashKey[BackgroundRun]()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Print the outcome of each case."""
+    """Print the outcomes of all cases."""
     run = session.config.stash.get(RUN, None)
     if run is not None:
         told_at_the_end(session.config)["conformance"] = summary(run.outcomes())

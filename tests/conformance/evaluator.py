@@ -1,4 +1,4 @@
-"""The judge: a case and what was seen of its pod, to one verdict per expectation."""
+"""The judge: from a case and the observation of its pod to verdicts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.conformance.rules import broken_rules
 from tests.conformance.windows import UnmetError
 
 MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What an expectation that is not in the form of the cases brings about."""
+"""Exceptions that a malformed expectation raises."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether one expectation, rule or action of a case held, and why."""
+    """Whether one expectation, rule or action of a case holds, and why."""
 
     subject: str
     holds: bool
@@ -29,39 +29,43 @@ class Verdict:
 
 
 def evaluate(
-    case: Mapping[str, Any], seen: Observation, slack: float = 1.0
+    case: Mapping[str, Any], observation: Observation, slack: float = 1.0
 ) -> list[Verdict]:
-    """Judge what was seen of a case's pod.
+    """Judge the observation of a case's pod.
 
-    First comes a verdict for each expectation, in the case's order, then one for each
-    rule that was broken and each action that was missed.
+    The verdicts are in this order: one per expectation, as in the case, one per broken
+    rule, one per missed action.
 
     Args:
-        case: as read from its file.
-        seen: what was seen.
+        case: the case, as read from its file.
+        observation: the observation of its pod.
         slack: stretches upper bounds in seconds, for a slow machine.
     """
-    verdicts = [_judge(expectation, seen, slack) for expectation in case["expect"]]
-    verdicts += [
-        Verdict("rule", holds=False, detail=rule)
-        for rule in broken_rules(case["pod"], seen)
+    verdicts = [
+        _judge(expectation, observation, slack) for expectation in case["expect"]
     ]
     verdicts += [
-        Verdict("action", holds=False, detail=detail) for detail in seen.missed
+        Verdict("rule", holds=False, detail=rule)
+        for rule in broken_rules(case["pod"], observation)
+    ]
+    verdicts += [
+        Verdict("action", holds=False, detail=detail) for detail in observation.missed
     ]
     return verdicts
 
 
 def passes(verdicts: Sequence[Verdict]) -> bool:
-    """Return whether everything held."""
+    """Return whether all verdicts hold."""
     return all(verdict.holds for verdict in verdicts)
 
 
-def _judge(expectation: Mapping[str, Any], seen: Observation, slack: float) -> Verdict:
+def _judge(
+    expectation: Mapping[str, Any], observation: Observation, slack: float
+) -> Verdict:
     subject = json.dumps(expectation)
     try:
-        ((key, wanted),) = expectation.items()
-        finding = JUDGES[key](wanted, seen, slack)
+        ((key, argument),) = expectation.items()
+        finding = JUDGES[key](argument, observation, slack)
     except UnmetError as unmet:
         finding = Finding(holds=False, detail=str(unmet))
     except MALFORMED as error:

@@ -1,4 +1,4 @@
-"""Expectations: what a case wants to be true of an observation, one function each."""
+"""Expectations of a case about its observation: one function per kind."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from tests.conformance.windows import (
     reached,
 )
 
-Wanted = Mapping[str, Any]
+Expectation = Mapping[str, Any]
 
-LONGEST = 1e9
-"""Seconds; stands for the end where no period is named."""
+NO_LIMIT = 1e9
+"""Seconds; the end of an observation where an expectation has no period."""
 
 RUNS = 20
-"""How many runs of a container are looked at, to see whether two ran together."""
+"""How many runs of a container are checked for an overlap with another container's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Whether an expectation holds, and what was found instead or where."""
+    """Whether an expectation holds, and what was found instead, or when."""
 
     holds: bool
     detail: str = ""
@@ -44,62 +44,71 @@ class Finding:
 Judge = Callable[[Any, Observation, float], Finding]
 
 
-def restarts(wanted: Wanted, seen: Observation, slack: float) -> Finding:
-    """Judge restart counts: at least, exactly or at most so many."""
-    statuses = seen.of_generation(wanted.get("gen", 0))
-    name = wanted.get("container")
-    if "at_least" in wanted:
-        limit = wanted["within"] * slack
+def restarts(
+    expectation: Expectation, observation: Observation, slack: float
+) -> Finding:
+    """Judge the restart counts: at least, exactly or at most a number."""
+    statuses = observation.of_generation(expectation.get("gen", 0))
+    name = expectation.get("container")
+    if "at_least" in expectation:
+        limit = expectation["within"] * slack
         for status in statuses:
             counts = _restart_counts(status, name).values()
-            if status.t <= limit and max(counts, default=-1) >= wanted["at_least"]:
+            if status.t <= limit and max(counts, default=-1) >= expectation["at_least"]:
                 return Finding(holds=True, detail=f"at {status.t:.1f}")
         return Finding(holds=False, detail="not reached in time")
-    check_observed(seen, wanted.get("for"))
-    # A late machine may start it after the period, in which it is not restarted then.
-    begun = _until(statuses, wanted["for"] + seen.late)
-    statuses = _until(statuses, wanted["for"]) or begun
-    limit = wanted["exactly"] if "exactly" in wanted else wanted["at_most"]
+    check_observed(observation, expectation.get("for"))
+    # A late machine may start it after the period, without a restart in the period.
+    started_statuses = _until(statuses, expectation["for"] + observation.late)
+    statuses = _until(statuses, expectation["for"]) or started_statuses
+    limit = (
+        expectation["exactly"] if "exactly" in expectation else expectation["at_most"]
+    )
     for status in statuses:
         counts = _restart_counts(status, name).values()
         if max(counts, default=0) > limit:
             return Finding(holds=False, detail=f"{max(counts)} at {status.t:.1f}")
-    if not any(_has_run(view) for view in _views(begun, name)):
+    if not any(_has_run(view) for view in _views(started_statuses, name)):
         return Finding(holds=False, detail="no container was seen started")
     last = _restart_counts(statuses[-1], name)
     return Finding(
-        holds="exactly" not in wanted or all(count == limit for count in last.values()),
+        holds="exactly" not in expectation
+        or all(count == limit for count in last.values()),
         detail=f"last {last}",
     )
 
 
-def ready(wanted: Wanted, seen: Observation, slack: float) -> Finding:
-    """Judge whether, and how soon or how late, something was ready."""
-    window = Window.of(wanted, seen, slack)
-    who = wanted.get("container", POD)
+def ready(expectation: Expectation, observation: Observation, slack: float) -> Finding:
+    """Judge whether and when the pod or a container was ready."""
+    window = Window.of(expectation, observation, slack)
+    who = expectation.get("container", POD)
     times = (t for t, status in window.statuses() if status.is_ready(who))
     t = next(times, None)
     if t is None:
         return Finding(holds=False, detail="never ready")
     if window.within is not None and window.elapsed(t) > window.within:
         return Finding(holds=False, detail=f"ready at {t:.1f}")
-    if "not_before_started_plus" not in wanted:
+    if "not_before_started_plus" not in expectation:
         return Finding(holds=True, detail=f"at {t:.1f}")
-    started = _start(seen, wanted["container"], window.gen)
+    started = _start(observation, expectation["container"], window.gen)
     if started is None:
         return Finding(holds=False, detail="no start seen")
     after = t - started.earliest
     return Finding(
-        holds=after >= wanted["not_before_started_plus"],
+        holds=after >= expectation["not_before_started_plus"],
         detail=f"ready {after:.1f} after the start",
     )
 
 
-def never_ready(wanted: Wanted, seen: Observation, _slack: float) -> Finding:
-    """Judge whether something ran without ever being ready."""
-    check_observed(seen, wanted.get("for"))
-    who = wanted.get("container", POD)
-    statuses = _until(seen.of_generation(wanted.get("gen", 0)), wanted["for"])
+def never_ready(
+    expectation: Expectation, observation: Observation, _slack: float
+) -> Finding:
+    """Judge whether the pod or a container ran and was never ready."""
+    check_observed(observation, expectation.get("for"))
+    who = expectation.get("container", POD)
+    statuses = _until(
+        observation.of_generation(expectation.get("gen", 0)), expectation["for"]
+    )
     for status in statuses:
         if status.is_ready(who):
             return Finding(holds=False, detail=f"ready at {status.t:.1f}")
@@ -108,33 +117,37 @@ def never_ready(wanted: Wanted, seen: Observation, _slack: float) -> Finding:
     return Finding(holds=has_run, detail="" if has_run else "was never seen running")
 
 
-def unready(wanted: Wanted, seen: Observation, slack: float) -> Finding:
-    """Judge how soon something was not ready."""
-    window = Window.of(wanted, seen, slack)
-    who = wanted.get("container", POD)
+def unready(
+    expectation: Expectation, observation: Observation, slack: float
+) -> Finding:
+    """Judge how soon the pod or a container was not ready."""
+    window = Window.of(expectation, observation, slack)
+    who = expectation.get("container", POD)
     for t, status in window.statuses():
         if not status.is_ready(who):
             after = window.elapsed(t)
-            return Finding(after <= wanted["within"] * slack, f"{after:.1f} after")
+            return Finding(after <= expectation["within"] * slack, f"{after:.1f} after")
     return Finding(holds=False, detail="stayed ready")
 
 
-def event(wanted: Wanted, seen: Observation, slack: float) -> Finding:
-    """Judge whether there were so many of these events in the window."""
-    window = Window.of(wanted, seen, slack)
-    found = sum(window.has(event.t) for event in _events(wanted, seen))
-    return Finding(found >= wanted.get("count_at_least", 1), f"{found} seen")
+def event(expectation: Expectation, observation: Observation, slack: float) -> Finding:
+    """Judge whether the window has at least a number of these events."""
+    window = Window.of(expectation, observation, slack)
+    found = sum(window.has(event.t) for event in _events(expectation, observation))
+    return Finding(found >= expectation.get("count_at_least", 1), f"{found} seen")
 
 
-def no_event(wanted: Wanted, seen: Observation, slack: float) -> Finding:
-    """Judge whether there was none of these events, not even one, in the window."""
-    window = Window.of(wanted, seen, slack)
+def no_event(
+    expectation: Expectation, observation: Observation, slack: float
+) -> Finding:
+    """Judge whether the window has none of these events."""
+    window = Window.of(expectation, observation, slack)
     if window.closing == NO_TIME:
-        raise UnmetError(f"never reached {wanted['before']}")
-    check_observed(seen, wanted.get("for"), since=window.opening.latest)
-    if not seen.events:
+        raise UnmetError(f"never reached {expectation['before']}")
+    check_observed(observation, expectation.get("for"), since=window.opening.latest)
+    if not observation.events:
         return Finding(holds=False, detail="no events at all")
-    for event in _events(wanted, seen):
+    for event in _events(expectation, observation):
         is_at_opening = window.is_after and event.t <= window.opening.latest
         is_at_closing = event.t >= window.closing.earliest
         if window.has(event.t) and not is_at_opening and not is_at_closing:
@@ -142,84 +155,101 @@ def no_event(wanted: Wanted, seen: Observation, slack: float) -> Finding:
     return Finding(holds=True)
 
 
-def phase(wanted: Wanted, seen: Observation, slack: float) -> Finding:
-    """Judge the phase: the last one, one that stays, never is, or is in the window."""
-    statuses = seen.of_generation(wanted.get("gen", 0))
+def phase(expectation: Expectation, observation: Observation, slack: float) -> Finding:
+    """Judge the phase: the last, a constant, a forbidden one, or one in the window."""
+    statuses = observation.of_generation(expectation.get("gen", 0))
     if not statuses:
         return Finding(holds=False, detail="no status")
-    detail = _course([(status.t, status.phase) for status in statuses])
-    if "last" in wanted:
-        return Finding(statuses[-1].phase == wanted["last"], detail)
-    check_observed(seen, wanted.get("for"))
-    if "stays" in wanted:
-        until = [status for status in statuses if status.t <= wanted["for"]]
-        return Finding(all(status.phase == wanted["stays"] for status in until), detail)
-    if "never" in wanted:
+    detail = _format_changes([(status.t, status.phase) for status in statuses])
+    if "last" in expectation:
+        return Finding(statuses[-1].phase == expectation["last"], detail)
+    check_observed(observation, expectation.get("for"))
+    if "stays" in expectation:
+        until = [status for status in statuses if status.t <= expectation["for"]]
+        return Finding(
+            all(status.phase == expectation["stays"] for status in until), detail
+        )
+    if "never" in expectation:
         until = [
-            status for status in statuses if status.t <= wanted.get("for", LONGEST)
+            status
+            for status in statuses
+            if status.t <= expectation.get("for", NO_LIMIT)
         ]
-        return Finding(all(status.phase != wanted["never"] for status in until), detail)
-    window = Window.of(wanted, seen, slack)
+        return Finding(
+            all(status.phase != expectation["never"] for status in until), detail
+        )
+    window = Window.of(expectation, observation, slack)
     for t, status in window.statuses():
-        is_reason = wanted.get("reason", status.reason) == status.reason
-        if status.phase == wanted["is"] and is_reason and window.has(t):
+        is_reason = expectation.get("reason", status.reason) == status.reason
+        if status.phase == expectation["is"] and is_reason and window.has(t):
             return Finding(holds=True, detail=f"at {t:.1f}")
     return Finding(holds=False, detail=detail)
 
 
-def state(wanted: Wanted, seen: Observation, slack: float) -> Finding:
-    """Judge whether a container is seen in a state in the window."""
-    window = Window.of(wanted, seen, slack)
-    course: list[tuple[float, object]] = []
+def state(expectation: Expectation, observation: Observation, slack: float) -> Finding:
+    """Judge whether a container has a state in the window."""
+    window = Window.of(expectation, observation, slack)
+    history: list[tuple[float, object]] = []
     for t, status in window.statuses():
-        container = status.container(wanted["container"])
+        container = status.container(expectation["container"])
         if container is None:
             continue
-        if _is_in_state(container, wanted) and window.has(t):
+        if _is_in_state(container, expectation) and window.has(t):
             return Finding(holds=True, detail=f"at {t:.1f}")
-        course.append((t, next(iter(container.state), None)))
-    return Finding(holds=False, detail=_course(course))
+        history.append((t, next(iter(container.state), None)))
+    return Finding(holds=False, detail=_format_changes(history))
 
 
-def never_state(wanted: Wanted, seen: Observation, _slack: float) -> Finding:
-    """Judge whether a container is never seen in a state."""
-    check_observed(seen, wanted.get("for"))
-    for status in seen.of_generation(wanted.get("gen", 0)):
-        container = status.container(wanted["container"])
-        is_early = status.t <= wanted.get("for", LONGEST)
-        if container is not None and is_early and _is_in_state(container, wanted):
+def never_state(
+    expectation: Expectation, observation: Observation, _slack: float
+) -> Finding:
+    """Judge whether a container never has a state."""
+    check_observed(observation, expectation.get("for"))
+    for status in observation.of_generation(expectation.get("gen", 0)):
+        container = status.container(expectation["container"])
+        is_early = status.t <= expectation.get("for", NO_LIMIT)
+        if container is not None and is_early and _is_in_state(container, expectation):
             return Finding(holds=False, detail=f"at {status.t:.1f}")
     return Finding(holds=True)
 
 
-def terminated(wanted: Wanted, seen: Observation, slack: float) -> Finding:
+def terminated(
+    expectation: Expectation, observation: Observation, slack: float
+) -> Finding:
     """Judge how a run of a container ended."""
-    run = wanted.get("run", 0)
-    end = seen.end_of_run(wanted["container"], run, wanted.get("gen", 0))
+    run = expectation.get("run", 0)
+    end = observation.end_of_run(
+        expectation["container"], run, expectation.get("gen", 0)
+    )
     if end is None:
         return Finding(holds=False, detail=f"no end of run {run} seen")
-    if "within" in wanted and end.t > wanted["within"] * slack:
+    if "within" in expectation and end.t > expectation["within"] * slack:
         return Finding(holds=False, detail=f"seen at {end.t:.1f}")
     was = {
         "exit_code": end.terminated.get("exitCode"),
         "reason": end.terminated.get("reason"),
         "message": end.terminated.get("message") or "",
     }
-    wrong = [key for key, value in was.items() if wanted.get(key, value) != value]
-    if "exit_code_not" in wanted and wanted["exit_code_not"] == was["exit_code"]:
+    wrong = [key for key, value in was.items() if expectation.get(key, value) != value]
+    if (
+        "exit_code_not" in expectation
+        and expectation["exit_code_not"] == was["exit_code"]
+    ):
         wrong.append("exit_code")
     detail = ", ".join(f"{key} is {was[key]!r}" for key in wrong)
     return Finding(not wrong, detail or f"seen at {end.t:.1f}")
 
 
-def never_started(wanted: Wanted, seen: Observation, _slack: float) -> Finding:
+def never_started(
+    expectation: Expectation, observation: Observation, _slack: float
+) -> Finding:
     """Judge whether a container never ran."""
-    check_observed(seen, wanted.get("for"))
-    name, until = wanted["container"], wanted.get("for", LONGEST)
-    for event in seen.events:
+    check_observed(observation, expectation.get("for"))
+    name, until = expectation["container"], expectation.get("for", NO_LIMIT)
+    for event in observation.events:
         if event.reason == "Started" and event.container == name and event.t <= until:
             return Finding(holds=False, detail=f"Started at {event.t:.1f}")
-    for status in seen.of_generation(wanted.get("gen", 0)):
+    for status in observation.of_generation(expectation.get("gen", 0)):
         found = status.container(name)
         if found is None or status.t > until:
             continue
@@ -228,9 +258,11 @@ def never_started(wanted: Wanted, seen: Observation, _slack: float) -> Finding:
     return Finding(holds=True)
 
 
-def order(wanted: Sequence[str], seen: Observation, _slack: float) -> Finding:
+def order(
+    expectation: Sequence[str], observation: Observation, _slack: float
+) -> Finding:
     """Judge whether all moments are reached, none after the next."""
-    found = [(moment, reached(moment, seen)) for moment in wanted]
+    found = [(moment, reached(moment, observation)) for moment in expectation]
     for (name, at), (next_name, next_at) in pairwise(found):
         if at.earliest > next_at.latest:
             detail = f"{name} ({at.earliest:.2f}) after {next_name}"
@@ -238,44 +270,53 @@ def order(wanted: Sequence[str], seen: Observation, _slack: float) -> Finding:
     return Finding(holds=True, detail=", ".join(f"{at.latest:.1f}" for _, at in found))
 
 
-def gap(wanted: Wanted, seen: Observation, slack: float) -> Finding:
+def gap(expectation: Expectation, observation: Observation, slack: float) -> Finding:
     """Judge the time between two moments."""
-    begin, end = reached(wanted["from"], seen), reached(wanted["to"], seen)
+    begin, end = (
+        reached(expectation["from"], observation),
+        reached(expectation["to"], observation),
+    )
     shortest, longest = end.earliest - begin.latest, end.latest - begin.earliest
-    is_long_enough = longest >= wanted.get("at_least", longest)
-    is_short_enough = "at_most" not in wanted or shortest <= wanted["at_most"] * slack
+    is_long_enough = longest >= expectation.get("at_least", longest)
+    is_short_enough = (
+        "at_most" not in expectation or shortest <= expectation["at_most"] * slack
+    )
     detail = f"{shortest:.2f} to {longest:.2f}"
     return Finding(is_long_enough and is_short_enough, detail)
 
 
-def condition(wanted: Wanted, seen: Observation, slack: float) -> Finding:
-    """Judge whether the pod is seen with a condition in the window."""
-    window = Window.of(wanted, seen, slack)
-    course: list[tuple[float, object]] = []
+def condition(
+    expectation: Expectation, observation: Observation, slack: float
+) -> Finding:
+    """Judge whether the pod has a condition in the window."""
+    window = Window.of(expectation, observation, slack)
+    history: list[tuple[float, object]] = []
     for t, status in window.statuses():
-        found = status.condition(wanted["type"])
+        found = status.condition(expectation["type"])
         if found is None:
             continue
         if (
-            found.status == wanted["status"]
-            and wanted.get("reason", found.reason) == found.reason
-            and wanted.get("message_contains", "") in (found.message or "")
+            found.status == expectation["status"]
+            and expectation.get("reason", found.reason) == found.reason
+            and expectation.get("message_contains", "") in (found.message or "")
             and window.has(t)
         ):
             return Finding(holds=True, detail=f"at {t:.1f}")
-        course.append((t, (found.status, found.reason, found.message)))
-    return Finding(holds=False, detail=_course(course))
+        history.append((t, (found.status, found.reason, found.message)))
+    return Finding(holds=False, detail=_format_changes(history))
 
 
-def together(wanted: Sequence[str], seen: Observation, _slack: float) -> Finding:
+def together(
+    expectation: Sequence[str], observation: Observation, _slack: float
+) -> Finding:
     """Judge whether two containers ever ran at the same time."""
-    one, other = wanted
-    for status in seen.of_generation(0):
+    one, other = expectation
+    for status in observation.of_generation(0):
         views = [status.container(one), status.container(other)]
         if all(view is not None and view.is_running for view in views):
             return Finding(holds=True, detail=f"at {status.t:.1f}")
-    for begin, end in _runs(one, seen):
-        for other_begin, other_end in _runs(other, seen):
+    for begin, end in _runs(one, observation):
+        for other_begin, other_end in _runs(other, observation):
             if begin < other_end and other_begin < end:
                 return Finding(holds=True, detail="by the times of their runs")
     return Finding(holds=False, detail="never both running")
@@ -298,7 +339,7 @@ JUDGES: Mapping[str, Judge] = {
     "gap": gap,
     "together": together,
 }
-"""Every kind of expectation, by the key that a case gives it."""
+"""All kinds of expectations, by their key in a case."""
 
 
 def _until(statuses: Iterable[Status], t: float) -> list[Status]:
@@ -306,7 +347,7 @@ def _until(statuses: Iterable[Status], t: float) -> list[Status]:
 
 
 def _views(statuses: Iterable[Status], name: str | None) -> Iterator[ContainerView]:
-    """Yield what statuses say of a container, or of all if none is named."""
+    """Yield a container, or all if none is named, from the statuses."""
     for status in statuses:
         for container in status.containers:
             if name in {None, container.name}:
@@ -321,58 +362,59 @@ def _has_run(container: ContainerView) -> bool:
     return not container.is_waiting or container.restart_count > 0
 
 
-def _start(seen: Observation, name: str, gen: int) -> Span | None:
-    """Return when a container started: what its first running state says."""
+def _start(observation: Observation, name: str, gen: int) -> Span | None:
+    """Return when a container started, from its first running state."""
     running = (
-        view for view in _views(seen.of_generation(gen), name) if view.is_running
+        view for view in _views(observation.of_generation(gen), name) if view.is_running
     )
     first = next(running, None)
-    stated = first and seen.when((first.state["running"] or {}).get("startedAt"))
-    return stated or when(f"started({name})", seen)
+    stated = first and observation.when((first.state["running"] or {}).get("startedAt"))
+    return stated or when(f"started({name})", observation)
 
 
-def _runs(name: str, seen: Observation) -> Iterator[tuple[float, float]]:
+def _runs(name: str, observation: Observation) -> Iterator[tuple[float, float]]:
     """Yield the begin and the earliest end of each run of a container."""
     for run in range(RUNS):
-        begin = when(f"started({name},{run})", seen)
+        begin = when(f"started({name},{run})", observation)
         if begin is None:
             return
-        end = when(f"terminated({name},{run})", seen)
-        yield begin.latest, LONGEST if end is None else end.earliest
+        end = when(f"terminated({name},{run})", observation)
+        yield begin.latest, NO_LIMIT if end is None else end.earliest
 
 
-def _events(wanted: Wanted, seen: Observation) -> Iterator[Event]:
-    """Yield the events that a filter is about, in or out of its window."""
-    parts = wanted.get("message_contains", [])
+def _events(expectation: Expectation, observation: Observation) -> Iterator[Event]:
+    """Yield the events that match an expectation, in and out of its window."""
+    parts = expectation.get("message_contains", [])
     parts = [parts] if isinstance(parts, str) else parts
-    for event in seen.events:
+    for event in observation.events:
         if (
-            wanted.get("reason", event.reason) == event.reason
-            and wanted.get("type", event.type) == event.type
-            and wanted.get("container", event.container) == event.container
+            expectation.get("reason", event.reason) == event.reason
+            and expectation.get("type", event.type) == event.type
+            and expectation.get("container", event.container) == event.container
             and all(part in event.message for part in parts)
         ):
             yield event
 
 
-def _is_in_state(container: ContainerView, wanted: Wanted) -> bool:
-    if wanted["is"] not in container.state:
+def _is_in_state(container: ContainerView, expectation: Expectation) -> bool:
+    if expectation["is"] not in container.state:
         return False
-    details = container.state[wanted["is"]] or {}
+    details = container.state[expectation["is"]] or {}
     flags = {"started": bool(container.started), "ready": container.ready}
     return (
-        wanted.get("reason", details.get("reason")) == details.get("reason")
-        and wanted.get("exit_code", details.get("exitCode")) == details.get("exitCode")
-        and wanted.get("message_contains", "") in (details.get("message") or "")
-        and all(wanted.get(key, value) == value for key, value in flags.items())
+        expectation.get("reason", details.get("reason")) == details.get("reason")
+        and expectation.get("exit_code", details.get("exitCode"))
+        == details.get("exitCode")
+        and expectation.get("message_contains", "") in (details.get("message") or "")
+        and all(expectation.get(key, value) == value for key, value in flags.items())
     )
 
 
-def _course(course: Sequence[tuple[float, object]]) -> str:
-    """Say how something changed, each change once."""
+def _format_changes(history: Sequence[tuple[float, object]]) -> str:
+    """Format how a value changed, without repetitions."""
     changes = [
         f"{t:.1f} {value}"
-        for index, (t, value) in enumerate(course)
-        if index == 0 or value != course[index - 1][1]
+        for index, (t, value) in enumerate(history)
+        if index == 0 or value != history[index - 1][1]
     ]
     return "; ".join(changes) or "never seen"

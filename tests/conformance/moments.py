@@ -1,4 +1,4 @@
-"""Moments: names for points in time, which an observation may or may not reach."""
+"""Moments: named points in time that an observation may reach."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ StatusTest = Callable[[Status], bool]
 
 
 class UnknownMomentError(ValueError):
-    """A case names a moment that there is not."""
+    """A case names an unknown moment."""
 
 
 def when(moment: str, observation: Observation, gen: int = 0) -> Span | None:
@@ -29,10 +29,10 @@ def when(moment: str, observation: Observation, gen: int = 0) -> Span | None:
     if name == "submitted":
         return Span.at(0)
     if name in _ACTIONS:
-        done = [t for what, t in observation.actions if what == _ACTIONS[name]]
-        return _at(_nth(done, _number(arguments, 0)))
+        times = [t for what, t in observation.actions if what == _ACTIONS[name]]
+        return _at(_nth(times, _number(arguments, 0)))
     if name == "gone":
-        return _at(_nth(_gone(observation), _number(arguments, 0)))
+        return _at(_nth(_pod_ends(observation), _number(arguments, 0)))
     if name in _EVENTS:
         return _event(observation, _EVENTS[name], arguments)
     if name == "event" and arguments:
@@ -58,7 +58,7 @@ def _parse(moment: str) -> tuple[str, Sequence[str]]:
 
 
 def _number(arguments: Sequence[str], index: int) -> int:
-    """Return a count among the arguments; one that is left out is the first, 0."""
+    """Return an index among the arguments, 0 if it is left out."""
     return int(arguments[index]) if len(arguments) > index else 0
 
 
@@ -70,18 +70,18 @@ def _at(t: float | None) -> Span | None:
     return None if t is None else Span.at(t)
 
 
-def _gone(observation: Observation) -> Sequence[float]:
-    """Return the ends of the pod, as far as they answer an action.
+def _pod_ends(observation: Observation) -> Sequence[float]:
+    """Return the ends of the pod since the first action.
 
-    A pod that had ended before the first action was gone at that action.
+    A pod that ended before the first action counts as gone at that action.
     """
-    gone = observation.gone
-    if not gone or not observation.actions:
-        return gone
+    pod_ends = observation.gone
+    if not pod_ends or not observation.actions:
+        return pod_ends
     _, first_action = observation.actions[0]
-    if gone[0] >= first_action:
-        return gone
-    return [t for t in gone if t >= first_action] or [first_action]
+    if pod_ends[0] >= first_action:
+        return pod_ends
+    return [t for t in pod_ends if t >= first_action] or [first_action]
 
 
 def _event(
@@ -102,12 +102,12 @@ def _terminated(
     end = observation.end_of_run(container, run, gen)
     if end is None:
         return None
-    stated = observation.when(end.terminated.get("finishedAt"))
-    return stated or Span.seen_by(end.t)
+    exact = observation.when(end.terminated.get("finishedAt"))
+    return exact or Span.before(end.t)
 
 
 def _first(statuses: Iterable[Status], test: StatusTest) -> Span | None:
-    return next((Span.seen_by(status.t) for status in statuses if test(status)), None)
+    return next((Span.before(status.t) for status in statuses if test(status)), None)
 
 
 def _unready(statuses: Iterable[Status], who: str) -> Span | None:
@@ -118,7 +118,7 @@ def _unready(statuses: Iterable[Status], who: str) -> Span | None:
 
 
 def _test(name: str, arguments: Sequence[str]) -> StatusTest:
-    """Return what the first status that reaches a moment has."""
+    """Return the test that the first status at a moment passes."""
     who = arguments[0]
     match name:
         case "phase":

@@ -1,7 +1,7 @@
-"""Observations changed in a systematic way: what two judges must agree on.
+"""Systematic mutations of observations, on which two judges must agree.
 
-Each mutation takes the records of an observation and returns changed copies of them;
-all of them together turn most expectations of every case from true to false and back.
+Each mutation returns changed copies of an observation's records. Together they turn
+most expectations of all cases from true to false and back.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def mutations(records: Sequence[Record]) -> Iterator[tuple[str, Records]]:
         yield name, _mutated(records, "status", _of_containers(mutation))
         half = _latter_half(records)
         yield f"{name}-late", _mutated(half, "status", _of_containers(mutation))
-    yield "events-of-pod", _mutated(records, "event", _be_of_pod)
-    yield "events-twice", _twice(records, "event")
+    yield "events-of-pod", _mutated(records, "event", _assign_to_pod)
+    yield "events-twice", _duplicated(records, "event")
     yield (
         "no-events",
         [record for record in copied(records) if record["kind"] != "event"],
@@ -46,7 +46,7 @@ def mutations(records: Sequence[Record]) -> Iterator[tuple[str, Records]]:
 
 
 def copied(records: Sequence[Record]) -> Records:
-    """Return a copy that shares nothing."""
+    """Return a deep copy."""
     return copy.deepcopy(list(records))
 
 
@@ -86,7 +86,7 @@ def _cut(records: Sequence[Record]) -> Iterator[tuple[str, Records]]:
 
 
 def _latter_half(records: Sequence[Record]) -> list[Record]:
-    """Return the records, the statuses of the first half marked as not to change."""
+    """Return a copy in which the first half of the statuses is marked to be kept."""
     found = copied(records)
     statuses = [record for record in found if record["kind"] == "status"]
     for status in statuses[: len(statuses) // 2]:
@@ -102,7 +102,7 @@ def _mutated(records: Sequence[Record], kind: str, mutation: Mutation) -> Record
     return found
 
 
-def _twice(records: Sequence[Record], kind: str) -> Records:
+def _duplicated(records: Sequence[Record], kind: str) -> Records:
     return [
         copy.deepcopy(record)
         for record in records
@@ -122,7 +122,7 @@ def _with_bad_events(records: Sequence[Record]) -> Records:
 
 
 def _with_starts(records: Sequence[Record]) -> Records:
-    """Add a start of every container right after the pod was submitted."""
+    """Add a Started event of every container right after the submission of the pod."""
     names = {
         container["name"]
         for record in records
@@ -142,7 +142,7 @@ def _missed_action() -> Record:
     return {"t": 1.0, "kind": "missed_action", "detail": "nothing came of it"}
 
 
-def _be_of_pod(event: Record) -> None:
+def _assign_to_pod(event: Record) -> None:
     event["container"] = None
 
 
@@ -156,7 +156,7 @@ def _of_containers(mutation: Mutation) -> Mutation:
 
 
 def _states(container: Record, which: str) -> Iterator[Record]:
-    """Yield the states of one kind that a container has or had."""
+    """Yield the current and the last state of a container, if they are of one kind."""
     for key in ("state", "lastState"):
         if which in (container.get(key) or {}):
             yield container[key][which]
@@ -240,7 +240,7 @@ def _no_conditions(record: Record) -> None:
     record["status"]["conditions"] = None
 
 
-def _conditions_turned(record: Record) -> None:
+def _conditions_inverted(record: Record) -> None:
     for condition in record["status"].get("conditions") or ():
         condition["status"] = "False" if condition["status"] == "True" else "True"
         condition["reason"] = "Turned"
@@ -259,7 +259,7 @@ def _next_generation(record: Record) -> None:
 
 STATUS_MUTATIONS: dict[str, Mutation] = {
     "no-conditions": _no_conditions,
-    "conditions-turned": _conditions_turned,
+    "conditions-turned": _conditions_inverted,
     "pending": _phase("Pending"),
     "running-phase": _phase("Running"),
     "succeeded": _phase("Succeeded"),

@@ -1,7 +1,7 @@
-"""What was seen of one pod: the lines of an observation, as values.
+"""The observation of one pod: its records as values.
 
-Times are seconds since the pod was submitted, as floats: that is how an observation
-states them, and they are compared with the numbers of a case, never with a clock.
+Times are seconds since the pod was submitted, as floats, as in the records. They are
+compared with the numbers of a case, never with a clock.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 Json = Mapping[str, Any]
 
 POD = "pod"
-"""Stands for the pod where a container's name could be."""
+"""The pod, in place of a container's name."""
 
 STATUS_LAG = 1.0
-"""How many seconds late the record of a status may be."""
+"""The longest delay of a status record, in seconds."""
 
 WHOLE_SECOND = 1.0
-"""What a timestamp without a fraction leaves open."""
+"""The uncertainty of a timestamp without a fraction, in seconds."""
 
 _TIMESTAMP = re.compile(
     r"(?P<whole>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?P<fraction>\.\d+)?"
@@ -31,7 +31,7 @@ _TIMESTAMP = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A point in time that is only known to lie between two others."""
+    """A point in time of which only bounds are known."""
 
     earliest: float
     latest: float
@@ -42,8 +42,8 @@ class Span:
         return cls(t, t)
 
     @classmethod
-    def seen_by(cls, t: float) -> Span:
-        """Return a point that the record of a status at `t` tells of."""
+    def before(cls, t: float) -> Span:
+        """Return a point that the record of a status at `t` reports."""
         return cls(t - STATUS_LAG, t)
 
     def plus(self, seconds: float) -> Span:
@@ -53,7 +53,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One occurrence of an event; `container` is None for one of the pod."""
+    """An event; `container` is None for an event of the pod."""
 
     t: float
     type: str
@@ -84,9 +84,9 @@ class ContainerView:
         return "waiting" in self.state
 
     def end_of_run(self, run: int) -> Json | None:
-        """Return the terminated state of a run, if it can be read from here.
+        """Return the terminated state of a run, if this status has it.
 
-        While a container waits its restart count is still that of the run before.
+        While a container waits, its restart count is still that of the previous run.
         """
         if (now := self.state.get("terminated")) and self.restart_count == run:
             return _mapping(now)
@@ -149,7 +149,7 @@ class RunEnd:
 
 @dataclass(slots=True)
 class Observation:
-    """All that was seen of one pod, in the order it was recorded. Grows by `add`."""
+    """The events, statuses and actions of one pod, in the order they were recorded."""
 
     wall: float = 0.0
     """Unix time of t = 0."""
@@ -157,14 +157,14 @@ class Observation:
     events: list[Event] = field(default_factory=list)
     statuses: list[Status] = field(default_factory=list)
     actions: list[tuple[str, float]] = field(default_factory=list)
-    """What was done (delete, replace) and when."""
+    """Actions (delete, replace) and their times."""
 
     gone: list[float] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
-    """Actions that were never due, in words."""
+    """Descriptions of actions that were never due."""
 
     late: float = 0.0
-    """Seconds that the machine took from those who did all this."""
+    """How many seconds the machine was late."""
 
     _ended: float | None = None
     _last: float = 0.0
@@ -209,7 +209,7 @@ class Observation:
         return [status for status in self.statuses if status.gen == gen]
 
     def end_of_run(self, container: str, run: int, gen: int = 0) -> RunEnd | None:
-        """Return how a run ended, from the first status that tells."""
+        """Return how a run ended, from the first status that has it."""
         for status in self.of_generation(gen):
             found = status.container(container)
             if found is not None and (ended := found.end_of_run(run)) is not None:
@@ -217,7 +217,7 @@ class Observation:
         return None
 
     def when(self, timestamp: str | None) -> Span | None:
-        """Return when a timestamp in a status was; None for none and for the zero."""
+        """Return the time of a timestamp in a status, None if it is missing or zero."""
         match = _TIMESTAMP.fullmatch(timestamp or "")
         if match is None:
             return None

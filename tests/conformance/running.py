@@ -1,4 +1,4 @@
-"""One case run by the installed program, from its manifest to its observation."""
+"""Run a case with the installed program, from its manifest to its observation."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ import yaml
 
 from tests.conformance.adaptation import for_processes
 from tests.conformance.cases import Case
-from tests.conformance.live import EndedError, LiveObservation
+from tests.conformance.live_observation import LiveObservation, ObservationEndedError
 from tests.conformance.translation import Record
 from tests.engines import cri_variables
 from tests.lateness import Lateness
 
 PROCESS = "process"
-LONGEST_LINE = 2**24
-LONGEST_START = 60.0
-"""Seconds until the program must have begun its session."""
+MAX_LINE_LENGTH = 2**24
+START_TIMEOUT = 60.0
+"""The time limit for the start of a session, in seconds."""
 
-LONGEST_END = 30.0
-"""Seconds that the program may take to end, beyond the pod's grace period."""
+END_TIMEOUT = 30.0
+"""The time limit for the end of a session, in seconds beyond the pod's grace period."""
 
 DEFAULT_GRACE = 30
 
-MOST_LATE = 2
-"""So many times its duration a case may take longer, on a machine that is that busy."""
+MAX_EXTENSION = 2
+"""How much longer a case may take on a busy machine, as a multiple of its duration."""
 
 
 class NoProgramError(Exception):
-    """There is no program to run cases with."""
+    """There is no program that can run cases."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What came of running a case.
+    """The result of running a case.
 
-    `observation` is what was seen, `written` is probetui's own record, `told` is what
-    it said on standard error, `problem` is what kept it from doing its part.
+    `observation` has the records of the pod, `written` is probetui's own record, `told`
+    its standard error, `problem` why it did not start or end in time.
     """
 
     case: Case
@@ -79,9 +79,9 @@ async def run_case(
 ) -> Run:
     """Run a case from its submission to the end of its observation.
 
-    `starting` is held while the program starts: many that do so at once would take
-    the machine's time from pods that run. A case that ends after some moment may wait
-    for it as much longer as the machine was late.
+    `starting` is held while the program starts: many starts at once would slow down
+    the pods that run. A case that ends after a moment may wait longer for it, by the
+    lateness of the machine.
     """
     live = LiveObservation(case["id"])
     with tempfile.TemporaryDirectory(prefix="probetui-") as scratch:
@@ -89,17 +89,17 @@ async def run_case(
         pods.put(case["pod"])
         async with AsyncExitStack() as stack:
             async with starting:
-                running = _running(program, pods, live)
-                session = await stack.enter_async_context(running)
-                await _begin(session, live)
-            await _observe(case, pods, live, lateness or Lateness())
-        return Run(case, live.records, session.written, session.told, session.problem)
+                program_running = _running_program(program, pods, live)
+                session = await stack.enter_async_context(program_running)
+                await _wait_for_submission(session, live)
+            await _act_until_the_end(case, pods, live, lateness or Lateness())
+        return Run(case, live.records, session.written, session.stderr, session.problem)
 
 
 class PodFolder:
     """The folder that probetui watches, with one manifest in it.
 
-    `scratch` is a folder for this and for all that a session leaves on disk.
+    `scratch` is the parent folder, for all files of the session.
     """
 
     def __init__(self, scratch: Path, runtime: str) -> None:
@@ -111,12 +111,12 @@ class PodFolder:
         self._file = self.path / "pod.yaml"
 
     def put(self, pod: Mapping[str, Any]) -> None:
-        """Put a manifest there, in place of the one before; watchers see it whole."""
+        """Replace the manifest atomically."""
         if self.runtime == PROCESS:
             pod = for_processes(pod)
         grace = pod["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE)
         self.longest_grace = max(self.longest_grace, grace)
-        # Beside the folder: what is in it would be a manifest.
+        # Not in the folder: every file in it is a manifest.
         new = self.scratch / "new.yaml"
         new.write_text(yaml.safe_dump(dict(pod)), encoding="utf-8")
         new.replace(self._file)
@@ -126,30 +126,30 @@ class PodFolder:
         self._file.unlink()
 
 
-async def _begin(session: _Session, live: LiveObservation) -> None:
-    """Return when the pod has been submitted, or will never be."""
+async def _wait_for_submission(session: _Session, live: LiveObservation) -> None:
+    """Wait until the pod has been submitted or refused."""
     try:
-        async with asyncio.timeout(LONGEST_START):
-            await live.begun()
+        async with asyncio.timeout(START_TIMEOUT):
+            await live.wait_for_submission()
     except TimeoutError:
         session.problem = "it does not begin"
-    except EndedError:
-        await live.refused()
+    except ObservationEndedError:
+        await live.record_refusal()
 
 
-async def _observe(
+async def _act_until_the_end(
     case: Case, pods: PodFolder, live: LiveObservation, lateness: Lateness
 ) -> None:
-    """Do what a case asks for, when it does, until its observation is over."""
+    """Perform the actions of a case when they are due, until its observation ends."""
     actions = case.get("actions", [])
-    acting = asyncio.create_task(_act(actions, pods, live))
-    with suppress(EndedError):
-        await _reach_the_end(case, live, lateness)
+    acting = asyncio.create_task(_perform_actions(actions, pods, live))
+    with suppress(ObservationEndedError):
+        await _wait_for_end(case, live, lateness)
     acting.cancel()
-    with suppress(asyncio.CancelledError, EndedError):
+    with suppress(asyncio.CancelledError, ObservationEndedError):
         await acting
-    missed = actions[len(live.seen.actions) :]
-    await live.end(
+    missed = actions[len(live.observation.actions) :]
+    await live.record_end(
         [
             f"{action['do']}: {action.get('after', 'its time')} not reached"
             for action in missed
@@ -157,31 +157,33 @@ async def _observe(
     )
 
 
-async def _reach_the_end(case: Case, live: LiveObservation, lateness: Lateness) -> None:
-    """Wait for the end of a case, or until its time and what the machine took is over.
+async def _wait_for_end(case: Case, live: LiveObservation, lateness: Lateness) -> None:
+    """Wait for the end of a case, at most its duration and the lateness of the machine.
 
     Raises:
-        EndedError: the end can no longer come.
+        ObservationEndedError: the program has ended before.
     """
     duration, begun_at = case["duration"], lateness.now
     if "end" not in case:
-        await live.due({"at": duration})
+        await live.wait_until_due({"at": duration})
         return
     while (
-        left := duration + min(lateness.lost(begun_at), MOST_LATE * duration) - live.t
+        left := duration
+        + min(lateness.lost(begun_at), MAX_EXTENSION * duration)
+        - live.t
     ) > 0:
         with suppress(TimeoutError):
             async with asyncio.timeout(left):
-                await live.due(case["end"])
+                await live.wait_until_due(case["end"])
                 return
 
 
-async def _act(
+async def _perform_actions(
     actions: Sequence[Mapping[str, Any]], pods: PodFolder, live: LiveObservation
 ) -> None:
     for action in actions:
-        await live.due(action)
-        await live.act(action["do"])
+        await live.wait_until_due(action)
+        await live.record_action(action["do"])
         if action["do"] == "replace":
             pods.put(action["pod"])
         else:
@@ -190,22 +192,22 @@ async def _act(
 
 @dataclass(slots=True)
 class _Session:
-    """What a run of the program writes and tells."""
+    """The standard output and standard error of a run of the program."""
 
     written: bytes = b""
-    told: str = ""
+    stderr: str = ""
     problem: str = ""
     is_writing: bool = True
 
 
 @asynccontextmanager
-async def _running(
+async def _running_program(
     program: Path, pods: PodFolder, live: LiveObservation
 ) -> AsyncIterator[_Session]:
-    """Have the program run what is in a folder, and end it afterwards."""
+    """Run the program with the pods of a folder, and end it afterwards."""
     session = _Session()
-    told = pods.scratch / "stderr"
-    with told.open("wb") as stderr:
+    stderr_file = pods.scratch / "stderr"
+    with stderr_file.open("wb") as stderr:
         process = await asyncio.create_subprocess_exec(
             *(program, "run", "-f", pods.path, "--watch"),
             *("--runtime", pods.runtime, "-o", "jsonl", "--kubelet", "1.32"),
@@ -213,42 +215,42 @@ async def _running(
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=stderr,
-            limit=LONGEST_LINE,
-            # An interrupt from the keyboard is ours: a second one would be one more.
+            limit=MAX_LINE_LENGTH,
+            # Not in our group: an interrupt from the keyboard would be a second SIGINT.
             start_new_session=True,
         )
-    reading = asyncio.create_task(_read(process, session, live))
+    reading = asyncio.create_task(_read_records(process, session, live))
     try:
         yield session
     finally:
         if session.is_writing:
-            # By hand: asyncio's way may reap a process that has just ended.
+            # Not send_signal: asyncio may reap a process that has just ended.
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGINT)
         try:
-            async with asyncio.timeout(pods.longest_grace + LONGEST_END):
+            async with asyncio.timeout(pods.longest_grace + END_TIMEOUT):
                 await asyncio.shield(reading)
         except TimeoutError:
             session.problem = "it does not end"
             process.kill()
         await reading
         await process.wait()
-        session.told = told.read_text(encoding="utf-8", errors="replace")
+        session.stderr = stderr_file.read_text(encoding="utf-8", errors="replace")
 
 
-async def _read(
+async def _read_records(
     process: asyncio.subprocess.Process, session: _Session, live: LiveObservation
 ) -> None:
     assert process.stdout is not None
     async for line in process.stdout:
         session.written += line
-        await live.take(json.loads(line))
+        await live.add_written(json.loads(line))
     session.is_writing = False
-    await live.source_ended()
+    await live.close_source()
 
 
 def _environment(scratch: Path) -> dict[str, str]:
-    """Return an environment with no settings, locks and logs but the session's own."""
+    """Return an environment with settings, locks and logs of this session only."""
     return {
         **{key: value for key, value in os.environ.items() if "PROBETUI" not in key},
         **cri_variables(),

@@ -1,4 +1,4 @@
-"""Expectations of every kind, as hypothesis makes them up for a case."""
+"""Hypothesis strategies for expectations of every kind about a case."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONDITIONS = st.sampled_from(
 
 
 def expectations(case: Case) -> st.SearchStrategy[Expectation]:
-    """Return expectations about a case's containers, in the form of the cases."""
+    """Return expectations about the containers of a case."""
     spec = case["pod"]["spec"]
     names = [
         container["name"]
@@ -107,7 +107,7 @@ def _some(
 
 
 def _moments(containers: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Return moments of every kind, and some that there are not."""
+    """Return moments of every kind, and some unknown ones."""
     one = st.sampled_from(["running", "startup_done", "ready", "unready"])
     counted = st.sampled_from(["started", "killing", "terminated", "restarted"])
     fixed = ["submitted", "deleted", "replaced", "replaced(1)", "gone", "gone(1)"]

@@ -37,7 +37,7 @@ def test_the_test_server_is_run_from_its_source() -> None:
     assert "args" not in found
 
 
-def test_a_container_has_a_tmp_of_its_own() -> None:
+def test_a_container_has_its_own_tmp_folder() -> None:
     probe = {"exec": {"command": ["cat", "/tmp/alive"]}, "periodSeconds": 1}
 
     found = adapted(command=["touch", "/tmp/alive"], livenessProbe=probe)
@@ -46,7 +46,7 @@ def test_a_container_has_a_tmp_of_its_own() -> None:
     assert found["livenessProbe"]["exec"]["command"] == ["cat", "./alive"]
 
 
-def test_a_volume_is_in_the_home_folder_and_queries_say_so_too() -> None:
+def test_paths_of_volumes_are_in_the_home_folder_also_in_queries() -> None:
     mounts = [{"name": "data", "mountPath": "/shared"}]
 
     found = adapted(
@@ -68,7 +68,9 @@ def test_a_volume_is_in_the_home_folder_and_queries_say_so_too() -> None:
         pytest.param({"terminationMessagePath": "/dev/my"}, "/dev/my", id="of-its-own"),
     ],
 )
-def test_last_words_are_in_the_home_folder(fields: dict[str, str], path: str) -> None:
+def test_the_termination_message_path_is_in_the_home_folder(
+    fields: dict[str, str], path: str
+) -> None:
     found = adapted(command=["tee", path], **fields)
 
     assert found["command"][-1] == f".{path}"
@@ -82,19 +84,19 @@ def test_last_words_are_in_the_home_folder(fields: dict[str, str], path: str) ->
         pytest.param("trap 'exit 5' TERM; kill -TERM $$; exit 7", 5, id="that-does"),
     ],
 )
-def test_a_program_takes_sigterm_as_process_1_does(script: str, exit_code: int) -> None:
+def test_a_program_handles_sigterm_as_process_1(script: str, exit_code: int) -> None:
     found = adapted(command=["/bin/sh", "-c", script])
 
     assert subprocess.run(found["command"], check=False).returncode == exit_code
 
 
-def test_a_program_that_is_not_there_stays_what_it_is() -> None:
+def test_a_missing_program_is_not_wrapped() -> None:
     found = adapted(command=["/no/such/program"])
 
     assert found["command"] == ["/no/such/program"]
 
 
-def test_the_manifest_that_was_given_is_not_changed() -> None:
+def test_the_original_manifest_is_not_changed() -> None:
     pod = a_pod(command=["touch", "/tmp/alive"])
 
     for_processes(pod)
@@ -111,7 +113,7 @@ def test_the_manifest_that_was_given_is_not_changed() -> None:
         ),
     ],
 )
-def test_what_processes_have_not_is_a_reason(
+def test_a_case_that_needs_an_image_has_a_reason(
     container: dict[str, Any], reason: str
 ) -> None:
     found = why_not(a_pod(**container))

@@ -1,8 +1,8 @@
 """Kubernetes' own tests for probes and restarts, run by the installed program.
 
-`PROBETUI_CONFORMANCE_DIR` names another folder of cases, `PROBETUI_CONFORMANCE_RUNTIME`
-the runtimes, apart by commas, `PROBETUI_CONFORMANCE_JOBS` how many cases run at a time
-on each, `PROBETUI_CONFORMANCE_SLACK` what stretches upper bounds for a slow machine.
+`PROBETUI_CONFORMANCE_DIR` is another folder of cases, `PROBETUI_CONFORMANCE_RUNTIME` a
+comma-separated list of runtimes, `PROBETUI_CONFORMANCE_JOBS` how many cases run at a
+time on each, `PROBETUI_CONFORMANCE_SLACK` a factor of upper bounds on a slow machine.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tests.conftest import ENGINES
 pytestmark = [pytest.mark.conformance, pytest.mark.live(turn=1), pytest.mark.slow]
 
 RUNTIMES = os.environ.get("PROBETUI_CONFORMANCE_RUNTIME") or f"docker,cri,{PROCESS}"
-AT_A_TIME = os.environ.get("PROBETUI_CONFORMANCE_JOBS") or JOBS
+JOBS_AT_A_TIME = os.environ.get("PROBETUI_CONFORMANCE_JOBS") or JOBS
 SLACK = os.environ.get("PROBETUI_CONFORMANCE_SLACK") or "1"
 
 
 def _params() -> list[Any]:
-    """Return all cases on all runtimes; an engine's mark says which one is needed."""
+    """Return all cases on all runtimes, marked with the container engine they need."""
     return [
         pytest.param(
             *(runtime, case),
@@ -44,20 +44,20 @@ def _params() -> list[Any]:
 def run(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BackgroundRun]:
-    """All cases that were asked for, under way since the first test."""
-    wanted: dict[str, list[Case]] = {}
+    """A background run of all selected cases, started before the first test."""
+    selected: dict[str, list[Case]] = {}
     for item in request.session.items:
         if isinstance(item, pytest.Function) and item.obj is test_conformance:
             params: dict[str, Any] = dict(item.callspec.params)
-            wanted.setdefault(params["runtime"], []).append(params["case"])
-    there = {
+            selected.setdefault(params["runtime"], []).append(params["case"])
+    available = {
         runtime: cases
-        for runtime, cases in wanted.items()
+        for runtime, cases in selected.items()
         if runtime not in ENGINES or ENGINES[runtime]() is None
     }
-    options = Options(installed_program(), int(AT_A_TIME), float(SLACK))
+    options = Options(installed_program(), int(JOBS_AT_A_TIME), float(SLACK))
     out = tmp_path_factory.mktemp("conformance")
-    with BackgroundRun(there, options, out) as background:
+    with BackgroundRun(available, options, out) as background:
         request.config.stash[RUN] = background
         yield background
 
@@ -66,11 +66,11 @@ def run(
 def test_conformance(runtime: str, case: Case, run: BackgroundRun) -> None:
     outcome = run.outcome(runtime, case["id"])
 
-    _leave_out_what_cannot_pass(outcome)
+    _skip_expected_failure(outcome)
     assert outcome.word == "passed", str(outcome)
 
 
-def _leave_out_what_cannot_pass(outcome: Outcome) -> None:
+def _skip_expected_failure(outcome: Outcome) -> None:
     if outcome.left_out:
         pytest.skip(outcome.left_out)
     if outcome.word == "failed" and outcome.is_as_on_a_kubelet:

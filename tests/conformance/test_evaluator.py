@@ -1,4 +1,4 @@
-"""Our judge against another one, on what a real kubelet did and on changes of it."""
+"""Our judge compared with another one, on recorded and mutated observations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _params(folder: Path) -> list[Any]:
 
 OTHER = other_judge(DATA)
 JUDGED_BY_OTHER = _params(DATA) if OTHER else []
-"""Nothing without another judge: its verdicts on our own cases are written down."""
+"""Empty without another judge; its verdicts on our own cases are recorded."""
 
 
 def _other(case: Case, records: Records, slack: float) -> list[bool]:
@@ -52,10 +52,10 @@ def _judged(case: Case, records: Records, slack: float = 1.0) -> list[bool]:
 
 
 @pytest.mark.parametrize("case", _params(DATA))
-def test_a_real_kubelet_passes_the_cases_that_say_so(case: Case) -> None:
-    seen = Observation.of(observed(case))
+def test_a_real_kubelet_passes_the_cases_marked_as_passing(case: Case) -> None:
+    observation = Observation.of(observed(case))
 
-    verdicts = evaluate(case, seen)
+    verdicts = evaluate(case, observation)
 
     assert passes(verdicts) is (case["kubelet"] == PASSES), "\n".join(
         map(str, verdicts)
@@ -63,7 +63,7 @@ def test_a_real_kubelet_passes_the_cases_that_say_so(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", _params(OWN_DATA))
-def test_changed_observations_are_judged_as_recorded(case: Case) -> None:
+def test_mutated_observations_have_the_recorded_verdicts(case: Case) -> None:
     judged = {
         name: written(_judged(case, records))
         for name, records in mutations(observed(case, OWN_DATA))
@@ -72,15 +72,15 @@ def test_changed_observations_are_judged_as_recorded(case: Case) -> None:
     assert judged == _recorded()[case["id"]]
 
 
-def test_changes_turn_nearly_every_expectation_both_ways() -> None:
-    seen = {
+def test_mutations_turn_nearly_every_expectation_both_ways() -> None:
+    found = {
         (case["id"], index, verdict)
         for case in load_cases(OWN_DATA)
         for verdicts in _recorded()[case["id"]].values()
         for index, verdict in enumerate(verdicts[: len(case["expect"])])
     }
 
-    both = [key for key in seen if key[2] == "0" and (*key[:2], "1") in seen]
+    both = [key for key in found if key[2] == "0" and (*key[:2], "1") in found]
 
     total = sum(len(case["expect"]) for case in load_cases(OWN_DATA))
     assert len(both) >= ENOUGH * total
@@ -88,15 +88,15 @@ def test_changes_turn_nearly_every_expectation_both_ways() -> None:
 
 @pytest.mark.parametrize("slack", SLACKS)
 @pytest.mark.parametrize("case", JUDGED_BY_OTHER)
-def test_the_other_judge_agrees_on_changed_observations(
+def test_the_other_judge_agrees_on_mutated_observations(
     case: Case, slack: float
 ) -> None:
-    changed = dict(mutations(observed(case)))
+    mutated = dict(mutations(observed(case)))
 
-    ours = {name: _judged(case, records, slack) for name, records in changed.items()}
+    ours = {name: _judged(case, records, slack) for name, records in mutated.items()}
 
     assert ours == {
-        name: _other(case, records, slack) for name, records in changed.items()
+        name: _other(case, records, slack) for name, records in mutated.items()
     }
 
 
@@ -106,17 +106,17 @@ def test_the_other_judge_agrees_on_changed_observations(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(data=st.data())
-def test_the_other_judge_agrees_on_whatever_is_expected(
+def test_the_other_judge_agrees_on_generated_expectations(
     case: Case, data: st.DataObject
 ) -> None:
-    changed = _mutated(case["id"])
-    records = changed[data.draw(st.sampled_from(sorted(changed)))]
+    mutated = _mutated(case["id"])
+    records = mutated[data.draw(st.sampled_from(sorted(mutated)))]
     expected: list[Expectation] = data.draw(
         st.lists(expectations(case), min_size=5, max_size=20)
     )
     slack = data.draw(st.sampled_from(SLACKS))
-    made_up = {**case, "expect": expected}
+    generated_case = {**case, "expect": expected}
 
-    ours = _judged(made_up, records, slack)
+    ours = _judged(generated_case, records, slack)
 
-    assert ours == _other(made_up, records, slack)
+    assert ours == _other(generated_case, records, slack)

@@ -1,4 +1,4 @@
-"""What the judge makes of expectations at the edges of what is defined."""
+"""Edge cases of the judge's expectations."""
 
 from __future__ import annotations
 
@@ -8,32 +8,36 @@ import pytest
 
 from tests.conformance.evaluator import evaluate
 from tests.conformance.observation import Observation
-from tests.conformance.sightings import (
+from tests.conformance.record_builders import (
     action,
+    an_observation,
     container,
     end,
     ended,
     event,
-    seen,
     status,
 )
 
 POD = {"spec": {"containers": [{"name": "app"}]}}
 READY = status(4, container(ready=True), ready=True)
-UNHEALTHY = seen(
+UNHEALTHY = an_observation(
     event(1, "Started"), event(3, "Unhealthy"), event(5, "Killing"), end(9)
 )
-RUNNING = seen(event(1, "Started"), status(2, container()), READY, end(9))
-RESTARTED = seen(status(2, container()), status(8, container(restarts=1)), end(20))
+RUNNING = an_observation(event(1, "Started"), status(2, container()), READY, end(9))
+RESTARTED = an_observation(
+    status(2, container()), status(8, container(restarts=1)), end(20)
+)
 
 
-def holds(expectation: dict[str, Any], lives: Observation, slack: float = 1.0) -> bool:
-    [verdict] = evaluate({"pod": POD, "expect": [expectation]}, lives, slack)
+def holds(
+    expectation: dict[str, Any], observation: Observation, slack: float = 1.0
+) -> bool:
+    [verdict] = evaluate({"pod": POD, "expect": [expectation]}, observation, slack)
     return verdict.holds
 
 
 @pytest.mark.parametrize(
-    ("expectation", "lives", "expected"),
+    ("expectation", "observation", "expected"),
     [
         pytest.param(
             {"event": {"reason": "Unhealthy", "within": 3}},
@@ -91,25 +95,25 @@ def holds(expectation: dict[str, Any], lives: Observation, slack: float = 1.0) -
         ),
         pytest.param(
             {"no_event": {"reason": "Failed"}},
-            seen(),
+            an_observation(),
             False,
             id="nothing-was-observed-at-all",
         ),
         pytest.param(
             {"state": {"container": "app", "is": "running", "after": "started(app)"}},
-            seen(status(0.5, container()), event(1, "Started")),
+            an_observation(status(0.5, container()), event(1, "Started")),
             True,
             id="the-status-in-force-counts",
         ),
         pytest.param(
             {"unready": {"after": "deleted", "within": 1}},
-            seen(READY, action(6), status(9, container())),
+            an_observation(READY, action(6), status(9, container())),
             False,
             id="unready-too-late",
         ),
         pytest.param(
             {"ready": {"container": "app", "not_before_started_plus": 2}},
-            seen(
+            an_observation(
                 status(4, container(details={"startedAt": "2026-01-01T00:00:01Z"})),
                 READY,
             ),
@@ -136,13 +140,15 @@ def holds(expectation: dict[str, Any], lives: Observation, slack: float = 1.0) -
         ),
         pytest.param(
             {"gap": {"from": "started(app)", "to": "terminated(app)", "at_least": 4}},
-            seen(event(1, "Started"), status(9, container("terminated", ended(4)))),
+            an_observation(
+                event(1, "Started"), status(9, container("terminated", ended(4)))
+            ),
             True,
             id="the-benefit-of-the-doubt-for-a-gap",
         ),
         pytest.param(
             {"order": ["terminated(app)", "started(app,1)"]},
-            seen(
+            an_observation(
                 event(1, "Started"),
                 event(4.5, "Started"),
                 status(9, container("terminated", ended(4))),
@@ -152,7 +158,7 @@ def holds(expectation: dict[str, Any], lives: Observation, slack: float = 1.0) -
         ),
         pytest.param(
             {"together": ["app", "web"]},
-            seen(
+            an_observation(
                 event(1, "Started"),
                 event(2, "Started", "web"),
                 status(
@@ -166,11 +172,13 @@ def holds(expectation: dict[str, Any], lives: Observation, slack: float = 1.0) -
         ),
         pytest.param(
             {"terminated": {"container": "app", "message": ""}},
-            seen(status(9, container("terminated", ended(4)))),
+            an_observation(status(9, container("terminated", ended(4)))),
             True,
             id="no-message-is-an-empty-one",
         ),
-        pytest.param({"phase": {"is": "Running"}}, seen(), False, id="no-status"),
+        pytest.param(
+            {"phase": {"is": "Running"}}, an_observation(), False, id="no-status"
+        ),
         pytest.param({"phase": {}}, RUNNING, False, id="malformed"),
         pytest.param({"weather": "fine"}, RUNNING, False, id="unknown"),
         pytest.param({"order": ["tomorrow"]}, RUNNING, False, id="unknown-moment"),
@@ -178,19 +186,19 @@ def holds(expectation: dict[str, Any], lives: Observation, slack: float = 1.0) -
 )
 def test_an_expectation_is_judged_as_defined(
     expectation: dict[str, Any],
-    lives: Observation,
+    observation: Observation,
     expected: bool,  # noqa: FBT001  # a column of the table
 ) -> None:
-    assert holds(expectation, lives) is expected
+    assert holds(expectation, observation) is expected
 
 
-def test_what_starts_late_on_a_late_machine_has_a_count() -> None:
-    lives = seen(status(2, container()), end(20))
+def test_a_late_start_on_a_late_machine_has_a_restart_count() -> None:
+    observation = an_observation(status(2, container()), end(20))
     expectation = {"restarts": {"exactly": 0, "for": 1}}
 
-    assert not holds(expectation, lives)
-    lives.late = 1.5
-    assert holds(expectation, lives)
+    assert not holds(expectation, observation)
+    observation.late = 1.5
+    assert holds(expectation, observation)
 
 
 @pytest.mark.parametrize(
@@ -219,9 +227,11 @@ def test_slack_stretches_upper_bounds_only(
 
 
 def test_a_missed_action_fails_the_case() -> None:
-    lives = seen({"t": 9, "kind": "missed_action", "detail": "too late"})
+    observation = an_observation(
+        {"t": 9, "kind": "missed_action", "detail": "too late"}
+    )
 
-    [verdict] = evaluate({"pod": POD, "expect": []}, lives)
+    [verdict] = evaluate({"pod": POD, "expect": []}, observation)
 
     assert not verdict.holds
     assert verdict.detail == "too late"

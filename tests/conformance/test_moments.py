@@ -1,4 +1,4 @@
-"""Moments, by the table that defines them."""
+"""The time of a moment in an observation."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import pytest
 
 from tests.conformance.moments import UnknownMomentError, when
 from tests.conformance.observation import Observation, Span
-from tests.conformance.sightings import (
+from tests.conformance.record_builders import (
     action,
+    an_observation,
     container,
     ended,
     event,
     gone,
-    seen,
     status,
 )
 
-LIFE = seen(
+OBSERVATION = an_observation(
     event(1, "Started"),
     event(2, "Started", "web"),
     status(3, container(started=True), phase="Pending"),
@@ -33,7 +33,7 @@ LIFE = seen(
     action(15),
     gone(16),
 )
-"""One run that is killed, a second one, and the ends of two generations."""
+"""A run that is killed, a second run, and the ends of two generations."""
 
 
 @pytest.mark.parametrize(
@@ -66,63 +66,65 @@ LIFE = seen(
         pytest.param("gone(1)", Span.at(16), id="gone-again"),
     ],
 )
-def test_a_moment_is_where_the_table_says(moment: str, reached: Span | None) -> None:
-    assert when(moment, LIFE) == reached
+def test_a_moment_is_at_its_defined_time(moment: str, reached: Span | None) -> None:
+    assert when(moment, OBSERVATION) == reached
 
 
 @pytest.mark.parametrize(
-    ("lives", "reached"),
+    ("observation", "reached"),
     [
         pytest.param(
-            seen(status(9, container("terminated", ended(4)))), Span(4, 5), id="now"
+            an_observation(status(9, container("terminated", ended(4)))),
+            Span(4, 5),
+            id="now",
         ),
         pytest.param(
-            seen(status(9, container("terminated", ended(4.25)))),
+            an_observation(status(9, container("terminated", ended(4.25)))),
             Span.at(4.25),
             id="fraction-of-a-second",
         ),
         pytest.param(
-            seen(status(9, container("waiting", last=ended(4)))),
+            an_observation(status(9, container("waiting", last=ended(4)))),
             Span(4, 5),
             id="waiting-for-the-next-run",
         ),
         pytest.param(
-            seen(status(9, container("running", restarts=1, last=ended(4)))),
+            an_observation(status(9, container("running", restarts=1, last=ended(4)))),
             Span(4, 5),
             id="next-run-goes-on",
         ),
         pytest.param(
-            seen(status(9, container("running", last=ended(4)))),
+            an_observation(status(9, container("running", last=ended(4)))),
             None,
             id="last-state-of-a-run-before-the-first",
         ),
         pytest.param(
-            seen(status(9, container("terminated", {"exitCode": 1}))),
+            an_observation(status(9, container("terminated", {"exitCode": 1}))),
             Span(8, 9),
             id="without-a-time",
         ),
     ],
 )
-def test_the_end_of_a_run_is_read_from_wherever_it_stands(
-    lives: Observation, reached: Span | None
+def test_the_end_of_a_run_is_read_from_state_and_last_state(
+    observation: Observation, reached: Span | None
 ) -> None:
-    assert when("terminated(app)", lives) == reached
+    assert when("terminated(app)", observation) == reached
 
 
 def test_a_pod_that_ended_before_the_action_is_gone_at_the_action() -> None:
-    lives = seen(gone(3), action(5))
+    observation = an_observation(gone(3), action(5))
 
-    assert when("gone", lives) == Span.at(5)
+    assert when("gone", observation) == Span.at(5)
 
 
-def test_moments_are_looked_for_in_one_generation() -> None:
-    assert when("running(new)", LIFE) is None
-    assert when("running(new)", LIFE, gen=1) == Span(12, 13)
+def test_moments_are_searched_in_one_generation() -> None:
+    assert when("running(new)", OBSERVATION) is None
+    assert when("running(new)", OBSERVATION, gen=1) == Span(12, 13)
 
 
 @pytest.mark.parametrize(
     "moment", ["sometime", "sometime(app)", "ready", "Started", "(a"]
 )
-def test_a_moment_that_there_is_not_is_an_error(moment: str) -> None:
+def test_an_unknown_moment_is_an_error(moment: str) -> None:
     with pytest.raises(UnknownMomentError):
-        when(moment, LIFE)
+        when(moment, OBSERVATION)

@@ -1,4 +1,4 @@
-"""The command that runs cases, as people call it."""
+"""The command that runs cases, as a user runs it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BAD = Verdict("phase", holds=False, detail="no status")
 
 
 @pytest.mark.slow
-def test_it_writes_what_was_seen_and_tells_what_failed(tmp_path: Path) -> None:
+def test_the_command_writes_observations_and_prints_failures(tmp_path: Path) -> None:
     program = tmp_path / "probetui"
     program.write_text(f"#!{sys.executable}{PROGRAM}", encoding="utf-8")
     program.chmod(0o755)
@@ -43,7 +43,7 @@ def test_it_writes_what_was_seen_and_tells_what_failed(tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [sys.executable, HERE / "observe.py", cases, "--program", program]
 
-    done = subprocess.run(
+    result = subprocess.run(
         [*map(str, command), "--out", str(out)],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
@@ -55,8 +55,8 @@ def test_it_writes_what_was_seen_and_tells_what_failed(tmp_path: Path) -> None:
     lines = (out / "ends-at-once.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["kind"] for line in lines] == ["submitted", "end"]
     assert (out / "ends-at-once.stderr").read_text(encoding="utf-8") == "it ended\n"
-    assert done.returncode == 1
-    assert done.stdout == (
+    assert result.returncode == 1
+    assert result.stdout == (
         "docker   failed   ends-at-once\n"
         '    FAIL {"phase": {"is": "Running", "within": 3}} -> no status\n'
         "    | it ended\n"
@@ -85,7 +85,7 @@ def test_it_writes_what_was_seen_and_tells_what_failed(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_an_outcome_is_measured_by_what_a_kubelet_does(
+def test_an_outcome_is_compared_with_that_of_a_kubelet(
     outcome: Outcome,
     word: str,
     is_as_on_a_kubelet: bool,  # noqa: FBT001  # a column of the table
@@ -93,7 +93,7 @@ def test_an_outcome_is_measured_by_what_a_kubelet_does(
     assert (outcome.word, outcome.is_as_on_a_kubelet) == (word, is_as_on_a_kubelet)
 
 
-def test_what_failed_is_said_last() -> None:
+def test_failures_are_printed_last() -> None:
     outcomes = [
         Outcome(CASE | {"id": "a"}, "docker", verdicts=[GOOD, BAD]),
         Outcome(CASE | {"id": "b"}, "process", left_out="needs images"),

@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.observation import Observation
+from tests.conformance.record_builders import (
+    an_observation,
+    container,
+    ended,
+    event,
+    status,
+)
 from tests.conformance.rules import broken_rules
-from tests.conformance.sightings import container, ended, event, seen, status
 
 POD = {
     "spec": {
@@ -24,49 +30,57 @@ SIDECAR_STARTED = event(3, "Started", "sidecar")
 
 
 @pytest.mark.parametrize(
-    ("lives", "broken"),
+    ("observation", "broken"),
     [
         pytest.param(
-            seen(INIT_STARTED, INIT_DONE, SIDECAR_STARTED, event(5, "Started")),
+            an_observation(
+                INIT_STARTED, INIT_DONE, SIDECAR_STARTED, event(5, "Started")
+            ),
             [],
             id="in-turn",
         ),
         pytest.param(
-            seen(INIT_STARTED, INIT_FAILED, SIDECAR_STARTED),
+            an_observation(INIT_STARTED, INIT_FAILED, SIDECAR_STARTED),
             ["sidecar started before init had completed"],
             id="after-a-failed-init-container",
         ),
         pytest.param(
-            seen(INIT_STARTED, INIT_DONE, event(5, "Started")),
+            an_observation(INIT_STARTED, INIT_DONE, event(5, "Started")),
             ["app started before sidecar"],
             id="before-a-sidecar",
         ),
         pytest.param(
-            seen(SIDECAR_STARTED),
+            an_observation(SIDECAR_STARTED),
             ["sidecar started before init"],
             id="before-an-init-container",
         ),
         pytest.param(
-            seen(status(1, container(restarts=2)), status(2, container(restarts=1))),
+            an_observation(
+                status(1, container(restarts=2)), status(2, container(restarts=1))
+            ),
             ["restart count of app fell at 2.0"],
             id="restart-count-falls",
         ),
         pytest.param(
-            seen(status(1, container(restarts=2)), status(2, container(), gen=1)),
+            an_observation(
+                status(1, container(restarts=2)), status(2, container(), gen=1)
+            ),
             [],
             id="restart-counts-begin-anew-in-a-generation",
         ),
         pytest.param(
-            seen(status(1, phase="Failed"), status(2, phase="Running")),
+            an_observation(status(1, phase="Failed"), status(2, phase="Running")),
             ["phase went from Failed to Running at 2.0"],
             id="alive-after-its-end",
         ),
         pytest.param(
-            seen(status(1, phase="Succeeded"), status(2, phase="Pending", gen=1)),
+            an_observation(
+                status(1, phase="Succeeded"), status(2, phase="Pending", gen=1)
+            ),
             [],
             id="a-generation-after-a-finished-one",
         ),
     ],
 )
-def test_a_broken_rule_is_named(lives: Observation, broken: list[str]) -> None:
-    assert broken_rules(POD, lives) == broken
+def test_a_broken_rule_is_named(observation: Observation, broken: list[str]) -> None:
+    assert broken_rules(POD, observation) == broken

@@ -1,4 +1,4 @@
-"""Cases run by a program that only looks like probetui, and does as told."""
+"""Cases are run by a fake probetui: a script that writes given records."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Program = Callable[[str], Path]
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """What makes a program of a script, which gets probetui's arguments."""
+    """A factory of programs from scripts, which get probetui's arguments."""
 
     def make(script: str) -> Path:
         path = tmp_path / "probetui"
@@ -59,15 +59,15 @@ def a_case(**more: Any) -> dict[str, Any]:
     return {"id": "case", "duration": 10, "pod": pod, **more}
 
 
-async def run(case: dict[str, Any], program: Path) -> Run:
+async def run_a_case(case: dict[str, Any], program: Path) -> Run:
     return await run_case(case, "docker", program, asyncio.Semaphore(1))
 
 
-def kinds(done: Run) -> list[str]:
-    return [record["kind"] for record in done.observation]
+def kinds(run: Run) -> list[str]:
+    return [record["kind"] for record in run.observation]
 
 
-async def test_a_pod_is_deleted_by_removing_its_file_at_the_moment(
+async def test_a_pod_is_deleted_by_removing_its_file_when_the_action_is_due(
     program: Program,
 ) -> None:
     script = """
@@ -82,10 +82,10 @@ async def test_a_pod_is_deleted_by_removing_its_file_at_the_moment(
         end={"after": "gone", "plus": 0.1},
     )
 
-    done = await run(case, program(script))
+    run = await run_a_case(case, program(script))
 
-    assert kinds(done) == ["submitted", "event", "action", "gone", "end"]
-    _, started, action, gone, end = (record["t"] for record in done.observation)
+    assert kinds(run) == ["submitted", "event", "action", "gone", "end"]
+    _, started, action, gone, end = (record["t"] for record in run.observation)
     assert started + 0.1 <= action <= gone
     assert gone + 0.1 <= end < case["duration"]
 
@@ -103,10 +103,10 @@ async def test_a_pod_is_replaced_by_another_file_of_the_same_name(
     heir = {"metadata": {"labels": {"is": "heir"}}, "spec": {"containers": []}}
     case = a_case(actions=[{"do": "replace", "at": 0.1, "pod": heir}], duration=1)
 
-    done = await run(case, program(script))
+    run = await run_a_case(case, program(script))
 
-    assert kinds(done) == ["submitted", "status", "action", "status", "end"]
-    assert [record.get("gen") for record in done.observation] == [
+    assert kinds(run) == ["submitted", "status", "action", "status", "end"]
+    assert [record.get("gen") for record in run.observation] == [
         None,
         0,
         None,
@@ -115,7 +115,7 @@ async def test_a_pod_is_replaced_by_another_file_of_the_same_name(
     ]
 
 
-async def test_what_is_written_after_the_end_is_not_observed(program: Program) -> None:
+async def test_records_after_the_end_are_not_observed(program: Program) -> None:
     script = """
         def end(*_):
             write("gone")
@@ -126,43 +126,43 @@ async def test_what_is_written_after_the_end_is_not_observed(program: Program) -
         signal.pause()
     """
 
-    done = await run(a_case(duration=0.2), program(script))
+    run = await run_a_case(a_case(duration=0.2), program(script))
 
-    assert kinds(done) == ["submitted", "end"]
-    assert b'"gone"' in done.written
+    assert kinds(run) == ["submitted", "end"]
+    assert b'"gone"' in run.written
 
 
 async def test_an_action_that_is_never_due_is_missed(program: Program) -> None:
     script = 'write("session")\nsignal.pause()'
     case = a_case(actions=[{"do": "delete", "after": "ready(pod)"}], duration=0.2)
 
-    done = await run(case, program(script))
+    run = await run_a_case(case, program(script))
 
-    assert kinds(done) == ["submitted", "missed_action", "end"]
+    assert kinds(run) == ["submitted", "missed_action", "end"]
 
 
-async def test_an_observation_ends_with_a_program_that_ends(program: Program) -> None:
+async def test_an_observation_ends_when_the_program_exits(program: Program) -> None:
     script = 'write("session")'
 
-    done = await run(a_case(duration=9), program(script))
+    run = await run_a_case(a_case(duration=9), program(script))
 
-    assert kinds(done) == ["submitted", "end"]
-    assert done.observation[-1]["t"] < 9
+    assert kinds(run) == ["submitted", "end"]
+    assert run.observation[-1]["t"] < 9
 
 
-async def test_a_refused_manifest_is_a_pod_that_nothing_came_of(
+async def test_a_refused_manifest_is_an_observation_without_statuses(
     program: Program,
 ) -> None:
     script = 'sys.exit("no such field")'
 
-    done = await run(a_case(), program(script))
+    run = await run_a_case(a_case(), program(script))
 
-    assert kinds(done) == ["submitted", "end"]
-    assert done.told == "no such field\n"
-    assert not done.problem
+    assert kinds(run) == ["submitted", "end"]
+    assert run.told == "no such field\n"
+    assert not run.problem
 
 
-async def test_the_program_gets_a_manifest_and_nothing_of_other_sessions(
+async def test_the_program_gets_the_manifest_and_no_settings_of_other_sessions(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PROBETUI_TIMEOUT", "1s")
@@ -173,8 +173,8 @@ async def test_the_program_gets_a_manifest_and_nothing_of_other_sessions(
         sys.exit(f"{' '.join(arguments)} {settings}\\n{FILE.read_text()}")
     """
 
-    done = await run(a_case(), program(script))
+    run = await run_a_case(a_case(), program(script))
 
-    command, manifest = done.told.split("\n", 1)
+    command, manifest = run.told.split("\n", 1)
     assert command == ("run -f --watch --runtime docker -o jsonl --kubelet 1.32 []")
     assert yaml.safe_load(manifest) == a_case()["pod"]

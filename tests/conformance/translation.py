@@ -1,4 +1,4 @@
-"""The records that probetui writes, turned into those of an observation."""
+"""Translate the records that probetui writes to records of an observation."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Record = dict[str, Any]
 
 
 class Translation:
-    """Turns the record of one session about one pod into an observation of it.
+    """Translates the records of a session with one pod.
 
     The pod counts as submitted when the session begins. A pod that replaces another
-    has the same name and another uid; a generation is all that has one uid.
+    has the same name and another uid; each uid is a generation.
     """
 
     def __init__(self, case_id: str) -> None:
@@ -24,12 +24,12 @@ class Translation:
         self.wall: float | None = None
         """Unix time of t = 0, None before the session has begun."""
 
-    def replaced(self) -> None:
-        """Take note that the pod has been replaced: the next new uid is its heir."""
+    def note_replacement(self) -> None:
+        """Note that the pod was replaced: the next new uid is its replacement."""
         self._replacements += 1
 
     def records(self, written: Json) -> Iterator[Record]:
-        """Yield what one record of probetui says; most say nothing of interest."""
+        """Yield the observation records of one record of probetui; most have none."""
         match written["type"]:
             case "session":
                 self.wall = datetime.fromisoformat(written["ts"]).timestamp()

@@ -1,4 +1,4 @@
-"""What another judge says of mutated observations, written down once.
+"""Recorded verdicts of another judge on mutated observations.
 
 Run as `python -m tests.conformance.verdicts FOLDER`, where FOLDER has `cases`,
 `observed` and the judge, `evaluate.py`; writes `data/verdicts.json.gz`.
@@ -18,13 +18,13 @@ from tests.conformance.cases import OWN_DATA, Case, load_cases, observed
 from tests.conformance.mutations import Record, mutations
 
 Judge = Callable[[Case, Sequence[Record], float], list[bool]]
-"""A case, the records of its observation and the slack, to what holds and what not."""
+"""Returns which expectations of a case hold, given the records and the slack."""
 
 FILE = OWN_DATA / "verdicts.json.gz"
 
 
 def other_judge(folder: Path) -> Judge | None:
-    """Return the judge that comes with a folder of cases, if one does."""
+    """Return the judge of a folder of cases, if it has one."""
     path = folder / "evaluate.py"
     spec = importlib.util.spec_from_file_location("evaluate", path)
     if not path.exists() or spec is None or spec.loader is None:
@@ -45,13 +45,13 @@ def written(verdicts: Sequence[bool]) -> str:
 
 
 def recorded() -> dict[str, dict[str, str]]:
-    """Return the verdicts that were written down: by case, then by mutation."""
+    """Return the recorded verdicts: by case, then by mutation."""
     found: dict[str, dict[str, str]] = json.loads(gzip.decompress(FILE.read_bytes()))
     return found
 
 
 def main() -> None:
-    """Write down what the judge of a folder says."""
+    """Write the verdicts of a folder's judge."""
     folder = Path(sys.argv[1])
     judge = other_judge(folder)
     if judge is None:

@@ -11,24 +11,24 @@ from tests.conformance.moments import when
 from tests.conformance.observation import Observation, Span, Status
 
 ROUNDING = 0.5
-"""How many seconds may be missing from a period that had to be observed in full."""
+"""How many seconds may be missing from a period that must be observed in full."""
 
 
 OPEN_END = Span.at(math.inf)
 NO_TIME = Span.at(-math.inf)
-"""Where a window closes whose closing moment is not reached: it is empty."""
+"""The end of a window whose closing moment is not reached: the window is empty."""
 
 
 class UnmetError(Exception):
-    """What an expectation hangs on is not there, so it does not hold; says what."""
+    """An expectation does not hold because a moment or a period is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
     """The window of one expectation.
 
-    `within` is an upper bound and already stretched by the slack, `period` (`for`) is
-    not one. `is_after` tells whether it opens at a moment of its own.
+    `within` is an upper bound, already stretched by the slack; `period` (`for`) is not
+    stretched. `is_after` is true if the window opens at a moment of its own.
     """
 
     observation: Observation
@@ -74,7 +74,7 @@ class Window:
         ) <= min(bounds, default=math.inf)
 
     def elapsed(self, t: float) -> float:
-        """Return the seconds since the window opened, at the least."""
+        """Return the least number of seconds since the window opened."""
         return t - self.opening.latest
 
     def statuses(self) -> Iterator[tuple[float, Status]]:

@@ -11,13 +11,13 @@ import pytest
 from probetui.engine.engine import Engine
 from probetui.kubelet.journal import TickEntry
 from tests.builders import START
-from tests.drive import chronicle
+from tests.drive import sample_session
 
 
 def output_with_hash_seed(seed: int) -> bytes:
     """Return what a process with this PYTHONHASHSEED prints."""
     return subprocess.run(
-        [sys.executable, "-m", "tests.drive.chronicle"],
+        [sys.executable, "-m", "tests.drive.sample_session"],
         check=True,
         capture_output=True,
         env={**os.environ, "PYTHONHASHSEED": str(seed)},
@@ -33,7 +33,7 @@ def test_two_processes_print_the_same_session_byte_for_byte() -> None:
 
 
 def test_an_engine_with_the_same_inputs_returns_the_same_turns() -> None:
-    stage, engine = chronicle.run_session()
+    stage, engine = sample_session.run_session()
     another = Engine(engine.config, START)
 
     turns = [
@@ -47,8 +47,8 @@ def test_an_engine_with_the_same_inputs_returns_the_same_turns() -> None:
 
 def test_another_seed_gives_another_session() -> None:
     """Otherwise the tests above would not cover random decisions."""
-    stage, engine = chronicle.run_session()
-    other, _ = chronicle.run_session(seed=8)
+    stage, engine = sample_session.run_session()
+    other, _ = sample_session.run_session(seed=8)
 
     assert engine.config.seed != 8
     assert stage.journal != other.journal

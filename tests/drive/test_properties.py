@@ -28,14 +28,14 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Result
 from tests.builders import START
-from tests.drive.plots import (
+from tests.drive.random_sessions import (
     INTERVENTIONS,
     POD_UID,
     RULE_BREAKING,
     USUAL,
-    Plot,
+    SessionPlan,
     WatchedEngine,
-    plots,
+    plans,
     simulate,
 )
 from tests.drive.stage import Stage
@@ -48,8 +48,8 @@ often = settings(max_examples=settings().max_examples // 4)
 """A simulation takes longer than an ordinary example."""
 
 
-def probe_of(plot: Plot, key: ProbeKey) -> Probe:
-    container = plot.pod.container(key.container_name)
+def probe_of(plan: SessionPlan, key: ProbeKey) -> Probe:
+    container = plan.pod.container(key.container_name)
     assert container is not None
     probe = container.probe(key.probe_type)
     assert probe is not None
@@ -119,10 +119,10 @@ def probes_with_status(
 
 
 @often
-@given(plots())
-def test_a_probe_kills_only_after_enough_failures_in_a_row(plot: Plot) -> None:
+@given(plans())
+def test_a_probe_kills_only_after_enough_failures_in_a_row(plan: SessionPlan) -> None:
     """Or, as the kubelet does, when a tick found that very instance not running."""
-    stage, _ = simulate(plot)
+    stage, _ = simulate(plan)
 
     kills = [
         entry
@@ -137,14 +137,14 @@ def test_a_probe_kills_only_after_enough_failures_in_a_row(plot: Plot) -> None:
             for tick in ticks
             if tick.container_id == kill.container_id
         )
-        threshold = probe_of(plot, ticks[-1].key).failure_threshold
+        threshold = probe_of(plan, ticks[-1].key).failure_threshold
         assert was_not_running or failures_in_a_row(ticks) >= threshold
 
 
 @often
-@given(plots())
-def test_nothing_is_probed_on_hold(plot: Plot) -> None:
-    stage, _ = simulate(plot)
+@given(plans())
+def test_nothing_is_probed_on_hold(plan: SessionPlan) -> None:
+    stage, _ = simulate(plan)
 
     for ticks in by_worker(stage).values():
         for before, after in pairwise(ticks):
@@ -153,10 +153,10 @@ def test_nothing_is_probed_on_hold(plot: Plot) -> None:
 
 
 @often
-@given(plots())
-def test_nothing_is_probed_before_its_initial_delay(plot: Plot) -> None:
+@given(plans())
+def test_nothing_is_probed_before_its_initial_delay(plan: SessionPlan) -> None:
     """Counted from the start in the status, which is truncated to the second."""
-    _, engine = simulate(plot)
+    _, engine = simulate(plan)
 
     for effect, now, statuses in probes_with_status(engine):
         delay = timedelta(seconds=effect.probe.initial_delay_seconds)
@@ -170,11 +170,11 @@ def test_nothing_is_probed_before_its_initial_delay(plot: Plot) -> None:
 
 
 @often
-@given(plots())
+@given(plans())
 def test_a_container_that_has_not_started_up_is_probed_by_its_startup_probe_only(
-    plot: Plot,
+    plan: SessionPlan,
 ) -> None:
-    _, engine = simulate(plot)
+    _, engine = simulate(plan)
 
     for effect, _now, statuses in probes_with_status(engine):
         is_startup = effect.key.probe_type is ProbeType.STARTUP
@@ -182,11 +182,11 @@ def test_a_container_that_has_not_started_up_is_probed_by_its_startup_probe_only
 
 
 @often
-@given(plots())
+@given(plans())
 def test_windows_of_back_off_never_shrink_while_busy_nor_pass_the_cap(
-    plot: Plot,
+    plan: SessionPlan,
 ) -> None:
-    stage, _ = simulate(plot)
+    stage, _ = simulate(plan)
 
     windows: dict[str, list[timedelta]] = defaultdict(list)
     for entry in stage.of(BackoffEntry):
@@ -201,9 +201,9 @@ def test_windows_of_back_off_never_shrink_while_busy_nor_pass_the_cap(
 
 
 @often
-@given(plots())
-def test_a_deleted_pod_always_ends_and_leaves_nothing(plot: Plot) -> None:
-    stage, engine = simulate(plot)
+@given(plans())
+def test_a_deleted_pod_always_ends_and_leaves_nothing(plan: SessionPlan) -> None:
+    stage, engine = simulate(plan)
     stage.world.unreachable = ""
 
     stage.send(DeletePod(POD_UID))
@@ -216,9 +216,9 @@ def test_a_deleted_pod_always_ends_and_leaves_nothing(plot: Plot) -> None:
 
 
 @often
-@given(plots())
-def test_no_probe_and_no_relist_overlaps_itself(plot: Plot) -> None:
-    _, engine = simulate(plot)
+@given(plans())
+def test_no_probe_and_no_relist_overlaps_itself(plan: SessionPlan) -> None:
+    _, engine = simulate(plan)
     running: dict[int, ProbeKey] = {}
     relists = 0
 
@@ -235,10 +235,12 @@ def test_no_probe_and_no_relist_overlaps_itself(plot: Plot) -> None:
 
 
 @often
-@given(plots(kinds=(*USUAL, *INTERVENTIONS, *RULE_BREAKING)))
-def test_the_same_inputs_at_the_same_instants_give_the_same_turns(plot: Plot) -> None:
-    _, engine = simulate(plot)
-    another = Engine(plot.config, START)
+@given(plans(kinds=(*USUAL, *INTERVENTIONS, *RULE_BREAKING)))
+def test_the_same_inputs_at_the_same_instants_give_the_same_turns(
+    plan: SessionPlan,
+) -> None:
+    _, engine = simulate(plan)
+    another = Engine(plan.config, START)
 
     turns = [
         another.advance(now) if item is None else another.submit(item, now)
@@ -250,9 +252,9 @@ def test_the_same_inputs_at_the_same_instants_give_the_same_turns(plot: Plot) ->
 
 
 @often
-@given(plots(kinds=(*USUAL, *INTERVENTIONS, *RULE_BREAKING)))
-def test_entries_are_numbered_and_in_order_of_time(plot: Plot) -> None:
-    stage, _ = simulate(plot)
+@given(plans(kinds=(*USUAL, *INTERVENTIONS, *RULE_BREAKING)))
+def test_entries_are_numbered_and_in_order_of_time(plan: SessionPlan) -> None:
+    stage, _ = simulate(plan)
 
     journal = stage.journal
 

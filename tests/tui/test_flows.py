@@ -28,7 +28,7 @@ from probetui.manifest.yaml.parser import SourceFile
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.options import ScreenOptions
 from tests.builders import START, a_container, a_pod, a_probe
-from tests.drive.playing import Recorded, simulation_factory
+from tests.drive.recorded_simulation import Recorded, simulation_factory
 from tests.tui.app_harness import screen_lines, screen_text
 
 pytestmark = pytest.mark.real_time

@@ -22,7 +22,7 @@ from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import CurrentLesson, HostServices
 from probetui.tui.options import ScreenOptions
 from tests.builders import a_container, a_pod, a_probe, at
-from tests.drive.playing import Recorded, simulation_factory
+from tests.drive.recorded_simulation import Recorded, simulation_factory
 from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.scenes import running
 

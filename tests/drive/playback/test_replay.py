@@ -43,7 +43,7 @@ from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import TickEntry
 from probetui.record.reader import RecordingFile, read_recording
 from tests.builders import a_container, a_key, a_pod, a_probe, at
-from tests.drive.playing import Recorded, open_replay
+from tests.drive.recorded_simulation import Recorded, open_replay
 
 SUCCESS = ResultPhase(ScriptedResult(ResultName.SUCCESS), times=4)
 FAILURE = ResultPhase(ScriptedResult(ResultName.FAILURE, output="not well"), times=3)

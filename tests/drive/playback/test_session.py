@@ -49,7 +49,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.ports import Clock
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
-from tests.drive.playing import Recorded, simulation_factory
+from tests.drive.recorded_simulation import Recorded, simulation_factory
 
 POD = a_pod(a_container(liveness_probe=a_probe(period_seconds=2)))
 FAILURES = ResultPhases(

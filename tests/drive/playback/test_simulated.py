@@ -22,7 +22,7 @@ from probetui.drive.scenario.script import Scenario
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import JournalEntry, TickEntry, UserEntry
 from tests.builders import a_container, a_pod, a_probe, at
-from tests.drive.playing import simulation_factory
+from tests.drive.recorded_simulation import simulation_factory
 
 FAILURES = ResultPhases((ResultPhase(ScriptedResult(ResultName.FAILURE)),))
 POD = a_pod(

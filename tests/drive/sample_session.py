@@ -24,7 +24,7 @@ from probetui.kubelet.effects import Operation, Relist, RunProbe
 from probetui.record.codec import encode_entry, encode_line
 from probetui.record.format import RecordContext
 from tests.builders import START, a_container, a_key, a_pod, a_probe
-from tests.drive.plots import WatchedEngine
+from tests.drive.random_sessions import WatchedEngine
 from tests.drive.stage import ERRS, FAILS, SUCCEEDS, Stage
 
 NAMES = ("shop", "cache", "proxy", "web", "queue")

@@ -51,7 +51,7 @@ LENGTH_SECONDS = 90
 ANSWERS = (SUCCEEDS, FAILS, FAILS, ERRS)
 
 
-class Plot(Struct, frozen=True):
+class SessionPlan(Struct, frozen=True):
     """All that the engine does not decide.
 
     `commands` come at these seconds; the runtime is away from `lost_at` to `found_at`.
@@ -194,11 +194,11 @@ RULE_BREAKING: list[st.SearchStrategy[Command]] = [
 
 
 @st.composite
-def plots(
+def plans(
     draw: st.DrawFn,
     kinds: tuple[st.SearchStrategy[Command], ...] = (*USUAL, *INTERVENTIONS),
-) -> Plot:
-    """Return a plot with commands of these kinds."""
+) -> SessionPlan:
+    """Return plans of sessions with commands of these kinds."""
     commands = st.tuples(seconds(LENGTH_SECONDS), st.one_of(kinds))
     lost_at = draw(seconds(LENGTH_SECONDS))
     some_answers = st.builds(
@@ -206,7 +206,7 @@ def plots(
         st.sampled_from(ANSWERS),
         lengths(3),
     )
-    return Plot(
+    return SessionPlan(
         pod=draw(pods()),
         config=KubeletConfig(seed=draw(st.integers(0, 3))),
         answers=tuple(draw(st.lists(some_answers, min_size=1, max_size=20))),
@@ -223,9 +223,9 @@ def plots(
     )
 
 
-def simulate(plot: Plot) -> tuple[Stage, WatchedEngine]:
-    """Simulate a plot to its last second."""
-    answers, calls = cycle(plot.answers), iter(plot.calls)
+def simulate(plan: SessionPlan) -> tuple[Stage, WatchedEngine]:
+    """Simulate a planned session to its last second."""
+    answers, calls = cycle(plan.answers), iter(plan.calls)
 
     def answer_probe(_effect: RunProbe, _age: timedelta) -> ProbeAnswer:
         return next(answers)
@@ -233,13 +233,13 @@ def simulate(plot: Plot) -> tuple[Stage, WatchedEngine]:
     def call_behavior(_call: Operation | Relist) -> CallBehavior:
         return next(calls, CallBehavior())
 
-    engine = WatchedEngine(plot.config)
-    world = World(plot.lives, answer_probe, dealing=call_behavior)
-    stage = Stage(plot.pod, engine=engine, world=world)
+    engine = WatchedEngine(plan.config)
+    world = World(plan.lives, answer_probe, dealing=call_behavior)
+    stage = Stage(plan.pod, engine=engine, world=world)
     changes = [
-        *((at, command) for at, command in plot.commands),
-        (plot.lost_at, "the daemon is gone"),
-        (plot.found_at, ""),
+        *((at, command) for at, command in plan.commands),
+        (plan.lost_at, "the daemon is gone"),
+        (plan.found_at, ""),
     ]
     for second, what in sorted(changes, key=lambda item: item[0]):
         stage.run_until(second)

@@ -27,13 +27,13 @@ from probetui.kubelet.journal import (
     TickEntry,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from tests.drive.plots import (
+from tests.drive.random_sessions import (
     INJECTIONS,
     KEYS,
     USUAL,
-    Plot,
+    SessionPlan,
     WatchedEngine,
-    plots,
+    plans,
     simulate,
 )
 from tests.drive.stage import Stage
@@ -63,10 +63,10 @@ def word_of(tick: TickEntry) -> Injected:
     }[last.result]
 
 
-def with_first(plot: Plot, *commands: InjectResults | MuteProbes) -> Plot:
-    """Return the plot with commands before all others."""
+def with_first(plan: SessionPlan, *commands: InjectResults | MuteProbes) -> SessionPlan:
+    """Return the plan with commands before all others."""
     return replace(
-        plot, commands=(*((0.0, command) for command in commands), *plot.commands)
+        plan, commands=(*((0.0, command) for command in commands), *plan.commands)
     )
 
 
@@ -79,10 +79,12 @@ def injected_ticks(stage: Stage) -> dict[ProbeKey, list[Injected]]:
 
 
 @often
-@given(plots())
-def test_a_pod_muted_from_the_start_is_never_changed_by_a_probe(plot: Plot) -> None:
-    only_muting = [command for command in plot.commands if not _unmutes(command[1])]
-    muted = replace(plot, commands=tuple(only_muting))
+@given(plans())
+def test_a_pod_muted_from_the_start_is_never_changed_by_a_probe(
+    plan: SessionPlan,
+) -> None:
+    only_muting = [command for command in plan.commands if not _unmutes(command[1])]
+    muted = replace(plan, commands=tuple(only_muting))
 
     stage, _ = simulate(with_first(muted, MuteProbes(ALL_PROBES)))
 
@@ -100,13 +102,13 @@ def _unmutes(command: object) -> bool:
 
 
 @often
-@given(plots(kinds=tuple(USUAL)), st.lists(INJECTIONS, min_size=1, max_size=3))
+@given(plans(kinds=tuple(USUAL)), st.lists(INJECTIONS, min_size=1, max_size=3))
 def test_injected_results_are_used_in_order_and_once(
-    plot: Plot, injections: list[InjectResults]
+    plan: SessionPlan, injections: list[InjectResults]
 ) -> None:
     injected = {injection.key: injection.results for injection in injections}
 
-    stage, _ = simulate(with_first(plot, *injections))
+    stage, _ = simulate(with_first(plan, *injections))
 
     used = injected_ticks(stage)
     assert used.keys() <= injected.keys()
@@ -123,26 +125,26 @@ def test_injected_results_are_used_in_order_and_once(
 
 
 @often
-@given(plots(kinds=tuple(USUAL)))
-def test_an_injected_result_runs_no_probe(plot: Plot) -> None:
+@given(plans(kinds=tuple(USUAL)))
+def test_an_injected_result_runs_no_probe(plan: SessionPlan) -> None:
     injections = tuple(
-        InjectResults(ProbeKey(plot.pod.uid, name, kind), (Injected.FAILURE,) * 200)
+        InjectResults(ProbeKey(plan.pod.uid, name, kind), (Injected.FAILURE,) * 200)
         for name in ("app", "side", "x")
         for kind in ProbeType
     )
 
-    _, engine = simulate(with_first(plot, *injections))
+    _, engine = simulate(with_first(plan, *injections))
 
     assert probes_run(engine) == []
 
 
 @often
-@given(plots(kinds=tuple(USUAL)), st.lists(st.tuples(st.integers(0, 89), KEYS)))
+@given(plans(kinds=tuple(USUAL)), st.lists(st.tuples(st.integers(0, 89), KEYS)))
 def test_a_dry_run_changes_nothing_but_its_own_entries(
-    plot: Plot, dry_runs: list[tuple[int, ProbeKey]]
+    plan: SessionPlan, dry_runs: list[tuple[int, ProbeKey]]
 ) -> None:
     """The answers do not depend on how many probes ran before."""
-    steady = replace(plot, answers=plot.answers[:1])
+    steady = replace(plan, answers=plan.answers[:1])
     more = sorted(
         [*steady.commands, *((float(at), DryRunProbe(key)) for at, key in dry_runs)],
         key=lambda item: item[0],

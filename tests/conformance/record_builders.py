@@ -1,4 +1,4 @@
-"""Builders of observations for tests of the judge, record by record."""
+"""Builders of observations and their records, for tests of the judge."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tests.conformance.observation import Observation
 
 Record = Mapping[str, Any]
 WALL = 1_767_225_600.0
-"""2026-01-01T00:00:00Z, when the pod of every observation here is submitted."""
+"""2026-01-01T00:00:00Z, when the pod of each observation is submitted."""
 
 
-def seen(*records: Record) -> Observation:
+def an_observation(*records: Record) -> Observation:
     """Return an observation of a pod."""
     return Observation.of([{"t": 0.0, "kind": "submitted", "wall": WALL}, *records])
 
@@ -65,7 +65,7 @@ def container(
     started: bool = False,
     last: Record | None = None,
 ) -> Record:
-    """Return a container in a status; `last` is how the run before ended."""
+    """Return a container in a status; `last` is how the previous run ended."""
     return {
         "name": name,
         "state": {state: details or {}},
@@ -77,7 +77,7 @@ def container(
 
 
 def ended(second: float, exit_code: int = 0, **more: Any) -> Record:
-    """Return how a run ended, so many seconds after the submission of the pod."""
+    """Return a terminated state, `second` seconds after the submission of the pod."""
     fraction = f"{second % 1:.2f}".removeprefix("0").removesuffix(".00")
     finished = f"2026-01-01T00:00:{int(second):02d}{fraction}Z"
     return {"exitCode": exit_code, "finishedAt": finished, **more}
