@@ -27,8 +27,8 @@ from itertools import pairwise, takewhile
 
 from tests.conformance.observation import Observation, Status
 from tests.traces.clocks import Clocks
-from tests.traces.life_differences import differences
-from tests.traces.lives import (
+from tests.traces.instance_differences import differences
+from tests.traces.instances import (
     PROBED,
     Life,
     What,
@@ -37,7 +37,7 @@ from tests.traces.lives import (
     plain,
     without_window,
 )
-from tests.traces.pictures import (
+from tests.traces.pod_states import (
     Picture,
     albums,
     first_mismatch,

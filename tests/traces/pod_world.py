@@ -63,7 +63,7 @@ from probetui.probers.route import Route
 from tests.builders import START
 from tests.traces import shell
 from tests.traces.files import FOLDER, Files, Mounts
-from tests.traces.late import MUTE, Pace
+from tests.traces.machine_pace import MUTE, Pace
 from tests.traces.shell import NotUnderstoodError, Run
 
 EXEC_TAKES = 0.03

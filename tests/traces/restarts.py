@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tests.conformance.observation import Observation, Span
-from tests.traces.lives import Life
+from tests.traces.instances import Life
 
 FIRST_WINDOW = 10.0
 LONGEST_WINDOW = 300.0

@@ -25,7 +25,7 @@ from tests.traces.changes import (
     stretched,
 )
 from tests.traces.compare import Difference, compare
-from tests.traces.lives import Life, lives
+from tests.traces.instances import Life, lives
 from tests.traces.restarts import active_until, broken_rules
 from tests.traces.trace import OWN_DATA, Trace, all_traces, load_traces, only_own
 

@@ -19,7 +19,7 @@ import pytest
 from probetui.kubelet_rules import PORTED_RULES
 from tests.engines import cri_variables
 from tests.traces.compare import compare
-from tests.traces.live import Session, Traces, a_program, live_name, run_all
+from tests.traces.live_session import Session, Traces, a_program, live_name, run_all
 from tests.traces.processes import (
     for_processes,
     in_the_traces_words,

@@ -10,8 +10,8 @@ from msgspec.structs import asdict, replace
 
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet_rules import KubeletRules, rules_of
+from tests.traces.candidate_runs import chances, differences
 from tests.traces.trace import OWN_DATA, all_traces, only_own
-from tests.traces.tries import chances, differences
 
 pytestmark = only_own
 

@@ -1,7 +1,7 @@
 """The engine with the rules of a version does what a kubelet of that version did.
 
 That goes for all traces of the folder, those of folders inside it, too, whichever
-version they are of. What is chance in them is in `tries`.
+version they are of. What is chance in them is in `candidate_runs`.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from typing import Any
 import pytest
 
 from probetui.kubelet.config import KubeletConfig
-from tests.traces.shell import NotUnderstoodError
-from tests.traces.trace import DATA, OWN_DATA, Trace, all_traces, only_own
-from tests.traces.tries import (
+from tests.traces.candidate_runs import (
     YOUNG,
     best_try,
     chances_of_late,
     differences,
     is_late_run,
 )
+from tests.traces.shell import NotUnderstoodError
+from tests.traces.trace import DATA, OWN_DATA, Trace, all_traces, only_own
 from tests.traces.virtual import play
 
 TRACES = all_traces()
 OWN = all_traces(OWN_DATA)
 LATE = "1.20-dockershim"
 BUSIER = "late"
-"""Recordings of machines that were late, of which `tests.traces.late` tells."""
+"""Recordings of machines that were late, of which `tests.traces.machine_pace` tells."""
 
 
 @pytest.mark.parametrize("name", TRACES)

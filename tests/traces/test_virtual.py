@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from probetui.kubelet.config import KubeletConfig
 from tests.conformance.observation import Observation
 from tests.traces.compare import compare
-from tests.traces.lives import Life, lives
+from tests.traces.instances import Life, lives
 from tests.traces.restarts import broken_pull_rules, broken_rules, decisions
 from tests.traces.shell import NotUnderstoodError
 from tests.traces.trace import (

@@ -20,7 +20,7 @@ from probetui.record.format import RecordContext
 from tests.builders import START, at
 from tests.conformance.observation import Observation
 from tests.conformance.translation import Translation
-from tests.traces.late import pace_of
+from tests.traces.machine_pace import pace_of
 from tests.traces.pod_world import PodWorld
 from tests.traces.trace import Json, RefusedError, Trace, a_pod_of
 

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from tests.conformance.observation import ContainerView, Status
 from tests.traces.clocks import Clocks
-from tests.traces.lives import plain
+from tests.traces.instances import plain
 
 Restarts = tuple[int, ...]
 """The restart count of each container."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.traces.live import Session
+from tests.traces.live_session import Session
 from tests.traces.trace import Json
 
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 from operator import attrgetter
 
 from tests.conformance.observation import Event, Observation, Status
-from tests.traces.lives import PROBED
+from tests.traces.instances import PROBED
 from tests.traces.trace import BUSY, Trace, containers
 
 SLACK = 10.0

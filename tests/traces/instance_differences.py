@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 
 from tests.traces.clocks import Clocks
-from tests.traces.lives import PROBED, Life, Step
+from tests.traces.instances import PROBED, Life, Step
 
 SPACING = 0.25
 """Seconds by which the usual pause between results of a probe may differ."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.observation import Observation
-from tests.traces.late import is_late, pace_of, without_strays
+from tests.traces.machine_pace import is_late, pace_of, without_strays
 from tests.traces.trace import OWN_DATA, Trace, all_traces
 
 Json = dict[str, Any]

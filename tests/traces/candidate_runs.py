@@ -16,7 +16,7 @@ import msgspec
 
 from probetui.kubelet.config import KubeletConfig
 from tests.traces.compare import compare
-from tests.traces.late import SLACK, is_late, without_strays
+from tests.traces.machine_pace import SLACK, is_late, without_strays
 from tests.traces.trace import Trace
 from tests.traces.virtual import play
 
