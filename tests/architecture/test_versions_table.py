@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from probetui.kubelet_rules import VERSIONS, KubeletRules, gates_of_fields, rules_of
-from tests.traces.test_rules import SHOWN
+from tests.traces.test_rules import RULES_SHOWN_BY_RECORDINGS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "VERSIONS.md").read_text(encoding="utf-8")
@@ -61,7 +61,9 @@ def test_a_row_names_a_test_and_a_recording_that_exist(
     tree = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
 
     names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    shown = {(shown_field, trace) for shown_field, _, trace in SHOWN}
+    shown = {
+        (shown_field, trace) for shown_field, _, trace in RULES_SHOWN_BY_RECORDINGS
+    }
     if name == "SHOWN":
         assert (field, recording) in shown
     else:

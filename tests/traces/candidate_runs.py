@@ -1,7 +1,8 @@
-"""Runs with other chances, of which one has to lead to what was recorded.
+"""Candidate runs: simulations under various random conditions; one has to match.
 
-Where the recorded kubelet happened to be in the phase of its relists, resyncs and
-first ticks, how old it was, and how quick a server was to listen: all that is chance.
+The phase of the recorded kubelet's relists, resyncs and first ticks, its age, and the
+time until a server listened are unknown. A recording is followed if the simulation
+with some of these conditions equals it.
 """
 
 from __future__ import annotations
@@ -16,110 +17,114 @@ import msgspec
 
 from probetui.kubelet.config import KubeletConfig
 from tests.traces.compare import compare
-from tests.traces.machine_pace import SLACK, is_late, without_strays
+from tests.traces.machine_pace import SLACK, is_late_machine, without_strays
 from tests.traces.trace import Trace
-from tests.traces.virtual import play
+from tests.traces.virtual import simulate
 
 PHASES = (0.0, 0.3, 0.6, 0.9)
 SEEDS = range(6)
 
 LISTENS_AFTER = (0.0, 0.1)
-"""Seconds from the start of a container until its program does something."""
+"""Seconds from the start of a container until its program begins."""
 
-YOUNG = timedelta(seconds=6)
-SEEDS_OF_YOUNG = range(60)
-"""The first ticks of a kubelet that is younger than a period are at random."""
+AGE_AFTER_START = timedelta(seconds=6)
+SEEDS_AFTER_START = range(60)
+"""The first ticks of a kubelet that is younger than a period are random."""
 
 
 LATE_RUN = 3.0
-"""Seconds by which a machine may be late in one of several runs of a pod."""
+"""How late a machine may be in one of several runs of a pod, in seconds."""
 
 
-class Chance(NamedTuple):
-    """What is chance in a run: a seed, a phase, a delay (both in seconds), an age.
+class CandidateRun(NamedTuple):
+    """The random conditions of a run: seed, age, phase and delay (both in seconds).
 
-    With `has_pace` all took as long as it did on the machine of the trace, which was
-    late.
+    With `has_recorded_pace`, operations take as long as on the late machine of the
+    trace.
     """
 
     config: KubeletConfig
-    begins: float
+    begins_at: float
     listens_after: float
-    has_pace: bool = False
+    has_recorded_pace: bool = False
 
 
-def chances(trace: Trace) -> Iterator[Chance]:
-    """Yield what may have been, the most likely first."""
+def candidate_runs(trace: Trace) -> Iterator[CandidateRun]:
+    """Yield the candidate runs of a trace, the most likely first."""
     config = trace.config
     quick, slow = (
         [
-            Chance(msgspec.structs.replace(config, seed=seed), begins, listens_after)
-            for seed, begins in product(SEEDS, PHASES)
+            CandidateRun(
+                msgspec.structs.replace(config, seed=seed), begins_at, listens_after
+            )
+            for seed, begins_at in product(SEEDS, PHASES)
         ]
         for listens_after in LISTENS_AFTER
     )
     yield from quick[: len(PHASES)]
-    if max(trace.periods.values()) > YOUNG.total_seconds():
-        for seed in SEEDS_OF_YOUNG:
-            yield Chance(
-                msgspec.structs.replace(config, seed=seed, age=YOUNG), 0.0, 0.0
+    if max(trace.periods.values()) > AGE_AFTER_START.total_seconds():
+        for seed in SEEDS_AFTER_START:
+            yield CandidateRun(
+                msgspec.structs.replace(config, seed=seed, age=AGE_AFTER_START),
+                0.0,
+                0.0,
             )
     yield from quick[len(PHASES) :]
     yield from slow
-    if is_late(trace):
-        yield from chances_of_late(trace)
+    if is_late_machine(trace):
+        yield from late_candidate_runs(trace)
 
 
-def chances_of_late(trace: Trace) -> Iterator[Chance]:
-    """Yield what may have been on a machine that was late."""
+def late_candidate_runs(trace: Trace) -> Iterator[CandidateRun]:
+    """Yield the candidate runs on a machine that was late."""
     for seed in SEEDS:
         config = msgspec.structs.replace(trace.config, seed=seed)
-        yield Chance(config, 0.0, 0.0, has_pace=True)
+        yield CandidateRun(config, 0.0, 0.0, has_recorded_pace=True)
 
 
 def differences(
-    trace: Trace, chance: Chance, lateness: float | None = None
+    trace: Trace, candidate: CandidateRun, lateness: float | None = None
 ) -> list[str]:
-    """Return how a run differs from the trace, but for what is chance.
+    """Return the differences of a run from the trace, without those by chance.
 
-    `lateness` is how many seconds times may differ, by default what the trace shows.
+    `lateness` is how many seconds times may differ, by default the trace's.
     """
-    ours = play(
+    ours = simulate(
         trace,
-        chance.config,
-        begins=chance.begins,
-        listens_after=chance.listens_after,
-        has_pace=chance.has_pace,
+        candidate.config,
+        begins_at=candidate.begins_at,
+        listens_after=candidate.listens_after,
+        has_recorded_pace=candidate.has_recorded_pace,
     )
-    if chance.has_pace:
-        alike = replace(trace, seen=without_strays(trace.seen))
-        found = compare(alike, without_strays(ours), lateness=SLACK)
+    if candidate.has_recorded_pace:
+        comparable = replace(trace, observation=without_strays(trace.observation))
+        found = compare(comparable, without_strays(ours), lateness=SLACK)
     else:
         found = compare(trace, ours, lateness=lateness)
     return [str(difference) for difference in found if not difference.is_chance]
 
 
 def is_late_run(trace: Trace, others: Iterable[Trace]) -> bool:
-    """Return whether only the pace of its machine sets a trace apart from another.
+    """Return whether a trace differs from another only by the pace of its machine.
 
-    The other one is of the same pod and kubelet, and ours does all of that: what the
-    two differ in is no rule. Only instants may differ, and not by more than `LATE_RUN`.
+    The other trace is of the same pod and kubelet, and probetui follows it exactly, so
+    the difference is no rule. Only times may differ, by at most `LATE_RUN`.
     """
     return any(
         other is not trace
         and other.version == trace.version
         and other.is_of_docker == trace.is_of_docker
         and other.manifest == trace.manifest
-        and not best_try(other)
+        and not fewest_differences(other)
         for other in others
-    ) and not best_try(trace, LATE_RUN)
+    ) and not fewest_differences(trace, LATE_RUN)
 
 
-def best_try(trace: Trace, lateness: float | None = None) -> list[str]:
-    """Return the differences of the run that has fewest; none if one has none."""
+def fewest_differences(trace: Trace, lateness: float | None = None) -> list[str]:
+    """Return the differences of the candidate run that has the fewest."""
     best: list[str] | None = None
-    for chance in chances(trace):
-        found = differences(trace, chance, lateness)
+    for candidate in candidate_runs(trace):
+        found = differences(trace, candidate, lateness)
         if best is None or len(found) < len(best):
             best = found
         if not found:

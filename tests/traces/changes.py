@@ -1,4 +1,4 @@
-"""Changes of what was seen of a pod, for tests of what compares it."""
+"""Changes of observations, for tests of the comparison."""
 
 from __future__ import annotations
 
@@ -15,91 +15,97 @@ Find = Callable[[Observation], int]
 def event(reason: str, number: int = 0) -> Find:
     """Find the n-th event of a reason; a negative number counts from the end."""
 
-    def find(seen: Observation) -> int:
-        found = [i for i, event in enumerate(seen.events) if event.reason == reason]
+    def find(observation: Observation) -> int:
+        found = [
+            i for i, event in enumerate(observation.events) if event.reason == reason
+        ]
         return found[number]
 
     return find
 
 
 def dropped(find: Find) -> Change:
-    """Leave one event out."""
+    """Remove one event."""
 
-    def change(seen: Observation) -> None:
-        del seen.events[find(seen)]
-
-    return change
-
-
-def doubled(find: Find, later: float) -> Change:
-    """Have one event again, some seconds later."""
-
-    def change(seen: Observation) -> None:
-        one = seen.events[find(seen)]
-        seen.events.append(replace(one, t=one.t + later))
-        seen.events.sort(key=lambda event: event.t)
+    def change(observation: Observation) -> None:
+        del observation.events[find(observation)]
 
     return change
 
 
-def put(find: Find, **fields: Any) -> Change:
+def duplicated(find: Find, later: float) -> Change:
+    """Repeat one event some seconds later."""
+
+    def change(observation: Observation) -> None:
+        original = observation.events[find(observation)]
+        observation.events.append(replace(original, t=original.t + later))
+        observation.events.sort(key=lambda event: event.t)
+
+    return change
+
+
+def with_fields(find: Find, **fields: Any) -> Change:
     """Change fields of one event."""
 
-    def change(seen: Observation) -> None:
-        index = find(seen)
-        seen.events[index] = replace(seen.events[index], **fields)
+    def change(observation: Observation) -> None:
+        index = find(observation)
+        observation.events[index] = replace(observation.events[index], **fields)
 
     return change
 
 
 def moved(since: float, by: float) -> Change:
-    """Have all events and statuses from a time on come later."""
+    """Delay all events and statuses from a time on."""
 
-    def later(one: Event | Status) -> Any:
-        return replace(one, t=one.t + by) if one.t >= since else one
+    def later(original: Event | Status) -> Any:
+        return replace(original, t=original.t + by) if original.t >= since else original
 
-    def change(seen: Observation) -> None:
-        seen.events[:] = map(later, seen.events)
-        seen.statuses[:] = map(later, seen.statuses)
+    def change(observation: Observation) -> None:
+        observation.events[:] = map(later, observation.events)
+        observation.statuses[:] = map(later, observation.statuses)
 
     return change
 
 
 def stretched(factor: float) -> Change:
-    """Have all events take longer from one to the next."""
+    """Stretch the pauses between all events."""
 
-    def change(seen: Observation) -> None:
-        seen.events[:] = [replace(event, t=event.t * factor) for event in seen.events]
+    def change(observation: Observation) -> None:
+        observation.events[:] = [
+            replace(event, t=event.t * factor) for event in observation.events
+        ]
 
     return change
 
 
 def probe_at_the_end(t: float, message: str) -> Change:
-    """Have a probe run while its container ends."""
+    """Add the event of a probe that runs while its container ends."""
 
-    def change(seen: Observation) -> None:
-        seen.events.append(Event(t, "Warning", "Unhealthy", message, "app"))
-        seen.events.sort(key=lambda event: event.t)
+    def change(observation: Observation) -> None:
+        observation.events.append(Event(t, "Warning", "Unhealthy", message, "app"))
+        observation.events.sort(key=lambda event: event.t)
 
     return change
 
 
 def cut(end: float) -> Change:
-    """Have nothing after a time, as if nothing more had happened."""
+    """Remove all events and statuses after a time."""
 
-    def change(seen: Observation) -> None:
-        seen.events[:] = [event for event in seen.events if event.t < end]
-        seen.statuses[:] = [status for status in seen.statuses if status.t < end]
+    def change(observation: Observation) -> None:
+        observation.events[:] = [event for event in observation.events if event.t < end]
+        observation.statuses[:] = [
+            status for status in observation.statuses if status.t < end
+        ]
 
     return change
 
 
 def both(*changes: Change) -> Change:
-    """Make several changes."""
+    """Apply several changes."""
 
-    def change(seen: Observation) -> None:
+    def change(observation: Observation) -> None:
         for change in changes:
-            change(seen)
+            change(observation)
 
     return change
 
@@ -107,10 +113,10 @@ def both(*changes: Change) -> Change:
 def containers(number: int, **fields: Any) -> Change:
     """Change fields of the containers in the n-th status."""
 
-    def change(seen: Observation) -> None:
-        status = seen.statuses[number]
+    def change(observation: Observation) -> None:
+        status = observation.statuses[number]
         views = [replace(container, **fields) for container in status.containers]
-        seen.statuses[number] = replace(status, containers=views)
+        observation.statuses[number] = replace(status, containers=views)
 
     return change
 
@@ -118,7 +124,7 @@ def containers(number: int, **fields: Any) -> Change:
 def status(number: int, **fields: Any) -> Change:
     """Change fields of the n-th status."""
 
-    def change(seen: Observation) -> None:
-        seen.statuses[number] = replace(seen.statuses[number], **fields)
+    def change(observation: Observation) -> None:
+        observation.statuses[number] = replace(observation.statuses[number], **fields)
 
     return change

@@ -1,4 +1,4 @@
-"""Times of two runs, set against each other from a moment that both had."""
+"""Comparison of times in two runs, relative to a common moment."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Moments that both runs had, from which times are counted.
+    """Common moments of both runs, from which times are counted.
 
     Attributes:
-        zeros: such moments; two times are the same if they are by one of them.
-        tolerance: seconds by which they may differ.
+        zeros: such moments; two times are equal if they are relative to one of them.
+        tolerance: how much times may differ, in seconds.
         ends: when the observations ended.
-        deleted: when the pod was deleted, from where times are counted after that.
+        deleted: when the pod was deleted; later times are counted from there.
     """
 
     zeros: Sequence[Pair]
@@ -26,7 +26,7 @@ class Clocks:
     deleted: Pair | None = None
 
     def agree(self, theirs: float, mine: float) -> bool:
-        """Return whether something happened at the same time in both."""
+        """Return whether two times are equal."""
         zeros = self.zeros
         if self.deleted is not None and theirs >= self.deleted[0]:
             zeros = [self.deleted]
@@ -36,20 +36,20 @@ class Clocks:
         )
 
     def is_cut(self, theirs: float) -> bool:
-        """Return whether our observation may have ended before we came to that."""
+        """Return whether our observation may have ended before that time of theirs."""
         return any(
             theirs - zero + my_zero > self.ends[1] - self.tolerance
             for zero, my_zero in self.zeros
         )
 
     def is_cut_mine(self, mine: float) -> bool:
-        """Return whether theirs may have ended before they came to that."""
+        """Return whether their observation may have ended before that time of ours."""
         return any(
             mine - my_zero + zero > self.ends[0] - self.tolerance
             for zero, my_zero in self.zeros
         )
 
-    def tell(self, theirs: float, mine: float) -> str:
-        """Say when something was in both."""
+    def format_times(self, theirs: float, mine: float) -> str:
+        """Format a pair of times."""
         zero, my_zero = self.zeros[0]
         return f"at {mine - my_zero:+.1f}, the kubelet's at {theirs - zero:+.1f}"

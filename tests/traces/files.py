@@ -1,6 +1,6 @@
-"""Files over time: who wrote what, and when; what is read is as of an instant.
+"""Files on virtual time: a read returns the content at an instant.
 
-Times are seconds since the world began.
+Times are seconds since the start of the world.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ FOLDER = "\0folder"
 """The content of a folder."""
 
 FIRST = {"/": FOLDER, "/tmp": FOLDER, "/dev": FOLDER, "/etc": FOLDER, "/proc": FOLDER}
-"""What an image has, as far as scripts ask for it."""
+"""The folders of an image that scripts use."""
 
 
 @dataclass(slots=True)
@@ -28,8 +28,8 @@ class _Write:
 class Files:
     """The files of one container instance, or of one volume.
 
-    What a process is going to write may be told beforehand; `end` says that it has
-    ended, after which it writes nothing. `count` is the number of writes so far.
+    Future writes of a process can be added; after `end` they are ignored. `count` is
+    the number of writes so far.
     """
 
     count: int = 0
@@ -52,7 +52,7 @@ class Files:
         return content
 
     def end(self, owner: str, t: float) -> None:
-        """Take note that a process ended."""
+        """Note that a process ended."""
         self._ends[owner] = t
 
     def forget(self, owner: str) -> None:
@@ -93,7 +93,7 @@ class Mounts:
         files.write(inner, content, t, owner)
 
     def end(self, owner: str, t: float) -> None:
-        """Take note that a process ended."""
+        """Note that a process ended."""
         for files in self.all:
             files.end(owner, t)
 

@@ -1,4 +1,4 @@
-"""The events of a container, cut into its lives: what can be compared one by one.
+"""The events of a container, split into its instances, which are compared one by one.
 
 Times are seconds, as in observations.
 """
@@ -12,24 +12,25 @@ from itertools import pairwise
 
 from tests.conformance.observation import Event
 
-What = tuple[str, str, str]
-"""Type, reason and message of an event."""
+EventKind = tuple[str, str, str]
+"""The type, reason and message of an event."""
 
-SAME_RUN = 1.5
-"""Equal results of probes are one run if no more periods than this lie between them."""
+SAME_RUN_PERIODS = 1.5
+"""Equal results of probes are one run if they are at most this many periods apart."""
 
 SAME_RUN_OF_ERRORS = 3.5
-"""The same for errors, which take three tries each, on a machine that may be busy."""
+"""The same for errors, which take three attempts each, on a machine that may be
+busy."""
 
 AT_END = 2.0
-"""Seconds at most from a container's end, if it is noticed, to what comes of it."""
+"""The longest time from a noticed end of a container to the next event, in seconds."""
 
 AT_START = 0.75
-"""Seconds at most from a container's start until its server listens, and until probes
-know that it has taken the place of the one before."""
+"""The longest time from a container's start until its server listens, and until probes
+use the new instance, in seconds."""
 
 AT_ONCE = 0.05
-"""Seconds at most between events that one sync made at one instant."""
+"""The longest time between events of one sync at one instant, in seconds."""
 
 _OF_ONE_SYNC = frozenset({"BackOff", "Failed", "FailedPostStartHook", "Killing"})
 PROBED = frozenset({"Unhealthy", "ProbeWarning"})
@@ -53,7 +54,7 @@ _MET_THE_END = re.compile(
     re.DOTALL,
 )
 _MET_THE_START = re.compile(rf"\w+ probe (?:{_ERRORED}.*|{_REFUSED})", re.DOTALL)
-_FAILED_WITHOUT_A_WORD = re.compile(r"\w+ probe failed: ")
+_EMPTY_FAILURE = re.compile(r"\w+ probe failed: ")
 _FAILED_PROBE = re.compile(r"failed (?P<probe>\w+) probe")
 _REPEATED = re.compile(
     r"Back-off .*|.*pull policy of Never|Error: \w+(?:Off|NeverPull)"
@@ -64,47 +65,47 @@ _REPEATED = re.compile(
 class Step:
     """Equal events in a row, with the time of each."""
 
-    what: What
+    kind: EventKind
     times: tuple[float, ...]
 
     @property
     def reason(self) -> str:
-        """The reason of each of them."""
-        return self.what[1]
+        """The reason of the events."""
+        return self.kind[1]
 
     @property
     def is_repeated(self) -> bool:
-        """Whether it comes with every attempt to sync, however many there are."""
-        return _REPEATED.fullmatch(self.what[2]) is not None
+        """Whether every sync repeats it."""
+        return _REPEATED.fullmatch(self.kind[2]) is not None
 
     @property
     def is_kill(self) -> bool:
-        """Whether it tells of a kill."""
+        """Whether it is a kill."""
         return self.reason == "Killing"
 
-    def leads_to(self, kill: Step) -> bool:
-        """Return whether a kill comes of these results of a probe."""
-        named = _FAILED_PROBE.search(kill.what[2])
-        is_of_this = named is None or self.what[2].lower().startswith(named["probe"])
+    def causes(self, kill: Step) -> bool:
+        """Return whether these results of a probe cause a kill."""
+        named = _FAILED_PROBE.search(kill.kind[2])
+        is_of_this = named is None or self.kind[2].lower().startswith(named["probe"])
         return kill.is_kill and is_of_this
 
     @property
     def is_kill_by_probe(self) -> bool:
-        """Whether it tells of a kill because a probe had failed."""
-        return self.is_kill and " probe" in self.what[2]
+        """Whether it is a kill because a probe failed."""
+        return self.is_kill and " probe" in self.kind[2]
 
     def __str__(self) -> str:
-        return f"{self.reason} {self.what[2]!r} x{len(self.times)}"
+        return f"{self.reason} {self.kind[2]!r} x{len(self.times)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
-    """One instance of a container, or one attempt to get its image.
+class Instance:
+    """The events of one instance of a container, or of one attempt to pull its image.
 
-    `steps` is what happened to it, `waits` what was repeated until the next one began,
-    at `next_at`. `stray` is what came of a probe that met the end of its container: of
-    one that ends by itself nobody knows whether a probe is just running. CRI runtimes
-    have an error for it, Docker a command that failed without a word.
+    `steps` are its events, `waits` the repeated events until the next instance began,
+    at `next_at`. `stray` is the result of a probe that ran while the container ended:
+    if a container exits on its own, a probe may be running by chance. CRI runtimes
+    report an error for it, Docker a failed command without output.
     """
 
     steps: tuple[Step, ...]
@@ -114,38 +115,38 @@ class Life:
 
     @property
     def begins_at(self) -> float:
-        """When its first event was."""
+        """The time of its first event."""
         return min(step.times[0] for step in (*self.steps, *self.waits))
 
     @property
     def started_at(self) -> float | None:
-        """When it was started, None if it was not."""
+        """The time of its start, None without one."""
         times = (step.times[0] for step in self.steps if step.reason == "Started")
         return next(times, None)
 
     @property
     def noticed_at(self) -> float | None:
-        """When something came of its end: a wait, or the next one."""
+        """The time of the first event after its end: a wait, or the next instance."""
         if self.waits:
             return min(wait.times[0] for wait in self.waits)
         return self.next_at
 
     @property
     def is_killed_by_startup(self) -> bool:
-        """Whether it ended because its startup probe had failed."""
+        """Whether it was killed because its startup probe failed."""
         return any(
-            step.is_kill and "startup probe" in step.what[2] for step in self.steps
+            step.is_kill and "startup probe" in step.kind[2] for step in self.steps
         )
 
     @property
     def killed_at(self) -> float | None:
-        """When it was killed because a probe had failed, None if it was not."""
+        """The time at which a failed probe killed it, None if none did."""
         times = (step.times[-1] for step in self.steps if step.is_kill_by_probe)
         return next(times, None)
 
     @property
     def is_killed_by_probe(self) -> bool:
-        """Whether it ended because a probe had failed."""
+        """Whether it was killed because a probe failed."""
         return self.killed_at is not None
 
 
@@ -154,60 +155,60 @@ def is_of_probe(event: Event, probe: str) -> bool:
     return event.reason not in PROBED or event.message.startswith(probe)
 
 
-def lives(events: Iterable[Event], period: float) -> list[Life]:
-    """Return the lives of the container of some events; its probes have a period."""
+def split_instances(events: Iterable[Event], period: float) -> list[Instance]:
+    """Split the events of a container, whose probes have a period, into instances."""
     cut: list[list[Step]] = []
     for step in steps(events, period):
         last = cut[-1][-1].reason if cut else ""
         if not cut or (step.reason in _BEGINS and last != "Pulling"):
             cut.append([])
         cut[-1].append(step)
-    found = [_life(_without_early(instance)) for instance in cut]
+    found = [_to_instance(_without_early_probes(instance)) for instance in cut]
     ended = [replace(one, next_at=next_.begins_at) for one, next_ in pairwise(found)]
-    return [*map(_without_stray, ended), *map(_without_stray, found[-1:])]
+    return [*map(_with_stray_apart, ended), *map(_with_stray_apart, found[-1:])]
 
 
-def _without_early(steps: Sequence[Step]) -> Sequence[Step]:
-    """Leave out what came of probes that met a container before it was there.
+def _without_early_probes(steps: Sequence[Step]) -> Sequence[Step]:
+    """Drop the results of probes that ran before the container was up.
 
-    Up to its start they met the end of the one before it. A server takes a moment
-    until it listens, a program until it has made the file that a command looks for,
-    and whether a probe is as quick is chance.
+    Before its start they are of the end of the previous instance. A server takes a
+    moment until it listens, a program until it has written the file that a command
+    reads; whether a probe runs before that is chance.
     """
     starts = [index for index, step in enumerate(steps) if step.reason == "Started"]
     if not starts:
         return steps
     start = starts[0]
-    begin = [step for step in steps[:start] if not _MET_THE_END.fullmatch(step.what[2])]
+    begin = [step for step in steps[:start] if not _MET_THE_END.fullmatch(step.kind[2])]
     rest = list(steps[start:])
     for index, step in enumerate(rest[:3]):
         is_soon = step.times[-1] - rest[0].times[0] <= AT_START
         after = rest[index + 1 : index + 2]
-        if is_soon and _met_the_start(step) and not any(map(step.leads_to, after)):
+        if is_soon and _met_the_start(step) and not any(map(step.causes, after)):
             del rest[index]
             break
     return [*begin, *rest]
 
 
 def _met_the_start(step: Step) -> bool:
-    """Return whether a step may be of a probe that was quicker than its container."""
-    message = step.what[2]
-    is_one = len(step.times) == 1 and _FAILED_WITHOUT_A_WORD.fullmatch(message)
-    return bool(is_one or _MET_THE_START.fullmatch(message))
+    """Return whether a step may be of a probe before its container was up."""
+    message = step.kind[2]
+    is_empty_failure = len(step.times) == 1 and _EMPTY_FAILURE.fullmatch(message)
+    return bool(is_empty_failure or _MET_THE_START.fullmatch(message))
 
 
-def _without_stray(life: Life) -> Life:
-    """Set apart what came of a probe at the end of a life, if there is one."""
-    if life.started_at is None:
-        return life
-    last = life.steps[-1]
-    is_run = len(last.times) > 1 and not _follows_kill(life.steps)
-    if is_run or not _MET_THE_END.fullmatch(last.what[2]):
-        return life
-    is_late = life.noticed_at and life.noticed_at - last.times[0] > AT_END
-    if is_late and not _follows_kill(life.steps):
-        return life
-    return replace(life, steps=life.steps[:-1], stray=last)
+def _with_stray_apart(instance: Instance) -> Instance:
+    """Move the result of a probe at the end of an instance to `stray`."""
+    if instance.started_at is None:
+        return instance
+    last = instance.steps[-1]
+    is_run = len(last.times) > 1 and not _follows_kill(instance.steps)
+    if is_run or not _MET_THE_END.fullmatch(last.kind[2]):
+        return instance
+    is_late = instance.noticed_at and instance.noticed_at - last.times[0] > AT_END
+    if is_late and not _follows_kill(instance.steps):
+        return instance
+    return replace(instance, steps=instance.steps[:-1], stray=last)
 
 
 def _follows_kill(steps: Sequence[Step]) -> bool:
@@ -218,46 +219,48 @@ def _follows_kill(steps: Sequence[Step]) -> bool:
     )
 
 
-def without_window(life: Life, period: float) -> Life:
-    """Leave out what a probe found before a new instance was gated, if nothing came.
+def without_window(instance: Instance, period: float) -> Instance:
+    """Drop the result of a probe before a new instance was gated, if it had no effect.
 
-    Which of two workers that are due at the same instant is first is chance.
+    Which of two workers that are due at the same instant runs first is chance.
     """
-    started = life.started_at
-    for index, step in enumerate(life.steps):
+    started = instance.started_at
+    for index, step in enumerate(instance.steps):
         is_soon = started is not None and step.times[-1] - started <= period
-        after = life.steps[index + 1 : index + 2]
-        if step.reason in PROBED and is_soon and not any(map(step.leads_to, after)):
-            return replace(life, steps=(*life.steps[:index], *life.steps[index + 1 :]))
-    return life
+        after = instance.steps[index + 1 : index + 2]
+        if step.reason in PROBED and is_soon and not any(map(step.causes, after)):
+            return replace(
+                instance, steps=(*instance.steps[:index], *instance.steps[index + 1 :])
+            )
+    return instance
 
 
-def _life(steps: Sequence[Step]) -> Life:
-    return Life(
+def _to_instance(steps: Sequence[Step]) -> Instance:
+    return Instance(
         tuple(step for step in steps if not step.is_repeated),
-        tuple(_joined_by_what(step for step in steps if step.is_repeated)),
+        tuple(_joined_by_kind(step for step in steps if step.is_repeated)),
     )
 
 
-def _joined_by_what(steps: Iterable[Step]) -> Iterable[Step]:
-    found: dict[What, Step] = {}
+def _joined_by_kind(steps: Iterable[Step]) -> Iterable[Step]:
+    found: dict[EventKind, Step] = {}
     for step in steps:
-        known = found.get(step.what)
-        found[step.what] = step if known is None else _joined(known, step)
+        existing = found.get(step.kind)
+        found[step.kind] = step if existing is None else _joined(existing, step)
     return found.values()
 
 
-def in_one_order(events: Iterable[Event]) -> list[Event]:
-    """Return events with those that one sync made at one instant in one order.
+def in_canonical_order(events: Iterable[Event]) -> list[Event]:
+    """Return the events, with events of one sync at one instant in a fixed order.
 
-    Each is written by a goroutine of its own, so that their order is chance.
+    Different goroutines write them, so their order is random.
     """
     ordered: list[Event] = []
     for event in events:
-        place = len(ordered)
-        while place and _may_swap(ordered[place - 1], event):
-            place -= 1
-        ordered.insert(place, event)
+        index = len(ordered)
+        while index and _may_swap(ordered[index - 1], event):
+            index -= 1
+        ordered.insert(index, event)
     return ordered
 
 
@@ -270,18 +273,18 @@ def _may_swap(before: Event, after: Event) -> bool:
 def steps(events: Iterable[Event], period: float) -> Iterator[Step]:
     """Yield the events with equal ones joined.
 
-    What comes with every attempt to sync is joined over all the attempts in a row.
+    Events that every sync repeats are joined over all consecutive syncs.
     """
-    waits: dict[What, Step] = {}
+    waits: dict[EventKind, Step] = {}
     before: Step | None = None
-    for event in in_one_order(events):
+    for event in in_canonical_order(events):
         step = Step((event.type, event.reason, plain(event.message)), (event.t,))
         if step.is_repeated:
             if before is not None:
                 yield before
             before = None
-            known = waits.get(step.what)
-            waits[step.what] = _joined(known, step) if known else step
+            existing = waits.get(step.kind)
+            waits[step.kind] = _joined(existing, step) if existing else step
             continue
         yield from waits.values()
         waits.clear()
@@ -297,18 +300,18 @@ def steps(events: Iterable[Event], period: float) -> Iterator[Step]:
 
 
 def plain(message: str) -> str:
-    """Return a message without what is a runtime's own: IDs, addresses and errors."""
+    """Return a message without what depends on the runtime: IDs, addresses, errors."""
     for pattern in (_PULL_ERROR, _START_ERROR, _EXEC_ERROR, _MISSING):
         message = pattern.sub(r"\1…", message)
     return _ADDRESS.sub("IP", _UID.sub("(UID)", message))
 
 
 def _joined(before: Step, after: Step) -> Step:
-    return Step(before.what, (*before.times, *after.times))
+    return Step(before.kind, (*before.times, *after.times))
 
 
 def _is_one_run(before: Step, after: Step, period: float) -> bool:
     gap = after.times[0] - before.times[-1]
-    is_errored = " errored" in after.what[2]
-    longest = (SAME_RUN_OF_ERRORS if is_errored else SAME_RUN) * period
-    return before.what == after.what and gap <= longest
+    is_errored = " errored" in after.kind[2]
+    longest = (SAME_RUN_OF_ERRORS if is_errored else SAME_RUN_PERIODS) * period
+    return before.kind == after.kind and gap <= longest

@@ -1,4 +1,4 @@
-"""The pods of traces run by the installed program, side by side and in real time."""
+"""Run the pods of traces with the installed program, all at once and in real time."""
 
 from __future__ import annotations
 
@@ -21,50 +21,50 @@ from tests.lateness import Lateness
 from tests.traces.trace import Json, Trace
 
 NAMESPACE = "traces"
-"""What the namespace of a session's pods begins with."""
+"""The prefix of the namespace of a session's pods."""
 
-APART = 1.0
+SECONDS_BETWEEN_PODS = 1.0
 """Seconds from one pod to the next.
 
-Forty containers that are made at one instant take seconds to start, on any machine,
-and what a kubelet shows meanwhile is not what the recorded one had to show.
+Forty containers that are created at once take seconds to start on any machine, and the
+statuses meanwhile differ from the recorded ones.
 """
 
 SHARE = 0.95
 BUSY_MILLISECONDS = 450
-"""Up to 340 ms were seen with all pods on Docker and no command cut off."""
+"""With all pods on Docker, commands took up to 340 ms without a time-out."""
 
 BUSY_SECONDS = 5.0
-"""Of ten: a program that gets half of its time is not what a kubelet was."""
+"""Of ten: with half of the processor time, a run cannot be compared."""
 
-Retell = Callable[[str], str]
+MessageRewrite = Callable[[str], str]
 Traces = Mapping[str, Trace]
 """Traces by the names of their files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What came of one run of the program.
+    """The output of one run of the program.
 
-    `records` is all it wrote, `removed` when the manifests of pods were taken away
-    (seconds), `told` what it said on standard error. `slow` are the pods whose probes
-    take their time on purpose. `late` is how many of ten seconds the machine took from
-    programs when it was busiest.
+    `records` has all its records, `removed` when the manifests of pods were removed
+    (seconds), `stderr` its standard error. `slow` are the pods with slow probes on
+    purpose. `lateness` is how many of ten seconds programs lost when the machine was
+    busiest.
     """
 
     records: list[Json]
     removed: Mapping[str, float]
-    told: str
+    stderr: str
     status: int
     end: float
     slow: frozenset[str] = frozenset()
-    late: float = 0.0
+    lateness: float = 0.0
 
     def excuse(self) -> str:
-        """Return why times and results may not be the pods' own; empty if they are.
+        """Return why the machine was too busy for a comparison; empty if it was not.
 
-        Where commands that do nothing often take a good part of the second that a
-        probe has, some take all of it.
+        If trivial commands often take a large part of the second that a probe has, some
+        run into its time limit.
         """
         took = sorted(
             attempt["ms"]
@@ -75,16 +75,16 @@ class Session:
         slow = took[int(len(took) * SHARE)] if took else 0
         if slow >= BUSY_MILLISECONDS:
             return f"the machine was too busy, 1 of 20 probes took {slow:.0f} ms"
-        if self.late >= BUSY_SECONDS:
-            return f"the machine was too busy, it took {self.late:.1f} of 10 s"
+        if self.lateness >= BUSY_SECONDS:
+            return f"the machine was too busy, it took {self.lateness:.1f} of 10 s"
         return ""
 
-    def seen(
-        self, pod: str, retell: Retell = str, called: str | None = None
+    def observation_of(
+        self, pod: str, rewrite: MessageRewrite = str, trace_pod_name: str | None = None
     ) -> Observation:
-        """Return what was seen of one pod, its messages retold.
+        """Return the observation of one pod, with rewritten messages.
 
-        They name the pod as the trace does where it is `called` something else there.
+        Messages have the name of the pod in the trace, `trace_pod_name`, if it differs.
         """
         translation = Translation(pod)
         others: list[Json] = [{"t": self.end, "kind": "end"}]
@@ -97,36 +97,41 @@ class Session:
             if written.get("pod") == pod and written["t"] <= self.end
             for record in translation.records(written)
         )
-        seen = Observation.of(sorted([*others, *records], key=itemgetter("t")))
-        seen.events[:] = [
-            replace(event, message=retell(_at_home(event.message, pod, called or pod)))
-            for event in seen.events
+        observation = Observation.of(sorted([*others, *records], key=itemgetter("t")))
+        observation.events[:] = [
+            replace(
+                event,
+                message=rewrite(
+                    _with_trace_pod(event.message, pod, trace_pod_name or pod)
+                ),
+            )
+            for event in observation.events
         ]
-        return seen
+        return observation
 
 
 def live_name(name: str) -> str:
-    """Return the name of the pod of a trace; files may be called anything."""
+    """Return a valid pod name for the file name of a trace."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "pod"
 
 
-def renamed(manifest: Json, name: str) -> Json:
-    """Return the manifest of a pod of another name."""
+def with_name(manifest: Json, name: str) -> Json:
+    """Return the manifest with another name of the pod."""
     return {**manifest, "metadata": {**manifest["metadata"], "name": name}}
 
 
-def run_all(
+def run_pods(
     program: Program, runtime: str, manifests: Mapping[str, Json], traces: Traces
 ) -> Session:
-    """Run each pod as long as the traces go, and remove manifests when they say so."""
+    """Run all pods for the duration of the traces, and remove manifests as they do."""
     removals = {
         live_name(name): trace.deleted_at
         for name, trace in traces.items()
         if trace.deleted_at is not None
     }
     pods = {live_name(name): manifest for name, manifest in manifests.items()}
-    lasts = max(trace.seen.end for trace in traces.values())
-    end = lasts + APART * (len(pods) - 1)
+    duration = max(trace.observation.end for trace in traces.values())
+    end = duration + SECONDS_BETWEEN_PODS * (len(pods) - 1)
     slow = frozenset(live_name(name) for name in traces if traces[name].is_slow)
     folder = program.home / "pods"
     folder.mkdir(parents=True)
@@ -135,49 +140,53 @@ def run_all(
     where = ("-f", str(folder), "--watch", "-n", namespace, "--runtime", runtime)
     kubelet = ("--kubelet", version, "--seed", "0")
     command = ("run", *where, "-o", "jsonl", *kubelet)
-    to_come = list(pods)
-    came = {to_come[0]: 0.0}
-    _write(folder, to_come[0], pods[to_come.pop(0)])
+    pending = list(pods)
+    submitted_at = {pending[0]: 0.0}
+    _write(folder, pending[0], pods[pending.pop(0)])
     with Lateness() as lateness, program.started(*command) as process:
         records, removed = [], {}
         for record in _records(process):
             records.append(record)
             t = record["t"]
-            if to_come and t >= max(came.values()) + APART:
-                came[to_come[0]] = t
-                _write(folder, to_come[0], pods[to_come.pop(0)])
+            if pending and t >= max(submitted_at.values()) + SECONDS_BETWEEN_PODS:
+                submitted_at[pending[0]] = t
+                _write(folder, pending[0], pods[pending.pop(0)])
             for name, at in removals.items():
-                if name in came and t >= came[name] + at and name not in removed:
+                if (
+                    name in submitted_at
+                    and t >= submitted_at[name] + at
+                    and name not in removed
+                ):
                     removed[name] = t
                     (folder / f"{name}.yaml").unlink()
             if t >= end:
                 break
-        assert not to_come, f"not run at all: {to_come}"
+        assert not pending, f"not run at all: {pending}"
         process.send_signal(signal.SIGINT)
         records += _records(process)
         assert process.stderr is not None
-        told = process.stderr.read()
+        stderr = process.stderr.read()
         status, late = process.wait(), lateness.worst()
-        return Session(records, removed, told, status, end, slow, late)
+        return Session(records, removed, stderr, status, end, slow, late)
 
 
 def _write(folder: Path, pod: str, manifest: Json) -> None:
-    """Put a pod's manifest into a watched folder, whole or not at all."""
-    text = yaml.safe_dump(dict(renamed(manifest, pod)))
+    """Write a pod's manifest to the watched folder atomically."""
+    text = yaml.safe_dump(dict(with_name(manifest, pod)))
     unfinished = folder / f"{pod}.unfinished"
     unfinished.write_text(text, encoding="utf-8")
     unfinished.rename(folder / f"{pod}.yaml")
 
 
 def _namespace(version: str) -> str:
-    """Return a namespace of one session: others may run the same pods there."""
+    """Return a unique namespace: other sessions may run the same pods there."""
     return f"{NAMESPACE}-{version.replace('.', '-')}-{uuid.uuid4().hex[:6]}"
 
 
-def _at_home(message: str, pod: str, called: str) -> str:
-    """Return a message with the name and namespace that the pod of the trace has."""
+def _with_trace_pod(message: str, pod: str, trace_pod_name: str) -> str:
+    """Return a message with the name and namespace of the pod in the trace."""
     here = rf"\b{re.escape(pod)}_{NAMESPACE}-[\w-]+\("
-    return re.sub(here, f"{called}_default(", message)
+    return re.sub(here, f"{trace_pod_name}_default(", message)
 
 
 def _records(process: subprocess.Popen[str]) -> Iterator[Json]:
@@ -188,6 +197,6 @@ def _records(process: subprocess.Popen[str]) -> Iterator[Json]:
 
 
 def a_program(home: Path, variables: Mapping[str, str] | None = None) -> Program:
-    """Return the program with its folders in `home`, and with more variables."""
+    """Return the program with its folders in `home`, and with additional variables."""
     home.mkdir()
     return Program(home, variables or {})

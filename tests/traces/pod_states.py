@@ -1,4 +1,4 @@
-"""The statuses of a pod as a series of pictures, each of which lasts for some time."""
+"""The statuses of a pod as a series of states, each with its period."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ Restarts = tuple[int, ...]
 """The restart count of each container."""
 
 CRASH_LOOP = "waiting CrashLoopBackOff"
-_BEING_MADE = frozenset({"waiting ContainerCreating", "waiting PodInitializing"})
+_CREATING = frozenset({"waiting ContainerCreating", "waiting PodInitializing"})
 
-BRIEF = 2.5
-"""Seconds that a look lasts at most if it may have been missed.
+BRIEF_SECONDS = 2.5
+"""The longest period of a state that a status may have missed, in seconds.
 
-A container that lives for one second shows for up to one more, until it is looked at
-again, and for as long as that takes.
+A container that runs for one second is shown for up to one second more, until the next
+relist, and for the duration of that.
 """
 
 SANDBOX_STOPS = 5.0
-"""Seconds that it takes to stop a sandbox, at most."""
+"""The longest time to stop a sandbox, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class ContainerPicture:
-    """What a status says of one container; states are a word, a reason, a code."""
+class ContainerState:
+    """One container in a status; a state is its kind, reason and exit code."""
 
     name: str
     state: str
@@ -47,36 +47,36 @@ class ContainerPicture:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What a pod looks like, as far as it has to look the same everywhere."""
+class PodState:
+    """The parts of a pod's status that must be the same in both runs."""
 
     phase: str | None
     conditions: frozenset[str]
-    containers: tuple[ContainerPicture, ...]
+    containers: tuple[ContainerState, ...]
 
     @property
     def is_in_back_off(self) -> bool:
         """Whether a container waits for back-off."""
         return any(container.state == CRASH_LOOP for container in self.containers)
 
-    def is_without_sandbox_of(self, before: Look) -> bool:
-        """Whether it is what came before, but for the sandbox, which was stopped."""
+    def is_without_sandbox_of(self, before: PodState) -> bool:
+        """Whether it equals the state before, except that the sandbox was stopped."""
         met = self.conditions | {"PodReadyToStartContainers"}
         return self != before and replace(self, conditions=met) == before
 
     @property
     def shows_instances(self) -> bool:
-        """Whether there is something in it of which the runtime has told."""
+        """Whether it shows an instance of a container."""
         return any(
             container.last_state or not container.state.startswith("waiting")
             for container in self.containers
         )
 
     @property
-    def is_being_made(self) -> bool:
-        """Whether the runtime is still at work on the first containers."""
+    def is_creating(self) -> bool:
+        """Whether the runtime still creates the first containers."""
         return not self.shows_instances and all(
-            container.state in _BEING_MADE for container in self.containers
+            container.state in _CREATING for container in self.containers
         )
 
     def __str__(self) -> str:
@@ -85,49 +85,51 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """A look from one time until another; `until` is infinite for the last one."""
+class StatePeriod:
+    """A state from one time until another; `until` is infinite for the last one."""
 
-    look: Look
+    state: PodState
     at: float
     until: float
 
     def is_brief(self, slack: float) -> bool:
-        """Whether it could as well not have been seen.
+        """Whether a status may have missed it.
 
-        How long containers are being made is up to the machine, which was `slack`
-        seconds late.
+        The creation of containers takes longer on a machine that was `slack` seconds
+        late.
         """
-        more = slack if self.look.is_being_made else 0.0
-        return self.until - self.at < BRIEF + more
+        more = slack if self.state.is_creating else 0.0
+        return self.until - self.at < BRIEF_SECONDS + more
 
 
-def albums(statuses: Iterable[Status]) -> Mapping[Restarts, Sequence[Picture]]:
-    """Return the pictures of a pod by the restart counts in them.
+def periods_by_restarts(
+    statuses: Iterable[Status],
+) -> Mapping[Restarts, Sequence[StatePeriod]]:
+    """Return the periods of a pod's states by the restart counts in them.
 
     Statuses without containers, which a kubelet has for a moment, are left out.
     """
     shown = [status for status in statuses if status.containers]
-    changes = [next(same) for _, same in groupby(shown, _key)]
+    changes = [next(same) for _, same in groupby(shown, _state_key)]
     ends = [*(later.t for later in changes[1:]), math.inf]
-    found: dict[Restarts, list[Picture]] = {}
+    found: dict[Restarts, list[StatePeriod]] = {}
     for status, until in zip(changes, ends, strict=False):
-        picture = Picture(_look(status), status.t, until)
-        found.setdefault(_restarts(status), []).append(picture)
+        period = StatePeriod(_pod_state(status), status.t, until)
+        found.setdefault(_restarts(status), []).append(period)
     return found
 
 
-def first_sight(statuses: Iterable[Status]) -> float | None:
-    """Return when a status first told of an instance, None if none did."""
+def first_instance_status(statuses: Iterable[Status]) -> float | None:
+    """Return the time of the first status that shows an instance, None if none does."""
     return next(
-        (status.t for status in statuses if _look(status).shows_instances), None
+        (status.t for status in statuses if _pod_state(status).shows_instances), None
     )
 
 
-def stated_windows(statuses: Iterable[Status]) -> Iterator[tuple[str, int, str]]:
-    """Yield what statuses say of back-off: container, restart count, message.
+def stated_back_offs(statuses: Iterable[Status]) -> Iterator[tuple[str, int, str]]:
+    """Yield the back-off messages of statuses: container, restart count, message.
 
-    Those of the traces say nothing: their messages were left out.
+    Statuses of the traces have none: their messages were left out.
     """
     for status in statuses:
         for container in status.containers:
@@ -137,41 +139,41 @@ def stated_windows(statuses: Iterable[Status]) -> Iterator[tuple[str, int, str]]
 
 
 def first_mismatch(
-    theirs: Sequence[Picture],
-    mine: Sequence[Picture],
+    theirs: Sequence[StatePeriod],
+    mine: Sequence[StatePeriod],
     clocks: Clocks,
     slack: float = 0.0,
     back_off_jitter: float = 0.0,
 ) -> str:
-    """Return where two series part for good; empty if they are the same.
+    """Return the first mismatch of two series; empty if they are equal.
 
-    Brief pictures may be missing from either, and those near the end of what was
-    observed. `slack` is how many seconds a machine was late, `back_off_jitter` how many
-    a sync may be that looks at a container in back-off.
+    Brief periods, and periods near the end of the observation, may be missing from
+    either. `slack` is how many seconds the machine was late, `back_off_jitter` how many
+    seconds a sync during back-off may be late.
     """
     in_back_off = replace(clocks, tolerance=clocks.tolerance + back_off_jitter)
 
     at_the_end = replace(clocks, tolerance=clocks.tolerance + SANDBOX_STOPS)
 
-    def agree(one: Picture, other: Picture) -> bool:
-        measure = in_back_off if one.look.is_in_back_off else clocks
-        if any(one.look.is_without_sandbox_of(before.look) for before in theirs):
-            measure = at_the_end
-        return measure.agree(one.at, other.at)
+    def agree(one: StatePeriod, other: StatePeriod) -> bool:
+        tolerances = in_back_off if one.state.is_in_back_off else clocks
+        if any(one.state.is_without_sandbox_of(before.state) for before in theirs):
+            tolerances = at_the_end
+        return tolerances.agree(one.at, other.at)
 
     furthest = (0, 0)
-    left = [(0, 0)]
-    known: set[tuple[int, int]] = set()
-    while left:
-        here = left.pop()
+    pending = [(0, 0)]
+    details: set[tuple[int, int]] = set()
+    while pending:
+        here = pending.pop()
         if here == (len(theirs), len(mine)):
             return ""
-        if here not in known:
-            known.add(here)
+        if here not in details:
+            details.add(here)
             furthest = max(furthest, here, key=sum)
-            left += _next_places(theirs, mine, here, clocks, slack, agree)
+            pending += _next_places(theirs, mine, here, clocks, slack, agree)
     expected, found = (
-        _told(series, index, zero)
+        _format_period(series, index, zero)
         for series, index, zero in zip(
             (theirs, mine), furthest, clocks.zeros[0], strict=True
         )
@@ -180,52 +182,54 @@ def first_mismatch(
 
 
 def _next_places(
-    theirs: Sequence[Picture],
-    mine: Sequence[Picture],
+    theirs: Sequence[StatePeriod],
+    mine: Sequence[StatePeriod],
     here: tuple[int, int],
     clocks: Clocks,
     slack: float,
-    agree: Callable[[Picture, Picture], bool],
+    agree: Callable[[StatePeriod, StatePeriod], bool],
 ) -> Iterator[tuple[int, int]]:
-    """Yield how far two series go together from here, one picture further."""
+    """Yield the positions in both series that are reachable from here by one period."""
     i, j = here
     one = theirs[i] if i < len(theirs) else None
     other = mine[j] if j < len(mine) else None
     if other and (
         other.is_brief(slack)
         or clocks.is_cut_mine(other.at)
-        or _goes_on(theirs, i, other)
+        or _continues(theirs, i, other)
     ):
         yield i, j + 1
-    if one and (one.is_brief(slack) or clocks.is_cut(one.at) or _goes_on(mine, j, one)):
+    if one and (
+        one.is_brief(slack) or clocks.is_cut(one.at) or _continues(mine, j, one)
+    ):
         yield i + 1, j
-    # Nobody knows when the first one of all began: there was nothing before it.
+    # The beginning of the very first period is unknown.
     is_first = here == (0, 0)
-    if one and other and one.look == other.look and (is_first or agree(one, other)):
+    if one and other and one.state == other.state and (is_first or agree(one, other)):
         yield i + 1, j + 1
 
 
-def _goes_on(series: Sequence[Picture], index: int, picture: Picture) -> bool:
-    """Return whether a picture is the one before again, after something brief."""
-    return index > 0 and series[index - 1].look == picture.look
+def _continues(series: Sequence[StatePeriod], index: int, period: StatePeriod) -> bool:
+    """Return whether a period continues the previous one, after a brief period."""
+    return index > 0 and series[index - 1].state == period.state
 
 
-def _told(series: Sequence[Picture], index: int, zero: float) -> str:
+def _format_period(series: Sequence[StatePeriod], index: int, zero: float) -> str:
     if index >= len(series):
         return "nothing more"
-    return f"{series[index].look} at {series[index].at - zero:+.1f}"
+    return f"{series[index].state} at {series[index].at - zero:+.1f}"
 
 
-def _key(status: Status) -> tuple[Restarts, Look]:
-    return _restarts(status), _look(status)
+def _state_key(status: Status) -> tuple[Restarts, PodState]:
+    return _restarts(status), _pod_state(status)
 
 
 def _restarts(status: Status) -> Restarts:
     return tuple(container.restart_count for container in status.containers)
 
 
-def _look(status: Status) -> Look:
-    return Look(
+def _pod_state(status: Status) -> PodState:
+    return PodState(
         status.phase,
         frozenset(
             condition.type
@@ -236,8 +240,8 @@ def _look(status: Status) -> Look:
     )
 
 
-def _container(view: ContainerView) -> ContainerPicture:
-    return ContainerPicture(
+def _container(view: ContainerView) -> ContainerState:
+    return ContainerState(
         view.name,
         _state(view.state),
         _state(view.last_state),
@@ -248,9 +252,9 @@ def _container(view: ContainerView) -> ContainerPicture:
 
 def _state(state: Mapping[str, object]) -> str:
     """Return a container state in words; empty for none."""
-    for word, details in state.items():
-        known = details if isinstance(details, Mapping) else {}
-        parts = (known.get("reason"), known.get("exitCode"))
+    for word, value in state.items():
+        details = value if isinstance(value, Mapping) else {}
+        parts = (details.get("reason"), details.get("exitCode"))
         words = [word, *(str(part) for part in parts if part is not None)]
         return plain(" ".join(words))
     return ""

@@ -1,9 +1,9 @@
-"""A world in which the pods of traces run: their commands, files, servers and hooks.
+"""A simulated world for the pods of traces: their commands, files, servers and hooks.
 
-What a container does follows from its manifest, read by `shell`. Probes and hooks go
-through the program's own handlers: what is made up here is the other side alone, a
-command that is run, a connection that is made or refused, a response and when it comes.
-Time is virtual; nothing is run and nobody is connected to.
+The behavior of a container follows from its manifest, which `shell` interprets. Probes
+and hooks go through the program's own handlers; this module simulates the other side
+only: commands, connections, and responses with their delays. Time is virtual; no
+command is run and no connection is made.
 """
 
 from __future__ import annotations
@@ -63,23 +63,23 @@ from probetui.probers.route import Route
 from tests.builders import START
 from tests.traces import shell
 from tests.traces.files import FOLDER, Files, Mounts
-from tests.traces.machine_pace import MUTE, Pace
+from tests.traces.machine_pace import EMPTY_FAILURE, Pace
 from tests.traces.shell import NotUnderstoodError, Run
 
-EXEC_TAKES = 0.03
-REQUEST_TAKES = 0.003
-"""Seconds that a command in a container and a request take at least."""
+EXEC_SECONDS = 0.03
+REQUEST_SECONDS = 0.003
+"""The shortest duration of a command in a container and of a request, in seconds."""
 
-HOOK_TAKES = 0.003
+HOOK_SECONDS = 0.003
 
-CALLS_TAKE: Mapping[type, float] = {
+CALL_SECONDS: Mapping[type, float] = {
     RunPodSandbox: 0.4,
     CreateContainer: 0.01,
     StartContainer: 0.05,
     StopContainer: 0.05,
     Relist: 0.03,
 }
-"""Seconds that calls take beside what they wait for, about as on a machine at rest."""
+"""The duration of calls on an idle machine, in seconds, without what they wait for."""
 
 CANNOT_START = "OCI runtime create failed: no such file or directory"
 _OCI_EXEC_FAILED = b"OCI runtime exec failed: no such file or directory\r\n"
@@ -103,12 +103,12 @@ class _Instance:
 
     @property
     def owner(self) -> str:
-        """Who writes its files."""
+        """The owner of the files that it writes."""
         return f"{self.container.name} {id(self)}"
 
     @property
     def ends_at(self) -> float:
-        """When it ends by itself, at the latest."""
+        """The latest time at which it exits on its own."""
         lasts = math.inf if self.run.lasts is None else self.run.lasts
         return min(self.ended_at, self.started_at + lasts)
 
@@ -117,14 +117,13 @@ class PodWorld(World):
     """Runs the commands of pods on virtual time.
 
     Args:
-        has_images: there are images.
+        has_images: images can be pulled.
         is_docker: commands are run by Docker, not by a CRI runtime.
-        listens_after: seconds from the start of a container until its programs do
-            something; none of them is instant.
-        timeouts: when the machine was so busy that the command of a probe ran into
-            its time limit, as `Trace.timeouts`.
-        pace: how long such a machine took. The n-th probe of an instance has the n-th
-            of its results, and ends no sooner than there.
+        listens_after: seconds from the start of a container until its programs begin.
+        timeouts: when commands of probes ran into their time limits on a busy machine,
+            as `Trace.timeouts`.
+        pace: the pace of such a machine. The n-th probe of an instance has the n-th
+            recorded result, and does not end before it.
     """
 
     def __init__(
@@ -137,7 +136,7 @@ class PodWorld(World):
         pace: Pace | None = None,
     ) -> None:
         super().__init__(
-            images=None if has_images else frozenset(), dealing=self._take_time
+            images=None if has_images else frozenset(), dealing=self._call_behavior
         )
         self._is_docker = is_docker
         self._listens_after = listens_after
@@ -145,32 +144,32 @@ class PodWorld(World):
         pace = pace or Pace()
         self._results = {key: iter(found) for key, found in pace.results.items()}
         self._starts, self._stops = pace.starts, pace.stops
-        self._begins = pace.begins
+        self._begins = pace.begins_at
         self._instances: dict[ContainerID, _Instance] = {}
         self._volumes: dict[tuple[str, str], Files] = {}
         self._machine = _Machine(self)
         self._now = START
 
     def close(self) -> None:
-        """Let go of what handlers ran on; nothing runs any more."""
+        """Close the event loop of the handlers."""
         self._machine.close()
 
     @staticmethod
-    def _take_time(call: Operation | Relist) -> CallBehavior:
-        return CallBehavior(timedelta(seconds=CALLS_TAKE.get(type(call), 0.0)))
+    def _call_behavior(call: Operation | Relist) -> CallBehavior:
+        return CallBehavior(timedelta(seconds=CALL_SECONDS.get(type(call), 0.0)))
 
     def answer(self, effect: Effect, now: datetime) -> tuple[datetime, Fact]:
-        """Return the fact that an effect leads to, and at which instant."""
+        """Return the fact that an effect leads to, and its instant."""
         self._now = now
         match effect:
             case RunProbe():
                 self._end_due_containers(now)
                 outcome = self._machine.run(now, self._machine.dispatcher.probe(effect))
                 if (recorded := self._recorded(effect)) is not None:
-                    return self._answer_as(recorded, effect, outcome, now)
+                    return self._recorded_answer(recorded, effect, outcome, now)
                 fails = outcome.attempts[-1].result is ProbeResult.FAILURE
-                is_mute = fails and not outcome.attempts[-1].output
-                if not is_mute and self._runs_out_of_time(effect, now):
+                is_empty = fails and not outcome.attempts[-1].output
+                if not is_empty and self._runs_out_of_time(effect, now):
                     late = answer_too_late(effect)
                     outcome = ProbeOutcome((late.attempt,), now, late.takes)
                     return now + late.takes, ProbeFinished(effect.probe_id, outcome)
@@ -192,7 +191,7 @@ class PodWorld(World):
                 took = self._starts.get((create.container.name, create.attempt), 0.0)
                 return max(at, now + timedelta(seconds=took)), fact
             case RunOperation(_, _, StopContainer(container_id)):
-                took = self._stop_took(container_id)
+                took = self._stop_seconds(container_id)
                 at, fact = super().answer(effect, now)
                 return max(at, now + timedelta(seconds=took)), fact
             case RunOperation(_, _, RemoveContainer(container_id)):
@@ -202,8 +201,8 @@ class PodWorld(World):
             case _:
                 return super().answer(effect, now)
 
-    def _stop_took(self, container_id: ContainerID) -> float:
-        """Return how many seconds the machine of the trace took to stop one."""
+    def _stop_seconds(self, container_id: ContainerID) -> float:
+        """Return how many seconds the machine of the trace took to stop a container."""
         instance = self._instances.get(container_id)
         if instance is None or not self._stops:
             return 0.0
@@ -216,26 +215,28 @@ class PodWorld(World):
         if instance is None or not isinstance(effect.probe.handler, ExecAction):
             return None
         age = _seconds(self._now) - instance.started_at
-        for ended, word in self._results.get(self._key(effect), ()):
+        for ended, result_word in self._results.get(self._key(effect), ()):
             if ended + effect.probe.period_seconds >= age:
-                return START + timedelta(seconds=instance.started_at + ended), word
+                return START + timedelta(
+                    seconds=instance.started_at + ended
+                ), result_word
         return None
 
-    def _answer_as(
+    def _recorded_answer(
         self,
         recorded: tuple[datetime, str],
         effect: RunProbe,
         outcome: ProbeOutcome,
         now: datetime,
     ) -> tuple[datetime, Fact]:
-        """Answer a probe as the machine of the trace did."""
-        ended, word = recorded
+        """Return the answer to a probe with the result and time of the trace."""
+        ended, result_word = recorded
         attempt = outcome.attempts[-1]
         is_failure = attempt.result is ProbeResult.FAILURE
         takes = outcome.duration
-        if word == "succeeded":
+        if result_word == "succeeded":
             attempt = Attempt(ProbeResult.SUCCESS)
-        elif word == MUTE and (not is_failure or attempt.output):
+        elif result_word == EMPTY_FAILURE and (not is_failure or attempt.output):
             late = answer_too_late(effect)
             attempt, takes = late.attempt, late.takes
         elif not is_failure:
@@ -278,7 +279,7 @@ class PodWorld(World):
     def _refuse_start(
         self, number: int, container_id: ContainerID, now: datetime
     ) -> tuple[datetime, Fact]:
-        """A container whose program does not exist ends as the runtime has it."""
+        """Let a container without a program exit with the status of the runtime."""
         created = self._container(container_id)
         self._set(
             replace(
@@ -290,7 +291,7 @@ class PodWorld(World):
                 reason="ContainerCannotRun" if self._is_docker else "StartError",
             )
         )
-        at = now + timedelta(seconds=CALLS_TAKE[StartContainer])
+        at = now + timedelta(seconds=CALL_SECONDS[StartContainer])
         return at, OperationFinished(number, error=CANNOT_START)
 
     def _start(self, container_id: ContainerID, now: datetime) -> None:
@@ -307,19 +308,19 @@ class PodWorld(World):
 
     def _life(self, container_id: ContainerID) -> InstanceBehavior:
         instance = self._instances[container_id]
-        done = instance.run
-        stopped = done.ends_after(_seconds(self._now) - instance.started_at)
+        run = instance.run
+        stopped = run.ends_after(_seconds(self._now) - instance.started_at)
         return InstanceBehavior(
-            None if done.lasts is None else timedelta(seconds=done.lasts),
-            done.exit_code,
+            None if run.lasts is None else timedelta(seconds=run.lasts),
+            run.exit_code,
             None if stopped is None else timedelta(seconds=stopped[0]),
             0 if stopped is None else stopped[1],
         )
 
-    # -- what runs in them
+    # -- commands and servers
 
     def exec(self, container_id: ContainerID, command: tuple[str, ...]) -> Run:
-        """Run a command in a container; its times are from now on.
+        """Run a command in a container; its times count from now.
 
         Raises:
             ContainerRuntimeError: the container does not run.
@@ -330,18 +331,18 @@ class PodWorld(World):
         before = instance.mounts.count
         now = _seconds(self._machine.now())
         owner = f"{instance.owner} {now}"
-        done = shell.run(command, instance.mounts, now, owner)
+        run = shell.run(command, instance.mounts, now, owner)
         left = instance.ends_at - now
-        if done.lasts is None or done.lasts > left:
+        if run.lasts is None or run.lasts > left:
             instance.mounts.end(owner, instance.ends_at)
             if left < math.inf:
                 return Run(left, SIGKILL_EXIT_CODE)
         if instance.mounts.count != before:
-            self._run_again(instance)
-        return done
+            self._rerun_readers(instance)
+        return run
 
-    def _run_again(self, changed: _Instance) -> None:
-        """Look again at what containers do in whose files something was written."""
+    def _rerun_readers(self, changed: _Instance) -> None:
+        """Run programs again that read the changed files."""
         shared = {id(files) for files in changed.mounts.all}
         for container_id, instance in self._instances.items():
             is_touched = any(id(files) in shared for files in instance.mounts.all)
@@ -350,10 +351,10 @@ class PodWorld(World):
                 continue
             instance.mounts.forget(instance.owner)
             instance.run = _run(instance, self._listens_after)
-            life = self._life(container_id)
-            if life.lasts is not None and instance.ended_at == math.inf:
-                ends = START + timedelta(seconds=instance.started_at) + life.lasts
-                self._ends[container_id] = (ends, life.exit_code)
+            behavior = self._life(container_id)
+            if behavior.lasts is not None and instance.ended_at == math.inf:
+                ends = START + timedelta(seconds=instance.started_at) + behavior.lasts
+                self._ends[container_id] = (ends, behavior.exit_code)
 
     def _running(self, container_id: ContainerID) -> _Instance | None:
         instance = self._instances.get(container_id)
@@ -363,7 +364,7 @@ class PodWorld(World):
         return instance if is_running else None
 
     def listener(self, ip: str, port: int) -> tuple[_Instance, str | None] | None:
-        """Return who listens at an address, and the folder that is served."""
+        """Return the instance that listens at an address, and its served folder."""
         now = _seconds(self._machine.now())
         for container_id, instance in self._instances.items():
             pod = self._pods.get(instance.pod.uid)
@@ -376,7 +377,7 @@ class PodWorld(World):
 
 
 class _Machine:
-    """Runs handlers on virtual time, which they let pass; implements `ports.Clock`."""
+    """Runs handlers on virtual time, which they advance; implements `ports.Clock`."""
 
     def __init__(self, world: PodWorld) -> None:
         self._world = world
@@ -389,7 +390,7 @@ class _Machine:
         self.hooks = LifecycleHookRunner(self, open_transport=self._transport)
 
     def run(self, now: datetime, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """Run a handler that begins now; `now()` is then when it ended."""
+        """Run a handler that begins now; afterwards `now()` is its end."""
         self._time = now
         return self._loop.run(coroutine)
 
@@ -415,22 +416,22 @@ class _Machine:
         self, container_id: ContainerID, command: tuple[str, ...], timeout_seconds: int
     ) -> ExecResult:
         """Run a command in a container, as a runtime does."""
-        begun = self._time
-        done = self._world.exec(container_id, command)
-        self.wait(EXEC_TAKES)
-        if done.is_missing:
+        begun_at = self._time
+        run = self._world.exec(container_id, command)
+        self.wait(EXEC_SECONDS)
+        if run.is_missing:
             if self._world._is_docker:
                 return ExecResult(126, _OCI_EXEC_FAILED, b"", is_missing=True)
             raise ExecutableMissingError(CANNOT_START)
         limit = timeout_seconds or math.inf
-        lasts = math.inf if done.lasts is None else done.lasts
+        lasts = math.inf if run.lasts is None else run.lasts
         if lasts >= limit:
-            self._time = begun + timedelta(seconds=limit)
+            self._time = begun_at + timedelta(seconds=limit)
             raise ExecTimeoutError("timed out", killed=not self._world._is_docker)
         if lasts == math.inf:
             raise NotUnderstoodError(f"{command} has no end")
         self.wait(lasts)
-        return ExecResult(done.exit_code, done.stdout.encode(), done.stderr.encode())
+        return ExecResult(run.exit_code, run.stdout.encode(), run.stderr.encode())
 
     async def _exec_probe(
         self,
@@ -469,7 +470,7 @@ class _Machine:
         route: Route,
         rules: KubeletRules,
     ) -> Attempt:
-        """Nobody here speaks gRPC, so that the time is over at last."""
+        """Let the time limit pass: no server here speaks gRPC."""
         self.wait(time_limit.total_seconds())
         text = grpc_connect_timeout(host, action.port, time_limit)
         return Attempt(ProbeResult.FAILURE, text)
@@ -478,9 +479,9 @@ class _Machine:
         """Connect to a server.
 
         Raises:
-            DialRefusedError: nobody listens.
+            DialRefusedError: nothing listens there.
         """
-        self.wait(REQUEST_TAKES)
+        self.wait(REQUEST_SECONDS)
         found = self._world.listener(host, port)
         if found is None:
             where = join_host_port(host, port)
@@ -489,7 +490,7 @@ class _Machine:
         return found
 
     def serve(self, request: httpx.Request) -> tuple[httpx.Response, float]:
-        """Return the response of a server, and how many seconds it takes."""
+        """Return the response of a server, and its duration in seconds."""
         address = request.extensions["address"]
         instance, root = self.connect(*address)
         if root is None:
@@ -509,21 +510,21 @@ class _Machine:
         for name, value in request.headers.raw:
             variable = re.sub(r"\W", "_", name.decode()).upper()
             environment[f"HTTP_{variable}"] = value.decode()
-        done = shell.run(
+        run = shell.run(
             [file],
             instance.mounts,
             _seconds(self._time),
             f"{instance.owner} {self._time}",
             environment,
         )
-        lasts = math.inf if done.lasts is None else done.lasts
-        return _cgi_response(done.stdout), lasts
+        lasts = math.inf if run.lasts is None else run.lasts
+        return _cgi_response(run.stdout), lasts
 
 
 class _Transport(httpx.AsyncBaseTransport):
     """Answers requests as the servers of containers do.
 
-    `limit` is how many seconds the client waits for all its requests.
+    `limit` is the client's time limit for all its requests, in seconds.
     """
 
     def __init__(self, machine: _Machine, limit: float) -> None:
@@ -551,7 +552,7 @@ class _Stream(httpx.AsyncByteStream):
 
 
 def _cgi_response(printed: str) -> httpx.Response:
-    """Return what httpd makes of the output of a script."""
+    """Return the response of httpd for the output of a CGI script."""
     head, _, body = printed.partition("\n\n")
     headers = []
     status = 200
@@ -565,7 +566,7 @@ def _cgi_response(printed: str) -> httpx.Response:
 
 
 def _run(instance: _Instance, delay: float) -> Run:
-    """Return what the main process of an instance does."""
+    """Return the run of the main process of an instance."""
     return shell.run(
         _command(instance.container),
         instance.mounts,

@@ -1,8 +1,8 @@
 """Manifests of traces for plain processes, which have no image and no file system.
 
-The programs are those of this machine's busybox, as they are in the traces' image. A
-container's commands run in a folder of its own, so absolute paths become relative ones;
-a server listens at its pod's address, because all pods share this machine's ports.
+The programs are those of this machine's busybox; the traces' image has the same. The
+commands of a container run in its own folder, so absolute paths become relative ones; a
+server listens at its pod's address, because all pods share the ports of this machine.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _PATH = re.compile(
     r"(?<![\w./$}:-])(?<!Location: )"
     r"/(?!(?:bin|sbin|usr|proc|dev|etc|sys)\b)[\w.-][\w./-]*"
 )
-"""A path that a container has for itself, and processes share."""
+"""A path that containers have for themselves, and processes share."""
 
-_LISTENS = re.compile(r"(\bhttpd\b[^;\n]*? -p )(\d+)")
+_LISTEN_PORT = re.compile(r"(\bhttpd\b[^;\n]*? -p )(\d+)")
 _SCRIPT_OF_SERVER = re.compile(r"#!/bin/sh.*?(?='|\nX\n|\Z)", re.DOTALL)
-"""What a command writes for a server to run, in the folder `www/cgi-bin`."""
+"""The script that a command writes to `www/cgi-bin` for a server."""
 
-Retell = Callable[[str], str]
+MessageRewrite = Callable[[str], str]
 
 
 def for_processes(manifest: Json) -> Json:
-    """Return the manifest of a trace for processes, which does the same there."""
+    """Return the manifest of a trace, adapted to processes."""
     spec = manifest["spec"]
     adapted = {
         kind: [_adapted(container) for container in spec[kind]]
@@ -39,16 +39,16 @@ def for_processes(manifest: Json) -> Json:
     return {**manifest, "spec": {**spec, **adapted}}
 
 
-def in_the_traces_words(manifest: Json) -> Retell:
-    """Return what turns messages of processes into those with the manifest's paths."""
+def rewrite_to_trace_paths(manifest: Json) -> MessageRewrite:
+    """Return a function that replaces paths in messages by those of the manifest."""
     paths = set(_PATH.findall(str(manifest["spec"])))
 
-    def retell(message: str) -> str:
+    def rewrite(message: str) -> str:
         for path in paths:
             message = message.replace(f"'{_relative(path)}'", f"'{path}'")
         return message
 
-    return retell
+    return rewrite
 
 
 def link_busybox(folder: Path) -> None:
@@ -61,7 +61,7 @@ def _adapted(value: Any) -> Any:
     """Return a container, or a part of one, with its commands adapted."""
     match value:
         case Mapping():
-            # The path of a request is no path of this machine.
+            # The path of a request is not a path of this machine.
             return {
                 key: _command(part)
                 if key in {"command", "args"}
@@ -75,7 +75,7 @@ def _adapted(value: Any) -> Any:
 
 
 def _command(words: list[str]) -> list[str]:
-    # A program that does not exist is as absent here.
+    # A program that does not exist does not exist here either.
     program, *rest = words
     return [program, *map(_text, rest)]
 
@@ -85,10 +85,10 @@ def _text(text: str) -> str:
         lambda script: _PATH.sub(lambda path: f"../../{_relative(path[0])}", script[0]),
         text,
     )
-    text = _LISTENS.sub(r"\1$POD_IP:\2", text)
+    text = _LISTEN_PORT.sub(r"\1$POD_IP:\2", text)
     return _PATH.sub(lambda path: _relative(path[0]), text)
 
 
 def _relative(path: str) -> str:
-    """Return a path in the container's own folder; an image has `/tmp`, that not."""
+    """Return a path in the container's own folder, which has no `/tmp`."""
     return path.removeprefix("/tmp").removeprefix("/")

@@ -1,8 +1,8 @@
-"""What the commands of pods do, read from their text, on virtual time.
+"""An interpreter of the shell commands of pods, on virtual time.
 
-It knows as much of a shell, of busybox and of its httpd as pods of traces use, and says
-so of anything else. Nothing is run: a sleep adds to the time, a file is a line in
-`files`, a server is a port and a folder.
+It supports the parts of a shell, of busybox and of its httpd that pods of traces use,
+and raises an error for anything else. No program is run: a sleep adds to the time, a
+file is an entry in `files`, a server is a port and a folder.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ unlink unzip uptime usleep vi watch wget which whoami xargs xxd yes zcat
 """,
     )
 )
-"""Programs of busybox that are there, and of which nothing is known here."""
+"""Programs of busybox that exist but are not supported."""
 
 NOT_FOUND = 127
 HORIZON = 900.0
-"""Seconds. A script that is still busy then goes on for ever."""
+"""Seconds. A script that still runs then never ends."""
 
 MOST_STEPS = 200_000
 
 
-_ALIKE: dict[tuple[object, ...], Run] = {}
-"""Commands that do the same whenever and wherever they are run: probes, mostly."""
+_CACHE: dict[tuple[object, ...], Run] = {}
+"""Runs of commands that depend on neither files nor the time, mostly of probes."""
 
 
 class _EndError(Exception):
@@ -80,7 +80,7 @@ class _ForeverError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Nap:
-    """A time in which a shell waits for a program, or for a signal, too."""
+    """A time in which a shell waits for a program, or also for a signal."""
 
     begin: float
     end: float
@@ -89,20 +89,20 @@ class Nap:
 
 @dataclass(slots=True)
 class Run:
-    """What one run of a command comes to; times are seconds from its start.
+    """The result of one run of a command; times are seconds from its start.
 
     Attributes:
         lasts: until it ends; None if it never does.
-        exit_code: with which it ends.
-        stdout: what it prints.
-        stderr: the same for its other stream.
+        exit_code: its exit code.
+        stdout: its standard output.
+        stderr: its standard error.
         naps: when it waits, in order.
-        steady: since when it goes on in equal rounds, and the length of one.
-        trap: what it does at SIGTERM; None if that ends it, or does nothing to the
+        steady: since when it repeats equal rounds, and the length of one.
+        trap: its handler of SIGTERM; None if the signal ends it, or does nothing to the
             first process of a container; empty if it ignores it.
         listens: the ports it serves, since when, and from which folder; None is a
             server that only accepts connections.
-        reads: the files that it looked at.
+        reads: the files that it read.
         is_missing: there is no such program.
     """
 
@@ -132,7 +132,7 @@ class Run:
         return None if handled is None else (delay + handled[0], handled[1])
 
     def _delay(self, age: float) -> float | None:
-        """Return how long the program in the foreground goes on."""
+        """Return how long the program in the foreground continues to run."""
         if self.steady is not None and age >= self.steady[0]:
             begin, length = self.steady
             age = begin + (age - begin) % length
@@ -154,23 +154,22 @@ def run(
     environment: Mapping[str, str] | None = None,
     begins_after: float = 0.0,
 ) -> Run:
-    """Return what a command does that is begun at an instant.
+    """Return the run of a command that starts at an instant.
 
-    What it writes is in the files from then on. It does nothing for the first seconds,
-    `begins_after`.
+    Its writes are added to the files. It begins after `begins_after` seconds.
 
     Raises:
-        NotUnderstoodError: nobody knows.
+        NotUnderstoodError: the command is not supported.
     """
     variables = dict(environment or {})
     key = (tuple(command), tuple(variables.items()), begins_after)
-    if (known := _ALIKE.get(key)) is not None:
-        return known
+    if (builtin := _CACHE.get(key)) is not None:
+        return builtin
     process = _Process(mounts or Mounts(Files()), at, owner, variables)
-    done = process.main(command, begins_after)
-    if process.is_always_alike:
-        _ALIKE[key] = done
-    return done
+    result = process.main(command, begins_after)
+    if process.is_cacheable:
+        _CACHE[key] = result
+    return result
 
 
 def is_missing(command: Sequence[str]) -> bool:
@@ -179,13 +178,13 @@ def is_missing(command: Sequence[str]) -> bool:
 
 
 class _Process:
-    """Goes through a script once."""
+    """Interprets a script once."""
 
     def __init__(
         self, mounts: Mounts, at: float, owner: str, variables: dict[str, str]
     ) -> None:
         self._all_mounts = mounts
-        self._has_looked = False
+        self._has_read = False
         self._at = at
         self._now = at
         self._owner = owner
@@ -197,35 +196,35 @@ class _Process:
         self._background = 0.0
         self._steps = count()
         self._stops_at_error = False
-        self.done = Run(_process=self)
+        self.result = Run(_process=self)
 
     @property
     def _mounts(self) -> Mounts:
-        self._has_looked = True
+        self._has_read = True
         return self._all_mounts
 
     @property
-    def is_always_alike(self) -> bool:
-        """Whether neither files nor the time had a part in what it did."""
-        return not (self._has_looked or self.done.trap or self.done.listens)
+    def is_cacheable(self) -> bool:
+        """Whether it depended on neither files nor the time."""
+        return not (self._has_read or self.result.trap or self.result.listens)
 
     def main(self, command: Sequence[str], begins_after: float) -> Run:
-        done = self.done
+        result = self.result
         if is_missing(command) and self._read(command[0]) is None:
-            done.is_missing = True
-            return done
+            result.is_missing = True
+            return result
         try:
             self.pause(begins_after)
             self._program(list(command))
         except _EndError:
-            done.lasts = self._now - self._at
+            result.lasts = self._now - self._at
         except _ForeverError:
-            done.lasts = None
+            result.lasts = None
         else:
-            done.lasts = self._now - self._at
-        done.exit_code = self._status
-        done.stdout, done.stderr = "".join(self._out), "".join(self._err)
-        return done
+            result.lasts = self._now - self._at
+        result.exit_code = self._status
+        result.stdout, result.stderr = "".join(self._out), "".join(self._err)
+        return result
 
     def handle(self, trap: str, age: float) -> tuple[float, int] | None:
         """Run a handler, and return how long until that ends the process."""
@@ -257,7 +256,7 @@ class _Process:
 
     def _in_background(self, item: Item) -> None:
         begin = self._now
-        naps = len(self.done.naps)
+        naps = len(self.result.naps)
         try:
             self._pipeline(item.first)
             self._background = max(self._background, self._now)
@@ -265,8 +264,8 @@ class _Process:
             self._background = math.inf
         except _EndError:
             self._background = max(self._background, self._now)
-        del self.done.naps[naps:]
-        self.done.steady = None
+        del self.result.naps[naps:]
+        self.result.steady = None
         self._now, self._status = begin, 0
 
     def _pipeline(self, pipeline: Pipeline) -> None:
@@ -279,7 +278,7 @@ class _Process:
             self._status = int(not self._status)
 
     def _printed(self, act: Callable[[], None]) -> str:
-        """Return what something prints instead of printing it."""
+        """Capture what a function prints."""
         outer, self._out = self._out, []
         try:
             act()
@@ -335,7 +334,7 @@ class _Process:
                 length = self._now - begin
                 if not length:
                     raise NotUnderstoodError("a loop that takes no time")
-                self.done.steady = begin - self._at, length
+                self.result.steady = begin - self._at, length
                 raise _ForeverError
 
     def _state(self) -> tuple[object, ...]:
@@ -468,7 +467,7 @@ class _Process:
     def _read(self, path: str) -> str | None:
         if path == "/dev/null":
             return ""
-        self.done.reads.add(path)
+        self.result.reads.add(path)
         content = self._mounts.read(path, self._now)
         return None if content == FOLDER else content
 
@@ -476,16 +475,16 @@ class _Process:
         self._err.append(f"{text}\n")
 
     def _program(self, words: list[str]) -> None:
-        """Do what a program does; sets the status."""
+        """Run a program and set the status."""
         name = words[0].rpartition("/")[2]
         if next(self._steps) > MOST_STEPS:
             raise _ForeverError
         if words[0] in SHELLS:
             self._shell(words[1:])
             return
-        known = _PROGRAMS.get(name)
-        if known is not None and (words[0] == name or words[0].startswith(_FOLDERS)):
-            self._status = known(self, words[1:])
+        builtin = _PROGRAMS.get(name)
+        if builtin is not None and (words[0] == name or words[0].startswith(_FOLDERS)):
+            self._status = builtin(self, words[1:])
         elif _exists(words[0]):
             raise NotUnderstoodError(shlex.join(words))
         elif (script := self._read(words[0])) is not None and "/" in words[0]:
@@ -512,7 +511,7 @@ class _Process:
         """Let time pass."""
         begin = self._now - self._at
         nap = Nap(begin, begin + seconds, is_interruptible)
-        self.done.naps.append(nap)
+        self.result.naps.append(nap)
         if seconds == math.inf:
             raise _ForeverError
         self._now += seconds
@@ -550,7 +549,7 @@ class _Process:
 
     def _exec(self, words: list[str]) -> int:
         if words:
-            self.done.trap = None
+            self.result.trap = None
             self._program(words)
             raise _EndError
         return 0
@@ -558,7 +557,7 @@ class _Process:
     def _trap(self, words: list[str]) -> int:
         for signal in words[1:]:
             if signal in {"TERM", "SIGTERM", "15"}:
-                self.done.trap = None if words[0] == "-" else words[0]
+                self.result.trap = None if words[0] == "-" else words[0]
         return 0
 
     def _touch(self, words: list[str]) -> int:
@@ -577,7 +576,7 @@ class _Process:
                 status = 1
         return status
 
-    def _make_folder(self, words: list[str]) -> int:
+    def _make_directory(self, words: list[str]) -> int:
         for path in _paths(words):
             parts = path.strip("/").split("/")
             for end in range(1, len(parts) + 1):
@@ -640,7 +639,7 @@ class _Process:
         raise NotUnderstoodError(shlex.join(["test", *words]))
 
     def _has(self, flag: str, path: str) -> bool:
-        self.done.reads.add(path)
+        self.result.reads.add(path)
         content = self._mounts.read(path, self._now)
         match flag:
             case "-d":
@@ -746,7 +745,7 @@ class _Process:
     def _date(self, words: list[str]) -> int:
         if words != ["+%s"]:
             raise NotUnderstoodError(words)
-        self._has_looked = True
+        self._has_read = True
         self._out.append(f"{1_700_000_000 + int(self._now)}\n")
         return 0
 
@@ -782,7 +781,7 @@ class _Process:
     def _serve_http(self, words: list[str]) -> int:
         options = dict(_options(words, "ph"))
         port = int(options.get("p", "80").rpartition(":")[2])
-        self.done.listens[port] = self._now - self._at, options.get("h", "/")
+        self.result.listens[port] = self._now - self._at, options.get("h", "/")
         if "f" in options:
             self.pause(math.inf)
         return 0
@@ -791,15 +790,15 @@ class _Process:
         options = dict(_options(words, "pew"))
         if "l" not in options or "p" not in options or "k" not in options:
             raise NotUnderstoodError(shlex.join(["nc", *words]))
-        self.done.listens[int(options["p"])] = self._now - self._at, None
+        self.result.listens[int(options["p"])] = self._now - self._at, None
         self.pause(math.inf)
         return 0
 
 
 def _exists(program: str) -> bool:
     folder, slash, name = program.rpartition("/")
-    known = name in _PROGRAMS or name in _OTHERS or name in SHELLS
-    return known and (not slash or f"{folder}/" in _FOLDERS)
+    builtin = name in _PROGRAMS or name in _OTHERS or name in SHELLS
+    return builtin and (not slash or f"{folder}/" in _FOLDERS)
 
 
 def _options(words: Sequence[str], with_value: str) -> Iterator[tuple[str, str]]:
@@ -819,7 +818,7 @@ def _paths(words: Sequence[str]) -> list[str]:
 
 
 def _without_end(value: str, pattern: str, operator: str) -> str:
-    """Return a value without an end of a pattern like `.*`."""
+    """Return a value without a suffix that matches a pattern like `.*`."""
     parts = (".*" if char == "*" else re.escape(char) for char in pattern)
     form = re.compile("".join(parts), re.DOTALL)
     places = range(len(value) + 1)
@@ -838,8 +837,8 @@ _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     "-ge": int.__ge__,
 }
 
-_Known = Callable[[_Process, list[str]], int]
-_PROGRAMS: Mapping[str, _Known] = {
+_Builtin = Callable[[_Process, list[str]], int]
+_PROGRAMS: Mapping[str, _Builtin] = {
     "[": _Process._bracket,
     ":": _Process._succeed,
     "cat": _Process._cat,
@@ -857,7 +856,7 @@ _PROGRAMS: Mapping[str, _Known] = {
     "head": _Process._head,
     "httpd": _Process._serve_http,
     "kill": _Process._kill,
-    "mkdir": _Process._make_folder,
+    "mkdir": _Process._make_directory,
     "mv": _Process._move,
     "nc": _Process._serve,
     "printf": _Process._printf,

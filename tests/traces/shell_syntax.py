@@ -1,6 +1,6 @@
-"""The syntax of shell scripts: commands as values, read from text.
+"""A parser of shell scripts: from text to commands as values.
 
-As much of it is known as pods of traces use; anything else is refused.
+It supports what pods of traces use; anything else is refused.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import NoReturn
 
 
 class NotUnderstoodError(Exception):
-    """A command that is beyond this."""
+    """A command that is not supported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text as it stands."""
+    """Literal text."""
 
     text: str
     is_quoted: bool = False
@@ -35,7 +35,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """`$(...)`: what commands print."""
+    """`$(...)`: the output of commands."""
 
     script: Script
     is_quoted: bool = False
@@ -98,7 +98,7 @@ class For:
 
 @dataclass(slots=True)
 class Group:
-    """Commands in braces, or in a shell of their own."""
+    """Commands in braces, or in a subshell."""
 
     body: Script
     is_subshell: bool
@@ -110,7 +110,7 @@ Command = Simple | If | Loop | For | Group
 
 @dataclass(slots=True)
 class Pipeline:
-    """Commands that read what the one before printed."""
+    """Commands, each of which reads the output of the previous one."""
 
     commands: list[Command]
     is_negated: bool = False
@@ -139,10 +139,10 @@ _ENDS_WORD = " \t\n;&|<>()"
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> Script:
-    """Return the commands of a script; nobody changes them.
+    """Return the commands of a script, which are immutable.
 
     Raises:
-        NotUnderstoodError: there is something in it that is not known here.
+        NotUnderstoodError: it has unsupported syntax.
     """
     parser = _Parser(text)
     script = parser.script()
@@ -169,15 +169,19 @@ class _Parser:
             if self._is_end():
                 return items
             first, rest = self._pipeline(), []
-            while joint := self._take("&&", "||"):
+            while joint := self._next_character("&&", "||"):
                 self._skip_empty()
                 rest.append((joint, self._pipeline()))
             item = Item(first, rest)
             items.append(item)
             self._blanks()
-            if self._take("&"):
+            if self._next_character("&"):
                 item.is_background = True
-            elif not self._take(";") and not self._newline() and not self._is_end():
+            elif (
+                not self._next_character(";")
+                and not self._newline()
+                and not self._is_end()
+            ):
                 self.refuse()
 
     def _is_end(self) -> bool:
@@ -223,9 +227,9 @@ class _Parser:
             group = Group(self.script(), is_subshell=False)
             self._expect("}")
             return self._redirected(group)
-        if self._take("("):
+        if self._next_character("("):
             group = Group(self.script(), is_subshell=True)
-            if not self._take(")"):
+            if not self._next_character(")"):
                 self.refuse()
             return self._redirected(group)
         return self._simple()
@@ -255,7 +259,7 @@ class _Parser:
         words = []
         while not self._is_word_end():
             words.append(self._word())
-        if not self._take(";") and not self._newline():
+        if not self._next_character(";") and not self._newline():
             self.refuse()
         self._skip_empty()
         self._expect("do")
@@ -359,7 +363,7 @@ class _Parser:
     def _until(
         self, end: str, *, is_quoted: bool
     ) -> list[Text | Variable | Output | Sum]:
-        """Return what stands before a character, in which expansions count."""
+        """Return the text before a character, with expansions."""
         parts: list[Text | Variable | Output | Sum] = []
         plain = ""
         while self.at < len(self._text):
@@ -395,7 +399,7 @@ class _Parser:
         if text.startswith("$(", at):
             inner = _Parser(text, at + 2)
             script = inner.script()
-            if not inner._take(")"):
+            if not inner._next_character(")"):
                 self.refuse()
             self.at = inner.at
             return Output(script, is_quoted)
@@ -425,7 +429,7 @@ class _Parser:
         if found is not None:
             self.at = found.end()
 
-    def _take(self, *texts: str) -> str:
+    def _next_character(self, *texts: str) -> str:
         self._blanks()
         for text in texts:
             if self._text.startswith(text, self.at):
@@ -434,7 +438,7 @@ class _Parser:
         return ""
 
     def _newline(self) -> bool:
-        """Pass the end of a line, and the here-documents behind it."""
+        """Skip the end of a line, and read the here-documents after it."""
         self._blanks()
         if not self._text.startswith("\n", self.at):
             return False

@@ -1,4 +1,4 @@
-"""The comparison itself: it finds nothing in a trace, and every change that matters."""
+"""The comparison reports every relevant change of a trace, and nothing else."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tests.traces.changes import (
     both,
     containers,
     cut,
-    doubled,
     dropped,
+    duplicated,
     event,
     moved,
     probe_at_the_end,
-    put,
     status,
     stretched,
+    with_fields,
 )
 from tests.traces.compare import Difference, compare
-from tests.traces.instances import Life, lives
+from tests.traces.instances import Instance, split_instances
 from tests.traces.restarts import active_until, broken_rules
 from tests.traces.trace import OWN_DATA, Trace, all_traces, load_traces, only_own
 
@@ -36,31 +36,31 @@ OWN = load_traces(OWN_DATA)
 
 
 def changed(name: str, change: Change) -> list[Difference]:
-    """Compare a trace of this project with a copy in which something was changed."""
+    """Compare a trace of this project with a changed copy."""
     trace = OWN[name]
-    other = copy.deepcopy(trace.seen)
+    other = copy.deepcopy(trace.observation)
     change(other)
     return compare(trace, other)
 
 
 @pytest.mark.parametrize("name", TRACES)
-def test_a_trace_is_like_itself(name: str) -> None:
-    assert compare(TRACES[name], TRACES[name].seen) == []
+def test_a_trace_equals_itself(name: str) -> None:
+    assert compare(TRACES[name], TRACES[name].observation) == []
 
 
 @only_own
 @pytest.mark.parametrize(
-    ("name", "change", "told"),
+    ("name", "change", "text"),
     [
         pytest.param(
             "exec-liveness",
-            put(event("Killing"), message="Stopping container liveness"),
+            with_fields(event("Killing"), message="Stopping container liveness"),
             "where the kubelet has Killing 'Container liveness failed",
             id="another message",
         ),
         pytest.param(
             "exec-liveness",
-            put(event("Killing"), type="Warning"),
+            with_fields(event("Killing"), type="Warning"),
             "where the kubelet has Killing",
             id="another type",
         ),
@@ -78,7 +78,7 @@ def test_a_trace_is_like_itself(name: str) -> None:
         ),
         pytest.param(
             "startup-never",
-            doubled(event("Unhealthy", 0), 0.5),
+            duplicated(event("Unhealthy", 0), 0.5),
             "x4, the kubelet has Unhealthy",
             id="a kill after four failures instead of three",
         ),
@@ -127,25 +127,25 @@ def test_a_trace_is_like_itself(name: str) -> None:
         pytest.param(
             "crashloop",
             moved(21, -6),
-            "life 2 begins at 15.3, due 15.7 to",
+            "instance 2 begins at 15.3, due 15.7 to",
             id="a window that is too short",
         ),
         pytest.param(
             "crashloop",
             moved(21, 30),
-            "life 2 begins at 51.3, due 15.7 to",
+            "instance 2 begins at 51.3, due 15.7 to",
             id="a window that is too long",
         ),
         pytest.param(
             "crashloop",
             cut(22),
-            "app, life 2: nothing comes of its end",
+            "app, instance 2: nothing comes of its end",
             id="an end that is not noticed",
         ),
         pytest.param(
             "crashloop",
             cut(25),
-            "app: life 2 has no next one, due by 60.8",
+            "app: instance 2 has no next one, due by 60.8",
             id="no restart",
         ),
         pytest.param(
@@ -174,13 +174,13 @@ def test_a_trace_is_like_itself(name: str) -> None:
         ),
         pytest.param(
             "init-then-main",
-            put(event("Started", 2), t=1.0),
+            with_fields(event("Started", 2), t=1.0),
             "pod: started ['main', 'setup', 'setup2']",
             id="a container before its init containers",
         ),
         pytest.param(
             "oneshot-delete",
-            put(event("Killing"), t=63.0),
+            with_fields(event("Killing"), t=63.0),
             "is at",
             id="a pod that is stopped late",
         ),
@@ -198,19 +198,19 @@ def test_a_trace_is_like_itself(name: str) -> None:
         ),
         pytest.param(
             "onfailure-success",
-            doubled(event("Started"), 9),
+            duplicated(event("Started"), 9),
             "which the kubelet has not",
             id="an event too many",
         ),
         pytest.param(
             "onfailure-success",
-            put(event("Started"), container=None),
+            with_fields(event("Started"), container=None),
             "pod: has Started",
             id="an event of no container",
         ),
         pytest.param(
             "onfailure-success",
-            lambda seen: seen.events.clear(),
+            lambda observation: observation.events.clear(),
             "app: has no events",
             id="no events",
         ),
@@ -235,7 +235,7 @@ def test_a_trace_is_like_itself(name: str) -> None:
         pytest.param(
             "exec-liveness",
             containers(4, restart_count=1),
-            "no status shows life 2",
+            "no status shows instance 2",
             id="a restart that is not counted",
         ),
         pytest.param(
@@ -264,10 +264,10 @@ def test_a_trace_is_like_itself(name: str) -> None:
         ),
     ],
 )
-def test_a_change_is_noticed(name: str, change: Change, told: str) -> None:
+def test_a_change_is_reported(name: str, change: Change, text: str) -> None:
     found = changed(name, change)
 
-    assert any(told in str(difference) for difference in found), [*map(str, found)]
+    assert any(text in str(difference) for difference in found), [*map(str, found)]
     assert not all(difference.is_chance for difference in found)
 
 
@@ -279,7 +279,7 @@ def test_a_change_is_noticed(name: str, change: Change, told: str) -> None:
         pytest.param("crashloop", moved(21, 1.2), id="a retry a little later"),
         pytest.param(
             "image-never",
-            doubled(event("ErrImageNeverPull", 3), 5),
+            duplicated(event("ErrImageNeverPull", 3), 5),
             id="more attempts",
         ),
         pytest.param(
@@ -289,7 +289,7 @@ def test_a_change_is_noticed(name: str, change: Change, told: str) -> None:
         ),
         pytest.param(
             "image-missing",
-            put(
+            with_fields(
                 event("Failed"),
                 message='Failed to pull image "127.0.0.1:9/none:1": in other words',
             ),
@@ -297,7 +297,9 @@ def test_a_change_is_noticed(name: str, change: Change, told: str) -> None:
         ),
         pytest.param(
             "exec-missing-binary",
-            put(event("Unhealthy"), message="Liveness probe errored: no such file"),
+            with_fields(
+                event("Unhealthy"), message="Liveness probe errored: no such file"
+            ),
             id="an exec error in the runtime's words",
         ),
         pytest.param("exec-liveness", status(3, t=49.6), id="a status a second late"),
@@ -308,7 +310,7 @@ def test_a_change_is_noticed(name: str, change: Change, told: str) -> None:
         ),
     ],
 )
-def test_what_hangs_on_chance_or_on_a_runtime_is_no_difference(
+def test_random_and_runtime_dependent_changes_are_ignored(
     name: str, change: Change
 ) -> None:
     assert changed(name, change) == []
@@ -316,7 +318,7 @@ def test_what_hangs_on_chance_or_on_a_runtime_is_no_difference(
 
 @only_own
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "text"),
     [
         pytest.param(ERRORED, "Liveness probe errored: …", id="an error"),
         pytest.param(
@@ -324,44 +326,45 @@ def test_what_hangs_on_chance_or_on_a_runtime_is_no_difference(
         ),
     ],
 )
-def test_a_probe_that_meets_the_end_of_its_container_does_so_by_chance(
-    message: str, told: str
+def test_a_probe_during_the_end_of_its_container_differs_by_chance(
+    message: str, text: str
 ) -> None:
     found = changed("crashloop", probe_at_the_end(6.3, message))
 
     assert [str(difference) for difference in found] == [
-        f"app, life 1: has Unhealthy {told!r} x1 at its end (by chance)"
+        f"app, instance 1: has Unhealthy {text!r} x1 at its end (by chance)"
     ]
 
 
 @only_own
 @pytest.mark.parametrize(
-    ("late", "is_noticed"),
+    ("delayed", "is_noticed"),
     [
         pytest.param(0.1, False, id="before its first command"),
         pytest.param(1.5, True, id="later"),
     ],
 )
-def test_a_probe_that_is_quicker_than_its_container_is_so_by_chance(
-    late: float, *, is_noticed: bool
+def test_a_probe_before_its_container_is_up_is_ignored(
+    delayed: float, *, is_noticed: bool
 ) -> None:
     started = next(
         event.t
-        for event in OWN["readiness-flap"].seen.events
+        for event in OWN["readiness-flap"].observation.events
         if event.reason == "Started"
     )
 
     found = changed(
-        "readiness-flap", probe_at_the_end(started + late, "Readiness probe failed: ")
+        "readiness-flap",
+        probe_at_the_end(started + delayed, "Readiness probe failed: "),
     )
 
     assert bool(found) is is_noticed
 
 
 @only_own
-def test_how_long_containers_are_being_made_is_up_to_a_late_machine() -> None:
+def test_a_late_machine_may_create_containers_slowly() -> None:
     trace = OWN["exec-liveness"]
-    ours = copy.deepcopy(trace.seen)
+    ours = copy.deepcopy(trace.observation)
     pending, running = ours.statuses[1:3]
     has_sandbox = [
         replace(one, status="True") if one.type == "PodReadyToStartContainers" else one
@@ -375,9 +378,9 @@ def test_how_long_containers_are_being_made_is_up_to_a_late_machine() -> None:
 
 
 @only_own
-def test_when_a_container_in_back_off_is_looked_at_again_is_chance() -> None:
+def test_the_time_of_a_sync_during_back_off_is_random() -> None:
     trace = all_traces(OWN_DATA)["1.36/container-restart-policy"]
-    ours = copy.deepcopy(trace.seen)
+    ours = copy.deepcopy(trace.observation)
     index, waiting = next(
         (index, status)
         for index, status in enumerate(ours.statuses)
@@ -391,25 +394,23 @@ def test_when_a_container_in_back_off_is_looked_at_again_is_chance() -> None:
 
 
 @only_own
-def test_a_probe_that_fails_with_words_does_not_do_so_by_chance() -> None:
+def test_a_probe_failure_with_output_is_no_chance() -> None:
     found = changed("crashloop", probe_at_the_end(6.3, "Liveness probe failed: no"))
 
     assert not all(difference.is_chance for difference in found)
 
 
 @only_own
-def test_a_container_that_may_start_at_once_after_a_later_retry_does_so_by_chance() -> (
-    None
-):
-    # Four seconds later the 40 s since the end that counts are over.
-    def change(seen: Observation) -> None:
-        moved(75, 4.5)(seen)
-        seen.events[:] = [
+def test_a_start_without_wait_after_a_later_retry_is_by_chance() -> None:
+    # Four seconds later, the 40 s since the end that counts are over.
+    def change(observation: Observation) -> None:
+        moved(75, 4.5)(observation)
+        observation.events[:] = [
             event
-            for event in seen.events
+            for event in observation.events
             if event.reason != "BackOff" or not 87 < event.t < 133
         ]
-        moved(133, -42.2)(seen)
+        moved(133, -42.2)(observation)
 
     found = [
         difference
@@ -417,7 +418,7 @@ def test_a_container_that_may_start_at_once_after_a_later_retry_does_so_by_chanc
         if difference.is_chance
     ]
 
-    assert [difference.where for difference in found] == ["app, life 4"]
+    assert [difference.where for difference in found] == ["app, instance 4"]
 
 
 @pytest.mark.parametrize("name", TRACES)
@@ -429,26 +430,28 @@ def test_the_kubelet_keeps_the_rule_of_back_off(name: str) -> None:
         rule
         for container, period in trace.periods.items()
         for rule in broken_rules(
-            _lives(trace, container, period), active_until(trace.seen)
+            _instances(trace, container, period), active_until(trace.observation)
         )
     ]
 
     assert broken == []
 
 
-def _lives(trace: Trace, container: str, period: int) -> list[Life]:
-    events = (event for event in trace.seen.events if event.container == container)
-    found = lives(events, period)
-    return [life for life in found if life.started_at is not None]
+def _instances(trace: Trace, container: str, period: int) -> list[Instance]:
+    events = (
+        event for event in trace.observation.events if event.container == container
+    )
+    found = split_instances(events, period)
+    return [instance for instance in found if instance.started_at is not None]
 
 
 class TestAPodThatEndsForGood:
     """A container that failed before the others began, and a deadline."""
 
     def trace(self, tmp_path: Path) -> Trace:
-        said = "Pod was active on the node longer than the specified deadline"
+        message = "Pod was active on the node longer than the specified deadline"
         started = {"type": "Normal", "reason": "Started", "message": "m"}
-        deadline = {"type": "Normal", "reason": "DeadlineExceeded", "message": said}
+        deadline = {"type": "Normal", "reason": "DeadlineExceeded", "message": message}
         setup = {"name": "setup", "restartCount": 0, "state": {}, "ready": False}
         content = {
             "pod": {
@@ -471,13 +474,13 @@ class TestAPodThatEndsForGood:
         (tmp_path / "ends.json").write_text(json.dumps(content))
         return load_traces(tmp_path)["ends"]
 
-    def test_it_is_like_itself(self, tmp_path: Path) -> None:
+    def test_the_trace_equals_itself(self, tmp_path: Path) -> None:
         trace = self.trace(tmp_path)
 
-        assert compare(trace, trace.seen) == []
+        assert compare(trace, trace.observation) == []
 
     @pytest.mark.parametrize(
-        ("change", "told"),
+        ("change", "text"),
         [
             pytest.param(
                 both(
@@ -488,59 +491,59 @@ class TestAPodThatEndsForGood:
                 id="no event of the pod",
             ),
             pytest.param(
-                put(event("DeadlineExceeded"), t=9.0),
+                with_fields(event("DeadlineExceeded"), t=9.0),
                 "is at +7.5, the kubelet's at +18.5",
                 id="too early",
             ),
             pytest.param(
-                put(event("DeadlineExceeded"), message="another"),
+                with_fields(event("DeadlineExceeded"), message="another"),
                 "pod: has DeadlineExceeded 'another'",
                 id="other words",
             ),
             pytest.param(
-                put(event("DeadlineExceeded"), container="app"),
+                with_fields(event("DeadlineExceeded"), container="app"),
                 "app: has events, the kubelet none",
                 id="a container that was never begun",
             ),
         ],
     )
-    def test_a_change_is_noticed(
-        self, tmp_path: Path, change: Change, told: str
+    def test_a_change_is_reported(
+        self, tmp_path: Path, change: Change, text: str
     ) -> None:
         trace = self.trace(tmp_path)
-        other = copy.deepcopy(trace.seen)
-        # Long enough that nothing was cut off.
-        trace.seen.add({"t": 60.0, "kind": "end"})
+        other = copy.deepcopy(trace.observation)
+        # Long enough that no event is cut off.
+        trace.observation.add({"t": 60.0, "kind": "end"})
         other.add({"t": 60.0, "kind": "end"})
         change(other)
 
-        assert any(told in str(found) for found in compare(trace, other))
+        assert any(text in str(found) for found in compare(trace, other))
 
-    def test_fewer_repeats_are_no_difference(self, tmp_path: Path) -> None:
+    def test_fewer_repeated_events_are_ignored(self, tmp_path: Path) -> None:
         trace = self.trace(tmp_path)
-        other = copy.deepcopy(trace.seen)
+        other = copy.deepcopy(trace.observation)
         dropped(event("DeadlineExceeded", 1))(other)
 
         assert compare(trace, other) == []
 
 
-def test_a_kubelet_with_other_rules_is_its_own_measure(tmp_path: Path) -> None:
-    """Its back-off is shorter than that of the version that is ported."""
+def test_a_kubelet_with_other_rules_is_compared_with_itself(tmp_path: Path) -> None:
+    """Its back-off is shorter than that of the ported version."""
     whats = ("Pulled", "Created", "Started", "BackOff")
     events = [
-        {"t": 8.0 * life + 0.1 * step, "type": "Normal", "reason": what}
+        {"t": 8.0 * instance + 0.1 * step, "type": "Normal", "reason": what}
         | {"message": "Back-off" + " m" if what == "BackOff" else "m"}
         | {"fieldPath": "spec.containers{app}"}
-        for life in range(8)
+        for instance in range(8)
         for step, what in enumerate(whats)
     ]
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "app"}]}}
     content = {"pod": pod, "events": events, "statuses": [], "kubelet": "1.36.2"}
     (tmp_path / "p.json").write_text(json.dumps(content))
     trace = load_traces(tmp_path)["p"]
-    late = copy.deepcopy(trace.seen)
-    moved(30, 40)(late)
+    delayed = copy.deepcopy(trace.observation)
+    moved(30, 40)(delayed)
 
     assert trace.is_of_another_version
-    assert compare(trace, trace.seen) == []
-    assert any("begins" in str(found) for found in compare(trace, late))
+    assert compare(trace, trace.observation) == []
+    assert any("begins" in str(found) for found in compare(trace, delayed))

@@ -1,8 +1,8 @@
-"""The pods of the traces on real containers and real processes, side by side.
+"""The pods of the traces on real containers and real processes, all at once.
 
-The pods of 1.32 run beside each other on all runtimes, for as long as the kubelet was
-watched, four and a half minutes; those of the other versions after them, beside the
-pods of the conformance suite, whose tests come between.
+The pods of 1.32 run on all runtimes at once, for as long as the kubelet was recorded,
+four and a half minutes; the pods of the other versions run after them, at the same time
+as the pods of the conformance suite, whose tests come between.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import pytest
 from probetui.kubelet_rules import PORTED_RULES
 from tests.engines import cri_variables
 from tests.traces.compare import compare
-from tests.traces.live_session import Session, Traces, a_program, live_name, run_all
+from tests.traces.live_session import Session, Traces, a_program, live_name, run_pods
 from tests.traces.processes import (
     for_processes,
-    in_the_traces_words,
     link_busybox,
+    rewrite_to_trace_paths,
 )
 from tests.traces.trace import DATA, OWN_DATA, Json, Trace, all_traces
 
@@ -32,12 +32,13 @@ pytestmark = pytest.mark.slow
 DOCKER, CRI, PROCESS = "docker", "cri", "process"
 INTERRUPTED = 130
 SLACK = float(os.environ.get("PROBETUI_TRACES_SLACK", "1"))
-"""Seconds that a busy machine may add: a relist, and what is below a second."""
+"""Additional tolerance for a busy machine, in seconds: a relist and fractions of
+seconds."""
 
 ALL = os.environ.get("PROBETUI_TRACES_ALL") == "1"
-"""Run all traces of other versions than 1.32, not those alone that tell them apart."""
+"""Run all traces of versions other than 1.32, not only those that differ from it."""
 
-_TELLING: Mapping[str, frozenset[str]] = {
+_TRACES_THAT_DIFFER: Mapping[str, frozenset[str]] = {
     "1.36": frozenset({
         "container-restart-policy",
         "crashloop",
@@ -62,11 +63,8 @@ _TELLING: Mapping[str, frozenset[str]] = {
         "startup-never",
     }),
 }  # fmt: skip
-"""What shows how a version differs: few, as all pods of all versions run at once."""
-
-
-_OF_A_YOUNG_KUBELET = frozenset({"startup-window"})
-"""Which of its lives meets the window hangs on a random first wait."""
+"""Traces that show how a version differs: few, as all pods of all versions run at
+once."""
 
 
 class Lane(NamedTuple):
@@ -77,7 +75,7 @@ class Lane(NamedTuple):
 
     @property
     def is_ported(self) -> bool:
-        """Whether the version is the one that is ported."""
+        """Whether the version is the ported one."""
         return self.version == PORTED_RULES.version
 
 
@@ -86,21 +84,25 @@ _ERRORED_COMMANDS = frozenset({"exec-missing-binary", "readiness-missing-binary"
 
 
 def _runtimes(trace: Trace) -> tuple[str, ...]:
-    """Return where a trace of a kubelet on containerd can be followed."""
+    """Return the runtimes that can follow a trace of a kubelet on containerd."""
     if not trace.is_of_another_version:
         return (DOCKER, CRI) if trace.lacks_image else (DOCKER, CRI, PROCESS)
     has_dockershim = trace.config.rules.has_dockershim
-    is_other_there = has_dockershim and trace.name in _ERRORED_COMMANDS
-    return (CRI,) if is_other_there else (DOCKER, CRI)
+    is_different_on_docker = has_dockershim and trace.name in _ERRORED_COMMANDS
+    return (CRI,) if is_different_on_docker else (DOCKER, CRI)
 
 
 def _lanes() -> dict[Lane, dict[str, Trace]]:
-    """Return what is run side by side; of a folder that was named, everything."""
+    """Return the traces of all lanes; of another folder, all its traces."""
     is_own = DATA.resolve() == OWN_DATA
     lanes: dict[Lane, dict[str, Trace]] = {}
     for trace in all_traces().values():
         is_ported = not trace.is_of_another_version
-        is_chosen = ALL or not is_own or trace.name in _TELLING.get(trace.version, ())
+        is_chosen = (
+            ALL
+            or not is_own
+            or trace.name in _TRACES_THAT_DIFFER.get(trace.version, ())
+        )
         if trace.is_edited or trace.is_of_docker or not (is_ported or is_chosen):
             continue
         for runtime in _runtimes(trace):
@@ -132,17 +134,17 @@ Sessions = Mapping[Lane, Future[Session]]
 def sessions(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Sessions]:
-    """Run the pods of every lane that a test was selected for.
+    """Run the pods of each lane with a selected test.
 
-    Those of 1.32 have ended by then; the others are under way.
+    The lanes of 1.32 have ended before the first test; the others still run.
     """
     folder = tmp_path_factory.mktemp("traces")
     params = [getattr(item, "callspec", None) for item in request.session.items]
-    wanted = {
+    selected = {
         parameter.params.get("lane") for parameter in params if parameter is not None
     }
     run = {DOCKER: _on_docker, CRI: _on_cri, PROCESS: _as_processes}
-    chosen = [lane for lane in LANES if lane in wanted]
+    chosen = [lane for lane in LANES if lane in selected]
     running: dict[Lane, Future[Session]] = {}
     with ThreadPoolExecutor(max(len(chosen), 1)) as threads:
         for is_ported in (True, False):
@@ -156,12 +158,12 @@ def sessions(
 
 
 def _on_docker(home: Path, traces: Traces) -> Session:
-    return run_all(a_program(home), DOCKER, _manifests(traces), traces)
+    return run_pods(a_program(home), DOCKER, _manifests(traces), traces)
 
 
 def _on_cri(home: Path, traces: Traces) -> Session:
     program = a_program(home, cri_variables())
-    return run_all(program, CRI, _manifests(traces), traces)
+    return run_pods(program, CRI, _manifests(traces), traces)
 
 
 def _as_processes(home: Path, traces: Traces) -> Session:
@@ -170,7 +172,7 @@ def _as_processes(home: Path, traces: Traces) -> Session:
     manifests = {name: for_processes(trace.manifest) for name, trace in traces.items()}
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
     program = a_program(home, {"PATH": path})
-    return run_all(program, PROCESS, manifests, traces)
+    return run_pods(program, PROCESS, manifests, traces)
 
 
 def _manifests(traces: Traces) -> Mapping[str, Json]:
@@ -185,32 +187,30 @@ def _manifests(traces: Traces) -> Mapping[str, Json]:
         for name in traces
     ],
 )
-def test_a_pod_does_what_it_did_on_the_kubelet(
+def test_a_pod_behaves_as_on_the_recorded_kubelet(
     name: str, lane: Lane, sessions: Sessions
 ) -> None:
     trace = LANES[lane][name]
-    retell = in_the_traces_words(trace.manifest)
+    rewrite = rewrite_to_trace_paths(trace.manifest)
     session = sessions[lane].result()
-    ours = session.seen(live_name(name), retell, trace.pod_name)
+    ours = session.observation_of(live_name(name), rewrite, trace.pod_name)
 
-    late = session.late
-    found = compare(trace, ours, SLACK + late)
+    lateness = session.lateness
+    found = compare(trace, ours, SLACK + lateness)
 
-    print(*found, sep="\n")  # noqa: T201  # what was different by chance is worth seeing
-    unlike = [str(difference) for difference in found if not difference.is_chance]
-    excuse = session.excuse() if unlike else ""
+    print(*found, sep="\n")  # noqa: T201  # shows the differences by chance, too
+    unexpected = [str(difference) for difference in found if not difference.is_chance]
+    excuse = session.excuse() if unexpected else ""
     if excuse:
-        pytest.xfail(f"{excuse}: {unlike}")
-    assert unlike == [], f"and the machine was {late:.1f} s late"
+        pytest.xfail(f"{excuse}: {unexpected}")
+    assert unexpected == [], f"and the machine was {lateness:.1f} s late"
 
 
 @pytest.mark.parametrize(
     "lane",
     [pytest.param(lane, marks=_marks(lane), id="-".join(lane)) for lane in LANES],
 )
-def test_nothing_goes_wrong_with_all_pods_at_once(
-    lane: Lane, sessions: Sessions
-) -> None:
+def test_a_session_with_all_pods_has_no_errors(lane: Lane, sessions: Sessions) -> None:
     session = sessions[lane].result()
 
     faults = [record["text"] for record in session.records if record.get("fault")]

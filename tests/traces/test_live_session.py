@@ -1,4 +1,4 @@
-"""What a session of the program says of one pod, and of its machine."""
+"""The observation of one pod in a session, and excuses by the machine."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def a_record(kind: str, t: float, pod: str, **fields: Any) -> Json:
 
 
 def an_event(t: float, pod: str = "web", message: str = "m") -> Json:
-    said = {"eventType": "Normal", "reason": "Started", "message": message}
-    return a_record("event", t, pod, container="app", **said)
+    event = {"eventType": "Normal", "reason": "Started", "message": message}
+    return a_record("event", t, pod, container="app", **event)
 
 
 def a_tick(*milliseconds: float, pod: str = "web") -> Json:
@@ -29,7 +29,7 @@ def a_session(*records: Json, **fields: Any) -> Session:
         **{
             "records": list(records),
             "removed": {},
-            "told": "",
+            "stderr": "",
             "status": 130,
             "end": 100.0,
             "slow": frozenset({"slow"}),
@@ -41,32 +41,34 @@ def a_session(*records: Json, **fields: Any) -> Session:
 def test_a_pod_has_its_own_events_up_to_the_end() -> None:
     session = a_session(an_event(1), an_event(2, "other"), an_event(101))
 
-    seen = session.seen("web")
+    observation = session.observation_of("web")
 
-    assert [event.t for event in seen.events] == [1]
-    assert seen.end == 100
+    assert [event.t for event in observation.events] == [1]
+    assert observation.end == 100
 
 
-def test_messages_can_be_retold() -> None:
-    seen = a_session(an_event(1, message="here")).seen("web", str.upper)
+def test_messages_can_be_rewritten() -> None:
+    observation = a_session(an_event(1, message="here")).observation_of(
+        "web", str.upper
+    )
 
-    assert [event.message for event in seen.events] == ["HERE"]
+    assert [event.message for event in observation.events] == ["HERE"]
 
 
 def test_pods_are_in_the_namespace_of_the_traces() -> None:
     message = "Back-off of app in pod web_traces-1-36-0ab1f2(uid)"
     session = a_session(an_event(1, message=message))
 
-    (event,) = session.seen("web").events
+    (event,) = session.observation_of("web").events
 
     assert event.message == "Back-off of app in pod web_default(uid)"
 
 
-def test_a_removal_is_a_deletion_of_that_pod_alone() -> None:
+def test_a_removed_manifest_is_a_deletion_of_that_pod_only() -> None:
     session = a_session(an_event(1), removed={"web": 60.0})
 
-    assert session.seen("web").actions == [("delete", 60.0)]
-    assert session.seen("other").actions == []
+    assert session.observation_of("web").actions == [("delete", 60.0)]
+    assert session.observation_of("other").actions == []
 
 
 @pytest.mark.parametrize(
@@ -93,13 +95,13 @@ def test_a_machine_is_too_busy_when_probes_are_often_slow(
 
 
 @pytest.mark.parametrize(
-    ("late", "excuse"),
+    ("lateness", "excuse"),
     [
         pytest.param(4.9, "", id="less than half"),
         pytest.param(6.0, "the machine was too busy, it took 6.0 of 10 s", id="more"),
     ],
 )
-def test_a_machine_is_too_busy_when_it_takes_half_of_the_time(
-    late: float, excuse: str
+def test_a_machine_is_too_busy_when_programs_get_half_of_the_time(
+    lateness: float, excuse: str
 ) -> None:
-    assert a_session(a_tick(30), late=late).excuse() == excuse
+    assert a_session(a_tick(30), lateness=lateness).excuse() == excuse

@@ -1,4 +1,4 @@
-"""What a recording shows of a machine that was late."""
+"""The lateness of a machine, read from a recording."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.observation import Observation
-from tests.traces.machine_pace import is_late, pace_of, without_strays
+from tests.traces.machine_pace import is_late_machine, pace_of, without_strays
 from tests.traces.trace import OWN_DATA, Trace, all_traces
 
 Json = dict[str, Any]
@@ -30,8 +30,8 @@ def an_event(t: float, reason: str, message: str = "m") -> Json:
     }
 
 
-def a_stop_that_takes(seconds: float, *others: Json, **container: Any) -> Trace:
-    """Return what is seen of a container that is killed and waits after that."""
+def a_slow_stop(seconds: float, *others: Json, **container: Any) -> Trace:
+    """Return the trace of a container that is killed and then waits."""
     events = [
         an_event(2, "Pulled"),
         an_event(2.3, "Started"),
@@ -51,52 +51,48 @@ def a_stop_that_takes(seconds: float, *others: Json, **container: Any) -> Trace:
 
 
 @pytest.mark.parametrize(
-    ("trace", "late"),
+    ("trace", "is_late"),
     [
-        pytest.param(a_stop_that_takes(4.5), False, id="a stop within its time"),
-        pytest.param(a_stop_that_takes(5.5), True, id="a stop that took longer"),
+        pytest.param(a_slow_stop(4.5), False, id="a stop within its time"),
+        pytest.param(a_slow_stop(5.5), True, id="a stop that took longer"),
+        pytest.param(a_slow_stop(9.5, **PROBE_GRACE), False, id="the grace of a probe"),
+        pytest.param(a_slow_stop(11.5, **PROBE_GRACE), True, id="longer than that"),
         pytest.param(
-            a_stop_that_takes(9.5, **PROBE_GRACE), False, id="the grace of a probe"
-        ),
-        pytest.param(
-            a_stop_that_takes(11.5, **PROBE_GRACE), True, id="longer than that"
-        ),
-        pytest.param(
-            a_stop_that_takes(9.5, {"t": 9.0, "kind": "action", "do": "edit"}),
+            a_slow_stop(9.5, {"t": 9.0, "kind": "action", "do": "edit"}),
             False,
             id="a pod that is replaced",
         ),
     ],
 )
 def test_a_machine_was_late_if_a_container_outlived_its_grace_period(
-    trace: Trace, *, late: bool
+    trace: Trace, *, is_late: bool
 ) -> None:
-    assert is_late(trace) is late
+    assert is_late_machine(trace) is is_late
 
 
-def test_a_late_machine_begins_when_its_first_event_came() -> None:
-    assert pace_of(a_stop_that_takes(4)).begins == 2
+def test_the_pace_of_a_late_machine_begins_at_its_first_event() -> None:
+    assert pace_of(a_slow_stop(4)).begins_at == 2
 
 
-def test_an_error_of_an_instance_that_ended_says_nothing_of_the_next_one() -> None:
+def test_an_error_of_an_ended_instance_is_dropped_from_the_next_one() -> None:
     stray = an_event(12, "Unhealthy", EXITED)
     failure = an_event(13, "Unhealthy", "Readiness probe failed: ")
     started = an_event(11, "Started")
-    seen = a_stop_that_takes(0.5, started, stray, failure).seen
+    observation = a_slow_stop(0.5, started, stray, failure).observation
 
-    left = [event.message for event in without_strays(seen).events]
+    left = [event.message for event in without_strays(observation).events]
 
     assert EXITED not in left
     assert "Readiness probe failed: " in left
 
 
 @pytest.mark.parametrize("name", [name for name in OWN if name.startswith("late/")])
-def test_recordings_of_a_late_machine_show_that_it_was(name: str) -> None:
-    assert is_late(OWN[name])
+def test_recordings_of_a_late_machine_are_recognized(name: str) -> None:
+    assert is_late_machine(OWN[name])
 
 
 @pytest.mark.parametrize(
     "name", ["1.36/poststart-http", "1.36/poststart-fail", "1.20/poststart-fail"]
 )
-def test_recordings_of_one_at_rest_show_no_lateness(name: str) -> None:
-    assert not is_late(OWN[name])
+def test_other_recordings_show_no_lateness(name: str) -> None:
+    assert not is_late_machine(OWN[name])

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.traces.processes import for_processes, in_the_traces_words
+from tests.traces.processes import for_processes, rewrite_to_trace_paths
 from tests.traces.trace import OWN_DATA, a_pod_of, load_traces, only_own
 
 TRACES = {name: trace for name, trace in load_traces().items() if not trace.lacks_image}
@@ -17,7 +17,7 @@ OURS = re.compile(r"(?<![.\w])(?<!Location: )/(?:tmp|www|start|ready|ok)\b")
 
 
 @pytest.mark.parametrize("name", TRACES)
-def test_commands_have_no_path_of_their_own_left(name: str) -> None:
+def test_commands_have_no_absolute_path_left(name: str) -> None:
     if TRACES[name].is_of_another_version:
         pytest.skip("fields of another version")
 
@@ -57,7 +57,7 @@ def test_commands_have_no_path_of_their_own_left(name: str) -> None:
         pytest.param("exec-missing-binary", {}, id="no such program"),
     ],
 )
-def test_every_replacement_is_made_and_nothing_else_changes(
+def test_all_paths_are_replaced_and_nothing_else(
     name: str, replaced: dict[str, str]
 ) -> None:
     manifest = OWN[name].manifest
@@ -89,12 +89,12 @@ def test_a_location_is_no_path() -> None:
     assert found["command"][2] == script.replace("/www", "www")
 
 
-def test_messages_are_retold_with_the_path_of_the_trace() -> None:
-    said = "cat: can't open 'healthy': No such file or directory"
+def test_messages_are_rewritten_to_the_paths_of_the_trace() -> None:
+    message = "cat: can't open 'healthy': No such file or directory"
     command = ["cat", "/tmp/healthy"]
     probe = {"exec": {"command": command}}
     manifest = {"spec": {"containers": [{"name": "app", "livenessProbe": probe}]}}
 
-    retell = in_the_traces_words(manifest)
+    rewrite = rewrite_to_trace_paths(manifest)
 
-    assert retell(said) == said.replace("healthy", "/tmp/healthy")
+    assert rewrite(message) == message.replace("healthy", "/tmp/healthy")

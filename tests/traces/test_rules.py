@@ -1,6 +1,6 @@
-"""Each rule that recordings show is told from its other value by one of them.
+"""A recording distinguishes the two values of each rule that recordings show.
 
-The run that follows a recording follows it no longer with that one rule switched.
+The run that follows a recording no longer follows it with that one rule switched.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from msgspec.structs import asdict, replace
 
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet_rules import KubeletRules, rules_of
-from tests.traces.candidate_runs import chances, differences
+from tests.traces.candidate_runs import candidate_runs, differences
 from tests.traces.trace import OWN_DATA, all_traces, only_own
 
 pytestmark = only_own
 
 OWN = all_traces(OWN_DATA)
 
-SHOWN = [
+RULES_SHOWN_BY_RECORDINGS = [
     ("startup_probes", "1.15", "1.20/startup-slow"),
     ("inherits_started", "1.34", "1.36/startup-window"),
     ("triggers_readiness", "1.20", "1.36/readiness-flap"),
@@ -45,38 +45,41 @@ SHOWN = [
     ("status_ends_at_deadline", "1.20", "1.36/deadline"),
     ("keeps_last_state", "1.35", "1.36/restart-rules-in"),
 ]
-"""Fields, the version whose value is tried, and the recording of another version."""
+"""Fields, the version with the other value, and the recording that shows the
+difference."""
 
 
 class _Switched(KubeletConfig, frozen=True):
-    """A configuration with rules of no version."""
+    """A configuration with rules of more than one version."""
 
     switched: KubeletRules | None = None
 
     @property
     def rules(self) -> KubeletRules:
-        """The rules to try."""
+        """The switched rules."""
         return self.switched or super().rules
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("field", "version", "name"),
-    [pytest.param(*row, id="-".join(row)) for row in SHOWN],
+    [pytest.param(*row, id="-".join(row)) for row in RULES_SHOWN_BY_RECORDINGS],
 )
-def test_a_recording_is_followed_by_one_value_of_a_rule_only(
+def test_only_one_value_of_a_rule_follows_the_recording(
     field: str, version: str, name: str
 ) -> None:
     trace = OWN[name]
-    follows = next(
-        chance for chance in chances(trace) if not differences(trace, chance)
+    candidate = next(
+        candidate
+        for candidate in candidate_runs(trace)
+        if not differences(trace, candidate)
     )
     value = getattr(rules_of(version), field)
     switched = _Switched(
-        **asdict(follows.config),
+        **asdict(candidate.config),
         switched=replace(trace.config.rules, **{field: value}),
     )
 
-    found = differences(trace, follows._replace(config=switched))
+    found = differences(trace, candidate._replace(config=switched))
 
     assert found != []

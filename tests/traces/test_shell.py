@@ -1,4 +1,4 @@
-"""What commands come to, read from their text."""
+"""The interpreter of shell commands."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ def test_a_script_prints(text: str, output: str) -> None:
     assert sh(text).stdout == output
 
 
-def test_files_of_others_are_seen() -> None:
+def test_files_of_other_processes_are_visible() -> None:
     assert sh("test -f /ok", "/ok").exit_code == 0
     missing = "cat: can't open '/no': No such file or directory\n"
     assert run(["cat", "/no"]).stderr == missing
 
 
-def test_files_come_and_go() -> None:
+def test_files_are_created_and_removed() -> None:
     mounts = Mounts(Files())
     run(["sh", "-c", "touch /a; sleep 30; rm -f /a; sleep 600"], mounts, 100.0, "app")
 
@@ -107,7 +107,7 @@ def test_files_come_and_go() -> None:
     assert there == [False, True, True, False]
 
 
-def test_a_loop_that_changes_files_goes_on() -> None:
+def test_a_loop_that_changes_files_repeats() -> None:
     mounts = Mounts(Files())
     text = "while true; do touch /a; sleep 9; rm /a; sleep 9; done"
     run(["sh", "-c", text], mounts, owner="app")
@@ -117,7 +117,7 @@ def test_a_loop_that_changes_files_goes_on() -> None:
     assert there == [True, False, True, True]
 
 
-def test_who_has_ended_writes_nothing_more() -> None:
+def test_an_ended_process_writes_nothing() -> None:
     mounts = Mounts(Files())
     run(["sh", "-c", "sleep 30; touch /a"], mounts, owner="app")
 
@@ -166,13 +166,13 @@ def test_volumes_are_shared() -> None:
         ),
     ],
 )
-def test_who_handles_a_signal_ends(
+def test_a_process_that_handles_a_signal_ends(
     text: str, age: float, end: tuple[float, int] | None
 ) -> None:
     assert sh(text).ends_after(age) == end
 
 
-def test_a_server_listens_when_it_is_there() -> None:
+def test_a_server_listens_when_its_program_exists() -> None:
     found = sh(f"sleep 2; {CGI}")
 
     assert (found.lasts, found.listens) == (None, {8080: (2.0, "/www")})
@@ -191,7 +191,7 @@ def test_a_script_of_a_server_answers_by_its_environment(
 
 
 @pytest.mark.parametrize("command", ["/no/such/binary", "nosuchbinary"])
-def test_a_program_that_is_nowhere_is_missing(command: str) -> None:
+def test_an_unknown_program_is_missing(command: str) -> None:
     assert run([command]).is_missing
 
 
@@ -206,6 +206,6 @@ def test_a_program_that_is_nowhere_is_missing(command: str) -> None:
         "kill 1",
     ],
 )
-def test_what_is_not_understood_is_said(text: str) -> None:
+def test_unsupported_syntax_is_an_error(text: str) -> None:
     with pytest.raises(NotUnderstoodError):
         sh(text)

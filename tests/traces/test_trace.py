@@ -1,4 +1,4 @@
-"""Traces as they are read."""
+"""Loading of traces."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ def test_traces_are_read_plain_and_packed(tmp_path: Path) -> None:
     traces = load_traces(tmp_path)
 
     assert list(traces) == ["one", "two"]
-    assert {trace.seen.end for trace in traces.values()} == {9.5}
+    assert {trace.observation.end for trace in traces.values()} == {9.5}
     assert {trace.statuses_end for trace in traces.values()} == {2.0}
 
 
 def test_events_name_their_containers(tmp_path: Path) -> None:
     (tmp_path / "one.json").write_text(json.dumps(a_trace("one")))
 
-    seen = load_traces(tmp_path)["one"].seen
+    observation = load_traces(tmp_path)["one"].observation
 
-    assert [event.container for event in seen.events] == ["app", "first", None]
+    assert [event.container for event in observation.events] == ["app", "first", None]
 
 
 def test_statuses_have_conditions(tmp_path: Path) -> None:
     (tmp_path / "one.json").write_text(json.dumps(a_trace("one")))
 
-    (status,) = load_traces(tmp_path)["one"].seen.statuses
+    (status,) = load_traces(tmp_path)["one"].observation.statuses
 
     assert status.phase == "Running"
     assert status.is_ready("pod")
@@ -69,7 +69,7 @@ def test_a_manifest_that_was_removed_is_a_deletion(tmp_path: Path) -> None:
     found = load_traces(tmp_path)["one"]
 
     assert found.deleted_at == 5.0
-    assert found.seen.gone == [6.0]
+    assert found.observation.gone == [6.0]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_init_containers_come_first() -> None:
     assert [mapping["name"] for mapping in found] == ["first", "app"]
 
 
-def test_a_file_may_be_called_anything(tmp_path: Path) -> None:
+def test_a_file_can_have_any_name(tmp_path: Path) -> None:
     (tmp_path / "Some.Pod_v2.json").write_text(json.dumps(a_trace("one")))
 
     (trace,) = load_traces(tmp_path).values()
@@ -108,7 +108,7 @@ def test_a_file_may_be_called_anything(tmp_path: Path) -> None:
     assert (trace.name, trace.pod_name) == ("Some.Pod_v2", "one")
 
 
-def test_a_trace_says_which_kubelet_made_it(tmp_path: Path) -> None:
+def test_a_trace_has_the_version_of_its_kubelet(tmp_path: Path) -> None:
     for version in ("1.32", "1.32.10", "1.36.2"):
         text = json.dumps(a_trace("one") | {"kubelet": version})
         (tmp_path / f"of{version}.json").write_text(text)
@@ -124,7 +124,7 @@ def test_a_trace_says_which_kubelet_made_it(tmp_path: Path) -> None:
     }
 
 
-def test_an_edit_is_no_deletion(tmp_path: Path) -> None:
+def test_an_edit_is_not_a_deletion(tmp_path: Path) -> None:
     trace = a_trace("one")
     trace["statuses"].append({"t": 5.0, "manifestEdited": True})
     (tmp_path / "one.json").write_text(json.dumps(trace))
@@ -132,7 +132,7 @@ def test_an_edit_is_no_deletion(tmp_path: Path) -> None:
     found = load_traces(tmp_path)["one"]
 
     assert found.deleted_at is None
-    assert found.seen.actions == [("edit", 5.0)]
+    assert found.observation.actions == [("edit", 5.0)]
 
 
 def test_there_are_traces() -> None:

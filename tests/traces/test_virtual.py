@@ -1,6 +1,6 @@
-"""The pods of the traces on virtual time do what they did on the real kubelet.
+"""The pods of the traces behave on virtual time as on the recorded kubelet.
 
-That goes for every event's text, too (UX-06).
+This includes the texts of events (UX-06).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from probetui.kubelet.config import KubeletConfig
 from tests.conformance.observation import Observation
 from tests.traces.compare import compare
-from tests.traces.instances import Life, lives
+from tests.traces.instances import Instance, split_instances
 from tests.traces.restarts import broken_pull_rules, broken_rules, decisions
 from tests.traces.shell import NotUnderstoodError
 from tests.traces.trace import (
@@ -23,7 +23,7 @@ from tests.traces.trace import (
     load_traces,
     only_own,
 )
-from tests.traces.virtual import play
+from tests.traces.virtual import simulate
 
 TRACES = {
     name: trace
@@ -34,20 +34,20 @@ OWN = load_traces(OWN_DATA)
 HOURS = timedelta(hours=3).total_seconds()
 
 RELIST = 1.0
-"""Seconds. A start just before a tick of the probe is seen by the relist after it, so
-that the first result comes up to a period and a relist late."""
+"""Seconds. A start just before a tick of the probe is found by the relist after it, so
+the first result is up to a period and a relist later."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRACES)
-def test_with_other_pauses_all_that_changes_is_chance(name: str) -> None:
+def test_other_random_pauses_cause_only_differences_by_chance(name: str) -> None:
     trace = TRACES[name]
 
     found = [
         str(difference)
         for seed in range(6)
         for difference in compare(
-            trace, _played(trace, replace(trace.config, seed=seed)), slack=RELIST
+            trace, _simulated(trace, replace(trace.config, seed=seed)), slack=RELIST
         )
         if not difference.is_chance
     ]
@@ -86,12 +86,12 @@ def test_with_other_pauses_all_that_changes_is_chance(name: str) -> None:
         ),
     ],
 )
-def test_a_kubelet_with_other_settings_is_told_apart(
+def test_a_kubelet_with_other_settings_differs(
     name: str, config: KubeletConfig
 ) -> None:
     trace = OWN[name]
 
-    ours = play(trace, config)
+    ours = simulate(trace, config)
 
     assert any(not difference.is_chance for difference in compare(trace, ours))
 
@@ -102,9 +102,9 @@ def test_a_kubelet_with_other_settings_is_told_apart(
 def test_windows_grow_to_five_minutes_and_stay_there(name: str) -> None:
     trace = OWN[name]
 
-    ours = play(trace, end=HOURS)
+    ours = simulate(trace, end=HOURS)
 
-    found = _lives(trace, ours)
+    found = _instances(trace, ours)
     windows = [decision.window for decision in decisions(found) if decision.waits]
     assert windows[-20:] == [300] * 20
     assert list(broken_rules(found, HOURS)) == []
@@ -112,28 +112,32 @@ def test_windows_grow_to_five_minutes_and_stay_there(name: str) -> None:
 
 @only_own
 @pytest.mark.slow
-def test_pulls_of_a_missing_image_come_every_five_minutes_in_the_end() -> None:
+def test_pulls_of_a_missing_image_slow_down_to_every_five_minutes() -> None:
     trace = OWN["image-missing"]
 
-    ours = play(trace, end=HOURS)
+    ours = simulate(trace, end=HOURS)
 
-    found = _lives(trace, ours)
-    pauses = [life.next_at - life.begins_at for life in found if life.next_at]
+    found = _instances(trace, ours)
+    pauses = [
+        instance.next_at - instance.begins_at for instance in found if instance.next_at
+    ]
     assert len(pauses) > 30
     assert all(300 <= pause < 320 for pause in pauses[5:])
     assert list(broken_pull_rules(found, HOURS)) == []
 
 
-def _played(trace: Trace, config: KubeletConfig) -> Observation:
-    """Run the pod; skip the test where virtual time cannot tell what it does."""
+def _simulated(trace: Trace, config: KubeletConfig) -> Observation:
+    """Simulate the pod; skip the test if its commands are not supported."""
     try:
-        return play(trace, config)
+        return simulate(trace, config)
     except NotUnderstoodError as error:
         if DATA == OWN_DATA:
             raise
         pytest.skip(f"only the tests on engines know what its pod does: {error}")
 
 
-def _lives(trace: Trace, seen: Observation) -> list[Life]:
+def _instances(trace: Trace, observation: Observation) -> list[Instance]:
     ((name, period),) = trace.periods.items()
-    return lives((event for event in seen.events if event.container == name), period)
+    return split_instances(
+        (event for event in observation.events if event.container == name), period
+    )

@@ -1,7 +1,7 @@
-"""Traces: a pod, and what a real kubelet recorded of it.
+"""Traces: pods, and what a real kubelet recorded of them.
 
 They come from the folder in `PROBETUI_TRACES_DIR` if set, else from `data`. Tests that
-name a trace are about those in `data` and run on no other folder: `only_own`.
+name a trace need those in `data` and are skipped with another folder: `only_own`.
 """
 
 from __future__ import annotations
@@ -37,17 +37,18 @@ only_own = pytest.mark.skipif(
 )
 
 POLL_SECONDS = 0.25
-"""How often the kubelet of the traces was asked for statuses."""
+"""The period at which statuses were read from the kubelet of the traces."""
 
-START_TAKES = 0.5
-"""Seconds from Pulled to Started on a machine at rest, at most."""
+START_SECONDS = 0.5
+"""The longest time from Pulled to Started on an idle machine, in seconds."""
 
 BUSY = 1.0
-"""Seconds beyond that from which on a machine was so busy that times say nothing."""
+"""The additional seconds from which on a machine was too busy for times to be
+compared."""
 
-_TOLD = re.compile(r"\w+ probe failed: command timed out: .*", re.DOTALL)
-_MUTE = re.compile(r"\w+ probe failed: ")
-"""What the event of a command says that ran into its time limit."""
+_TIMEOUT_MESSAGE = re.compile(r"\w+ probe failed: command timed out: .*", re.DOTALL)
+_EMPTY_MESSAGE = re.compile(r"\w+ probe failed: ")
+"""The message of the event of a command that ran into its time limit."""
 
 Json = Mapping[str, Any]
 
@@ -59,16 +60,16 @@ _FIELD_PATH = re.compile(r"spec\.(?:initContainers|containers)\{(?P<name>.+)\}")
 class Trace:
     """One pod.
 
-    `name` is that of the file, `manifest` what the kubelet read, `seen` what it
+    `name` is that of the file, `manifest` what the kubelet read, `observation` what was
     recorded from then on. Statuses were recorded until `statuses_end` (seconds) only.
     `version` is the kubelet's, `major.minor`, `runtime` what container IDs begin with.
-    `probed` is what the kubelet's log says of each probe that ran to its end: when,
-    container, probe (`Liveness`) and result (`succeeded`, `failed`, `errored`).
+    `probed` has the completed probes in the kubelet's log: time, container, probe
+    (`Liveness`) and result (`succeeded`, `failed`, `errored`).
     """
 
     name: str
     manifest: Json
-    seen: Observation
+    observation: Observation
     statuses_end: float
     version: str = PORTED_RULES.version
     runtime: str = "containerd"
@@ -76,7 +77,7 @@ class Trace:
 
     @property
     def config(self) -> KubeletConfig:
-        """A kubelet of that version."""
+        """The configuration of a kubelet of that version."""
         return KubeletConfig(version=self.version, queues_while_waiting=True)
 
     @property
@@ -91,11 +92,11 @@ class Trace:
 
     @property
     def lacks_image(self) -> bool:
-        """Whether the kubelet could not have an image."""
+        """Whether the kubelet could not pull an image."""
         return any(
             event.reason == "ErrImageNeverPull"
             or event.message.startswith("Failed to pull image ")
-            for event in self.seen.events
+            for event in self.observation.events
         )
 
     @property
@@ -103,51 +104,60 @@ class Trace:
         """Whether probes ran into their time limits."""
         return any(
             event.reason == "Unhealthy" and _TIMED_OUT.search(event.message)
-            for event in self.seen.events
+            for event in self.observation.events
         )
 
     @property
     def is_edited(self) -> bool:
         """Whether the manifest was changed while the pod ran."""
-        return any(what == "edit" for what, _ in self.seen.actions)
+        return any(what == "edit" for what, _ in self.observation.actions)
 
     @property
     def lateness(self) -> float:
-        """How late its machine was: seconds that a start took beyond the usual."""
+        """How late its machine was: the seconds that a start took beyond the usual."""
         longest = 0.0
-        begun: dict[str | None, float] = {}
-        for event in self.seen.events:
+        starts_of_container: dict[str | None, float] = {}
+        for event in self.observation.events:
             if event.reason == "Pulled":
-                begun[event.container] = event.t
-            elif event.reason in {"Started", "Failed"} and event.container in begun:
-                longest = max(longest, event.t - begun[event.container])
-        late = max(0.0, longest - START_TAKES)
+                starts_of_container[event.container] = event.t
+            elif (
+                event.reason in {"Started", "Failed"}
+                and event.container in starts_of_container
+            ):
+                longest = max(longest, event.t - starts_of_container[event.container])
+        late = max(0.0, longest - START_SECONDS)
         return math.inf if late > BUSY else late
 
     @property
     def timeouts(self) -> Mapping[tuple[str, int, str], Sequence[float]]:
         """When commands of probes ran into their time limits on that machine.
 
-        They are seconds from the start of an instance, by container, number of the
-        instance and probe (`Liveness`).
+        In seconds from the start of an instance, by container, number of the instance
+        and probe (`Liveness`).
         """
         found: dict[tuple[str, int, str], list[float]] = {}
         starts: dict[str, list[float]] = {}
-        for event in self.seen.events:
-            begun = starts.setdefault(event.container or "", [])
+        for event in self.observation.events:
+            starts_of_container = starts.setdefault(event.container or "", [])
             if event.reason == "Started":
-                begun.append(event.t)
-            elif begun and self.is_out_of_time(event.message):
+                starts_of_container.append(event.t)
+            elif starts_of_container and self.is_out_of_time(event.message):
                 probe = event.message.partition(" ")[0]
-                key = event.container or "", len(begun) - 1, probe
+                key = event.container or "", len(starts_of_container) - 1, probe
                 limit = self.time_limit(event.container or "", probe)
-                found.setdefault(key, []).append(event.t - limit - begun[-1])
+                found.setdefault(key, []).append(
+                    event.t - limit - starts_of_container[-1]
+                )
         return found
 
     def is_out_of_time(self, message: str) -> bool:
         """Return whether an event is of a command that ran into its time limit."""
-        tells = self.config.rules.tells_exec_timeout
-        return bool((_TOLD if tells else _MUTE).fullmatch(message))
+        has_timeout_message = self.config.rules.tells_exec_timeout
+        return bool(
+            (_TIMEOUT_MESSAGE if has_timeout_message else _EMPTY_MESSAGE).fullmatch(
+                message
+            )
+        )
 
     def time_limit(self, name: str, probe: str) -> float:
         """Return the time limit of a probe (`Liveness`), in seconds."""
@@ -159,13 +169,15 @@ class Trace:
 
     @property
     def deleted_at(self) -> float | None:
-        """When the manifest was taken away again, in seconds; None if it was not."""
-        return next((t for what, t in self.seen.actions if what == "delete"), None)
+        """When the manifest was removed, in seconds; None if it was not."""
+        return next(
+            (t for what, t in self.observation.actions if what == "delete"), None
+        )
 
     @property
     def changes(self) -> Sequence[tuple[str, float]]:
-        """What was done to the manifest, and when: `edit`, `delete`, in seconds."""
-        return [one for one in self.seen.actions if one[0] in {"edit", "delete"}]
+        """Actions on the manifest, `edit` and `delete`, and their times in seconds."""
+        return [one for one in self.observation.actions if one[0] in {"edit", "delete"}]
 
     @property
     def is_of_docker(self) -> bool:
@@ -211,8 +223,8 @@ def containers(manifest: Json) -> list[Json]:
 def load_traces(folder: Path = DATA) -> Mapping[str, Trace]:
     """Return all traces of a folder, by the names of the files.
 
-    All pods of a run were observed for the same time, of which only the latest record
-    of all tells.
+    All pods of a run were observed for the same time; its end is the latest record of
+    them all.
     """
     files = sorted([*folder.glob("*.json"), *folder.glob("*.json.gz")])
     recorded = {_name(file): json.loads(_read(file)) for file in files}
@@ -309,7 +321,7 @@ def a_pod_of(manifest: Json, rules: KubeletRules = PORTED_RULES) -> Pod:
     """Return the static pod of a manifest, as that version of Kubernetes has it.
 
     Raises:
-        RefusedError: that version takes no such pod.
+        RefusedError: that version refuses the pod.
     """
     source = SourceFile("pod.yaml", yaml.safe_dump(dict(manifest)))
     pods = load_manifests([source], rules=rules).pods

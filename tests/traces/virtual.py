@@ -1,4 +1,4 @@
-"""The pods of traces on virtual time, in worlds of their own."""
+"""Simulate the pods of traces on virtual time."""
 
 from __future__ import annotations
 
@@ -30,60 +30,62 @@ def world_of(
     rules: KubeletRules,
     listens_after: float = 0.0,
     *,
-    has_pace: bool = False,
+    has_recorded_pace: bool = False,
 ) -> PodWorld:
     """Return a world for the pod of a trace.
 
-    All that is taken from the trace is of its machine: whether there was an image,
-    which runtime ran commands, and when it was so busy that one of a probe ran into
-    its time limit, which the command itself does not tell.
+    Only properties of its machine are taken from the trace: whether there was an image,
+    which runtime ran commands, and when it was so busy that a command of a probe ran
+    into its time limit.
     """
     return PodWorld(
         has_images=not trace.lacks_image,
         is_docker=trace.is_of_docker and rules.exec_errors_on_docker == "docker",
         listens_after=listens_after,
         timeouts=trace.timeouts,
-        pace=pace_of(trace) if has_pace else None,
+        pace=pace_of(trace) if has_recorded_pace else None,
     )
 
 
-def play(
+def simulate(
     trace: Trace,
     config: KubeletConfig | None = None,
     end: float | None = None,
-    begins: float = 0.0,
+    begins_at: float = 0.0,
     listens_after: float = 0.0,
     *,
-    has_pace: bool = False,
+    has_recorded_pace: bool = False,
 ) -> Observation:
-    """Run the pod of a trace for as long as the kubelet did, or until `end`.
+    """Simulate the pod of a trace for as long as the kubelet ran, or until `end`.
 
-    It is added `begins` seconds after the kubelet, whose relists have a phase. Of a pod
-    that is refused nothing is seen.
+    It is added `begins_at` seconds after the start of the kubelet, whose relists have a
+    phase. The observation of a pod that is refused is empty.
     """
     config = config or trace.config
     try:
         pod = a_pod_of(trace.manifest, config.rules)
     except RefusedError:
         return Observation.of(
-            [{"t": trace.seen.end if end is None else end, "kind": "end"}]
+            [{"t": trace.observation.end if end is None else end, "kind": "end"}]
         )
     edited = replace(pod, uid=f"{pod.uid}-edited")
-    end = trace.seen.end if end is None else end
-    end += begins
+    end = trace.observation.end if end is None else end
+    end += begins_at
     others: list[Json] = [{"t": end, "kind": "end"}]
     engine = Engine(config, START)
-    world = world_of(trace, config.rules, listens_after, has_pace=has_pace)
+    world = world_of(
+        trace, config.rules, listens_after, has_recorded_pace=has_recorded_pace
+    )
     with closing(world):
         simulation = Simulation(engine, world, START)
-        simulation.run_until(at(begins))
+        simulation.run_until(at(begins_at))
         simulation.submit(SetPods((pod,), source=FILE_SOURCE))
-        for what, when in trace.changes:
-            if when + begins > end:
+        for action, when in trace.changes:
+            if when + begins_at > end:
                 break
-            others.append({"t": when + begins, "kind": "action", "do": what})
-            simulation.run_until(at(when + begins))
-            is_edit = what == "edit"
+            others.append({"t": when + begins_at, "kind": "action", "do": action})
+            simulation.run_until(at(when + begins_at))
+            is_edit = action == "edit"
             simulation.submit(
                 SetPods((edited,), source=FILE_SOURCE)
                 if is_edit
@@ -96,14 +98,14 @@ def play(
     records = (
         record
         for entry in simulation.journal
-        if not _is_of_old_pod(written := encode_entry(entry, context), pod, others)
+        if not _is_of_replaced_pod(written := encode_entry(entry, context), pod, others)
         for record in translation.records(written)
     )
     return Observation.of(sorted([*others, *records], key=itemgetter("t")))
 
 
-def _is_of_old_pod(written: Json, pod: Pod, others: Sequence[Json]) -> bool:
-    """Return whether a status is of a pod that another one replaced in the pod list."""
+def _is_of_replaced_pod(written: Json, pod: Pod, others: Sequence[Json]) -> bool:
+    """Return whether a status is of a pod that was replaced in the pod list."""
     if written["type"] != "status" or written["podUID"] != pod.uid:
         return False
     return any(
