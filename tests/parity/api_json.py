@@ -1,7 +1,6 @@
-"""JSON of the Kubernetes API, as the cases have it, to our frozen values.
+"""Decode JSON of the Kubernetes API in the cases to our frozen values.
 
-Pods in the cases are defaulted already: nothing is filled in here that they lack,
-except what Go's zero values mean.
+Pods in the cases have their defaults already: only Go's zero values are filled in.
 """
 
 from __future__ import annotations
@@ -179,8 +178,8 @@ def runtime_container_status(value: Json) -> RuntimeContainerStatus:
     )
 
 
-def beliefs(value: Mapping[str, str]) -> dict[ContainerID, Result]:
-    """What a results manager holds, by container ID."""
+def stored_results(value: Mapping[str, str]) -> dict[ContainerID, Result]:
+    """The stored results of a results manager, by container ID."""
     return {ContainerID(key): Result[result.upper()] for key, result in value.items()}
 
 
@@ -215,7 +214,7 @@ def condition(value: Json) -> PodCondition:
 def container_statuses(
     values: list[Json] | None,
 ) -> tuple[ContainerStatus, ...] | None:
-    """A list of `v1.ContainerStatus`, null being other than empty."""
+    """A list of `v1.ContainerStatus`; null differs from an empty list."""
     return None if values is None else tuple(map(container_status, values))
 
 

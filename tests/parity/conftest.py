@@ -1,4 +1,4 @@
-"""Let the judges' asserts say what differs."""
+"""Rewrite the asserts of the judges, so that failures show the difference."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A fake CRI in virtual time, for the judges of syncing and killing.
 
-Its rules are those of the program that made the vectors: IDs made of names, stops
-that end a container with 137, images that are there or not.
+It follows the program that generated the vectors: IDs are built from names, stops end
+a container with 137, images exist or do not.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ class FakeCRI:
     stop_seconds: dict[str, float] = field(default_factory=dict)
     hook_seconds: dict[str, float] = field(default_factory=dict)
     log: list[Call] = field(default_factory=list)
-    ledger: TurnBuilder = field(default_factory=TurnBuilder)
+    turn_builder: TurnBuilder = field(default_factory=TurnBuilder)
     names: dict[str, str] = field(default_factory=dict)
-    """The name of each container that was started, by ID."""
+    """The names of the started containers, by ID."""
 
     def __post_init__(self) -> None:
-        self.runner = RoutineRunner(self.ledger)
+        self.runner = RoutineRunner(self.turn_builder)
         self._answers: list[tuple[datetime, int, Callable[[], OperationFinished]]] = []
 
     def status(self, pod: Pod) -> RuntimePodStatus:
@@ -90,7 +90,7 @@ class FakeCRI:
         )
 
     def run(self, routine: Routine[Any]) -> Any:
-        """Carry a routine to its end, and time with it; return what it returned."""
+        """Run a routine to its end, advance time, and return its result."""
         ended: list[Any] = []
         self.runner.start(
             self.uid, routine, lambda value, _at: ended.append(value), self.now
@@ -115,7 +115,7 @@ class FakeCRI:
 
     def _carry_out(self) -> None:
         while True:
-            turn = self.ledger.finish()
+            turn = self.turn_builder.finish()
             if not turn.effects and not turn.entries:
                 return
             for entry in turn.entries:
@@ -321,7 +321,7 @@ class FakeCRI:
 
 
 def _call_name(operation: Operation, call: Call | None) -> str:
-    """Return the CRI's name of a call; looks at images are made, but not recorded."""
+    """Return the CRI's name of a call; image status calls are not recorded."""
     if isinstance(operation, GetImageStatus | GetImageUser):
         return "ImageStatus"
     return "" if call is None else str(call["op"])

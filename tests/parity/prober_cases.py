@@ -1,4 +1,4 @@
-"""What the files of prober cases have in common: handlers, ports, long texts."""
+"""Common parts of the files of prober cases: handlers, ports, long texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from probetui.kubelet.outcome import ProbeResult
 from probetui.kubelet.runtime.go_format import to_bytes
 
 PLACEHOLDER = "{PORT}"
-"""Stands for the port of the case's listener."""
+"""The placeholder for the port of the case's listener."""
 
 
 def blob(value: dict[str, Any] | None) -> bytes:
@@ -37,13 +37,13 @@ def blob(value: dict[str, Any] | None) -> bytes:
 
 
 def digest(text: str) -> tuple[int, str]:
-    """Return length and hash of a text, as long outputs are given."""
+    """Return length and hash of a text, as in the cases for long outputs."""
     data = to_bytes(text)
     return len(data), hashlib.sha256(data).hexdigest()
 
 
 def handler_result(text: str) -> ProbeResult:
-    """Return a handler's result; the kubelet takes any other text for a failure."""
+    """Return a handler's result; the kubelet treats any other text as a failure."""
     return ProbeResult(text) if text in set(ProbeResult) else ProbeResult.UNKNOWN
 
 
@@ -66,15 +66,15 @@ def a_container(case: dict[str, Any]) -> Container:
     )
 
 
-def dialled_port(given: dict[str, Any], listening: int) -> int:
-    """Return the port to dial: the listener's where its placeholder stands."""
-    port = given.get("port", 0)
+def dialled_port(inputs: dict[str, Any], listening: int) -> int:
+    """Return the port to dial, with the listener's port for the placeholder."""
+    port = inputs.get("port", 0)
     return listening if port == PLACEHOLDER else int(port)
 
 
-def with_placeholder(text: str, given: dict[str, Any], listening: int) -> str:
+def with_placeholder(text: str, inputs: dict[str, Any], listening: int) -> str:
     """Return a text with the placeholder for the listener's port, if it was dialled."""
-    if given.get("port", 0) != PLACEHOLDER:
+    if inputs.get("port", 0) != PLACEHOLDER:
         return text
     return text.replace(f":{listening}", f":{PLACEHOLDER}")
 

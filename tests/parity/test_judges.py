@@ -1,6 +1,6 @@
-"""The judges themselves, on cases that no vector has but each could have.
+"""Tests of the judges, with cases that no vector has.
 
-What is expected was read in the kubelet's source; nobody ran it.
+The expected values are read from the kubelet's source, not recorded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.parity.judges import (
 )
 
 RUN = {"op": "RunPodSandbox", "attempt": 0, "sandboxID": "p_ns_uid1_0"}
-LOOK = {"op": "PodSandboxStatus", "sandboxID": "p_ns_uid1_0"}
+SANDBOX_STATUS = {"op": "PodSandboxStatus", "sandboxID": "p_ns_uid1_0"}
 CREATED = [
     {"action": "KillPodSandbox", "target": "uid1"},
     {"action": "CreatePodSandbox", "target": "p_ns(uid1)"},
@@ -49,8 +49,8 @@ def a_warning(reason: str, message: str, **fields: str) -> dict[str, str]:
     return {**event, **fields}
 
 
-def test_an_image_that_cannot_be_looked_at() -> None:
-    # Quirk: the kubelet names the reference that it has not got.
+def test_an_image_whose_status_cannot_be_read() -> None:
+    # Quirk: the kubelet names the image reference that it could not read.
     message = 'Failed to inspect image "": boom'
     where = {"fieldPath": "spec.containers{a}"}
     failed = {"action": "StartContainer", "target": "a", "error": "ImageInspectError"}
@@ -60,7 +60,7 @@ def test_an_image_that_cannot_be_looked_at() -> None:
         {
             "ops": [
                 RUN,
-                LOOK,
+                SANDBOX_STATUS,
                 a_warning("InspectFailed", message, **where),
                 a_warning("Failed", "Error: ImageInspectError", **where),
             ],
@@ -76,14 +76,14 @@ def test_an_image_that_cannot_be_looked_at() -> None:
     syncpod.judge(case)
 
 
-def test_a_sandbox_that_cannot_be_looked_at() -> None:
+def test_a_sandbox_whose_status_cannot_be_read() -> None:
     message = "Unable to get pod sandbox status: boom"
     case = a_sync(
         "PodSandboxStatus",
         {
             "ops": [
                 RUN,
-                {**LOOK, "error": "boom"},
+                {**SANDBOX_STATUS, "error": "boom"},
                 a_warning("FailedPodSandBoxStatus", message),
             ],
             "results": CREATED,
@@ -116,7 +116,7 @@ def unhealthy(message: str) -> list[dict[str, str]]:
     return [{**event, "fieldPath": "spec.containers{web}"}]
 
 
-async def test_a_result_that_is_none_of_the_four() -> None:
+async def test_an_unknown_result_of_a_handler() -> None:
     call = {"handler": "exec", "command": ["x"], "containerID": "containerd://abc"}
     case = a_probe(
         {"exec": {"command": ["x"]}},
@@ -144,7 +144,7 @@ async def test_port_0_is_none(handler: str, action: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "inputs",
     [
         pytest.param({"port": {"type": "int"}}, id="absent"),
         pytest.param({"port": {"type": "int", "value": 0}}, id="zero"),
@@ -157,19 +157,19 @@ async def test_port_0_is_none(handler: str, action: dict[str, int]) -> None:
         ),
     ],
 )
-def test_port_0_is_refused(given: dict[str, Any]) -> None:
-    port.judge({**given, "out": {"error": "invalid port number: 0"}})
+def test_port_0_is_refused(inputs: dict[str, Any]) -> None:
+    port.judge({**inputs, "out": {"error": "invalid port number: 0"}})
 
 
-async def test_port_0_is_dialled_by_who_is_not_told_better() -> None:
-    given = {"host": "127.0.0.1", "port": 0, "timeoutMs": 300}
+async def test_port_0_is_dialled_by_tcp_and_grpc_probes() -> None:
+    inputs = {"host": "127.0.0.1", "port": 0, "timeoutMs": 300}
     refused = "dial tcp 127.0.0.1:0: connect: connection refused"
     tcp = {"result": "failure", "error": None, "output": refused}
     text = 'timeout: failed to connect service "127.0.0.1:0" within 300ms: '
-    late = {**tcp, "output": f"{text}context deadline exceeded", "elapsedMs": 300}
+    too_late = {**tcp, "output": f"{text}context deadline exceeded", "elapsedMs": 300}
 
-    await tcp_result.judge({"in": given, "server": {"kind": "none"}, "out": tcp})
-    await grpc_result.judge({"in": given, "server": {"kind": "none"}, "out": late})
+    await tcp_result.judge({"in": inputs, "server": {"kind": "none"}, "out": tcp})
+    await grpc_result.judge({"in": inputs, "server": {"kind": "none"}, "out": too_late})
 
 
 STATE = {
@@ -204,8 +204,8 @@ def an_update(kind: str, **fields: Any) -> dict[str, Any]:
     return {"op": "update", "update": {"uid": "u9", "updateType": kind, **fields}}
 
 
-class TestAPodThatOnlyTheRuntimeKnows:
-    def test_it_is_killed_and_then_forgotten(self) -> None:
+class TestAnOrphanedPod:
+    def test_an_orphaned_pod_is_killed_and_then_forgotten(self) -> None:
         killed = an_update("kill", runningPodOnly=True)
         call = {"call": KILL, "uid": "u9"}
         steps = [
@@ -216,12 +216,12 @@ class TestAPodThatOnlyTheRuntimeKnows:
         pod_workers.judge({"steps": steps})
 
     @pytest.mark.parametrize("kind", ["create", "update", "sync"])
-    def test_it_can_only_be_killed(self, kind: str) -> None:
+    def test_an_orphaned_pod_can_only_be_killed(self, kind: str) -> None:
         ignored = an_update(kind, runningPodOnly={"name": "n"})
 
         pod_workers.judge({"steps": [a_step([], {}, **ignored)]})
 
-    def test_a_definition_beside_it_counts(self) -> None:
+    def test_a_definition_of_an_orphaned_pod_is_used(self) -> None:
         synced = an_update("sync", runningPodOnly=True, pod={"version": "v1"})
         call = {"call": "SyncPod", "uid": "u9", "updateType": "sync", "version": "v1"}
 

@@ -1,9 +1,9 @@
-"""Answers of the real kubelet code, one test for each kind of case.
+"""Compare with answers of the real kubelet code: one test per kind of case.
 
 The cases come from the folder in `PROBETUI_PARITY_DIR` if set, else from
-`tests/parity/data`. A file's name says which judge compares it; a name that no judge
-knows is a failing test, never a silent skip. A failure names every case that failed;
-`--case ID` runs those with such an ID alone.
+`tests/parity/data`. The name of a file selects its judge; a name without a judge is
+a failing test, never a silent skip. A failure lists all cases that failed;
+`--case ID` runs only the cases with such an ID.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tests.bulk import chosen, fail_with
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("PROBETUI_PARITY_DIR") or HERE / "data")
 
-LONG_MILLISECONDS = 100
-"""Cases in which the kubelet took longer wait more than they work."""
+SLOW_MILLISECONDS = 100
+"""Cases in which the kubelet took longer mostly wait."""
 
-AT_A_TIME = 16
+CONCURRENT_CASES = 16
 
 
 def _files() -> list[Path]:
@@ -54,7 +54,7 @@ def _kinds() -> dict[str, list[Path]]:
 
 
 def _cases(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
-    """Return the cases of some files by ID; one that is there again has a prime."""
+    """Return the cases of some files by ID; a repeated ID gets a prime."""
     found: dict[str, dict[str, Any]] = {}
     for line in (line for path in paths for line in _text(path).splitlines() if line):
         case = json.loads(line)
@@ -70,15 +70,15 @@ def test_there_are_cases() -> None:
 
 
 def _waits(case: Mapping[str, Any]) -> bool:
-    """Return whether the kubelet waited for a server that is slow or silent."""
+    """Return whether the kubelet waited for a slow or silent server."""
     out = case.get("out")
-    return isinstance(out, dict) and out.get("elapsedMs", 0) >= LONG_MILLISECONDS
+    return isinstance(out, dict) and out.get("elapsedMs", 0) >= SLOW_MILLISECONDS
 
 
 async def _problem(
     judge: Callable[[dict[str, Any]], Any], case: dict[str, Any]
 ) -> BaseException | None:
-    """Judge a case and return what is wrong with it."""
+    """Judge a case and return its error, empty without one."""
     try:
         answer = judge(case)
         if inspect.isawaitable(answer):
@@ -91,11 +91,11 @@ async def _problem(
 async def _problems(
     judge: Callable[[dict[str, Any]], Any], cases: Mapping[str, dict[str, Any]]
 ) -> dict[str, BaseException]:
-    """Judge cases, those that wait side by side; return problems by ID."""
+    """Judge cases, those that wait concurrently; return errors by ID."""
     waiting = [id_ for id_, case in cases.items() if _waits(case)]
-    # The longest first, so that they do not wait on alone at the end.
+    # The longest first, so that none of them is left to wait alone at the end.
     waiting.sort(key=lambda id_: -cases[id_]["out"]["elapsedMs"])
-    free = asyncio.Semaphore(AT_A_TIME)
+    free = asyncio.Semaphore(CONCURRENT_CASES)
 
     async def judged(id_: str) -> BaseException | None:
         async with free:

@@ -77,7 +77,7 @@ def _answer(
         "inBackOff": True,
         "message": decision.message,
         "reason": CRASH_LOOP_BACK_OFF,
-        # Go counts nanoseconds, of what a float of seconds came to.
+        # Go counts nanoseconds, converted from a float of seconds.
         "remainingSeconds": pytest.approx(
             (decision.until - now).total_seconds(), abs=1e-5
         ),

@@ -1,4 +1,4 @@
-"""What an update of one source changes."""
+"""The changes by an update of one source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exec prober, from the runtime's answer to the event."""
+"""The exec prober: from the runtime's answer to the event."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ CONTAINER = ContainerID("containerd://cid")
 
 
 class ScriptedRunner:
-    """Runs commands by answering in order, the last answer again and again."""
+    """A fake runtime that answers commands in order and repeats the last answer."""
 
-    def __init__(self, given: dict[str, Any], layer: str) -> None:
-        self._answers = list(given["answers"])
-        self._timeout_ms = given.get("runtimeRequestTimeoutMs", 0)
+    def __init__(self, inputs: dict[str, Any], layer: str) -> None:
+        self._answers = list(inputs["answers"])
+        self._timeout_ms = inputs.get("runtimeRequestTimeoutMs", 0)
         self._answer = {"runner": self._by_runner, "cri": self._by_cri}[layer]
         self.calls: list[tuple[ContainerID, tuple[str, ...], int]] = []
 
@@ -57,7 +57,7 @@ class ScriptedRunner:
                 raise AssertionError(other)
 
     def _by_cri(self, answer: dict[str, Any], timeout_seconds: int) -> ExecResult:
-        """Answer as a CRI runtime's adapter has to: only one code is a time-out."""
+        """Answer as the adapter of a CRI runtime: only one code is a time-out."""
         limit = timeout_seconds * 1000 + self._timeout_ms
         code = answer.get("grpcCode")
         if code == "DeadlineExceeded" or answer.get("hangMs", 0) > limit:
@@ -70,13 +70,13 @@ class ScriptedRunner:
 
 
 async def judge(case: dict[str, Any]) -> None:
-    given, out = case["in"], case["out"]
-    runtime = ScriptedRunner(given, case["layer"])
+    inputs, out = case["in"], case["out"]
+    runtime = ScriptedRunner(inputs, case["layer"])
     gate = f"ExecProbeTimeout={case['execProbeTimeoutGate']}"
     handler = partial(probe_exec, runtime)
     probe = Probe(
-        ExecAction(tuple(given["command"] or ())),
-        timeout_seconds=given["timeoutSeconds"],
+        ExecAction(tuple(inputs["command"] or ())),
+        timeout_seconds=inputs["timeoutSeconds"],
     )
     container = a_container("c", env=(EnvVar("A", "1"),), liveness_probe=probe)
     pod = a_pod(container, name="p", namespace="ns")
@@ -99,12 +99,12 @@ async def judge(case: dict[str, Any]) -> None:
 
 
 def _is_bare_timeout(case: dict[str, Any]) -> bool:
-    """Whether the runner gave a time-out without its text, which no CRI client does."""
+    """Return whether an answer is a time-out without text, as of no CRI client."""
     return any(answer.get("error") == "timeout" for answer in case["in"]["answers"])
 
 
 def _compare_bare_timeout(attempt: Attempt, expected: dict[str, Any]) -> None:
-    """Compare but for the command and the duration, which ours has always."""
+    """Compare without the command and the duration, which ours always has."""
     assert (attempt.result, attempt.error) == (expected["result"], expected["error"])
     assert attempt.output.startswith(expected["output"]["text"] + ": ")
 

@@ -1,8 +1,8 @@
 """The gRPC prober against servers of all kinds.
 
-Some of a server's answers are due only after the deadline. The kubelet's servers gave
-them when the deadline ended their calls, at the very moment when the client gave up:
-whichever came first is in the vectors, so both are right.
+Some answers of servers are due only after the deadline. The kubelet's servers sent them
+when the deadline ended their calls, at the moment when the client gave up. The vectors
+have whichever came first, so both are right.
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ CODES = (
 )  # fmt: skip
 STATUSES = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
 ROUNDED_UP = 10
-"""Milliseconds that a deadline of seconds is rounded up to on the wire."""
+"""The rounding of a deadline on the wire, in milliseconds."""
 
 
 async def judge(case: dict[str, Any]) -> None:
-    given, out = case["in"], case["out"]
+    inputs, out = case["in"], case["out"]
     server = HealthServer(answers(case["server"]), delay(case["server"]))
-    limit = timedelta(milliseconds=given["timeoutMs"])
+    limit = timedelta(milliseconds=inputs["timeoutMs"])
     async with listening(case["server"], server) as port:
-        dialled, service = dialled_port(given, port), given.get("service", "")
+        dialled, service = dialled_port(inputs, port), inputs.get("service", "")
         loop = asyncio.get_running_loop()
         began = loop.time()
         with took_as_long(out.get("elapsedMs", 0)):
-            attempt = await probe_grpc(given["host"], dialled, service, limit)
+            attempt = await probe_grpc(inputs["host"], dialled, service, limit)
         took = loop.time() - began
 
     assert attempt.error == out["error"]
-    output = with_placeholder(attempt.output, given, port)
+    output = with_placeholder(attempt.output, inputs, port)
     assert (attempt.result, output) in right(case, limit)
     for call, expected in zip(server.calls, out.get("serverSaw") or (), strict=True):
         compare(call, expected, port, took)
 
 
 def right(case: dict[str, Any], limit: timedelta) -> list[tuple[str, str]]:
-    """Return each result and output that is right."""
-    seen = [case["out"], *case["out"].get("otherOutcomesSeen", ())]
-    found = [(outcome["result"], outcome["output"]) for outcome in seen]
+    """Return all right results and outputs."""
+    outcomes = [case["out"], *case["out"].get("otherOutcomesSeen", ())]
+    found = [(outcome["result"], outcome["output"]) for outcome in outcomes]
     if timedelta(seconds=delay(case["server"])) > limit:
         text = f"timeout: health rpc did not complete within {go_duration(limit)}"
         found.append(("failure", text))
@@ -70,21 +70,24 @@ def right(case: dict[str, Any], limit: timedelta) -> list[tuple[str, str]]:
 
 
 def compare(call: Call, expected: dict[str, Any], port: int, took: float) -> None:
-    """Compare but for the words of the library about itself.
+    """Compare without the library's names and versions.
 
-    What is left of the deadline is less by what connecting took, at most all of the
+    The rest of the deadline is shorter by the duration of connecting, at most by all
     `took` seconds of the probe.
     """
     assert call.service == expected["service"]
     deadline = expected["deadlineMs"]
     assert deadline - took * 1000 <= call.timeout * 1000 <= deadline + ROUNDED_UP
-    wanted = {name: text for name, [text] in expected["metadata"].items()}
-    assert call.metadata.keys() == wanted.keys()
+    expected_metadata = {name: text for name, [text] in expected["metadata"].items()}
+    assert call.metadata.keys() == expected_metadata.keys()
     for name in (":authority", "content-type"):
-        assert call.metadata[name].replace(f":{port}", ":{PORT}") == wanted[name]
+        assert (
+            call.metadata[name].replace(f":{port}", ":{PORT}")
+            == expected_metadata[name]
+        )
     encodings = call.metadata["grpc-accept-encoding"].replace(" ", "").split(",")
-    assert wanted["grpc-accept-encoding"] in encodings
-    agents = call.metadata["user-agent"], wanted["user-agent"]
+    assert expected_metadata["grpc-accept-encoding"] in encodings
+    agents = call.metadata["user-agent"], expected_metadata["user-agent"]
     assert agents[0].split()[0] == agents[1].split()[0]
 
 
@@ -94,7 +97,7 @@ def delay(server: dict[str, Any]) -> float:
 
 
 def answers(server: dict[str, Any]) -> Answers:
-    """Return what a server says of a service."""
+    """Return the answers of a server by service."""
     match server:
         case {"code": code}:
             message = server.get("message", "").encode()
@@ -113,9 +116,9 @@ def answers(server: dict[str, Any]) -> Answers:
 
 
 @contextlib.asynccontextmanager
-async def listening(given: dict[str, Any], server: HealthServer) -> AsyncIterator[int]:
-    """Give the port of a server."""
-    kind = given["kind"]
+async def listening(inputs: dict[str, Any], server: HealthServer) -> AsyncIterator[int]:
+    """Serve, and yield the port of the server."""
+    kind = inputs["kind"]
     accepting = {
         "health": server.serve,
         "noServices": silently(server),
@@ -125,7 +128,7 @@ async def listening(given: dict[str, Any], server: HealthServer) -> AsyncIterato
         "http1": refuse_as_http1,
     }
     if kind in accepting:
-        refused_for = given.get("startAfterMs", 0) / 1000
+        refused_for = inputs.get("startAfterMs", 0) / 1000
         async with serving(accepting[kind], refuse_seconds=refused_for) as port:
             yield port
     elif kind in {"refused", "blackhole"}:
@@ -137,7 +140,7 @@ async def listening(given: dict[str, Any], server: HealthServer) -> AsyncIterato
 
 
 def silently(server: HealthServer) -> Any:
-    """Serve with a server that notes no calls: it has no service to note them."""
+    """Serve without recording calls: there is no service that could record them."""
     return HealthServer(server.answers).serve
 
 

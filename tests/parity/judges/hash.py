@@ -1,4 +1,4 @@
-"""The hash of a container, and the key that back-off knows it by."""
+"""The hash of a container, and its key in back-off."""
 
 from __future__ import annotations
 

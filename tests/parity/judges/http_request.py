@@ -1,6 +1,6 @@
-"""Building an HTTP probe's request, and what of it reaches a server.
+"""An HTTP probe's request, and the part of it that reaches a server.
 
-Whatever is dialled is led to one server here, as the vectors were made.
+All connections go to one server here, as in the program that generated the vectors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LIMIT = timedelta(seconds=5)
 
 
 class Observer:
-    """A server that keeps what it saw, and the route that leads to it."""
+    """A server that records what it received, and the route to it."""
 
     def __init__(self) -> None:
         self.port = 0

@@ -37,11 +37,11 @@ async def judge(case: dict[str, Any]) -> None:
 
 
 async def _probe(case: dict[str, Any], listeners: Listeners) -> Attempt:
-    given = {
+    inputs = {
         name: listeners.fill(value) if isinstance(value, str) else value
         for name, value in case["httpGet"].items()
     }
-    action = http_get(given)
+    action = http_get(inputs)
     port = resolve_port(action.port, Container("c"))
     request = build_request(action, action.host or case["podIP"], port)
     limit = timedelta(seconds=case["timeoutSeconds"])
@@ -65,7 +65,7 @@ def _compare_texts(attempt: Attempt, out: dict[str, Any], listeners: Listeners) 
 
 
 def _compare_requests(listeners: Listeners, out: dict[str, Any]) -> None:
-    seen = [
+    outcomes = [
         {
             "listener": request["listener"],
             "requestLine": request["requestLine"],
@@ -73,7 +73,7 @@ def _compare_requests(listeners: Listeners, out: dict[str, Any]) -> None:
         }
         for request in listeners.requests
     ]
-    assert seen == (out.get("requests") or [])
+    assert outcomes == (out.get("requests") or [])
 
 
 def _with_placeholders(text: str, listeners: Listeners) -> str:

@@ -1,4 +1,4 @@
-"""What a sandbox and a container are created with."""
+"""The labels and annotations of a new sandbox and a new container."""
 
 from __future__ import annotations
 

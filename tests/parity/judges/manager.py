@@ -25,7 +25,7 @@ from probetui.kubelet.prober.prober_manager import ORDER, ProbeManager
 from probetui.kubelet.runtime.turn import TurnBuilder
 
 START = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
-LOOK_AFTER_MS = 40
+CHECK_AFTER_MS = 40
 
 
 def judge(case: dict[str, Any]) -> None:
@@ -40,31 +40,31 @@ def judge(case: dict[str, Any]) -> None:
             raise AssertionError(other)
 
 
-def judge_status(given: dict[str, Any], expected: dict[str, Any]) -> None:
-    pod = decode_pod(given["pod"])
+def judge_status(inputs: dict[str, Any], expected: dict[str, Any]) -> None:
+    pod = decode_pod(inputs["pod"])
     manager = ProbeManager(KubeletConfig(), START)
-    if given.get("addPod"):
+    if inputs.get("addPod"):
         manager.add_pod(pod, START)
-    for gone in given.get("workersGone", ()):
-        loop = manager.worker(_key(gone))
+    for ended_worker in inputs.get("workersGone", ()):
+        loop = manager.worker(_key(ended_worker))
         assert loop is not None
         manager.scheduler._leave(loop)
-    for stored_result in given.get("results", ()):
+    for stored_result in inputs.get("results", ()):
         manager.results[ProbeType(stored_result["probeType"])].set(
             parse_container_id(stored_result["containerID"]),
             Result[stored_result["result"].upper()],
             pod.uid,
         )
-    for pending in given.get("pendingTriggers", ()):
+    for pending in inputs.get("pendingTriggers", ()):
         assert manager.scheduler.trigger(_key(pending))
-    given_status = given.get("status", {})
+    input_status = inputs.get("status", {})
     status = PodStatus(
-        container_statuses=_statuses(given_status.get("containerStatuses")),
-        init_container_statuses=_statuses(given_status.get("initContainerStatuses")),
+        container_statuses=_statuses(input_status.get("containerStatuses")),
+        init_container_statuses=_statuses(input_status.get("initContainerStatuses")),
     )
-    asked = decode_pod(given["statusPod"]) if "statusPod" in given else pod
+    status_pod = decode_pod(inputs["statusPod"]) if "statusPod" in inputs else pod
 
-    updated = manager.update_pod_status(asked, status)
+    updated = manager.update_pod_status(status_pod, status)
 
     assert {
         "containerStatuses": _flags(updated.container_statuses),
@@ -110,21 +110,21 @@ def judge_lifecycle(operations: list[dict[str, Any]]) -> None:
         assert _workers(manager) == operation["workers"], number
 
 
-def judge_timeline(given: dict[str, Any], operations: list[dict[str, Any]]) -> None:
-    pod = decode_pod(given["pod"], given["restartPolicy"])
+def judge_timeline(inputs: dict[str, Any], operations: list[dict[str, Any]]) -> None:
+    pod = decode_pod(inputs["pod"], inputs["restartPolicy"])
     status = PodStatus(
-        PodPhase(given["phase"]),
-        container_statuses=_statuses(given["containerStatuses"]),
+        PodPhase(inputs["phase"]),
+        container_statuses=_statuses(inputs["containerStatuses"]),
     )
-    ledger = TurnBuilder()
+    turn_builder = TurnBuilder()
     manager = ProbeManager(
-        KubeletConfig(), START, status_of=lambda _uid: status, turn=ledger
+        KubeletConfig(), START, status_of=lambda _uid: status, turn=turn_builder
     )
     flights: list[tuple[int, RunProbe]] = []
     updates: list[str] = []
-    looks = {operation["atMs"] + LOOK_AFTER_MS: operation for operation in operations}
+    checks = {operation["atMs"] + CHECK_AFTER_MS: operation for operation in operations}
     acts = {operation["atMs"]: operation for operation in operations}
-    for ms in range(max(looks) + 1):
+    for ms in range(max(checks) + 1):
         now = START + timedelta(milliseconds=ms)
         match acts.get(ms, {}).get("op"):
             case "addPod":
@@ -136,9 +136,9 @@ def judge_timeline(given: dict[str, Any], operations: list[dict[str, Any]]) -> N
             case other:
                 raise AssertionError(other)
         manager.scheduler.run_due(now)
-        for effect in ledger.finish().effects:
+        for effect in turn_builder.finish().effects:
             assert isinstance(effect, RunProbe)
-            flights.append((ms + given["probeLastsMs"], effect))
+            flights.append((ms + inputs["probeLastsMs"], effect))
         for due in [flight for flight in flights if flight[0] <= ms]:
             flights.remove(due)
             outcome = ProbeOutcome((Attempt(ProbeResult.SUCCESS),), started_at=now)
@@ -149,9 +149,9 @@ def judge_timeline(given: dict[str, Any], operations: list[dict[str, Any]]) -> N
                 f"{probe_type} {update.container_id}={update.result}"
                 for update in manager.results[probe_type].take_updates()
             ]
-        if ms in looks:
-            assert _workers(manager) == looks[ms]["workers"], ms
-            assert updates == looks[ms]["updates"], ms
+        if ms in checks:
+            assert _workers(manager) == checks[ms]["workers"], ms
+            assert updates == checks[ms]["updates"], ms
             updates.clear()
 
 

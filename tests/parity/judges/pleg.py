@@ -1,4 +1,4 @@
-"""What relists make of changes."""
+"""The events of relists."""
 
 from __future__ import annotations
 

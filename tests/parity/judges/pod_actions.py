@@ -1,4 +1,4 @@
-"""What a pod needs done."""
+"""The actions that a pod needs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def judge(case: dict[str, Any]) -> None:
     actions = compute_pod_actions(
         pod,
         api_json.runtime_pod_status(case["podStatus"]),
-        api_json.beliefs(case["liveness"]),
-        api_json.beliefs(case["startup"]),
+        api_json.stored_results(case["liveness"]),
+        api_json.stored_results(case["startup"]),
     )
 
     upcoming = actions.next_init_container

@@ -1,4 +1,4 @@
-"""The pod workers with a scripted syncer: which calls, when, and in which state."""
+"""The pod workers with a scripted syncer: their calls, with times and states."""
 
 from __future__ import annotations
 
@@ -40,28 +40,28 @@ RESULTS = {
 def judge(case: dict[str, Any]) -> None:
     bench = Bench(set(case.get("runtimeReadySandboxFor") or ()))
     for number, step in enumerate(case["steps"]):
-        known = bench.act(step)
+        known_pods = bench.act(step)
         expected = step["expect"]
         where = f"step {number}"
-        assert bench.taken_calls() == expected["calls"], where
+        assert bench.take_calls() == expected["calls"], where
         assert bench.in_progress() == expected["inProgress"], where
         assert bench.state() == expected["state"], where
-        assert bench.taken_queue() == sorted(
+        assert bench.take_queue() == sorted(
             (entry["uid"], entry["delay"]) for entry in expected["enqueued"]
         ), where
         if "known" in expected:
-            assert known is not None
-            assert known == {
+            assert known_pods is not None
+            assert known_pods == {
                 uid: pod["state"] for uid, pod in expected["known"].items()
             }, where
 
 
 class Bench:
-    """Pod workers whose calls are noted and ended by the script."""
+    """Pod workers whose calls are recorded, and ended by the script."""
 
     def __init__(self, with_sandbox: set[str]) -> None:
         self.calls: list[SyncCall] = []
-        self.seen: list[str] = []
+        self.uids: list[str] = []
         self.queued: dict[str, datetime] = {}
         self.workers = PodWorkers(
             KubeletConfig(),
@@ -75,24 +75,24 @@ class Bench:
         match step["op"]:
             case "update":
                 update = decode_update(step["update"])
-                if update.pod.uid not in self.seen:
-                    self.seen.append(update.pod.uid)
+                if update.pod.uid not in self.uids:
+                    self.uids.append(update.pod.uid)
                 self.workers.update(update, NOW)
             case "finish":
                 self.workers.finish(step["uid"], RESULTS[step["result"]], NOW)
             case "known":
-                wanted = {uid: Pod(uid, uid) for uid in step["desired"] or ()}
-                known = self.workers.sync_known_pods(wanted, NOW)
-                # The kubelet does not tell finished from terminated here.
+                desired = {uid: Pod(uid, uid) for uid in step["desired"] or ()}
+                known_pods = self.workers.sync_known_pods(desired, NOW)
+                # The kubelet does not distinguish finished from terminated here.
                 return {
                     uid: "terminated" if state is PodWorkerState.FINISHED else state
-                    for uid, state in known.items()
+                    for uid, state in known_pods.items()
                 }
             case other:
                 raise AssertionError(other)
         return None
 
-    def taken_calls(self) -> list[dict[str, Any]]:
+    def take_calls(self) -> list[dict[str, Any]]:
         calls = [self._call(call) for call in self.calls]
         self.calls.clear()
         return calls
@@ -113,7 +113,7 @@ class Bench:
                 "call": call.kind.value,
                 "contextCanceled": self.workers.is_cancelled(uid),
             }
-            for uid in self.seen
+            for uid in self.uids
             if (call := self.workers.call_of(uid)) is not None
         }
 
@@ -131,10 +131,10 @@ class Bench:
                 "shouldPodContentBeRemoved": workers.should_content_be_removed(uid),
                 "shouldPodRuntimeBeRemoved": workers.should_runtime_be_removed(uid),
             }
-            for uid in self.seen
+            for uid in self.uids
         }
 
-    def taken_queue(self) -> list[tuple[str, str]]:
+    def take_queue(self) -> list[tuple[str, str]]:
         queued = [(uid, _delay(at - NOW)) for at, uid in self.workers.queue.in_order()]
         for uid, _ in queued:
             self.workers.queue.cancel(uid)
@@ -142,24 +142,26 @@ class Bench:
 
 
 def decode_update(update: dict[str, Any]) -> UpdatePodOptions:
-    # A pod that the runtime alone knows; with a definition beside it, that counts.
+    # A pod that only the runtime has; a definition beside it takes precedence.
     running = update.get("runningPodOnly") if not update.get("pod") else None
-    given = running if isinstance(running, dict) else update.get("pod") or {}
+    inputs = running if isinstance(running, dict) else update.get("pod") or {}
     options = update.get("killPodOptions") or {}
-    phase = given.get("phase")
+    phase = inputs.get("phase")
     return UpdatePodOptions(
         UpdateType(update["updateType"]),
         Pod(
             update["uid"],
-            given.get("name", update["uid"]),
-            labels={"version": given.get("version", "")},
-            termination_grace_period_seconds=given.get("terminationGracePeriodSeconds"),
-            deletion_requested_at=NOW if given.get("deletionTimestamp") else None,
-            deletion_grace_period_seconds=given.get("deletionGracePeriodSeconds"),
+            inputs.get("name", update["uid"]),
+            labels={"version": inputs.get("version", "")},
+            termination_grace_period_seconds=inputs.get(
+                "terminationGracePeriodSeconds"
+            ),
+            deletion_requested_at=NOW if inputs.get("deletionTimestamp") else None,
+            deletion_grace_period_seconds=inputs.get("deletionGracePeriodSeconds"),
         ),
         is_runtime_only=bool(running),
         phase=PodPhase(phase) if phase else None,
-        is_static=given.get("static", False),
+        is_static=inputs.get("static", False),
         evict=options.get("evict", False),
         grace_period_override=options.get("gracePeriodOverride"),
     )

@@ -14,7 +14,7 @@ from tests.parity.prober_cases import a_container
 def judge(case: dict[str, Any]) -> None:
     out, port = case["out"], case["port"]
     if port["type"] not in {"int", "string"}:
-        # No value of ours is neither; the kubelet calls it an error.
+        # We have no such value; for the kubelet it is an error.
         assert out["error"].startswith("intOrString had no kind: ")
         return
     container = a_container({"ports": case.get("containerPorts")})

@@ -1,4 +1,4 @@
-"""One whole probe: which handler, how often, what comes of it, which event."""
+"""One complete probe: its handler, attempts, outcome and event."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.probers.dispatching import a_dispatch
 
 
 class Recorder:
-    """Handlers that keep what they were called with and answer in order."""
+    """Handlers that record their arguments and answer in order."""
 
     def __init__(self, answers: list[dict[str, Any]]) -> None:
         self.calls: list[dict[str, Any]] = []
@@ -85,21 +85,21 @@ class Recorder:
 
 
 async def judge(case: dict[str, Any]) -> None:
-    given, out = case["in"], case["out"]
-    if given["probeType"] not in set(ProbeType):
-        # Only our own code could ask for such a probe, and it has no name for it.
-        with pytest.raises(ValueError, match=given["probeType"]):
-            ProbeType(given["probeType"])
+    inputs, out = case["in"], case["out"]
+    if inputs["probeType"] not in set(ProbeType):
+        # Only our own code could request such a probe, and it has no name for it.
+        with pytest.raises(ValueError, match=inputs["probeType"]):
+            ProbeType(inputs["probeType"])
         assert (out["calls"] or [], out["events"] or []) == ([], [])
         return
-    probe_type = ProbeType(given["probeType"])
-    container = _container(given, probe_type)
+    probe_type = ProbeType(inputs["probeType"])
+    container = _container(inputs, probe_type)
     if container.probe(probe_type) is None:
-        # Without a probe there is no worker, so nothing asks for it to be run.
+        # Without a probe there is no worker that could run it.
         assert (out["calls"] or [], out["events"] or []) == ([], [])
         return
-    recorder = Recorder(given["attempts"])
-    effect = _effect(given, container, probe_type)
+    recorder = Recorder(inputs["attempts"])
+    effect = _effect(inputs, container, probe_type)
 
     outcome = await recorder.dispatch().probe(effect)
 
@@ -110,11 +110,11 @@ async def judge(case: dict[str, Any]) -> None:
     assert _events(judged, effect.pod, container) == (out["events"] or [])
 
 
-def _container(given: dict[str, Any], probe_type: ProbeType) -> Container:
-    container = a_container(given["container"])
-    if given["probe"] is None:
+def _container(inputs: dict[str, Any], probe_type: ProbeType) -> Container:
+    container = a_container(inputs["container"])
+    if inputs["probe"] is None:
         return container
-    probe = a_probe(given["probe"])
+    probe = a_probe(inputs["probe"])
     match probe_type:
         case ProbeType.LIVENESS:
             return replace(container, liveness_probe=probe)
@@ -125,12 +125,12 @@ def _container(given: dict[str, Any], probe_type: ProbeType) -> Container:
 
 
 def _effect(
-    given: dict[str, Any], container: Container, probe_type: ProbeType
+    inputs: dict[str, Any], container: Container, probe_type: ProbeType
 ) -> RunProbe:
-    placed = given["container"]["placedIn"]
+    placed = inputs["container"]["placedIn"]
     other = Container("other")
     pod = Pod(
-        **given["pod"],
+        **inputs["pod"],
         containers=(other, container) if placed == "containers" else (other,),
         init_containers=(container,) if placed == "initContainers" else (),
         ephemeral_containers=(container,) if placed == "ephemeralContainers" else (),
@@ -143,8 +143,8 @@ def _effect(
         pod,
         container,
         probe,
-        ContainerID(given["containerID"]),
-        given["podIP"],
+        ContainerID(inputs["containerID"]),
+        inputs["podIP"],
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether a container is started again."""
+"""The decision whether a container is started again."""
 
 from __future__ import annotations
 

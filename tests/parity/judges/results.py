@@ -1,4 +1,4 @@
-"""The results manager: set, get, remove, and what it tells of."""
+"""The results manager: set, get, remove, and its updates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.results_manager import ResultsManager, ResultUpdate
 
 CAPACITY = 20
-"""Of the kubelet's channel: a set beyond it waits until somebody reads."""
+"""The capacity of the kubelet's channel; a set beyond it waits until the channel is
+read."""
 
 
 def judge(case: dict[str, Any]) -> None:
@@ -32,7 +33,7 @@ def judge(case: dict[str, Any]) -> None:
             case "get":
                 got = manager.get(parse_container_id(operation["containerID"]))
                 assert (got is not None) == expected["found"], operation
-                # What comes with "not found" is Go's zero value.
+                # The result beside "not found" is Go's zero value.
                 assert str(Result.SUCCESS if got is None else got) == expected["result"]
             case "remove":
                 manager.remove(parse_container_id(operation["containerID"]))

@@ -1,4 +1,4 @@
-"""The whole status of a pod, and what a CRI status becomes."""
+"""The complete status of a pod, and the conversion of a CRI status."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def _probe_manager(case: dict[str, Any], pod: Pod) -> ProbeManager:
     if case["probeWorkers"]:
         manager.add_pod(pod, NOW)
     for probe_type in (ProbeType.READINESS, ProbeType.STARTUP):
-        for container_id, result in api_json.beliefs(case[probe_type.lower()]).items():
+        for container_id, result in api_json.stored_results(
+            case[probe_type.lower()]
+        ).items():
             manager.results[probe_type].set(container_id, result, pod.uid)
     return manager
 
@@ -95,7 +97,7 @@ def _judge_cri(case: dict[str, Any]) -> None:
 
 
 def _converted(cri: dict[str, Any]) -> RuntimeContainerStatus:
-    """What a CRI adapter does, with the kubelet's rules where it has any."""
+    """Convert as a CRI adapter does, by the kubelet's rules if there are any."""
     annotations = parse_container_annotations(cri["annotations"] or {})
     state = RuntimeState(cri["state"].removeprefix("CONTAINER_").lower())
     has_exited = state is RuntimeState.EXITED

@@ -1,4 +1,4 @@
-"""What is published, refused, ended and told to an API server."""
+"""The status manager: what is published, refused and sent to an API server."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _after_termination(case: dict[str, Any]) -> PodStatus | None:
 
 
 def _printed(status: PodStatus | None) -> dict[str, Any]:
-    """The status without the times that publishing adds."""
+    """Return the status without the times that publishing adds."""
     assert status is not None
     printed = POD_STATUS.write(status)
     printed.pop("startTime", None)

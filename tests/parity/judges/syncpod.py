@@ -1,4 +1,4 @@
-"""The whole of SyncPod against the runtime manager's own, calls and events in order."""
+"""SyncPod, compared with the runtime manager's own: calls and events in order."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from probetui.kubelet.runtime.backoff import Backoff
 from tests.parity import api_json
 from tests.parity.fake_cri import START, FakeCRI
 
-TOGETHER = {"StopContainer", "StopPodSandbox", "RemoveContainer"}
-"""Done side by side or in no order by the kubelet: compared as a multiset."""
+UNORDERED = {"StopContainer", "StopPodSandbox", "RemoveContainer"}
+"""Calls that the kubelet makes concurrently or in random order: compared as a
+multiset."""
 
 STATES = {
     RuntimeState.CREATED: "CONTAINER_CREATED",
@@ -43,16 +44,16 @@ def judge(case: dict[str, Any]) -> None:
         expected = step["expect"]
         result = bench.sync(step["at"])
         where = f"step {number}"
-        assert comparable(bench.taken()) == comparable(expected["ops"]), where
+        assert comparable(bench.take_log()) == comparable(expected["ops"]), where
         assert comparable_results(_results(result)) == comparable_results(
             expected["results"]
         ), where
         assert result.error == expected["error"], where
-        assert bench.containers() == _sorted(expected["containersAfter"]), where
+        assert bench.containers() == _sort(expected["containersAfter"]), where
 
 
 class Bench:
-    """A pod, a fake CRI and a syncer; what the steps of a case act upon."""
+    """A pod, a fake CRI and a syncer, on which the steps of a case act."""
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
@@ -61,12 +62,12 @@ class Bench:
         self.startup: dict[ContainerID, Result] = {}
         config = KubeletConfig()
         windows = (config.backoff_initial, config.backoff_max, config.backoff_expiry)
-        ledger = self.cri.ledger
-        lifetimes = ContainerLifecycle(ledger)
+        turn_builder = self.cri.turn_builder
+        lifetimes = ContainerLifecycle(turn_builder)
         self.syncer = PodSyncer(
-            ledger,
-            Killer(ledger, lifetimes),
-            ImageManager(ledger, Backoff(*windows)),
+            turn_builder,
+            Killer(turn_builder, lifetimes),
+            ImageManager(turn_builder, Backoff(*windows)),
             Backoff(*windows),
             lifetimes,
             self.liveness,
@@ -80,13 +81,13 @@ class Bench:
         assert isinstance(result, PodSyncResult)
         return result
 
-    def taken(self) -> list[dict[str, Any]]:
+    def take_log(self) -> list[dict[str, Any]]:
         log = [{k: v for k, v in call.items() if k != "t"} for call in self.cri.log]
         self.cri.log.clear()
         return log
 
     def containers(self) -> list[dict[str, Any]]:
-        return _sorted(
+        return _sort(
             {
                 "attempt": container.restart_count,
                 "id": container.container_id.rpartition("://")[2],
@@ -119,9 +120,9 @@ class Bench:
             case "execError":
                 cri.exec_errors[step["command"]] = step["error"]
             case "liveness" | "startup" as which:
-                beliefs = self.liveness if which == "liveness" else self.startup
+                stored_results = self.liveness if which == "liveness" else self.startup
                 newest = self._newest(step["container"])
-                beliefs[newest] = Result[step["result"].upper()]
+                stored_results[newest] = Result[step["result"].upper()]
             case "setImage":
                 self.pod = replace(
                     self.pod,
@@ -176,7 +177,7 @@ def _results(result: PodSyncResult) -> list[dict[str, str]]:
 
 
 def _is_unordered(call: dict[str, Any]) -> bool:
-    return call["op"] in TOGETHER or call.get("reason") == "Killing"
+    return call["op"] in UNORDERED or call.get("reason") == "Killing"
 
 
 def comparable(calls: Iterable[dict[str, Any]]) -> list[Any]:
@@ -184,13 +185,13 @@ def comparable(calls: Iterable[dict[str, Any]]) -> list[Any]:
     listed: list[Any] = []
     for unordered, group in groups:
         found = list(group)
-        listed += _sorted(found) if unordered else found
+        listed += _sort(found) if unordered else found
     return listed
 
 
 def comparable_results(results: Iterable[dict[str, Any]]) -> list[Any]:
     groups = itertools.groupby(results, key=lambda result: result["action"])
-    return [_sorted(group) for _, group in groups]
+    return [_sort(group) for _, group in groups]
 
 
 def _without_duration(call: dict[str, Any]) -> dict[str, Any]:
@@ -202,5 +203,5 @@ def _without_duration(call: dict[str, Any]) -> dict[str, Any]:
     return {**call, "message": message}
 
 
-def _sorted(items: Iterable[Any]) -> list[Any]:
+def _sort(items: Iterable[Any]) -> list[Any]:
     return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))

@@ -27,15 +27,15 @@ IPV6 = "::1"
 
 
 async def judge(case: dict[str, Any]) -> None:
-    given, out, saw = case["in"], case["out"], asyncio.Queue[str]()
-    if given["host"] == IPV6 and not _has_ipv6():
+    inputs, out, saw = case["in"], case["out"], asyncio.Queue[str]()
+    if inputs["host"] == IPV6 and not _has_ipv6():
         pytest.skip("this machine has no IPv6")
-    async with _listening(case["server"]["kind"], given["host"], saw) as port:
-        dialled = dialled_port(given, port)
-        limit = timedelta(milliseconds=given["timeoutMs"])
+    async with _listening(case["server"]["kind"], inputs["host"], saw) as port:
+        dialled = dialled_port(inputs, port)
+        limit = timedelta(milliseconds=inputs["timeoutMs"])
 
         with took_as_long(out.get("elapsedMs", 0)):
-            attempt = await probe_tcp(given["host"], dialled, limit)
+            attempt = await probe_tcp(inputs["host"], dialled, limit)
 
         for expected in out.get("serverSaw") or ():
             assert await saw.get() == expected
@@ -44,7 +44,7 @@ async def judge(case: dict[str, Any]) -> None:
     results += [outcome["result"] for outcome in out.get("otherOutcomesSeen", ())]
     assert attempt.result in results
     if "portability" not in case:
-        assert with_placeholder(attempt.output, given, port) == out["output"]
+        assert with_placeholder(attempt.output, inputs, port) == out["output"]
 
 
 def _has_ipv6() -> bool:

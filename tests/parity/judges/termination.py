@@ -1,4 +1,4 @@
-"""Grace periods; the kills that use them are judged beside the engine."""
+"""Grace periods; the kills that use them have a judge of their own."""
 
 from __future__ import annotations
 

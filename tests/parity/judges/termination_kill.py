@@ -1,4 +1,4 @@
-"""Killing one container and a whole pod, call by call and second by second."""
+"""The kill of one container and of a whole pod: calls and their times."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def judge(case: dict[str, Any]) -> None:
             judge_container(case)
         case "killPod":
             judge_pod(case)
-        case other:
-            raise AssertionError(other)
+        case their_call:
+            raise AssertionError(their_call)
 
 
 def judge_container(case: dict[str, Any]) -> None:
@@ -39,8 +39,8 @@ def judge_container(case: dict[str, Any]) -> None:
     if {"preStop": {}} in [
         container.get("lifecycle") for container in case["pod"]["spec"]["containers"]
     ]:
-        # A hook without a handler cannot be had from a valid manifest, and has no
-        # value of its own here: it is as impossible to run as a tcpSocket one.
+        # A valid manifest has no hook without a handler, and there is no value for it
+        # here: like a tcpSocket hook, it cannot be run.
         pod = replace(
             pod,
             containers=tuple(
@@ -57,7 +57,7 @@ def judge_container(case: dict[str, Any]) -> None:
         cri.exec_errors["bye"] = case["preStopError"]
     if case["stopError"]:
         cri.errors["StopContainer"] = case["stopError"]
-    killer = Killer(cri.ledger, ContainerLifecycle(cri.ledger))
+    killer = Killer(cri.turn_builder, ContainerLifecycle(cri.turn_builder))
     instance = RuntimeContainerStatus(
         ContainerID(case["containerID"]), name, RuntimeState.RUNNING
     )
@@ -66,15 +66,15 @@ def judge_container(case: dict[str, Any]) -> None:
         case["message"],
         KillReason(case["reason"]),
         override_seconds=case["gracePeriodOverride"],
-        # An orphan's containers are in no spec, so events about them are not recorded.
+        # The containers of an orphan are in no spec, so their events are not recorded.
         is_announced=case["podSpecAvailable"],
     )
 
     error = cri.run(killer.kill_container(pod, kill, "", cri.now))
 
     assert error == case["expect"]["error"]
-    calls = [_bare(call) for call in cri.log]
-    assert calls == [_bare(call) for call in case["expect"]["ops"]]
+    calls = [_without_time(call) for call in cri.log]
+    assert calls == [_without_time(call) for call in case["expect"]["ops"]]
 
 
 def judge_pod(case: dict[str, Any]) -> None:
@@ -89,7 +89,7 @@ def judge_pod(case: dict[str, Any]) -> None:
         )
         for name in case["running"]
     ]
-    killer = Killer(cri.ledger, ContainerLifecycle(cri.ledger))
+    killer = Killer(cri.turn_builder, ContainerLifecycle(cri.turn_builder))
     override = case["gracePeriodOverride"]
 
     killed = cri.run(
@@ -99,13 +99,15 @@ def judge_pod(case: dict[str, Any]) -> None:
     assert killed.error == case["expect"]["error"]
     ours = sorted(cri.log, key=_name)
     theirs = sorted(case["expect"]["ops"], key=_name)
-    assert [_bare(call) for call in ours] == [_bare(call) for call in theirs]
-    for mine, other in zip(ours, theirs, strict=True):
-        assert abs(mine["t"] - other["t"]) <= TOLERANCE, (mine, other)
+    assert [_without_time(call) for call in ours] == [
+        _without_time(call) for call in theirs
+    ]
+    for our_call, their_call in zip(ours, theirs, strict=True):
+        assert abs(our_call["t"] - their_call["t"]) <= TOLERANCE, (our_call, their_call)
 
 
 def _as_restored_from_labels(pod: Pod) -> Pod:
-    """Return what the labels of an orphan's containers tell: no probes."""
+    """Return the pod as restored from labels of an orphan's containers: without probes."""
     return replace(
         pod,
         containers=tuple(
@@ -115,9 +117,9 @@ def _as_restored_from_labels(pod: Pod) -> Pod:
     )
 
 
-def _bare(call: dict[str, Any]) -> dict[str, Any]:
+def _without_time(call: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in call.items() if key != "t"}
 
 
 def _name(call: dict[str, Any]) -> str:
-    return json.dumps(_bare(call), sort_keys=True)
+    return json.dumps(_without_time(call), sort_keys=True)

@@ -41,7 +41,7 @@ _CONTAINER_FIELDS = (
 
 
 def judge(case: dict[str, Any]) -> None:
-    """Compare what we make of a manifest with what the real code made of it."""
+    """Compare our decoding of a manifest with that of the real code."""
     expect = case["expect"]
     document, decoded = _read(case["yaml"])
 
@@ -71,7 +71,7 @@ def judge(case: dict[str, Any]) -> None:
 def _read(text: str) -> tuple[YamlDocument | None, Decoded[core_v1.Pod] | None]:
     """Return document and pod; without a pod there was a decoding error."""
     parsed = parse_yaml(SourceFile("case.yaml", text))
-    # Go reads the first document alone; what follows may be anything.
+    # Go reads only the first document; the rest may be anything.
     if not parsed.documents or parsed.starts_empty:
         return None, None
     document = parsed.documents[0]
@@ -100,7 +100,7 @@ def _strict_errors(document: YamlDocument, decoded: Decoded[core_v1.Pod]) -> lis
 
 
 def _compare(ours: list[FieldError], theirs: list[dict[str, Any]]) -> None:
-    """Compare errors; a value that is no JSON is Go's dump of a type of its own."""
+    """Compare errors; a value that is not JSON is Go's dump of an internal type."""
     assert len(ours) == len(theirs)
     for error, expected in zip(ours, theirs, strict=True):
         is_dump = isinstance(error.bad_value, GoSyntax)
@@ -121,7 +121,7 @@ def _plain(error: FieldError) -> dict[str, object]:
 
 
 def _static_pod(pod: core_v1.Pod) -> dict[str, object]:
-    """Judge the pod as the kubelet's file source would on that node."""
+    """Return the pod as the kubelet's file source on that node would."""
     metadata = pod.metadata or meta_v1.ObjectMeta()
     if not metadata.name:
         return {"accepted": False, "errors": None}
@@ -146,7 +146,7 @@ def _static_pod(pod: core_v1.Pod) -> dict[str, object]:
 
 
 def _without_words(expected: dict[str, Any]) -> dict[str, object]:
-    """Keep what is comparable: the pod's name, or its field errors."""
+    """Keep only what is comparable: the pod's name, or its field errors."""
     if expected["error"] is None:
         return {"accepted": True} | {k: expected[k] for k in ("name", "namespace")}
     is_listed = expected["error"].startswith("invalid pod: [")
@@ -166,7 +166,7 @@ def _defaults(pod: core_v1.Pod) -> dict[str, object]:
 
 
 def _same(ours: object, theirs: object) -> bool:
-    """Compare, with what is absent equal to the zero value that Go leaves out."""
+    """Compare; an absent value equals the zero value that Go leaves out."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         keys = ours.keys() | theirs.keys()
         return all(_same(ours.get(key), theirs.get(key)) for key in keys)

@@ -1,4 +1,4 @@
-"""One worker's step, again and again, against the kubelet's `doProbe`."""
+"""Repeated steps of one worker, compared with the kubelet's `doProbe`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def judge(case: dict[str, Any]) -> None:
 
 
 class Bench:
-    """A worker, its results manager, and what it saw so far."""
+    """A worker, its results manager, and the container IDs so far."""
 
     def __init__(self, case: dict[str, Any]) -> None:
         probe_type = ProbeType(case["probeType"])
@@ -80,7 +80,7 @@ class Bench:
         key = ProbeKey(case["podUID"], case["containerName"], probe_type)
         self.worker = Worker(key, self.pod, container, probe)
         self.results = ResultsManager(probe_type)
-        self.seen: set[str] = set()
+        self.container_ids: set[str] = set()
         self.successes = self.failures = 0
 
     def state(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class Bench:
         policy = world.get("restartPolicy", "")
         self.worker.pod = replace(
             self.pod,
-            # An empty policy is only ever compared with Never.
+            # The kubelet only compares an empty policy with Never.
             restart_policy=RestartPolicy(policy or "Always"),
             deletion_requested_at=NOW if world.get("deletionTimestamp") else None,
         )
@@ -103,15 +103,15 @@ class Bench:
         decision = self.worker.decide(status, self.results, NOW)
         calls, events = self._probe(decision, world["outcome"])
         updates = self.results.take_updates()
-        self.seen |= {update.container_id for update in updates}
-        self.seen.add(self.worker.container_id)
+        self.container_ids |= {update.container_id for update in updates}
+        self.container_ids.add(self.worker.container_id)
         return {
             "keepGoing": not isinstance(decision, Exit),
             "proberCalls": calls,
             **self.state(),
             "results": {
                 container_id: str(stored_result)
-                for container_id in sorted(self.seen)
+                for container_id in sorted(self.container_ids)
                 if (stored_result := self.results.get(container_id)) is not None  # type: ignore[arg-type]  # IDs are their texts
             },
             "updates": [
@@ -129,7 +129,7 @@ class Bench:
         if not isinstance(decision, ProbeNow):
             return 0, []
         if outcome == "panic":
-            # A handler of ours cannot raise into the engine: nothing comes back.
+            # Our handlers cannot raise into the engine: there is no outcome.
             return 1, []
         attempt = ATTEMPTS[outcome]
         attempts = (attempt,) * (3 if attempt.error is not None else 1)
@@ -156,10 +156,10 @@ def decode_status(status: dict[str, Any] | None) -> PodStatus | None:
     if status is None:
         return None
     phase = status.get("phase", "")
-    known = {pod_phase.value for pod_phase in PodPhase}
+    phases = {pod_phase.value for pod_phase in PodPhase}
     return PodStatus(
         # Any other text passes the gate, as Unknown does.
-        phase=PodPhase(phase) if phase in known else PodPhase.UNKNOWN,
+        phase=PodPhase(phase) if phase in phases else PodPhase.UNKNOWN,
         container_statuses=_decode_containers(status.get("containerStatuses")),
         init_container_statuses=_decode_containers(status.get("initContainerStatuses")),
     )

@@ -1,4 +1,4 @@
-"""The worker's whole loop on virtual time, against the kubelet's in real time."""
+"""The loop of a worker on virtual time, compared with the kubelet's in real time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.parity.prober_cases import handler_result
 START = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 TOLERANCE_MS = 60
 SEEDS = range(24)
-"""Enough for every choice that the kubelet makes at random to come up."""
+"""Enough seeds for all random choices of the kubelet."""
 
 FIELDS = ("resultsAtEnd", "workersAtEnd", "metricSeriesAtEnd", "updates")
 
@@ -39,9 +39,15 @@ def judge(case: dict[str, Any]) -> None:
             )
         return
     for our_run in ours:
-        assert any(_agree(our_run, one) for one in observed), (our_run, observed)
-    for one in observed:
-        assert any(_agree(our_run, one) for our_run in ours), (one, ours)
+        assert any(_agree(our_run, observed_run) for observed_run in observed), (
+            our_run,
+            observed,
+        )
+    for observed_run in observed:
+        assert any(_agree(our_run, observed_run) for our_run in ours), (
+            observed_run,
+            ours,
+        )
 
 
 def _gaps(calls: list[int]) -> list[int]:
@@ -68,7 +74,7 @@ def _agree(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
 
 
 class Bench:
-    """One worker under one seed, and a handler that answers from the case."""
+    """One worker with one seed, and a handler that answers from the case."""
 
     def __init__(self, case: dict[str, Any], seed: int) -> None:
         self.case = case
@@ -91,16 +97,16 @@ class Bench:
         self.pod = Pod("u1", "p", containers=(container,))
         self.key = ProbeKey("u1", "c", self.probe_type)
         self.status: PodStatus | None = self._status("containerd://a1")
-        self.ledger = TurnBuilder()
+        self.turn_builder = TurnBuilder()
         config = KubeletConfig(
             seed=seed, age=timedelta(seconds=case["managerAgeSeconds"])
         )
         self.manager = ProbeManager(
-            config, START, status_of=lambda _uid: self.status, turn=self.ledger
+            config, START, status_of=lambda _uid: self.status, turn=self.turn_builder
         )
         self.answers: list[tuple[int, RunProbe, Attempt]] = []
         self.calls: list[int] = []
-        self.taken: list[bool] = []
+        self.triggers_accepted: list[bool] = []
         self.exit_ms: int | None = None
         self.updates: list[str] = []
 
@@ -113,18 +119,18 @@ class Bench:
             self._advance(ms)
         results = self.manager.results[self.probe_type]
         loops = list(self.manager.scheduler.loops.values())
-        seen = {update.partition("=")[0] for update in self.updates}
+        container_ids = {update.partition("=")[0] for update in self.updates}
         return {
             "callsMs": self.calls,
             "exitMs": self.exit_ms,
-            "triggerTaken": self.taken,
+            "triggerTaken": self.triggers_accepted,
             "resultsAtEnd": {
                 container_id: str(stored_result)
-                for container_id in sorted(seen)
+                for container_id in sorted(container_ids)
                 if (stored_result := results.get(container_id)) is not None  # type: ignore[arg-type]  # IDs are their texts
             },
             "workersAtEnd": len(loops),
-            # One series per result label seen, and one for the durations of successes.
+            # One series per result label, and one for the durations of successes.
             "metricSeriesAtEnd": sum(
                 2 * (loop.successes > 0) + (loop.failures > 0) for loop in loops
             ),
@@ -137,15 +143,15 @@ class Bench:
         while progress:
             progress = False
             self.manager.scheduler.run_due(now)
-            for effect in self.ledger.finish().effects:
+            for effect in self.turn_builder.finish().effects:
                 assert isinstance(effect, RunProbe)
-                self._ask(effect, ms)
+                self._run_probe(effect, ms)
             due = [answer for answer in self.answers if answer[0] <= ms]
             self.answers = [answer for answer in self.answers if answer[0] > ms]
             for _, effect, attempt in due:
                 progress = True
                 if self._retries(attempt):
-                    self._ask(effect, ms)
+                    self._run_probe(effect, ms)
                     continue
                 self.attempts = 0
                 outcome = ProbeOutcome((attempt,), started_at=now)
@@ -162,7 +168,7 @@ class Bench:
     def _retries(self, attempt: Attempt) -> bool:
         return attempt.error not in {None, "panic"} and self.attempts < 3
 
-    def _ask(self, effect: RunProbe, ms: int) -> None:
+    def _run_probe(self, effect: RunProbe, ms: int) -> None:
         script = self.case["attempts"]
         answer = script[min(len(self.calls), len(script) - 1)]
         self.attempts += 1
@@ -177,7 +183,7 @@ class Bench:
     def _act(self, action: dict[str, Any]) -> None:
         match action["op"]:
             case "trigger":
-                self.taken.append(self.manager.scheduler.trigger(self.key))
+                self.triggers_accepted.append(self.manager.scheduler.trigger(self.key))
             case "stop":
                 self.manager.remove_pod(self.pod)
             case "newContainer":
