@@ -1,4 +1,4 @@
-"""What probes show beside their results (UX-28, UX-35)."""
+"""Diagnostics of probes beside their results (UX-28, UX-35)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.builders import (
 )
 from tests.drive.stage import Stage, always, probing
 
-LOOKS = KubeletConfig(finds_listeners=True)
+FINDS_LISTENERS = KubeletConfig(finds_listeners=True)
 THERE = SocketAddress("10.1.2.3", 8080)
 OTHER = SocketAddress("10.1.2.3", 9090)
 FIRST, SECOND = ContainerID("fake://1"), ContainerID("fake://2")
@@ -47,19 +47,21 @@ APP = a_container(liveness_probe=an_http_probe())
 
 
 class Bench:
-    """Sightings of one pod; `asked` and `told` are what has come of them."""
+    """The diagnostics of one pod, with their `requests` for listeners and `entries`."""
 
-    def __init__(self, config: KubeletConfig = LOOKS, *containers: Container) -> None:
+    def __init__(
+        self, config: KubeletConfig = FINDS_LISTENERS, *containers: Container
+    ) -> None:
         self.pod = a_pod(*(containers or (APP,)))
-        self.ledger = TurnBuilder()
+        self.turn_builder = TurnBuilder()
         self.pods: dict[str, Pod] = {self.pod.uid: self.pod}
-        self.sightings = ProbeDiagnostics(self.ledger, config, self.pods)
-        self.asked: list[ContainerID] = []
-        self.told: list[ListenersEntry] = []
+        self.diagnostics = ProbeDiagnostics(self.turn_builder, config, self.pods)
+        self.requests: list[ContainerID] = []
+        self.entries: list[ListenersEntry] = []
         self._sequence = 100
 
-    def refuse(self, seconds: float, **fields: Any) -> None:
-        """Let a try be refused at that second."""
+    def record_refusal(self, seconds: float, **fields: Any) -> None:
+        """Report a dry run whose connection was refused at that second."""
         self._sequence += 1
         there = fields.pop("there", THERE)
         attempt = Attempt(ProbeResult.FAILURE, refused_at=there)
@@ -73,66 +75,66 @@ class Bench:
             (attempt,),
             Result.FAILURE,
         )
-        self.sightings.on_entries([replace(entry, **fields)], at(seconds))
-        self._take()
+        self.diagnostics.on_entries([replace(entry, **fields)], at(seconds))
+        self._finish_turn()
 
-    def find(
+    def record_listeners(
         self, seconds: float, listeners: Listeners | None = LOOPBACK, problem: str = ""
     ) -> None:
-        """Answer what was asked about the first container."""
-        self.sightings.on_listeners_found(
+        """Answer the request for the listeners of the first container."""
+        self.diagnostics.on_listeners_found(
             ListenersFound(FIRST, listeners, problem), at(seconds)
         )
-        self._take()
+        self._finish_turn()
 
-    def _take(self) -> None:
-        turn = self.ledger.finish()
-        self.asked += [
+    def _finish_turn(self) -> None:
+        turn = self.turn_builder.finish()
+        self.requests += [
             effect.container_id
             for effect in turn.effects
             if isinstance(effect, FindListeners)
         ]
-        self.told += [
+        self.entries += [
             entry for entry in turn.entries if isinstance(entry, ListenersEntry)
         ]
 
 
-def test_after_a_refused_connection_it_is_looked_who_listens() -> None:
+def test_a_refused_connection_starts_a_request_for_listeners() -> None:
     bench = Bench()
 
-    bench.refuse(0)
-    bench.find(0.1)
+    bench.record_refusal(0)
+    bench.record_listeners(0.1)
 
     own = replace(LOOPBACK, extent=ListenerScope.CONTAINER)
-    assert bench.asked == [FIRST]
-    assert bench.told == [
+    assert bench.requests == [FIRST]
+    assert bench.entries == [
         ListenersEntry(1, at(0.1), a_key(), FIRST, THERE, own, "", 101)
     ]
 
 
-def test_the_network_is_the_pods_where_it_has_several_containers() -> None:
-    bench = Bench(LOOKS, APP, a_container("other"))
+def test_the_network_belongs_to_the_pod_if_it_has_several_containers() -> None:
+    bench = Bench(FINDS_LISTENERS, APP, a_container("other"))
 
-    bench.refuse(0)
-    bench.find(0.1)
+    bench.record_refusal(0)
+    bench.record_listeners(0.1)
 
-    assert [entry.listeners for entry in bench.told] == [LOOPBACK]
+    assert [entry.listeners for entry in bench.entries] == [LOOPBACK]
 
 
-def test_nobody_looks_where_that_is_not_wanted() -> None:
+def test_nothing_is_inspected_if_it_is_disabled() -> None:
     bench = Bench(KubeletConfig())
 
-    bench.refuse(0)
+    bench.record_refusal(0)
 
-    assert bench.asked == []
+    assert bench.requests == []
 
 
-def test_what_was_not_refused_is_not_looked_at() -> None:
+def test_other_failures_start_no_request() -> None:
     bench = Bench()
 
-    bench.refuse(0, there=None)
+    bench.record_refusal(0, there=None)
 
-    assert bench.asked == []
+    assert bench.requests == []
 
 
 @pytest.mark.parametrize(
@@ -142,126 +144,130 @@ def test_what_was_not_refused_is_not_looked_at() -> None:
         pytest.param(TCPSocketAction(8080, host="db.example"), id="tcp"),
     ],
 )
-def test_a_probe_of_another_host_tells_nothing_of_the_container(
+def test_a_probe_of_another_host_has_no_finding_about_the_container(
     handler: HTTPGetAction | TCPSocketAction,
 ) -> None:
     elsewhere = a_container(liveness_probe=a_probe(handler))
-    bench = Bench(LOOKS, elsewhere)
+    bench = Bench(FINDS_LISTENERS, elsewhere)
 
-    bench.refuse(0)
+    bench.record_refusal(0)
 
-    assert bench.asked == []
+    assert bench.requests == []
 
 
-def test_one_look_is_under_way_at_a_time_and_answers_all_who_wait() -> None:
+def test_one_request_at_a_time_answers_all_waiting_probes() -> None:
     bench = Bench()
 
-    bench.refuse(0)
-    bench.refuse(0.05, there=OTHER)
-    bench.find(0.1)
+    bench.record_refusal(0)
+    bench.record_refusal(0.05, there=OTHER)
+    bench.record_listeners(0.1)
 
-    assert bench.asked == [FIRST]
-    assert [(entry.refused_at, entry.cause) for entry in bench.told] == [
+    assert bench.requests == [FIRST]
+    assert [(entry.refused_at, entry.cause) for entry in bench.entries] == [
         (THERE, 101),
         (OTHER, 102),
     ]
 
 
-def test_what_is_known_for_three_seconds_is_not_looked_up_again() -> None:
+def test_listeners_are_cached_for_three_seconds() -> None:
     bench = Bench()
-    bench.refuse(0)
-    bench.find(0.1)
+    bench.record_refusal(0)
+    bench.record_listeners(0.1)
 
-    bench.refuse(1)
-    bench.refuse(2, there=OTHER)
-    bench.refuse(3.2)
+    bench.record_refusal(1)
+    bench.record_refusal(2, there=OTHER)
+    bench.record_refusal(3.2)
 
-    assert bench.asked == [FIRST, FIRST]
-    assert [entry.refused_at for entry in bench.told] == [THERE, OTHER]
+    assert bench.requests == [FIRST, FIRST]
+    assert [entry.refused_at for entry in bench.entries] == [THERE, OTHER]
 
 
-def test_nothing_is_told_again_that_has_not_changed() -> None:
+def test_unchanged_listeners_are_not_reported_again() -> None:
     bench = Bench()
-    bench.refuse(0)
-    bench.find(0.1)
+    bench.record_refusal(0)
+    bench.record_listeners(0.1)
 
-    bench.refuse(5)
-    bench.find(5.1)
-    bench.refuse(10)
-    bench.find(10.1, Listeners((), ListenerScope.POD))
+    bench.record_refusal(5)
+    bench.record_listeners(5.1)
+    bench.record_refusal(10)
+    bench.record_listeners(10.1, Listeners((), ListenerScope.POD))
 
-    assert [entry.at for entry in bench.told] == [at(0.1), at(10.1)]
+    assert [entry.at for entry in bench.entries] == [at(0.1), at(10.1)]
 
 
-def test_who_listens_on_other_ports_does_not_matter_where_the_port_is_taken() -> None:
+def test_listeners_on_other_ports_are_ignored_if_the_port_is_in_use() -> None:
     bench = Bench()
-    bench.refuse(0)
-    bench.find(0.1)
+    bench.record_refusal(0)
+    bench.record_listeners(0.1)
 
-    bench.refuse(5)
+    bench.record_refusal(5)
     others = SocketAddress("0.0.0.0", 9), *LOOPBACK.endpoints
-    bench.find(5.1, Listeners(others, ListenerScope.POD))
+    bench.record_listeners(5.1, Listeners(others, ListenerScope.POD))
 
-    assert [entry.at for entry in bench.told] == [at(0.1)]
+    assert [entry.at for entry in bench.entries] == [at(0.1)]
 
 
-def test_each_container_instance_is_looked_at_by_itself() -> None:
+def test_each_container_instance_is_inspected_separately() -> None:
     bench = Bench()
 
-    bench.refuse(0)
-    bench.refuse(0, container_id=SECOND)
+    bench.record_refusal(0)
+    bench.record_refusal(0, container_id=SECOND)
 
-    assert bench.asked == [FIRST, SECOND]
+    assert bench.requests == [FIRST, SECOND]
 
 
 def test_an_earlier_instance_is_forgotten_with_its_answer() -> None:
     bench = Bench()
-    bench.refuse(0)
-    bench.refuse(1, container_id=SECOND)
+    bench.record_refusal(0)
+    bench.record_refusal(1, container_id=SECOND)
 
-    bench.find(1.1)
+    bench.record_listeners(1.1)
 
-    assert bench.told == []
+    assert bench.entries == []
 
 
-def test_why_it_cannot_be_seen_is_told_once() -> None:
+def test_an_error_of_the_inspection_is_reported_once() -> None:
     bench = Bench()
-    bench.refuse(0)
+    bench.record_refusal(0)
 
-    bench.find(0.1, None, "another machine")
-    bench.refuse(5)
-    bench.find(5.1, None, "another machine")
+    bench.record_listeners(0.1, None, "another machine")
+    bench.record_refusal(5)
+    bench.record_listeners(5.1, None, "another machine")
 
-    assert [(entry.listeners, entry.problem) for entry in bench.told] == [
+    assert [(entry.listeners, entry.problem) for entry in bench.entries] == [
         (None, "another machine")
     ]
 
 
-def test_an_answer_about_a_pod_that_is_gone_is_nothing() -> None:
+def test_listeners_of_a_removed_pod_are_ignored() -> None:
     bench = Bench()
-    bench.refuse(0)
-    bench.sightings.forget_pod(bench.pod.uid)
+    bench.record_refusal(0)
+    bench.diagnostics.forget_pod(bench.pod.uid)
 
-    bench.find(0.1)
+    bench.record_listeners(0.1)
 
-    assert bench.told == []
+    assert bench.entries == []
 
 
-def test_a_refused_probe_of_a_session_is_looked_into_behind_its_result() -> None:
+def test_listeners_of_a_refused_probe_are_journaled_after_its_result() -> None:
     refused = ProbeAnswer(Attempt(ProbeResult.FAILURE, refused_at=THERE))
-    stage = Stage(a_pod(APP), config=LOOKS, probing=probing(liveness=always(refused)))
+    stage = Stage(
+        a_pod(APP), config=FINDS_LISTENERS, probing=probing(liveness=always(refused))
+    )
 
     stage.run_until(30)
 
-    told = stage.of(ListenersEntry)
-    assert [entry.problem for entry in told] == ["a scripted container has no network"]
-    assert told[0].at >= START
+    entries = stage.of(ListenersEntry)
+    assert [entry.problem for entry in entries] == [
+        "a scripted container has no network"
+    ]
+    assert entries[0].at >= START
     kinds = [type(entry).__name__ for entry in stage.journal]
     assert kinds.index("TickEntry") < kinds.index("ListenersEntry")
 
 
 class TestFindings:
-    """What only a running container shows (UX-35)."""
+    """Findings that need a running container (UX-35)."""
 
     FINDS = KubeletConfig(tells_findings=True)
     MISSING = Attempt(ProbeResult.UNKNOWN, error="not there", is_missing=True)
@@ -273,7 +279,7 @@ class TestFindings:
         answer = HTTPAnswer(status, headers, redirects=followed)
         return Attempt(ProbeResult.WARNING, http=answer)
 
-    def told(self, container: Container, attempt: Attempt) -> list[FindingEntry]:
+    def findings_of(self, container: Container, attempt: Attempt) -> list[FindingEntry]:
         stage = Stage(
             a_pod(container),
             config=self.FINDS,
@@ -282,47 +288,49 @@ class TestFindings:
         stage.run_until(60)
         return stage.of(FindingEntry)
 
-    def test_a_missing_executable_is_told_once(self) -> None:
-        (told,) = self.told(self.EXEC, self.MISSING)
+    def test_a_missing_executable_is_reported_once(self) -> None:
+        (finding,) = self.findings_of(self.EXEC, self.MISSING)
 
-        assert told.rule == "exec-missing-in-image"
-        assert told.path == "spec.containers[0].livenessProbe.exec.command"
-        assert told.message == (
+        assert finding.rule == "exec-missing-in-image"
+        assert finding.path == "spec.containers[0].livenessProbe.exec.command"
+        assert finding.message == (
             '"nope" is not in the container: the probe errors, and what errors never '
             "counts"
         )
 
-    def test_where_it_is_a_failure_that_is_said(self) -> None:
+    def test_a_missing_executable_that_fails_has_its_own_message(self) -> None:
         fails = Attempt(ProbeResult.FAILURE, detail="exit 126", is_missing=True)
 
-        (told,) = self.told(self.EXEC, fails)
+        (finding,) = self.findings_of(self.EXEC, fails)
 
-        assert told.message == (
+        assert finding.message == (
             '"nope" is not in the container: as on Docker it is a failure; a CRI '
             "runtime makes it an error"
         )
 
-    def test_a_redirect_elsewhere_is_told_once(self) -> None:
-        (told,) = self.told(self.HTTP, self.redirect(302, "http://other/"))
+    def test_a_redirect_to_another_host_is_reported_once(self) -> None:
+        (finding,) = self.findings_of(self.HTTP, self.redirect(302, "http://other/"))
 
-        assert told.rule == "redirect-seen"
-        assert told.path == "spec.containers[0].livenessProbe.httpGet"
-        assert told.message == (
+        assert finding.rule == "redirect-seen"
+        assert finding.path == "spec.containers[0].livenessProbe.httpGet"
+        assert finding.message == (
             'is redirected to "http://other/", another host: not followed, and '
             "counted as a success"
         )
 
-    def test_a_redirect_that_was_followed_is_told_too(self) -> None:
-        (told,) = self.told(self.HTTP, self.redirect(200, "", "/login", "/form"))
+    def test_a_followed_redirect_is_reported_too(self) -> None:
+        (finding,) = self.findings_of(
+            self.HTTP, self.redirect(200, "", "/login", "/form")
+        )
 
-        assert told.message == (
+        assert finding.message == (
             'is redirected to "/login", which is followed on the same host'
         )
 
-    def test_a_redirect_to_nowhere_is_told_by_its_status(self) -> None:
-        (told,) = self.told(self.HTTP, self.redirect(304))
+    def test_a_redirect_without_a_location_is_reported_with_its_status(self) -> None:
+        (finding,) = self.findings_of(self.HTTP, self.redirect(304))
 
-        assert told.message == (
+        assert finding.message == (
             "is answered with status 304, which counts as a success"
         )
 
@@ -343,9 +351,9 @@ class TestFindings:
     def test_all_else_is_no_finding(
         self, container: Container, attempt: Attempt
     ) -> None:
-        assert self.told(container, attempt) == []
+        assert self.findings_of(container, attempt) == []
 
-    def test_without_being_asked_nothing_is_told(self) -> None:
+    def test_without_the_option_nothing_is_reported(self) -> None:
         stage = Stage(
             a_pod(self.EXEC),
             probing=probing(liveness=always(ProbeAnswer(self.MISSING))),
@@ -355,7 +363,7 @@ class TestFindings:
 
         assert stage.of(FindingEntry) == []
 
-    def test_its_place_in_the_manifest_is_named_where_it_is_known(self) -> None:
+    def test_a_finding_has_its_position_in_the_manifest(self) -> None:
         pod = a_pod(self.EXEC)
         path = "spec.containers[0].livenessProbe.exec.command"
         stage = Stage(
@@ -378,7 +386,7 @@ class TestFindings:
 
 
 class TestExecs:
-    """Commands that others run (UX-34)."""
+    """Exec commands of others (UX-34)."""
 
     def test_what_somebody_else_runs_is_a_line_of_its_container(self) -> None:
         stage = Stage(a_pod(APP))
@@ -387,10 +395,10 @@ class TestExecs:
 
         stage.simulation.submit(ExecSeen(instance.container_id, "sh -c date"))
 
-        (told,) = [
+        (finding,) = [
             entry for entry in stage.of(StateEntry) if entry.what is StateField.EXEC
         ]
-        assert (told.container_name, told.after) == ("app", "sh -c date")
+        assert (finding.container_name, finding.after) == ("app", "sh -c date")
 
     def test_in_a_container_that_is_not_ours_it_is_nothing(self) -> None:
         stage = Stage(a_pod(APP))

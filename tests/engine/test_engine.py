@@ -64,16 +64,16 @@ WEB = "uid-of-web"
 
 
 class Bench:
-    """An engine whose effects a test answers by hand."""
+    """An engine whose effects are answered by the test."""
 
     def __init__(self, **config: Any) -> None:
         self.engine = Engine(KubeletConfig(**config), START)
         self.now = START
         self.effects: list[Any] = []
         self.entries: list[Any] = []
-        self.take(self.engine.advance(START))
+        self.record(self.engine.advance(START))
 
-    def take(self, turn: Turn) -> Turn:
+    def record(self, turn: Turn) -> Turn:
         self.effects += turn.effects
         self.entries += turn.entries
         return turn
@@ -81,14 +81,14 @@ class Bench:
     def submit(self, item: Any, seconds: float | None = None) -> Turn:
         if seconds is not None:
             self.now = at(seconds)
-        return self.take(self.engine.submit(item, self.now))
+        return self.record(self.engine.submit(item, self.now))
 
     def advance(self, seconds: float) -> Turn:
         self.now = at(seconds)
-        return self.take(self.engine.advance(self.now))
+        return self.record(self.engine.advance(self.now))
 
-    def see(self, *pods: Any, seconds: float | None = None) -> Turn:
-        """Answer a relist that began just now."""
+    def relist(self, *pods: Any, seconds: float | None = None) -> Turn:
+        """Report a relist that began just now."""
         if seconds is not None:
             self.now = at(seconds)
         return self.submit(Relisted(pods, self.now))
@@ -117,26 +117,28 @@ class Bench:
 
 
 def with_a_pod(**probes: Any) -> Bench:
-    """Return an engine with a pod that runs, seen to at the second 0."""
+    """Return an engine with a running pod, relisted at second 0."""
     bench = Bench()
-    made: dict[str, Any] = {name: a_probe(**fields) for name, fields in probes.items()}
-    app = a_container(**made)
+    probe_fields: dict[str, Any] = {
+        name: a_probe(**fields) for name, fields in probes.items()
+    }
+    app = a_container(**probe_fields)
     bench.submit(AddPod(a_pod(app)))
-    bench.see(a_runtime_status(an_instance(app, started_at=START)))
+    bench.relist(a_runtime_status(an_instance(app, started_at=START)))
     return bench
 
 
-class TestDoors:
-    def test_the_first_thing_it_wants_is_to_see_what_there_is(self) -> None:
+class TestInputs:
+    def test_the_first_effect_is_a_relist(self) -> None:
         bench = Bench()
 
         assert bench.effects == [Relist()]
 
-    def test_it_says_when_it_wants_to_be_woken(self) -> None:
+    def test_the_engine_returns_its_next_deadline(self) -> None:
         bench = Bench()
 
         assert bench.engine.next_deadline() == at(1)
-        bench.see(seconds=0.25)
+        bench.relist(seconds=0.25)
         assert bench.engine.next_deadline() == at(1)
         bench.advance(1)
         assert bench.engine.next_deadline() == at(1.25)
@@ -146,17 +148,17 @@ class TestDoors:
 
         assert bench.engine.advance(at(0.5)) is NOTHING
 
-    def test_a_pod_waits_for_the_first_look_at_the_runtime(self) -> None:
+    def test_a_pod_waits_for_the_first_relist(self) -> None:
         bench = Bench()
 
         bench.submit(AddPod(a_pod()))
         before = bench.operations()
-        bench.see()
+        bench.relist()
 
         assert before == []
         assert isinstance(bench.operations()[0].operation, RunPodSandbox)
 
-    def test_the_pods_it_knows_can_be_asked_for(self) -> None:
+    def test_the_engine_returns_its_pods(self) -> None:
         bench = Bench()
         bench.submit(AddPod(a_pod(termination_grace_period_seconds=40)))
         bench.submit(AddPod(a_pod(name="other", termination_grace_period_seconds=None)))
@@ -164,7 +166,7 @@ class TestDoors:
         assert bench.engine.pod_uids() == (WEB, "uid-of-other")
         assert bench.engine.longest_grace_period() == timedelta(seconds=40)
 
-    def test_a_pod_without_a_birth_is_born_when_it_comes(self) -> None:
+    def test_a_pod_without_a_creation_time_gets_that_of_its_addition(self) -> None:
         bench = Bench()
 
         bench.submit(AddPod(a_pod(created_at=None)), seconds=7)
@@ -174,36 +176,36 @@ class TestDoors:
 
 
 class TestRelists:
-    def test_a_runtime_that_says_something_happened_is_looked_at(self) -> None:
+    def test_a_runtime_event_triggers_a_relist(self) -> None:
         bench = Bench()
-        bench.see()
+        bench.relist()
 
         turn = bench.submit(RuntimeChanged(), seconds=0.1)
 
         assert turn.effects == (Relist(),)
 
-    def test_what_is_gone_for_a_while_is_noted_and_shown(self) -> None:
+    def test_a_lost_runtime_is_noted_and_shown(self) -> None:
         bench = Bench()
 
         bench.submit(RelistFailed("no daemon"), seconds=3)
         lost = bench.engine.snapshot(bench.now)
-        bench.see(seconds=9)
+        bench.relist(seconds=9)
 
         assert [entry.is_fault for entry in bench.of(NoteEntry)] == [True, False]
         assert (lost.runtime_lost_since, lost.runtime_error) == (at(3), "no daemon")
 
     def test_what_changed_at_the_runtime_changes_the_pod_s_status(self) -> None:
         bench = with_a_pod()
-        bench.see(a_runtime_status(an_instance(state=EXITED)), seconds=12)
+        bench.relist(a_runtime_status(an_instance(state=EXITED)), seconds=12)
 
         assert len(bench.of(StatusEntry)) == 2
 
-    def test_what_did_not_change_does_not(self) -> None:
+    def test_an_unchanged_status_is_not_published(self) -> None:
         bench = with_a_pod()
         status = a_runtime_status(an_instance(started_at=START))
 
         for second in range(1, 9):
-            bench.see(status, seconds=second)
+            bench.relist(status, seconds=second)
 
         assert len(bench.of(StatusEntry)) == 1
 
@@ -230,7 +232,9 @@ class TestProbes:
 
         assert (before, bench.published().started) == (False, True)
 
-    def test_of_a_running_container_seen_first_no_worker_has_spoken_yet(self) -> None:
+    def test_a_running_container_in_the_first_relist_has_no_worker_results(
+        self,
+    ) -> None:
         """Quirk: it counts as started and ready until its workers say otherwise."""
         bench = with_a_pod(startup_probe={}, readiness_probe={})
 
@@ -271,7 +275,7 @@ class TestProbes:
             "resume",
         ]
 
-    def test_a_belief_about_a_pod_that_is_gone_changes_nothing(self) -> None:
+    def test_a_result_for_a_removed_pod_changes_nothing(self) -> None:
         bench = Bench()
         stored_result = bench.engine._kubelet.probes.results[LIVENESS]
 
@@ -281,11 +285,11 @@ class TestProbes:
 
 
 class TestOperations:
-    def test_how_far_one_has_got_is_shown(self) -> None:
+    def test_the_progress_of_an_operation_is_shown(self) -> None:
         bench = Bench()
         app = a_container(image_pull_policy=PullPolicy.ALWAYS)
         bench.submit(AddPod(a_pod(app)))
-        bench.see(a_runtime_status())
+        bench.relist(a_runtime_status())
         pull = bench.operations()[-1]
         assert isinstance(pull.operation, PullImage)
 
@@ -303,7 +307,7 @@ class TestOperations:
 
 
 class TestManifests:
-    """What else becomes of them is in `test_engine_set_pods`."""
+    """See also `test_engine_set_pods`."""
 
     def test_a_pod_is_compared_with_those_of_its_own_name_only(self) -> None:
         bench = Bench()
@@ -316,32 +320,32 @@ class TestManifests:
 
 
 class TestPods:
-    def test_one_that_ended_by_itself_is_told_gone_and_stays(self) -> None:
+    def test_a_completed_pod_is_reported_and_stays(self) -> None:
         bench = Bench()
         pod = a_pod(restart_policy=RestartPolicy.NEVER)
         ended = a_runtime_status(
             an_instance(state=EXITED), sandboxes=(a_sandbox(is_ready=False),)
         )
         bench.submit(AddPod(pod))
-        bench.see(ended)
+        bench.relist(ended)
         for second in range(1, 6):
             for operation in bench.operations():
                 bench.submit(OperationFinished(operation.operation_id), seconds=second)
-            bench.see(ended, seconds=second)
+            bench.relist(ended, seconds=second)
             bench.advance(second)
 
         assert len(bench.of(PodGoneEntry)) == 1
         assert bench.engine.pod_uids() == (WEB,)
 
-    def test_one_that_nobody_knows_cannot_be_deleted(self) -> None:
+    def test_an_unknown_pod_cannot_be_deleted(self) -> None:
         bench = Bench()
 
         assert bench.submit(DeletePod("nobody")) is NOTHING
 
-    def test_garbage_is_collected_of_known_pods_only(self) -> None:
+    def test_garbage_of_known_pods_only_is_collected(self) -> None:
         bench = with_a_pod()
         dead = [an_instance(state=EXITED, number=number) for number in (2, 1)]
-        bench.see(
+        bench.relist(
             a_runtime_status(*dead, sandboxes=(a_sandbox(is_ready=False),)),
             a_runtime_status(an_instance(), pod="orphan"),
             seconds=20,
@@ -354,7 +358,7 @@ class TestPods:
 
         assert [removal.pod_uid for removal in bench.removals()] == [WEB]
 
-    def test_it_is_known_whether_anything_of_a_pod_runs(self) -> None:
+    def test_the_engine_reports_whether_a_pod_runs(self) -> None:
         bench = Bench()
         statuses = {
             "runs": a_runtime_status(an_instance(), sandboxes=()),
@@ -364,7 +368,9 @@ class TestPods:
             ),
         }
 
-        bench.see(*(replace(status, pod_uid=uid) for uid, status in statuses.items()))
+        bench.relist(
+            *(replace(status, pod_uid=uid) for uid, status in statuses.items())
+        )
 
         idle = [
             uid for uid in (*statuses, "nobody") if bench.engine._kubelet._is_idle(uid)
@@ -383,7 +389,7 @@ class TestPods:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_two_engines_with_one_seed_say_the_same(seed: int) -> None:
+def test_two_engines_with_one_seed_return_the_same_turns(seed: int) -> None:
     pod = replace(a_pod(a_container(liveness_probe=a_probe())), uid="x")
     turns = []
     for _ in range(2):

@@ -16,8 +16,10 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import EventEntry, NoteEntry, PodGoneEntry
 
 START = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
-OLD = Pod("old", "web", containers=(Container("app", "a:1"),), labels={"version": "1"})
-NEW = replace(OLD, uid="new", containers=(Container("app", "a:2"),))
+OLD_POD = Pod(
+    "old", "web", containers=(Container("app", "a:1"),), labels={"version": "1"}
+)
+NEW_POD = replace(OLD_POD, uid="new", containers=(Container("app", "a:2"),))
 
 
 def simulate(*pods: Pod) -> Simulation:
@@ -41,17 +43,17 @@ def notes(simulation: Simulation) -> list[str]:
 
 
 def test_the_same_pods_again_change_nothing() -> None:
-    simulation = simulate(OLD)
+    simulation = simulate(OLD_POD)
 
-    simulation.submit(SetPods((OLD,)))
+    simulation.submit(SetPods((OLD_POD,)))
     simulation.run_for(timedelta(seconds=30))
 
     assert started(simulation) == ["old"]
     assert notes(simulation) == []
 
 
-def test_a_pod_that_is_gone_from_the_manifests_is_ended() -> None:
-    simulation = simulate(OLD)
+def test_a_pod_without_a_manifest_is_terminated() -> None:
+    simulation = simulate(OLD_POD)
 
     simulation.submit(SetPods(()))
     simulation.run_for(timedelta(seconds=30))
@@ -62,13 +64,13 @@ def test_a_pod_that_is_gone_from_the_manifests_is_ended() -> None:
     ]
 
 
-def test_a_changed_pod_begins_when_the_one_of_its_name_is_gone() -> None:
-    simulation = simulate(OLD)
+def test_a_changed_pod_starts_after_the_end_of_the_old_one() -> None:
+    simulation = simulate(OLD_POD)
 
-    simulation.submit(SetPods((NEW,)))
+    simulation.submit(SetPods((NEW_POD,)))
     simulation.run_for(timedelta(seconds=30))
 
-    gone_at = next(e.at for e in simulation.journal if isinstance(e, PodGoneEntry))
+    removed_at = next(e.at for e in simulation.journal if isinstance(e, PodGoneEntry))
     new_at = next(
         e.at
         for e in simulation.journal
@@ -77,22 +79,22 @@ def test_a_changed_pod_begins_when_the_one_of_its_name_is_gone() -> None:
         and e.event.pod_uid == "new"
     )
     assert started(simulation) == ["old", "new"]
-    assert new_at >= gone_at
+    assert new_at >= removed_at
     assert simulation.engine.pod_uids() == ("new",)
 
 
-def test_what_changed_is_told_field_by_field() -> None:
-    simulation = simulate(OLD)
+def test_a_changed_manifest_is_noted_field_by_field() -> None:
+    simulation = simulate(OLD_POD)
 
-    simulation.submit(SetPods((NEW,)))
+    simulation.submit(SetPods((NEW_POD,)))
 
     assert notes(simulation) == ["web: containers[app].image: a:1 -> a:2"]
 
 
 def test_a_change_under_the_same_uid_is_applied_in_place() -> None:
-    simulation = simulate(OLD)
+    simulation = simulate(OLD_POD)
 
-    simulation.submit(SetPods((replace(NEW, uid="old"),)))
+    simulation.submit(SetPods((replace(NEW_POD, uid="old"),)))
     simulation.run_for(timedelta(seconds=30))
 
     reasons = [
@@ -104,8 +106,8 @@ def test_a_change_under_the_same_uid_is_applied_in_place() -> None:
     assert simulation.engine.pod_uids() == ("old",)
 
 
-def test_two_pods_of_one_name_are_told_of_and_the_first_one_runs() -> None:
-    simulation = simulate(OLD, NEW)
+def test_two_pods_with_one_name_are_noted_and_the_first_runs() -> None:
+    simulation = simulate(OLD_POD, NEW_POD)
 
     refusals = [
         entry.event.reason
@@ -117,23 +119,25 @@ def test_two_pods_of_one_name_are_told_of_and_the_first_one_runs() -> None:
     assert started(simulation) == ["old"]
 
 
-def test_a_manifest_that_comes_back_while_its_pod_ends_begins_anew() -> None:
-    simulation = simulate(OLD)
+def test_a_manifest_that_is_restored_during_termination_starts_its_pod_again() -> None:
+    simulation = simulate(OLD_POD)
     simulation.submit(SetPods(()))
     simulation.run_for(timedelta(seconds=1))
 
-    simulation.submit(SetPods((OLD,)))
+    simulation.submit(SetPods((OLD_POD,)))
     simulation.run_for(timedelta(seconds=30))
 
-    gone = [entry for entry in simulation.journal if isinstance(entry, PodGoneEntry)]
+    removals = [
+        entry for entry in simulation.journal if isinstance(entry, PodGoneEntry)
+    ]
     assert started(simulation) == ["old", "old"]
-    assert len(gone) == 1
+    assert len(removals) == 1
     assert simulation.engine.pod_uids() == ("old",)
 
 
-def test_what_is_to_come_back_is_changed_by_its_manifest_too() -> None:
-    simulation = simulate(OLD)
-    for pods in ((), (OLD,), (replace(OLD, labels={"version": "2"}),)):
+def test_a_pod_that_will_be_started_again_gets_manifest_changes_too() -> None:
+    simulation = simulate(OLD_POD)
+    for pods in ((), (OLD_POD,), (replace(OLD_POD, labels={"version": "2"}),)):
         simulation.submit(SetPods(pods))
 
     simulation.run_for(timedelta(seconds=30))
@@ -143,11 +147,11 @@ def test_what_is_to_come_back_is_changed_by_its_manifest_too() -> None:
     assert len(started(simulation)) == 2
 
 
-def test_a_changed_manifest_does_not_save_a_pod_from_its_deletion() -> None:
-    simulation = simulate(OLD)
+def test_a_changed_manifest_does_not_cancel_a_deletion() -> None:
+    simulation = simulate(OLD_POD)
     simulation.submit(DeletePod("old"))
 
-    simulation.submit(SetPods((replace(OLD, labels={"version": "2"}),)))
+    simulation.submit(SetPods((replace(OLD_POD, labels={"version": "2"}),)))
     simulation.run_for(timedelta(seconds=30))
 
     assert simulation.engine.pod_uids() == ()

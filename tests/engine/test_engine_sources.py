@@ -1,4 +1,4 @@
-"""Several sources of pods at once: which are heard, and what each may end."""
+"""Several sources of pods: their first updates, and which pods each may terminate."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CLOSED = PodCondition(GATE, ConditionStatus.FALSE)
 
 
 def simulate(*sources: str, **behaviors: InstanceBehavior) -> Simulation:
-    """Return a kubelet that waits for these sources, of which none is heard yet."""
+    """Return a kubelet that waits for the first updates of these sources."""
     world = World({name: (behavior,) for name, behavior in behaviors.items()})
     config = KubeletConfig(sources=sources)
     return Simulation(Engine(config, START), world, START)
@@ -108,17 +108,17 @@ class TestSeveralSources:
         self,
     ) -> None:
         simulation = simulate(API_SOURCE)
-        late = replace(WEB, created_at=START - timedelta(minutes=1))
+        later = replace(WEB, created_at=START - timedelta(minutes=1))
         early = replace(ETCD, created_at=START - timedelta(hours=1))
 
-        simulation.submit(SetPods((late, early, PROXY)))
+        simulation.submit(SetPods((later, early, PROXY)))
 
-        # What has no time of creation is a zero time in Go, which is before all others.
+        # A missing creation time is the zero time in Go, which is before all others.
         assert simulation.engine.pod_uids() == ("of-url", "of-file", "of-api")
 
 
 class TestStaticPods:
-    def test_its_end_is_a_kill_and_its_status_goes_with_its_file(self) -> None:
+    def test_a_removed_file_kills_its_pod_and_drops_the_status(self) -> None:
         pod = replace(
             ETCD,
             containers=(
@@ -145,10 +145,10 @@ class TestStaticPods:
         run_for(simulation, 40)
         assert simulation.engine.pod_uids() == ()
 
-    def test_one_that_ran_to_its_end_goes_with_its_file(self) -> None:
+    def test_a_completed_pod_is_removed_with_its_file(self) -> None:
         pod = replace(ETCD, restart_policy=RestartPolicy.NEVER)
-        done = InstanceBehavior(lasts=timedelta(seconds=1), exit_code=0)
-        simulation = simulate(FILE_SOURCE, db=done)
+        completing = InstanceBehavior(lasts=timedelta(seconds=1), exit_code=0)
+        simulation = simulate(FILE_SOURCE, db=completing)
         simulation.submit(SetPods((pod,), source=FILE_SOURCE))
         run_for(simulation, 30)
 
@@ -157,7 +157,9 @@ class TestStaticPods:
 
         assert simulation.engine.pod_uids() == ()
 
-    def test_a_file_that_comes_back_meanwhile_begins_anew(self) -> None:
+    def test_a_file_that_is_restored_during_termination_starts_its_pod_again(
+        self,
+    ) -> None:
         simulation = simulate(FILE_SOURCE, db=STUBBORN)
         simulation.submit(SetPods((ETCD,), source=FILE_SOURCE))
         run_for(simulation, 10)
@@ -193,7 +195,7 @@ class TestStaticPods:
         assert simulation.engine.pod_uids() == ()
 
 
-class TestSourcesThatAreNotHeardYet:
+class TestSourcesBeforeTheirFirstUpdate:
     def test_a_removed_static_pod_runs_on_until_all_are(self) -> None:
         simulation = simulate(FILE_SOURCE, HTTP_SOURCE)
         simulation.submit(SetPods((ETCD,), source=FILE_SOURCE))
@@ -225,17 +227,17 @@ class TestSourcesThatAreNotHeardYet:
         assert [len(running) for running in kept] == [1]
         assert not any(pod.running() for pod in world.pods(second.now))
 
-    def test_some_pods_of_one_run_and_it_is_still_not_heard(self) -> None:
+    def test_a_source_whose_pods_run_may_still_have_no_update(self) -> None:
         simulation = simulate(HTTP_SOURCE)
 
         simulation.submit(SetPods((PROXY,), source=HTTP_SOURCE, is_complete=False))
         run_for(simulation, 5)
-        heard = simulation.engine.snapshot(simulation.now).node.sources
+        sources = simulation.engine.snapshot(simulation.now).node.sources
         simulation.submit(SetPods((PROXY,), source=HTTP_SOURCE))
         run_for(simulation, 5)
 
         assert started(simulation) == ["of-url"]
-        assert [source.is_heard for source in heard] == [False]
+        assert [source.is_heard for source in sources] == [False]
         node = simulation.engine.snapshot(simulation.now).node
         assert [source.is_heard for source in node.sources] == [True]
 
@@ -243,7 +245,7 @@ class TestSourcesThatAreNotHeardYet:
 class TestConditionsOfOthers:
     POD = replace(WEB, readiness_gates=(GATE,))
 
-    def test_a_gate_that_somebody_set_lets_the_pod_be_ready(self) -> None:
+    def test_a_readiness_gate_set_by_another_client_makes_the_pod_ready(self) -> None:
         simulation = simulate(API_SOURCE)
 
         simulation.submit(SetPods((self.POD,), conditions={"of-api": (OPEN,)}))
@@ -281,7 +283,7 @@ class TestConditionsOfOthers:
 
 
 class TestWhatAnApiServerHolds:
-    def test_no_pod_has_ended_there_while_its_containers_may_run(self) -> None:
+    def test_no_pod_is_reported_as_ended_while_its_containers_may_run(self) -> None:
         pod = replace(
             WEB,
             restart_policy=RestartPolicy.NEVER,
@@ -327,7 +329,7 @@ class TestNode:
         assert node.workers == ()
         assert [source.pods for source in node.sources] == [0]
 
-    def test_its_images_and_conditions_are_those_that_were_told_last(self) -> None:
+    def test_images_and_conditions_of_a_node_are_the_last_reported_ones(self) -> None:
         config = KubeletConfig(polls_runtime=True, lists_images=True)
         simulation = Simulation(Engine(config, START), World({}), START)
         run_for(simulation, 1)
@@ -342,7 +344,7 @@ class TestNode:
         assert [one.type for one in node.conditions] == ["RuntimeReady", "NetworkReady"]
         assert node.not_ready == ""
 
-    def test_a_pod_that_waits_for_a_network_says_so(self) -> None:
+    def test_a_pod_that_waits_for_a_network_has_a_message(self) -> None:
         config = KubeletConfig(polls_runtime=True)
         simulation = Simulation(Engine(config, START), World({}), START)
         simulation.submit(SetPods((WEB, replace(ETCD, host_network=True))))

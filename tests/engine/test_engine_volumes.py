@@ -1,4 +1,4 @@
-"""Pods with volumes, from their beginning to their end."""
+"""Mounting and unmounting the volumes of pods."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def a_pod_with(volume: Volume, **fields: Any) -> Pod:
     return a_pod(app, volumes=(volume,), **fields)
 
 
-def dealing(kind: type[Operation], manner: CallBehavior) -> World:
-    def deal(call: Operation | Relist) -> CallBehavior:
-        return manner if isinstance(call, kind) else CallBehavior()
+def world_with_calls(kind: type[Operation], behavior: CallBehavior) -> World:
+    def call_behavior(call: Operation | Relist) -> CallBehavior:
+        return behavior if isinstance(call, kind) else CallBehavior()
 
-    return World(POLITE, dealing=deal)
+    return World(POLITE, dealing=call_behavior)
 
 
 def test_containers_start_when_their_volumes_are_there() -> None:
-    slow = dealing(MountVolume, CallBehavior(timedelta(seconds=3)))
+    slow = world_with_calls(MountVolume, CallBehavior(timedelta(seconds=3)))
     stage = Stage(a_pod_with(DATA), world=slow)
 
     stage.run_until(10)
@@ -54,7 +54,7 @@ def test_no_volume_is_left_of_a_pod_that_is_over() -> None:
     assert stage.engine.pod_uids() == ()
 
 
-def test_a_pod_that_ends_by_itself_lets_go_of_its_volumes() -> None:
+def test_a_completed_pod_unmounts_its_volumes() -> None:
     once = InstanceBehavior(lasts=timedelta(seconds=2))
     pod = a_pod_with(DATA, restart_policy=RestartPolicy.NEVER)
     stage = Stage(pod, world=World({"app": (once,)}))
@@ -73,7 +73,7 @@ def test_a_pod_whose_volumes_cannot_be_mounted_starts_nothing() -> None:
     assert stage.times("Started") == []
 
 
-def test_it_goes_on_by_itself_when_they_can() -> None:
+def test_a_pod_starts_on_its_own_once_its_volumes_are_mounted() -> None:
     stage = Stage(a_pod_with(CONFIG))
     stage.run_until(1)
 
@@ -95,7 +95,7 @@ def test_a_pod_that_waits_for_volumes_can_be_deleted_at_once() -> None:
 
 
 def test_the_end_of_a_pod_waits_for_its_volumes() -> None:
-    slow = dealing(UnmountVolume, CallBehavior(timedelta(seconds=5)))
+    slow = world_with_calls(UnmountVolume, CallBehavior(timedelta(seconds=5)))
     stage = Stage(a_pod_with(DATA), world=slow)
     stage.run_until(5)
 

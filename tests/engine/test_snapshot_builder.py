@@ -84,7 +84,7 @@ SCRATCH = Volume("scratch", EmptyDir())
 
 
 class Bench:
-    """All that snapshots are made of; a test changes it, and looks."""
+    """The inputs of a snapshot builder, which a test changes."""
 
     def __init__(self, *pods: Pod) -> None:
         self.overrides = ProbeOverrides()
@@ -95,21 +95,21 @@ class Bench:
             hooks=self.overrides,
         )
         self.pods = self.kubelet.pods
-        self.ledger = self.kubelet.turn
+        self.turn_builder = self.kubelet.turn
         self.runner = self.kubelet.runner
         self.statuses = self.kubelet.statuses
         self.lifecycle = self.kubelet.runtime.lifecycle
         self.probes = self.kubelet.probes
         self.syncer = self.kubelet.runtime.syncer
         self.workers = self.kubelet.workers
-        self.maker = SnapshotBuilder(
+        self.builder = SnapshotBuilder(
             START,
             self.kubelet,
             self.overrides,
-            DryRuns(self.ledger, self.overrides),
+            DryRuns(self.turn_builder, self.overrides),
             ActiveFaults(self.kubelet.cache, shares_network=True),
         )
-        self.asked: list[RunProbe] = []
+        self.started_probes: list[RunProbe] = []
 
     @property
     def pod(self) -> Pod:
@@ -120,55 +120,55 @@ class Bench:
         self.statuses.set_pod_status(pod, a_status(*containers, **status), START)
         self.kubelet.changed_pods.add(pod.uid)
 
-    def probe(self, seconds: float = 0) -> None:
-        """Let the workers of all pods step."""
+    def step_workers(self, seconds: float = 0) -> None:
+        """Run the due ticks of the workers of all pods."""
         for pod in self.pods.values():
             self.probes.add_pod(pod, START)
         self.probes.scheduler.run_due(at(seconds))
-        self.note()
+        self.finish_turn()
 
     def answer(self, result: ProbeResult = ProbeResult.SUCCESS) -> None:
-        probe_id = self.asked.pop(0).probe_id
+        probe_id = self.started_probes.pop(0).probe_id
         self.probes.scheduler.finish(ProbeFinished(probe_id, an_outcome(result)), START)
-        self.note()
+        self.finish_turn()
 
-    def note(self) -> None:
-        turn = self.ledger.finish()
-        self.asked += [
+    def finish_turn(self) -> None:
+        turn = self.turn_builder.finish()
+        self.started_probes += [
             effect for effect in turn.effects if isinstance(effect, RunProbe)
         ]
-        self.maker.on_turn(turn)
+        self.builder.on_turn(turn)
 
-    def operate(self, *operations: Operation) -> None:
-        """Have operations of the first pod begin."""
+    def start_operations(self, *operations: Operation) -> None:
+        """Start operations of the first pod."""
 
-        def doing(operation: Operation) -> Routine[None]:
+        def run_operation(operation: Operation) -> Routine[None]:
             yield operation
 
         for operation in operations:
-            self.runner.start(self.pod.uid, doing(operation), _ignore, START)
-        self.note()
+            self.runner.start(self.pod.uid, run_operation(operation), _ignore, START)
+        self.finish_turn()
 
-    def look(self, seconds: float = 0) -> Snapshot:
-        return self.maker.build(at(seconds))
+    def build(self, seconds: float = 0) -> Snapshot:
+        return self.builder.build(at(seconds))
 
-    def look_at_pod(self, seconds: float = 0) -> PodSnapshot:
-        return self.look(seconds).pods[0]
+    def pod_snapshot(self, seconds: float = 0) -> PodSnapshot:
+        return self.build(seconds).pods[0]
 
-    def look_at_container(self, name: str = "app") -> ContainerSnapshot:
+    def container_snapshot(self, name: str = "app") -> ContainerSnapshot:
         return next(
             container
-            for container in self.look_at_pod().containers
+            for container in self.pod_snapshot().containers
             if container.container.name == name
         )
 
-    def look_at_probe(self, seconds: float = 0) -> ProbeSnapshot:
-        (probe,) = self.look_at_pod(seconds).containers[0].probes
+    def probe_snapshot(self, seconds: float = 0) -> ProbeSnapshot:
+        (probe,) = self.pod_snapshot(seconds).containers[0].probes
         return probe
 
 
 def _ignore(_value: None, _at: datetime) -> None:
-    """Want to know nothing of the end."""
+    """Ignore the end of an operation."""
 
 
 def probed_pod(kind: ProbeType = LIVENESS, **probe: Any) -> Pod:
@@ -179,10 +179,10 @@ def probed_pod(kind: ProbeType = LIVENESS, **probe: Any) -> Pod:
 class TestSharing:
     def test_a_pod_that_did_not_change_is_the_same_object(self) -> None:
         bench = Bench(a_pod(), a_pod(name="other"))
-        before = bench.look()
+        before = bench.build()
 
         bench.kubelet.changed_pods.add("uid-of-other")
-        after = bench.look(1)
+        after = bench.build(1)
 
         assert after.pods[0] is before.pods[0]
         assert after.pods[1] is not before.pods[1]
@@ -190,51 +190,55 @@ class TestSharing:
 
     def test_so_are_the_entries_where_nothing_was_written(self) -> None:
         bench = Bench()
-        bench.ledger.write(NoteEntry(1, START, "one"))
-        bench.note()
+        bench.turn_builder.write(NoteEntry(1, START, "one"))
+        bench.finish_turn()
 
-        assert bench.look().entries is bench.look(1).entries
+        assert bench.build().entries is bench.build(1).entries
 
     def test_a_tick_changes_its_pod_and_no_other(self) -> None:
         bench = Bench(probed_pod(), a_pod(name="other"))
-        bench.probe()
-        before = bench.look()
+        bench.step_workers()
+        before = bench.build()
 
-        bench.probe(10)
+        bench.step_workers(10)
 
-        assert bench.look().pods[0] is not before.pods[0]
-        assert bench.look().pods[1] is before.pods[1]
+        assert bench.build().pods[0] is not before.pods[0]
+        assert bench.build().pods[1] is before.pods[1]
 
-    def test_a_changed_definition_is_seen_without_being_told(self) -> None:
+    def test_a_changed_definition_is_shown_without_an_entry(self) -> None:
         bench = Bench()
-        bench.look()
+        bench.build()
 
         bench.pods[bench.pod.uid] = replace(bench.pod, labels={"a": "b"})
 
-        assert bench.look_at_pod().pod.labels == {"a": "b"}
+        assert bench.pod_snapshot().pod.labels == {"a": "b"}
 
     @pytest.mark.parametrize(
         ("write", "is_same"),
         [
             pytest.param(
-                lambda ledger: ledger.event(
+                lambda turn_builder: turn_builder.event(
                     a_pod(), EventType.NORMAL, "Reason", "", now=START
                 ),
                 False,
                 id="event",
             ),
             pytest.param(
-                lambda ledger: ledger.write(PodGoneEntry(1, START, a_pod().uid)),
+                lambda turn_builder: turn_builder.write(
+                    PodGoneEntry(1, START, a_pod().uid)
+                ),
                 False,
                 id="pod-gone",
             ),
             pytest.param(
-                lambda ledger: ledger.write(NoteEntry(1, START, "text")),
+                lambda turn_builder: turn_builder.write(NoteEntry(1, START, "text")),
                 True,
                 id="note",
             ),
             pytest.param(
-                lambda ledger: ledger.write(UserEntry(1, START, "pause", "all")),
+                lambda turn_builder: turn_builder.write(
+                    UserEntry(1, START, "pause", "all")
+                ),
                 True,
                 id="user",
             ),
@@ -242,35 +246,35 @@ class TestSharing:
     )
     def test_entries_about_a_pod_change_it(self, write: Any, *, is_same: bool) -> None:
         bench = Bench()
-        before = bench.look_at_pod()
+        before = bench.pod_snapshot()
 
-        write(bench.ledger)
-        bench.note()
+        write(bench.turn_builder)
+        bench.finish_turn()
 
-        assert (bench.look_at_pod() is before) is is_same
+        assert (bench.pod_snapshot() is before) is is_same
 
-    def test_a_pod_that_is_forgotten_is_made_anew(self) -> None:
+    def test_a_forgotten_pod_is_built_again(self) -> None:
         bench = Bench()
-        before = bench.look_at_pod()
+        before = bench.pod_snapshot()
 
-        bench.maker.forget(bench.pod.uid)
+        bench.builder.forget(bench.pod.uid)
 
-        assert bench.look_at_pod() is not before
+        assert bench.pod_snapshot() is not before
 
 
 class TestWhole:
-    def test_it_says_when_it_was_taken_and_when_all_began(self) -> None:
-        snapshot = Bench().look(7)
+    def test_a_snapshot_has_its_instant_and_the_start_of_the_session(self) -> None:
+        snapshot = Bench().build(7)
 
         assert (snapshot.taken_at, snapshot.started_at) == (at(7), START)
 
     def test_only_the_newest_entries_are_shown(self) -> None:
         bench = Bench()
         for number in range(1, 602):
-            bench.ledger.write(NoteEntry(number, START, ""))
-        bench.note()
+            bench.turn_builder.write(NoteEntry(number, START, ""))
+        bench.finish_turn()
 
-        snapshot = bench.look()
+        snapshot = bench.build()
 
         assert len(snapshot.entries) == 500
         assert snapshot.sequence == snapshot.entries[-1].sequence == 601
@@ -283,54 +287,54 @@ class TestWhole:
             init_container_statuses=(a_container_status("init", number=2),),
         )
         for event_type in (EventType.WARNING, EventType.NORMAL, EventType.WARNING):
-            bench.ledger.event(a_pod(), event_type, "Reason", "", now=START)
-        bench.note()
+            bench.turn_builder.event(a_pod(), event_type, "Reason", "", now=START)
+        bench.finish_turn()
 
-        assert (bench.look().faults, bench.look().restarts) == (2, 5)
+        assert (bench.build().faults, bench.build().restarts) == (2, 5)
 
     def test_statuses_that_are_null_have_no_restarts(self) -> None:
         bench = Bench()
         bench.publish(container_statuses=None, init_container_statuses=None)
 
-        assert bench.look().restarts == 0
+        assert bench.build().restarts == 0
 
     def test_the_queue_is_shown_while_paused(self) -> None:
         bench = Bench(probed_pod())
         bench.publish(a_container_status())
-        bench.probe()
+        bench.step_workers()
         bench.answer()
-        assert (bench.look().queue, bench.look().is_paused) == ((), False)
+        assert (bench.build().queue, bench.build().is_paused) == ((), False)
 
         bench.overrides.pause()
 
-        assert bench.look().is_paused
-        assert bench.look().queue == (QueuedTick(a_key(LIVENESS), at(10)),)
+        assert bench.build().is_paused
+        assert bench.build().queue == (QueuedTick(a_key(LIVENESS), at(10)),)
 
-    def test_a_runtime_that_is_gone_is_shown_with_its_error(self) -> None:
+    def test_a_lost_runtime_is_shown_with_its_error(self) -> None:
         bench = Bench()
 
         bench.kubelet.relists.on_relist_failed("no daemon", at(5))
-        lost = bench.look()
+        lost = bench.build()
         bench.kubelet.relists.on_relisted(at(6), at(6))
-        found = bench.look()
+        found = bench.build()
 
         assert (lost.runtime_lost_since, lost.runtime_error) == (at(5), "no daemon")
         assert (found.runtime_lost_since, found.runtime_error) == (None, "")
 
 
 class TestPod:
-    def test_before_anything_is_known_it_is_pending_and_syncing(self) -> None:
-        pod = Bench().look_at_pod()
+    def test_a_new_pod_is_pending_and_syncing(self) -> None:
+        pod = Bench().pod_snapshot()
 
         assert pod.status.phase is PodPhase.PENDING
         assert (pod.state, pod.operation) == (PodWorkerState.SYNC, "")
 
-    def test_it_has_the_published_status_and_the_state_of_its_worker(self) -> None:
+    def test_a_pod_has_the_published_status_and_the_state_of_its_worker(self) -> None:
         bench = Bench()
         bench.publish(a_container_status())
         bench.workers.update(UpdatePodOptions(UpdateType.KILL, bench.pod), START)
 
-        pod = bench.look_at_pod()
+        pod = bench.pod_snapshot()
 
         assert pod.status is bench.statuses.get(bench.pod.uid)
         assert pod.state is PodWorkerState.TERMINATING
@@ -340,7 +344,7 @@ class TestPod:
 
         shown = [
             (container.container.name, container.is_init)
-            for container in bench.look_at_pod().containers
+            for container in bench.pod_snapshot().containers
         ]
 
         assert shown == [("init", True), ("app", False)]
@@ -389,59 +393,61 @@ class TestPod:
             ),
         ],
     )
-    def test_what_is_being_done_for_it_is_said_in_words(
+    def test_an_operation_of_a_pod_has_a_description(
         self, operation: Operation, words: str
     ) -> None:
         bench = Bench()
-        bench.look()
+        bench.build()
 
-        bench.operate(operation)
+        bench.start_operations(operation)
 
-        assert bench.look_at_pod().operation == words
+        assert bench.pod_snapshot().operation == words
 
-    def test_of_several_operations_the_first_is_told(self) -> None:
+    def test_the_first_of_several_operations_is_shown(self) -> None:
         bench = Bench()
 
-        bench.operate(StopContainer(APP, "app", 30), RemoveContainer(APP))
+        bench.start_operations(StopContainer(APP, "app", 30), RemoveContainer(APP))
 
-        assert bench.look_at_pod().operation == "stopping app (grace 30s)"
+        assert bench.pod_snapshot().operation == "stopping app (grace 30s)"
 
-    def test_progress_is_told_until_the_operation_is_over(self) -> None:
+    def test_progress_is_shown_until_the_operation_ends(self) -> None:
         bench = Bench()
-        bench.operate(PullImage(a_pod(), IMAGE))
-        told = [bench.look_at_pod().operation]
+        bench.start_operations(PullImage(a_pod(), IMAGE))
+        shown = [bench.pod_snapshot().operation]
 
-        bench.maker.on_operation(OperationProgress(1, "40%"))
-        told.append(bench.look_at_pod().operation)
-        bench.maker.on_operation(OperationFinished(1))
+        bench.builder.on_operation(OperationProgress(1, "40%"))
+        shown.append(bench.pod_snapshot().operation)
+        bench.builder.on_operation(OperationFinished(1))
         bench.runner.finish(OperationFinished(1), START)
-        told.append(bench.look_at_pod().operation)
+        shown.append(bench.pod_snapshot().operation)
 
-        assert told == [f"pulling {IMAGE}", f"pulling {IMAGE} 40%", ""]
+        assert shown == [f"pulling {IMAGE}", f"pulling {IMAGE} 40%", ""]
 
-    def test_news_of_an_operation_that_is_not_known_change_nothing(self) -> None:
+    def test_progress_of_an_unknown_operation_changes_nothing(self) -> None:
         bench = Bench()
-        before = bench.look_at_pod()
+        before = bench.pod_snapshot()
 
-        bench.maker.on_operation(OperationProgress(99, "40%"))
-        bench.maker.on_operation(OperationFinished(99))
+        bench.builder.on_operation(OperationProgress(99, "40%"))
+        bench.builder.on_operation(OperationFinished(99))
 
-        assert bench.look_at_pod() is before
+        assert bench.pod_snapshot() is before
 
 
 class TestContainer:
-    def test_it_has_its_status_and_its_probes_in_order(self) -> None:
+    def test_a_container_has_its_status_and_its_probes_in_order(self) -> None:
         probe = a_probe()
         bench = Bench(
             a_pod(
                 a_container(
-                    startup_probe=probe, readiness_probe=probe, liveness_probe=probe
+                    startup_probe=probe,
+                    readiness_probe=probe,
+                    liveness_probe=probe,
                 )
             )
         )
         bench.publish(a_container_status())
 
-        container = bench.look_at_container()
+        container = bench.container_snapshot()
 
         assert container.status is not None
         assert container.status.container_id == APP
@@ -451,24 +457,24 @@ class TestContainer:
             STARTUP,
         ]
 
-    def test_one_that_is_being_stopped_says_by_whom(self) -> None:
+    def test_a_container_that_is_being_stopped_has_the_cause(self) -> None:
         bench = Bench()
         bench.publish(a_container_status())
         bench.lifecycle.stopping(
             bench.pod, an_instance(), ExitCause.LIVENESS, 30, "pod", at(5)
         )
 
-        assert bench.look_at_container().stopping == StoppingSnapshot(
+        assert bench.container_snapshot().stopping == StoppingSnapshot(
             at(5), 30, "pod", ExitCause.LIVENESS
         )
 
-    def test_it_says_how_its_last_instance_ended(self) -> None:
+    def test_a_container_has_the_exit_of_its_last_instance(self) -> None:
         bench = Bench()
         bench.lifecycle.exited(
             bench.pod.uid, an_instance(state=RuntimeState.EXITED, exit_code=3), at(12)
         )
 
-        last = bench.look_at_container().last_exit
+        last = bench.container_snapshot().last_exit
 
         assert last is not None
         assert (last.exit_code, last.by) == (3, ExitCause.ITSELF)
@@ -481,7 +487,7 @@ class TestContainer:
             pytest.param(a_container_status("other"), at(18), id="unknown"),
         ],
     )
-    def test_what_waits_says_until_when(
+    def test_a_waiting_container_has_the_end_of_its_wait(
         self, status: ContainerStatus, until: datetime | None
     ) -> None:
         bench = Bench()
@@ -491,60 +497,79 @@ class TestContainer:
             waits=True, window=ten, since=at(8), until=at(18), next_window=twenty
         )
 
-        assert bench.look_at_container().backoff == BackoffSnapshot(
+        assert bench.container_snapshot().backoff == BackoffSnapshot(
             ten, at(8), until, twenty
         )
 
 
 class TestProbe:
-    def test_before_its_worker_there_is_little_to_say(self) -> None:
-        probe = Bench(probed_pod()).look_at_probe()
+    def test_a_probe_without_a_worker_has_its_initial_state(self) -> None:
+        probe = Bench(probed_pod()).probe_snapshot()
 
         assert not probe.worker_alive
-        assert (probe.stored_result, probe.next_tick_at, probe.upcoming_skip) == (
+        assert (
+            probe.stored_result,
+            probe.next_tick_at,
+            probe.upcoming_skip,
+        ) == (
             None,
             None,
             None,
         )
-        assert (probe.ticks, probe.history, probe.is_held_back) == (0, (), False)
+        assert (
+            probe.ticks,
+            probe.history,
+            probe.is_held_back,
+        ) == (0, (), False)
 
-    def test_a_worker_is_shown_as_it_stands(self) -> None:
+    def test_a_probe_shows_the_state_of_its_worker(self) -> None:
         bench = Bench(probed_pod(failure_threshold=2))
         bench.publish(a_container_status())
-        bench.probe()
+        bench.step_workers()
         bench.answer(ProbeResult.FAILURE)
 
-        probe = bench.look_at_probe()
+        probe = bench.probe_snapshot()
 
         assert probe.worker_alive
-        assert (probe.stored_result, probe.last_result, probe.result_run) == (
+        assert (
+            probe.stored_result,
+            probe.last_result,
+            probe.result_run,
+        ) == (
             Result.SUCCESS,
             Result.FAILURE,
             1,
         )
         assert (probe.on_hold, probe.in_flight_since) == (False, None)
         assert (probe.next_tick_at, probe.upcoming_skip) == (at(10), None)
-        assert (probe.ticks, probe.failures, probe.successes) == (1, 1, 0)
+        assert (probe.ticks, probe.failures, probe.successes) == (
+            1,
+            1,
+            0,
+        )
         assert (probe.errors, probe.skips) == (0, 0)
         assert probe.history == (probe.last_run,)
 
-    def test_a_probe_that_is_under_way_says_since_when(self) -> None:
+    def test_a_probe_in_flight_has_its_start(self) -> None:
         bench = Bench(probed_pod())
         bench.publish(a_container_status())
 
-        bench.probe(3)
+        bench.step_workers(3)
 
-        probe = bench.look_at_probe(4)
-        assert (probe.in_flight_since, probe.next_tick_at) == (at(3), None)
+        probe = bench.probe_snapshot(4)
+        assert (probe.in_flight_since, probe.next_tick_at) == (
+            at(3),
+            None,
+        )
 
     def test_it_is_foreseen_what_the_next_tick_will_do(self) -> None:
         bench = Bench(probed_pod(initial_delay_seconds=15))
         bench.publish(a_container_status())
-        bench.probe()
-        soon = bench.look_at_probe()
+        bench.step_workers()
+        soon = bench.probe_snapshot()
 
-        bench.probe(10)
-        later = bench.look_at_probe()
+        bench.step_workers(10)
+        later = bench.probe_snapshot()
 
         assert (soon.upcoming_skip, later.upcoming_skip) == (Skip.INITIAL_DELAY, None)
         assert soon.delay_until == at(15)
@@ -563,21 +588,21 @@ class TestProbe:
     ) -> None:
         bench = Bench(probed_pod(initial_delay_seconds=delay_seconds))
         bench.publish(status)
-        bench.probe()
+        bench.step_workers()
 
-        assert bench.look_at_probe().delay_until is None
+        assert bench.probe_snapshot().delay_until is None
 
     def test_while_paused_its_ticks_are_held_back(self) -> None:
         bench = Bench(probed_pod())
-        bench.probe()
-        assert not bench.look_at_probe().is_held_back
+        bench.step_workers()
+        assert not bench.probe_snapshot().is_held_back
 
         bench.overrides.pause()
-        assert bench.look_at_probe().is_held_back
+        assert bench.probe_snapshot().is_held_back
 
     def test_a_worker_that_left_is_not_alive(self) -> None:
         bench = Bench(replace(probed_pod(), restart_policy=RestartPolicy.NEVER))
         bench.publish(phase=PodPhase.FAILED)
-        bench.probe()
+        bench.step_workers()
 
-        assert not bench.look_at_probe().worker_alive
+        assert not bench.probe_snapshot().worker_alive
