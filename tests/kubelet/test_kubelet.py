@@ -41,7 +41,7 @@ def a_kubelet(*statuses: RuntimePodStatus, known: Iterable[Pod] = ()) -> Kubelet
     return kubelet
 
 
-def asked(kubelet: Kubelet) -> list[Operation]:
+def pending_operations(kubelet: Kubelet) -> list[Operation]:
     return [
         effect.operation
         for effect in kubelet.turn.finish().effects
@@ -50,7 +50,7 @@ def asked(kubelet: Kubelet) -> list[Operation]:
 
 
 class TestOrphans:
-    def test_what_runs_of_a_pod_that_nobody_knows_is_killed(self) -> None:
+    def test_running_containers_of_an_unknown_pod_are_killed(self) -> None:
         kubelet = a_kubelet(a_runtime_status(an_instance()))
 
         kubelet._end_orphans(START)
@@ -59,7 +59,9 @@ class TestOrphans:
         assert call is not None
         assert call.kind is SyncCallKind.TERMINATING_RUNTIME
         assert call.grace_period_seconds == 1
-        assert [type(operation) for operation in asked(kubelet)] == [StopContainer]
+        assert [type(operation) for operation in pending_operations(kubelet)] == [
+            StopContainer
+        ]
 
     def test_once_nothing_of_it_runs_it_is_removed(self) -> None:
         kubelet = a_kubelet(a_runtime_status(an_instance(state=EXITED)))
@@ -67,18 +69,20 @@ class TestOrphans:
         kubelet._end_orphans(START)
 
         assert not kubelet.workers.has_worker(WEB)
-        assert asked(kubelet) == [RemoveContainer(an_instance().container_id)]
+        assert pending_operations(kubelet) == [
+            RemoveContainer(an_instance().container_id)
+        ]
 
     def test_one_that_is_empty_is_forgotten_although_all_are_looked_at(self) -> None:
-        gone: list[str] = []
-        kubelet = Kubelet(KubeletConfig(), START, on_pod_removed=gone.append)
+        removed_uids: list[str] = []
+        kubelet = Kubelet(KubeletConfig(), START, on_pod_removed=removed_uids.append)
         for name in ("web", "other"):
             status = a_runtime_status(sandboxes=(), pod=name)
             kubelet.in_runtime[status.pod_uid] = status
 
         kubelet._end_orphans(START)
 
-        assert gone == [WEB, "uid-of-other"]
+        assert removed_uids == [WEB, "uid-of-other"]
         assert kubelet.in_runtime == {}
 
     def test_pods_that_are_known_or_have_a_worker_are_left_alone(self) -> None:
@@ -87,14 +91,14 @@ class TestOrphans:
         kubelet.workers.update(
             UpdatePodOptions(UpdateType.CREATE, a_pod(name="other")), START
         )
-        asked(kubelet)
+        pending_operations(kubelet)
 
         kubelet._end_orphans(START)
 
-        assert asked(kubelet) == []
+        assert pending_operations(kubelet) == []
 
 
-def test_of_an_orphan_as_much_of_a_pod_is_made_as_can_be_made_out() -> None:
+def test_a_pod_is_restored_from_an_orphan_as_far_as_possible() -> None:
     status = a_runtime_status(
         an_instance(number=1),
         an_instance(a_container("side")),

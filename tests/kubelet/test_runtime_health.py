@@ -63,7 +63,7 @@ class Bench:
         self.kubelet.observe(Relisted((), self.now), self.now)
         self.run()
 
-    def asked(self, kind: type) -> int:
+    def count_of_requests(self, kind: type) -> int:
         return sum(
             isinstance(effect, kind) for turn in self.turns for effect in turn.effects
         )
@@ -96,17 +96,21 @@ class Bench:
 
 
 class TestPolls:
-    def test_conditions_are_asked_for_five_seconds_after_each_answer(self) -> None:
+    def test_conditions_are_requested_five_seconds_after_each_answer(self) -> None:
         bench = Bench()
         bench.run()
         bench.run(60)
-        while_waiting = bench.asked(GetRuntimeStatus)
+        while_waiting = bench.count_of_requests(GetRuntimeStatus)
         bench.read(READY, NETWORK)
         bench.run(4.9)
-        before = bench.asked(GetRuntimeStatus)
+        before = bench.count_of_requests(GetRuntimeStatus)
         bench.run(0.1)
 
-        assert (while_waiting, before, bench.asked(GetRuntimeStatus)) == (1, 1, 2)
+        assert (while_waiting, before, bench.count_of_requests(GetRuntimeStatus)) == (
+            1,
+            1,
+            2,
+        )
 
     def test_images_are_listed_thirty_seconds_after_each_answer(self) -> None:
         bench = Bench()
@@ -115,10 +119,10 @@ class TestPolls:
             ImagesListed((StoredImage("i"),), count=7, size_bytes=9), START
         )
         bench.run(29.9)
-        before = bench.asked(ListImages)
+        before = bench.count_of_requests(ListImages)
         bench.run(0.1)
 
-        assert (before, bench.asked(ListImages)) == (1, 2)
+        assert (before, bench.count_of_requests(ListImages)) == (1, 2)
         assert bench.kubelet.health.images.count == 7
         assert bench.kubelet.health.images_at == START
 
@@ -187,7 +191,7 @@ class TestNetwork:
             "container runtime network ready again",
         ]
 
-    def test_a_runtime_that_says_nothing_of_it_has_none(self) -> None:
+    def test_a_missing_network_condition_is_nil_in_the_event(self) -> None:
         bench = Bench(a_pod())
         bench.run()
         bench.read(READY)
@@ -222,7 +226,7 @@ class TestRuntime:
         assert before == []
         assert bench.sandboxes() == ["uid-of-web"]
 
-    def test_an_answer_that_is_late_changes_nothing_at_first(self) -> None:
+    def test_a_late_answer_changes_nothing_at_first(self) -> None:
         bench = Bench(a_pod())
         bench.run()
         bench.read(READY, NETWORK)
@@ -246,7 +250,7 @@ class TestRuntime:
             ),
         ],
     )
-    def test_what_the_node_says_of_it(
+    def test_the_node_has_the_message_of_the_runtime(
         self, seconds: float, relisted: float, expected: str
     ) -> None:
         health = RuntimeHealth(
@@ -258,7 +262,7 @@ class TestRuntime:
 
         assert node_ready_message(errors, health.network_error) == expected
 
-    def test_what_the_node_says_of_all_that_is_wrong(self) -> None:
+    def test_the_message_of_the_node_has_all_problems(self) -> None:
         health = RuntimeHealth(
             TurnBuilder(), START, polls_status=True, polls_images=False
         )

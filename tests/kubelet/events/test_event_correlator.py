@@ -18,7 +18,7 @@ FIVE_MINUTES = 300
 
 
 def correlate_events(events: Iterable[Event]) -> tuple[ClusterEvent, ...]:
-    """Return what a cluster shows of events, the one seen last at the end."""
+    """Return the events as a cluster shows them, the latest at the end."""
     correlator = EventCorrelator()
     for event in events:
         correlator.correlate(event)
@@ -125,7 +125,7 @@ def test_reasons_and_pods_are_not_combined() -> None:
     assert not any(event.is_combined for event in shown)
 
 
-def test_a_message_that_is_still_known_is_told_apart() -> None:
+def test_a_repeated_message_is_counted_separately() -> None:
     events = [an_event(number, f"message {number}") for number in range(10)]
 
     shown = correlate_events([*events, an_event(11, "message 5")])

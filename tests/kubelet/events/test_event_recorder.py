@@ -48,7 +48,7 @@ def _writes_of_kubelet() -> list[tuple[str, dict[str, Any]]]:
 def _by_pod(
     writes: list[tuple[str, dict[str, Any]]],
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the writes of each pod without what is another one each time."""
+    """Return the writes of each pod without the fields that always differ."""
     pods = defaultdict(list)
     for name, body in writes:
         plain = {

@@ -205,7 +205,7 @@ class TestThresholds:
 
         assert removed(result) == "a b"
 
-    def test_too_little_to_free_is_told_in_the_kubelets_words(self) -> None:
+    def test_too_little_freed_space_has_the_message_of_the_kubelet(self) -> None:
         result = collected(a_record("a", size_bytes=30))
 
         assert removed(result) == "a"
@@ -262,7 +262,7 @@ def delete(*records: ImageRecord, refused: Mapping[str, str] | None = None) -> G
 
 
 class TestRefusals:
-    def test_a_refusal_does_not_keep_the_others_and_is_told(self) -> None:
+    def test_a_refused_removal_is_an_event_and_the_others_are_removed(self) -> None:
         result = collected(
             *(a_record(name, size_bytes=60) for name in "abc"), refused={"a": "busy"}
         )

@@ -15,7 +15,7 @@ from probetui.kubelet.images.image_manager import (
 )
 from probetui.kubelet.runtime.backoff import Backoff
 from tests.builders import a_container, a_pod
-from tests.kubelet.carrier import EffectExecutor
+from tests.kubelet.effect_executor import EffectExecutor
 
 ALWAYS, IF_NOT_PRESENT, NEVER = PullPolicy
 IMAGE = "busybox:1.36"
@@ -28,7 +28,7 @@ class Bench(EffectExecutor):
         super().__init__()
         windows = [timedelta(seconds=length) for length in (10, 300, 600)]
         self.backoff = Backoff(*windows)
-        self.images = ImageManager(self.ledger, self.backoff)
+        self.images = ImageManager(self.turn_builder, self.backoff)
 
     def ensure(self, policy: PullPolicy = ALWAYS, image: str = IMAGE) -> None:
         container = a_container(image=image, image_pull_policy=policy)
@@ -47,7 +47,7 @@ class TestPolicy:
     def test_an_image_that_is_here_is_not_pulled(self) -> None:
         bench = Bench()
         bench.ensure(IF_NOT_PRESENT)
-        assert bench.asked() == [GetImageStatus(IMAGE)]
+        assert bench.pending_operations() == [GetImageStatus(IMAGE)]
 
         bench.answer("sha256:1")
 
@@ -66,16 +66,16 @@ class TestPolicy:
 
         bench.answer(None)
 
-        assert bench.asked() == [PullImage(a_pod(a_container()), IMAGE)]
+        assert bench.pending_operations() == [PullImage(a_pod(a_container()), IMAGE)]
 
-    def test_with_always_nobody_looks_whether_it_is_here(self) -> None:
+    def test_with_pull_policy_always_the_image_is_not_inspected(self) -> None:
         bench = Bench()
 
         bench.ensure(ALWAYS)
 
-        assert isinstance(bench.asked()[0], PullImage)
+        assert isinstance(bench.pending_operations()[0], PullImage)
 
-    def test_with_never_it_has_to_be_here(self) -> None:
+    def test_with_pull_policy_never_the_image_must_exist(self) -> None:
         bench = Bench()
         bench.ensure(NEVER)
 
@@ -110,20 +110,20 @@ class TestPolicy:
         )
         assert bench.returned == [EnsuredImage("", "InvalidImageName", message)]
         assert bench.events() == [("Warning", "InspectFailed", message)]
-        assert bench.asked() == []
+        assert bench.pending_operations() == []
 
     def test_the_runtime_hears_of_the_tag_that_people_left_out(self) -> None:
         bench = Bench()
 
         bench.ensure(IF_NOT_PRESENT, "busybox")
 
-        assert bench.asked() == [GetImageStatus("busybox:latest")]
+        assert bench.pending_operations() == [GetImageStatus("busybox:latest")]
         bench.answer("sha256:1")
         assert '"busybox"' in bench.events()[0][2]
 
 
 class TestPull:
-    def test_a_pull_is_announced_and_says_how_long_it_took(self) -> None:
+    def test_a_pull_has_events_with_its_duration(self) -> None:
         bench = Bench()
         bench.ensure()
 
@@ -138,7 +138,7 @@ class TestPull:
             ),
         ]
 
-    def test_a_pull_that_fails_is_told(self) -> None:
+    def test_a_failed_pull_is_an_event(self) -> None:
         bench = Bench()
 
         bench.fail("no such host")
@@ -175,7 +175,7 @@ class TestPull:
             ),
         ],
     )
-    def test_some_errors_are_known_by_their_first_word(
+    def test_some_errors_are_recognized_by_their_prefix(
         self, error: str, reason: str, message: str
     ) -> None:
         bench = Bench()
@@ -184,7 +184,7 @@ class TestPull:
 
         assert bench.returned == [EnsuredImage("", reason, message)]
 
-    def test_a_pull_that_brings_nothing_has_failed(self) -> None:
+    def test_a_pull_without_an_image_has_failed(self) -> None:
         bench = Bench()
         bench.ensure()
 
@@ -211,7 +211,7 @@ class TestBackOff:
             "BackOff",
             'Back-off pulling image "busybox:1.36"',
         )
-        assert bench.asked() == []
+        assert bench.pending_operations() == []
 
     def test_the_wait_ends_and_is_twice_as_long_the_next_time(self) -> None:
         bench = Bench()
@@ -219,8 +219,8 @@ class TestBackOff:
         for wait in (0, 10, 19.9, 0.1):
             bench.wait(wait)
             bench.ensure()
-            waited.append(bench.asked() == [])
-            for _ in bench.asked():
+            waited.append(bench.pending_operations() == [])
+            for _ in bench.pending_operations():
                 bench.answer(error="no")
 
         assert waited == [False, False, True, False]
@@ -238,7 +238,7 @@ class TestBackOff:
 
         assert bench.last().reason == "ImagePullBackOff"
 
-    def test_without_an_error_to_tell_it_only_says_that_it_waits(self) -> None:
+    def test_without_an_error_the_message_is_only_that_it_waits(self) -> None:
         bench = Bench()
         bench.backoff.next(f"uid-of-web_{IMAGE}", bench.now, bench.now)
 
@@ -254,7 +254,7 @@ class TestBackOff:
 
         bench.start(bench.images.ensure_image(other, container, bench.now))
 
-        assert bench.asked() == [PullImage(other, IMAGE)]
+        assert bench.pending_operations() == [PullImage(other, IMAGE)]
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_the_very_first_start_neither_waits_nor_makes_a_window() -> None:
     )
 
 
-def test_the_first_crash_restarts_at_once_and_says_what_the_next_will_wait() -> None:
+def test_the_first_crash_restarts_at_once_and_has_the_next_window() -> None:
     decision = start(a_backoff(), now=6, finished=5)
 
     assert decision == BackoffDecision(
@@ -111,7 +111,7 @@ def test_the_first_crash_restarts_at_once_and_says_what_the_next_will_wait() -> 
     )
 
 
-def test_a_wait_says_how_long_since_when_and_until_when() -> None:
+def test_a_wait_has_its_length_its_start_and_its_end() -> None:
     backoff = a_backoff()
     start(backoff, now=6, finished=5)
 
@@ -132,7 +132,7 @@ def test_a_wait_says_how_long_since_when_and_until_when() -> None:
     )
 
 
-def test_a_start_after_the_wait_says_what_was_waited_out() -> None:
+def test_a_start_after_a_wait_has_the_window_that_passed() -> None:
     backoff = a_backoff()
     start(backoff, now=6, finished=5)
 

@@ -12,7 +12,7 @@ from tests.builders import (
     a_runtime_status,
     an_instance,
 )
-from tests.kubelet.carrier import EffectExecutor
+from tests.kubelet.effect_executor import EffectExecutor
 
 EXITED = RuntimeState.EXITED
 WEB = "uid-of-web"
@@ -45,12 +45,12 @@ class TestContent:
         old, dead = an_instance(state=EXITED, number=1), an_instance(state=EXITED)
         bench.remove_content(a_runtime_status(old, dead))
 
-        done = []
-        while bench.asked():
-            done += bench.asked()
+        result_of_sync = []
+        while bench.pending_operations():
+            result_of_sync += bench.pending_operations()
             bench.answer()
 
-        assert done == [
+        assert result_of_sync == [
             RemoveContainer(old.container_id),
             RemoveContainer(dead.container_id),
             StopPodSandbox("sandbox"),
@@ -71,7 +71,7 @@ class TestContent:
         for _ in range(2):
             bench.remove_content(a_runtime_status())
 
-        assert bench.asked() == [StopPodSandbox("sandbox")]
+        assert bench.pending_operations() == [StopPodSandbox("sandbox")]
 
     def test_after_an_error_it_goes_on_and_can_be_tried_again(self) -> None:
         bench = Bench()
@@ -109,12 +109,12 @@ class TestSurplus:
         bench = Bench()
         bench.remove_surplus(self.STATUS)
 
-        done = []
-        while bench.asked():
-            done += bench.asked()
+        result_of_sync = []
+        while bench.pending_operations():
+            result_of_sync += bench.pending_operations()
             bench.answer()
 
-        assert done == [
+        assert result_of_sync == [
             RemoveContainer(an_instance(number=number).container_id)
             for number in (1, 0)
         ]
@@ -124,7 +124,7 @@ class TestSurplus:
 
         bench.remove_surplus(self.STATUS, ["another"])
 
-        assert bench.asked() == []
+        assert bench.pending_operations() == []
 
     def test_what_is_being_removed_is_not_removed_twice(self) -> None:
         bench = Bench()
@@ -132,9 +132,9 @@ class TestSurplus:
         for _ in range(2):
             bench.remove_surplus(self.STATUS)
 
-        assert len(bench.asked()) == 1
+        assert len(bench.pending_operations()) == 1
 
-    def test_what_could_not_be_removed_is_tried_again_the_next_time(self) -> None:
+    def test_a_failed_removal_is_retried_the_next_time(self) -> None:
         bench = Bench()
         bench.remove_surplus(self.STATUS)
         for _ in range(2):
@@ -142,7 +142,7 @@ class TestSurplus:
 
         bench.remove_surplus(self.STATUS)
 
-        assert len(bench.asked()) == 1
+        assert len(bench.pending_operations()) == 1
 
 
 INSTANCES = a_runtime_status(

@@ -44,7 +44,7 @@ def test_another_image_is_another_container() -> None:
     assert not has_changed(a_container(image="busybox:1.36"), instance)
 
 
-def test_back_off_knows_a_container_by_its_pod_its_name_and_its_hash() -> None:
+def test_the_key_of_back_off_has_pod_name_and_hash() -> None:
     pod = replace(a_pod(), uid="uid1", namespace="ns")
 
     key = stable_key(pod, a_container("sidecar"))

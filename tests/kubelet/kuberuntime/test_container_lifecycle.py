@@ -22,17 +22,17 @@ POD = a_pod()
 
 
 class Bench:
-    """Lives, and the entries that tell of them."""
+    """A container lifecycle and its journal entries."""
 
     def __init__(self, *, began_at: float | None = None) -> None:
-        self.ledger = TurnBuilder()
+        self.turn_builder = TurnBuilder()
         self.lifecycle = ContainerLifecycle(
-            self.ledger, None if began_at is None else at(began_at)
+            self.turn_builder, None if began_at is None else at(began_at)
         )
 
-    def told(self) -> list[ContainerEntry]:
-        """Return what was told since the last time."""
-        entries = self.ledger.finish().entries
+    def new_entries(self) -> list[ContainerEntry]:
+        """Return the entries since the last call."""
+        entries = self.turn_builder.finish().entries
         return [entry for entry in entries if isinstance(entry, ContainerEntry)]
 
     def stop(self, by: ExitCause, seconds: float, grace: int = 30) -> None:
@@ -53,7 +53,7 @@ def test_a_container_is_created_and_started() -> None:
         POD.uid, "app", APP.container_id, 3, LifecycleStep.STARTED, at(2)
     )
 
-    assert bench.told() == [
+    assert bench.new_entries() == [
         ContainerEntry(
             sequence,
             at(sequence),
@@ -67,47 +67,47 @@ def test_a_container_is_created_and_started() -> None:
     ]
 
 
-def test_who_stops_a_container_is_known_until_it_has_ended() -> None:
+def test_the_cause_of_a_stop_is_kept_until_the_exit() -> None:
     bench = Bench()
 
     bench.stop(ExitCause.LIVENESS, 5)
 
-    known = bench.lifecycle.stopping_of(APP.container_id)
-    assert known == StoppingSnapshot(at(5), 30, "pod", ExitCause.LIVENESS)
+    stopping = bench.lifecycle.stopping_of(APP.container_id)
+    assert stopping == StoppingSnapshot(at(5), 30, "pod", ExitCause.LIVENESS)
     bench.lifecycle.exited(POD.uid, ended(), at(9))
     assert bench.lifecycle.stopping_of(APP.container_id) is None
 
 
-def test_the_first_to_ask_counts_as_the_one_who_asked() -> None:
+def test_the_first_stop_request_is_the_cause() -> None:
     bench = Bench()
 
     bench.stop(ExitCause.LIVENESS, 5)
     bench.stop(ExitCause.DELETE, 8, grace=2)
 
-    known = bench.lifecycle.stopping_of(APP.container_id)
-    assert known == StoppingSnapshot(at(8), 2, "pod", ExitCause.LIVENESS)
-    assert [entry.by for entry in bench.told()] == [
+    stopping = bench.lifecycle.stopping_of(APP.container_id)
+    assert stopping == StoppingSnapshot(at(8), 2, "pod", ExitCause.LIVENESS)
+    assert [entry.by for entry in bench.new_entries()] == [
         ExitCause.LIVENESS,
         ExitCause.DELETE,
     ]
 
 
-def test_who_grants_more_time_later_does_not_put_the_end_off() -> None:
+def test_a_later_longer_grace_period_does_not_delay_the_end() -> None:
     bench = Bench()
 
     bench.stop(ExitCause.LIVENESS, 5, grace=4)
     bench.stop(ExitCause.USER, 7, grace=8)
 
-    known = bench.lifecycle.stopping_of(APP.container_id)
-    assert known == StoppingSnapshot(at(5), 4, "pod", ExitCause.LIVENESS)
+    stopping = bench.lifecycle.stopping_of(APP.container_id)
+    assert stopping == StoppingSnapshot(at(5), 4, "pod", ExitCause.LIVENESS)
 
 
-def test_an_end_that_nobody_asked_for_is_its_own() -> None:
+def test_an_exit_without_a_stop_has_no_other_cause() -> None:
     bench = Bench()
 
     bench.lifecycle.exited(POD.uid, ended(exit_code=3, reason="Error"), at(12))
 
-    (entry,) = bench.told()
+    (entry,) = bench.new_entries()
     assert (entry.what, entry.by, entry.exit_code) == (
         LifecycleStep.EXITED,
         ExitCause.ITSELF,
@@ -116,14 +116,14 @@ def test_an_end_that_nobody_asked_for_is_its_own() -> None:
     assert (entry.grace_period_seconds, entry.grace_source) == (None, "")
 
 
-def test_an_end_that_was_asked_for_says_by_whom_and_with_what_grace() -> None:
+def test_a_requested_exit_has_its_cause_and_grace_period() -> None:
     bench = Bench()
     bench.stop(ExitCause.USER, 5, grace=9)
-    bench.told()
+    bench.new_entries()
 
     bench.lifecycle.exited(POD.uid, ended(), at(12))
 
-    (entry,) = bench.told()
+    (entry,) = bench.new_entries()
     assert (entry.by, entry.grace_period_seconds, entry.grace_source) == (
         ExitCause.USER,
         9,
@@ -144,21 +144,23 @@ def test_an_end_that_was_asked_for_says_by_whom_and_with_what_grace() -> None:
         pytest.param(-1, None, id="negative"),
     ],
 )
-def test_the_exit_code_tells_the_signal(exit_code: int, signal: int | None) -> None:
+def test_the_signal_is_derived_from_the_exit_code(
+    exit_code: int, signal: int | None
+) -> None:
     bench = Bench()
 
     bench.lifecycle.exited(POD.uid, ended(exit_code=exit_code), at(12))
 
-    assert bench.told()[0].signal == signal
+    assert bench.new_entries()[0].signal == signal
 
 
-def test_an_end_is_told_once() -> None:
+def test_an_exit_is_journaled_once() -> None:
     bench = Bench()
 
     for _ in range(2):
         bench.lifecycle.exited(POD.uid, ended(), at(12))
 
-    assert len(bench.told()) == 1
+    assert len(bench.new_entries()) == 1
 
 
 def test_the_last_end_of_a_container_is_kept() -> None:
@@ -178,7 +180,7 @@ def test_the_last_end_of_a_container_is_kept() -> None:
     assert bench.lifecycle.last_exit(POD.uid, "other") is None
 
 
-def test_an_end_without_a_time_happened_when_it_was_seen() -> None:
+def test_an_exit_without_a_time_has_that_of_its_relist() -> None:
     bench = Bench()
 
     bench.lifecycle.exited(POD.uid, ended(finished_at=None), at(12))
@@ -188,7 +190,7 @@ def test_an_end_without_a_time_happened_when_it_was_seen() -> None:
     assert last.at == at(12)
 
 
-def test_of_many_instances_the_ends_not_told_yet_are_told_oldest_first() -> None:
+def test_new_exits_of_many_instances_are_journaled_oldest_first() -> None:
     bench = Bench()
     instances = (
         an_instance(number=3),
@@ -197,14 +199,14 @@ def test_of_many_instances_the_ends_not_told_yet_are_told_oldest_first() -> None
         an_instance(state=EXITED, number=0),
     )
     bench.lifecycle.exited(POD.uid, instances[3], at(12))
-    bench.told()
+    bench.new_entries()
 
     bench.lifecycle.journal_exits(POD.uid, instances, at(320))
 
-    assert [entry.restart_count for entry in bench.told()] == [1, 2]
+    assert [entry.restart_count for entry in bench.new_entries()] == [1, 2]
 
 
-def test_what_ended_before_this_run_is_not_told() -> None:
+def test_exits_before_this_session_are_not_journaled() -> None:
     bench = Bench(began_at=100)
     instances = (
         an_instance(state=EXITED, number=1),
@@ -215,24 +217,26 @@ def test_what_ended_before_this_run_is_not_told() -> None:
     for _ in range(2):
         bench.lifecycle.journal_exits(POD.uid, instances, at(120))
 
-    assert [(entry.container_name, entry.restart_count) for entry in bench.told()] == [
+    assert [
+        (entry.container_name, entry.restart_count) for entry in bench.new_entries()
+    ] == [
         ("x", 0),
         ("app", 1),
     ]
 
 
-def test_what_is_removed_is_told_and_forgotten() -> None:
+def test_a_removal_is_journaled_and_ends_the_history() -> None:
     bench = Bench()
     bench.stop(ExitCause.USER, 5)
-    bench.told()
+    bench.new_entries()
 
     bench.lifecycle.removed(POD.uid, APP, at(6))
 
-    assert [entry.what for entry in bench.told()] == [LifecycleStep.REMOVED]
+    assert [entry.what for entry in bench.new_entries()] == [LifecycleStep.REMOVED]
     assert bench.lifecycle.stopping_of(APP.container_id) is None
 
 
-def test_a_pod_that_is_gone_leaves_nothing() -> None:
+def test_a_removed_pod_leaves_no_history() -> None:
     bench = Bench()
     bench.lifecycle.exited(POD.uid, ended(), at(12))
     bench.lifecycle.exited("another", an_instance(state=EXITED, number=1), at(112))

@@ -27,7 +27,7 @@ from tests.builders import (
     a_sandbox,
     an_instance,
 )
-from tests.kubelet.carrier import EffectExecutor
+from tests.kubelet.effect_executor import EffectExecutor
 
 HOOK = ExecAction(("/bin/drain",))
 SIDECAR = RestartPolicy.ALWAYS
@@ -38,8 +38,8 @@ class Bench(EffectExecutor):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lifecycle = ContainerLifecycle(self.ledger)
-        self.killer = Killer(self.ledger, self.lifecycle)
+        self.lifecycle = ContainerLifecycle(self.turn_builder)
+        self.killer = Killer(self.turn_builder, self.lifecycle)
 
     def kill(
         self,
@@ -48,7 +48,7 @@ class Bench(EffectExecutor):
         order: TerminationOrder | None = None,
         **kill: Any,
     ) -> None:
-        """Kill one container of a pod, `app` unless told."""
+        """Kill one container of a pod, by default `app`."""
         what = Kill(instance or an_instance(pod.containers[0]), **kill)
         self.start(self.killer.kill_container(pod, what, "10.0.0.2", self.now, order))
 
@@ -59,7 +59,7 @@ class Bench(EffectExecutor):
         """Return which containers are being stopped, and with how much grace."""
         return [
             (operation.container_name, operation.grace_period_seconds)
-            for operation in self.asked()
+            for operation in self.pending_operations()
             if isinstance(operation, StopContainer)
         ]
 
@@ -86,7 +86,9 @@ class TestContainer:
 
         bench.kill(a_pod(termination_grace_period_seconds=20))
 
-        assert bench.asked() == [StopContainer(an_instance().container_id, "app", 20)]
+        assert bench.pending_operations() == [
+            StopContainer(an_instance().container_id, "app", 20)
+        ]
         assert bench.events() == [("Normal", "Killing", "Stopping container app")]
 
     def test_it_has_been_killed_once_the_runtime_says_so(self) -> None:
@@ -171,7 +173,7 @@ class TestContainer:
                 '"web_default(uid-of-web)" when killing container for reason "why"'
             )
         ]
-        assert bench.asked() == []
+        assert bench.pending_operations() == []
 
 
 class TestPreStopHook:
@@ -192,7 +194,7 @@ class TestPreStopHook:
 
         bench.kill(pod)
 
-        assert bench.asked() == [
+        assert bench.pending_operations() == [
             RunHook(pod, app, instance.container_id, hook, "10.0.0.2")
         ]
         bench.answer()
@@ -216,7 +218,7 @@ class TestPreStopHook:
 
         assert bench.graces() == [("app", left)]
 
-    def test_a_hook_whose_server_speaks_no_tls_is_told_of_the_pod(self) -> None:
+    def test_a_hook_with_a_server_without_tls_is_an_event_of_the_pod(self) -> None:
         bench = Bench()
         bench.kill(with_hook(HTTPGetAction(443, scheme="HTTPS")))
 
@@ -235,7 +237,7 @@ class TestPreStopHook:
         assert bench.graces() == [("app", 2)]
         assert [reason for _, reason, _ in bench.events()] == ["Killing"]
 
-    def test_a_hook_that_fails_is_told_and_the_stop_follows(self) -> None:
+    def test_a_failed_hook_is_an_event_and_the_stop_follows(self) -> None:
         bench = Bench()
         bench.kill(with_hook())
 
@@ -267,7 +269,7 @@ class TestPreStopHook:
         bench = Bench()
         bench.kill(with_hook(SleepAction(seconds)))
         bench.wait(waits - 0.1)
-        assert bench.asked() == []
+        assert bench.pending_operations() == []
 
         bench.wait(0.1)
 
@@ -300,13 +302,13 @@ class TestPod:
         assert bench.graces() == [("app", 30), ("other", 30)]
         bench.answer(index=1)
         bench.answer()
-        assert bench.asked() == [StopPodSandbox("sandbox")]
+        assert bench.pending_operations() == [StopPodSandbox("sandbox")]
         bench.answer()
-        assert bench.asked() == [StopPodSandbox("old")]
+        assert bench.pending_operations() == [StopPodSandbox("old")]
         bench.answer()
         assert bench.returned == [KilledPod((("app", None), ("other", None)), None)]
 
-    def test_who_asked_and_the_override_reach_every_container(self) -> None:
+    def test_the_cause_and_the_grace_period_reach_every_container(self) -> None:
         bench = Bench()
 
         bench.kill_pod(
@@ -349,7 +351,7 @@ class TestPod:
 
         assert bench.returned == [KilledPod((), "no network plugin")]
         assert bench.returned[0].error == "no network plugin"
-        assert bench.asked() == []
+        assert bench.pending_operations() == []
 
     def test_a_sandbox_that_is_gone_is_no_error(self) -> None:
         bench = Bench()
@@ -389,7 +391,7 @@ class TestOrder:
         assert bench.graces() == [("first", 23)]
 
         bench.answer()
-        assert self.kinds(bench.asked()) == ["StopPodSandbox"]
+        assert self.kinds(bench.pending_operations()) == ["StopPodSandbox"]
 
     def test_it_waits_no_longer_than_its_grace_period(self) -> None:
         bench = Bench()
@@ -415,7 +417,7 @@ class TestOrder:
 
         assert bench.graces() == [("first", 30)]
 
-    def test_all_are_told_at_once_that_they_will_be_stopped(self) -> None:
+    def test_all_kills_are_reported_at_once(self) -> None:
         bench = Bench()
 
         bench.kill_pod(*self.pod())

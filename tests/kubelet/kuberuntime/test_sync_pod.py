@@ -53,7 +53,7 @@ from tests.builders import (
     an_instance,
     at,
 )
-from tests.kubelet.carrier import EffectExecutor
+from tests.kubelet.effect_executor import EffectExecutor
 
 CREATED, RUNNING, EXITED, UNKNOWN = RuntimeState
 ALWAYS, ON_FAILURE, NEVER = RestartPolicy
@@ -64,24 +64,26 @@ NEW = ContainerID("fake://new")
 
 
 class Bench(EffectExecutor):
-    """A syncer, and a runtime that does what it is asked unless told otherwise."""
+    """A pod syncer with a runtime whose operations succeed by default."""
 
     def __init__(self) -> None:
         super().__init__()
-        lifecycle = ContainerLifecycle(self.ledger)
-        windows = [timedelta(seconds=done) for done in (10, 300, 600)]
+        lifecycle = ContainerLifecycle(self.turn_builder)
+        windows = [
+            timedelta(seconds=result_of_sync) for result_of_sync in (10, 300, 600)
+        ]
         self.liveness: dict[ContainerID, Result] = {}
         self.startup: dict[ContainerID, Result] = {}
         self.syncer = PodSyncer(
-            self.ledger,
-            Killer(self.ledger, lifecycle),
-            ImageManager(self.ledger, Backoff(*windows)),
+            self.turn_builder,
+            Killer(self.turn_builder, lifecycle),
+            ImageManager(self.turn_builder, Backoff(*windows)),
             Backoff(*windows),
             lifecycle,
             self.liveness,
             self.startup,
         )
-        self.done: list[Operation] = []
+        self.result_of_sync: list[Operation] = []
 
     def begin(self, pod: Pod, status: RuntimePodStatus | None = None) -> None:
         status = status or RuntimePodStatus(pod.uid)
@@ -89,13 +91,13 @@ class Bench(EffectExecutor):
 
     def obey(self, **errors: str) -> None:
         """Do all that is asked, but refuse these kinds of operations."""
-        while self.asked():
+        while self.pending_operations():
             self.obey_one(**errors)
 
     def obey_one(self, **errors: str) -> None:
         """Do what was asked first, but refuse these kinds of operations."""
-        operation = self.asked()[0]
-        self.done.append(operation)
+        operation = self.pending_operations()[0]
+        self.result_of_sync.append(operation)
         error = errors.get(type(operation).__name__)
         self.answer(None if error else a_value(operation), error=error)
 
@@ -110,14 +112,18 @@ class Bench(EffectExecutor):
         return result
 
     def kinds(self) -> list[str]:
-        return [type(done).__name__ for done in self.done]
+        return [type(result_of_sync).__name__ for result_of_sync in self.result_of_sync]
 
     def created(self) -> list[tuple[str, int, str]]:
         """Return name, attempt and sandbox of each container that was created."""
         return [
-            (done.container.name, done.attempt, done.sandbox_id)
-            for done in self.done
-            if isinstance(done, CreateContainer)
+            (
+                result_of_sync.container.name,
+                result_of_sync.attempt,
+                result_of_sync.sandbox_id,
+            )
+            for result_of_sync in self.result_of_sync
+            if isinstance(result_of_sync, CreateContainer)
         ]
 
     def reasons(self) -> list[str]:
@@ -168,18 +174,20 @@ class TestSandbox:
             "SandboxChanged",
             "Pod sandbox changed, it will be killed and re-created.",
         )
-        assert bench.done[:2] == [
+        assert bench.result_of_sync[:2] == [
             StopPodSandbox("dead"),
             RunPodSandbox(a_pod(), attempt=1),
         ]
 
     def test_with_it_the_instances_of_init_containers_go(self) -> None:
         bench = Bench()
-        done = an_instance(INIT, EXITED)
+        result_of_sync = an_instance(INIT, EXITED)
 
         bench.sync(
             a_pod(init_containers=(INIT,)),
-            a_runtime_status(done, an_instance(APP, EXITED), sandboxes=(DEAD,)),
+            a_runtime_status(
+                result_of_sync, an_instance(APP, EXITED), sandboxes=(DEAD,)
+            ),
         )
 
         assert bench.kinds()[:3] == [
@@ -187,7 +195,7 @@ class TestSandbox:
             "RemoveContainer",
             "RunPodSandbox",
         ]
-        assert RemoveContainer(done.container_id) in bench.done
+        assert RemoveContainer(result_of_sync.container_id) in bench.result_of_sync
 
     def test_a_sandbox_that_is_fine_is_kept(self) -> None:
         bench = Bench()
@@ -255,7 +263,7 @@ class TestSandbox:
             a_pod(restart_policy=NEVER), a_runtime_status(an_instance(APP, EXITED))
         )
 
-        assert bench.done == [StopPodSandbox("sandbox")]
+        assert bench.result_of_sync == [StopPodSandbox("sandbox")]
         assert result.error is None
 
     @pytest.mark.parametrize(
@@ -265,7 +273,7 @@ class TestSandbox:
             pytest.param(True, "", id="on-the-host-none"),
         ],
     )
-    def test_hooks_are_told_the_address_of_the_new_sandbox(
+    def test_hooks_get_the_address_of_the_new_sandbox(
         self, *, host_network: bool, pod_ip: str
     ) -> None:
         bench = Bench()
@@ -273,7 +281,11 @@ class TestSandbox:
 
         bench.sync(a_pod(app, host_network=host_network))
 
-        (hook,) = [done for done in bench.done if isinstance(done, RunHook)]
+        (hook,) = [
+            result_of_sync
+            for result_of_sync in bench.result_of_sync
+            if isinstance(result_of_sync, RunHook)
+        ]
         assert hook.pod_ip == pod_ip
 
 
@@ -346,7 +358,7 @@ class TestKilling:
             a_runtime_status(an_instance(), unknown, old, older),
         )
 
-        assert bench.done == [
+        assert bench.result_of_sync == [
             RemoveContainer(old.container_id),
             RemoveContainer(older.container_id),
         ]
@@ -384,9 +396,13 @@ class TestStarting:
             "Created container: app",
             "Started container app",
         ]
-        (create,) = [done for done in bench.done if isinstance(done, CreateContainer)]
+        (create,) = [
+            result_of_sync
+            for result_of_sync in bench.result_of_sync
+            if isinstance(result_of_sync, CreateContainer)
+        ]
         assert create.image_id == "id of busybox:1.36"
-        assert StartContainer(NEW) in bench.done
+        assert StartContainer(NEW) in bench.result_of_sync
         assert [entry.what for entry in bench.entries(ContainerEntry)] == [
             LifecycleStep.CREATED,
             LifecycleStep.STARTED,
@@ -405,20 +421,21 @@ class TestStarting:
             pytest.param("StartContainer", "RunContainerError", "no", id="start"),
         ],
     )
-    def test_what_fails_on_the_way_is_told_and_the_others_start(
+    def test_a_failed_container_is_an_event_and_the_others_start(
         self, kind: str, reason: str, message: str
     ) -> None:
         bench = Bench()
         bench.begin(a_pod(APP, OTHER), a_runtime_status())
-        while type(bench.asked()[0]).__name__ != kind:
-            bench.answer(a_value(bench.asked()[0]))
+        while type(bench.pending_operations()[0]).__name__ != kind:
+            bench.answer(a_value(bench.pending_operations()[0]))
         bench.answer(error="no")
 
         bench.obey()
 
         (result,) = bench.returned
         assert [
-            (done.target, done.reason, done.message) for done in result.results[1:]
+            (result_of_sync.target, result_of_sync.reason, result_of_sync.message)
+            for result_of_sync in result.results[1:]
         ] == [("app", reason, message), ("other", "", "")]
         assert "Failed" in bench.reasons()
         assert result.error == (
@@ -430,15 +447,16 @@ class TestStarting:
     ) -> None:
         bench = Bench()
         bench.begin(a_pod(APP), a_runtime_status())
-        while not isinstance(bench.asked()[0], CreateContainer):
-            bench.answer(a_value(bench.asked()[0]))
+        while not isinstance(bench.pending_operations()[0], CreateContainer):
+            bench.answer(a_value(bench.pending_operations()[0]))
 
         bench.answer(error="failed to prepare subPath", config_error=True)
 
         (result,) = bench.returned
-        assert [(done.reason, done.message) for done in result.results[1:]] == [
-            ("CreateContainerConfigError", "failed to prepare subPath")
-        ]
+        assert [
+            (result_of_sync.reason, result_of_sync.message)
+            for result_of_sync in result.results[1:]
+        ] == [("CreateContainerConfigError", "failed to prepare subPath")]
         assert "Failed" in bench.reasons()
 
     def test_a_plain_init_container_that_fails_ends_the_sync(self) -> None:
@@ -496,7 +514,7 @@ def _quoted(text: str) -> str:
 
 class TestBackOff:
     def crash(self, bench: Bench, seconds: float, number: int = 0) -> PodSyncResult:
-        """Sync a pod whose last instance ended at that second, seen at once."""
+        """Sync a pod whose last instance exited at that second, relisted at once."""
         bench.now = max(bench.now, at(seconds))
         instance = an_instance(APP, EXITED, number, finished_at=at(seconds))
         return bench.sync(a_pod(), a_runtime_status(instance))
@@ -600,7 +618,7 @@ class TestPostStartHook:
 
         result = bench.sync(a_pod(app), a_runtime_status())
 
-        assert bench.done[-1] == RunHook(
+        assert bench.result_of_sync[-1] == RunHook(
             a_pod(app), app, NEW, ExecAction(("/bin/warm-up",)), "10.0.0.2"
         )
         assert result.error is None
@@ -611,7 +629,7 @@ class TestPostStartHook:
 
         result = bench.sync(a_pod(app), a_runtime_status(), RunHook="exit 3")
 
-        assert bench.done[-1] == StopContainer(NEW, "app", 30)
+        assert bench.result_of_sync[-1] == StopContainer(NEW, "app", 30)
         assert bench.events()[-2:] == [
             ("Warning", "FailedPostStartHook", "PostStartHook failed"),
             ("Normal", "Killing", "FailedPostStartHook"),
@@ -626,12 +644,12 @@ class TestPostStartHook:
             ),
         )
 
-    def test_a_hook_whose_server_speaks_no_tls_is_told_of_the_pod(self) -> None:
+    def test_a_hook_with_a_server_without_tls_is_an_event_of_the_pod(self) -> None:
         bench = Bench()
         hook = HTTPGetAction(443, scheme="HTTPS")
         bench.begin(a_pod(with_hook(hook)), a_runtime_status())
-        while not isinstance(bench.asked()[0], RunHook):
-            bench.answer(a_value(bench.asked()[0]))
+        while not isinstance(bench.pending_operations()[0], RunHook):
+            bench.answer(a_value(bench.pending_operations()[0]))
 
         bench.answer(fallback_host="10.0.0.2:443")
 
@@ -702,7 +720,7 @@ class TestResult:
 
         assert (result.errors, result.error) == ([], None)
 
-    def test_equal_errors_are_told_once(self) -> None:
+    def test_equal_errors_are_reported_once(self) -> None:
         result = PodSyncResult(sync_error="gone")
         for _ in range(2):
             result.add("StartContainer", "app", "ErrImagePull", "no")

@@ -17,7 +17,9 @@ POD_IP = EnvVar("IP", has_value_from=True, value_from=FieldRef("status.podIP"))
 
 def created(bench: Bench) -> Container:
     (operation,) = [
-        operation for operation in bench.done if isinstance(operation, CreateContainer)
+        operation
+        for operation in bench.result_of_sync
+        if isinstance(operation, CreateContainer)
     ]
     return operation.container
 
@@ -25,7 +27,7 @@ def created(bench: Bench) -> Container:
 def answering(bench: Bench, pod: Pod, user: str | None, error: str | None) -> None:
     """Sync a pod, answering who its image's user is."""
     bench.begin(pod)
-    while not isinstance(bench.asked()[0], GetImageUser):
+    while not isinstance(bench.pending_operations()[0], GetImageUser):
         bench.obey_one()
     bench.answer(user, error=error)
     bench.obey()
@@ -57,7 +59,9 @@ def test_hooks_and_probes_keep_the_container_as_it_is_written() -> None:
     bench.sync(pod)
 
     (operation,) = [
-        operation for operation in bench.done if isinstance(operation, CreateContainer)
+        operation
+        for operation in bench.result_of_sync
+        if isinstance(operation, CreateContainer)
     ]
     assert operation.pod is pod
 

@@ -43,7 +43,7 @@ class TestEvents:
             pytest.param(RUNNING, RUNNING, [], id="unchanged"),
         ],
     )
-    def test_what_happened_between_two_looks(
+    def test_events_are_the_changes_between_two_relists(
         self,
         before: RuntimeState | None,
         after: RuntimeState | None,
@@ -74,7 +74,7 @@ class TestEvents:
 
         assert events == (PodLifecycleEvent(UID, DIED, "sandbox"),)
 
-    def test_what_was_known_comes_before_what_is_new(self) -> None:
+    def test_known_containers_come_before_new_ones(self) -> None:
         pleg = Pleg(PodCache())
         pleg.relist([with_app(RUNNING)], at(0))
         both = a_runtime_status(an_instance(number=1), an_instance(state=EXITED))
@@ -83,7 +83,7 @@ class TestEvents:
 
         assert changes(events) == [(DIED, APP), (STARTED, "fake://app-1")]
 
-    def test_everything_of_a_vanished_pod_is_gone(self) -> None:
+    def test_all_containers_of_a_vanished_pod_are_removed(self) -> None:
         cache = PodCache()
         pleg = Pleg(cache)
         pleg.relist([with_app(RUNNING)], at(0))
@@ -111,7 +111,7 @@ class TestErrors:
         assert first == ()
         assert changes(second) == [(DIED, APP), (STARTED, "sandbox")]
 
-    def test_whoever_asks_is_told_of_the_error(self) -> None:
+    def test_a_status_request_returns_the_error(self) -> None:
         cache = PodCache()
         pleg = Pleg(cache)
         pleg.relist([with_app(RUNNING)], at(0))
@@ -155,7 +155,7 @@ class TestStatus:
 
         assert cache.get(UID).ips == ("10.0.0.2",)
 
-    def test_but_a_new_sandbox_has_none_of_the_old_addresses(self) -> None:
+    def test_a_new_sandbox_has_none_of_the_old_addresses(self) -> None:
         cache = PodCache()
         pleg = Pleg(cache)
         pleg.relist([a_runtime_status()], at(0))
@@ -184,7 +184,7 @@ class TestPodCache:
         assert cache.get_newer_than(UID, at(4)) is cached
         assert cache.get_newer_than(UID, at(5)) is None
 
-    def test_a_later_look_at_everything_confirms_an_older_status(self) -> None:
+    def test_a_later_relist_confirms_an_older_status(self) -> None:
         cache = PodCache()
         cached = CachedStatus(with_app(RUNNING), None, at(5))
         cache.set(cached)
@@ -194,7 +194,7 @@ class TestPodCache:
         assert cache.get_newer_than(UID, at(9)) is cached
         assert cache.get_newer_than(UID, at(10)) is None
 
-    def test_a_later_look_also_says_what_is_not_there(self) -> None:
+    def test_a_later_status_also_shows_what_is_missing(self) -> None:
         cache = PodCache()
         before = cache.get_newer_than("other", at(0))
 

@@ -47,7 +47,7 @@ def journal(
         pytest.param("1.37", (), True, id="1.37"),
     ],
 )
-def test_a_start_is_told_at_once_where_the_runtime_is_listed_on_demand(
+def test_a_start_is_reported_at_once_if_the_runtime_is_relisted_on_demand(
     version: str, gates: tuple[str, ...], *, is_at_once: bool
 ) -> None:
     (running,) = (
@@ -81,7 +81,7 @@ def test_a_pod_may_start_containers_as_soon_as_its_sandbox_runs(
     assert (ready < pulled) is is_before
 
 
-def test_a_sync_that_fails_is_not_followed_by_a_look_at_the_runtime() -> None:
+def test_a_failed_sync_requests_no_relist() -> None:
     """Recorded in 1.36.2: up to a second from one BackOff event to the next."""
     pod = a_pod(
         a_container(liveness_probe=a_probe(period_seconds=1, failure_threshold=1))

@@ -18,21 +18,21 @@ class Bench:
     """Relists once a second, and what comes of them."""
 
     def __init__(self) -> None:
-        self.ledger = TurnBuilder()
-        self.relists = RelistScheduler(self.ledger, PERIOD, START)
+        self.turn_builder = TurnBuilder()
+        self.relists = RelistScheduler(self.turn_builder, PERIOD, START)
 
     def begins(self, seconds: float) -> bool:
         """Return whether a relist begins at that second."""
         self.relists.run_due(at(seconds))
-        return self.ledger.finish().effects == (Relist(),)
+        return self.turn_builder.finish().effects == (Relist(),)
 
-    def come(self, started: float, now: float) -> None:
+    def relist_after(self, started: float, now: float) -> None:
         self.relists.on_relisted(at(started), at(now))
 
     def notes(self) -> list[tuple[str, bool]]:
         return [
             (entry.text, entry.is_fault)
-            for entry in self.ledger.finish().entries
+            for entry in self.turn_builder.finish().entries
             if isinstance(entry, NoteEntry)
         ]
 
@@ -53,7 +53,7 @@ def test_the_next_one_follows_a_period_after_the_end_of_the_last() -> None:
     bench = Bench()
     bench.begins(0)
 
-    bench.come(0, 0.25)
+    bench.relist_after(0, 0.25)
 
     assert not bench.begins(1)
     assert bench.begins(1.25)
@@ -62,7 +62,7 @@ def test_the_next_one_follows_a_period_after_the_end_of_the_last() -> None:
 def test_one_can_be_brought_forward() -> None:
     bench = Bench()
     bench.begins(0)
-    bench.come(0, 0)
+    bench.relist_after(0, 0)
 
     bench.relists.request(at(0.5))
 
@@ -77,26 +77,26 @@ def test_but_never_put_off() -> None:
     assert bench.relists.due_at == START
 
 
-def test_one_that_is_under_way_is_followed_by_another_if_that_was_asked_for() -> None:
+def test_a_relist_requested_during_another_follows_it() -> None:
     bench = Bench()
     bench.begins(0)
 
     bench.relists.request(at(0.1))
-    bench.come(0, 0.2)
+    bench.relist_after(0, 0.2)
 
     assert bench.begins(0.2)
-    bench.come(0.2, 0.3)
+    bench.relist_after(0.2, 0.3)
     assert bench.relists.due_at == at(1.2)
 
 
-def test_one_that_was_asked_for_in_between_does_not_put_off_the_next() -> None:
+def test_an_extra_relist_does_not_delay_the_next_one() -> None:
     bench = Bench()
     bench.begins(0)
-    bench.come(0, 0.1)
+    bench.relist_after(0, 0.1)
     bench.relists.request(at(0.8))
     bench.begins(0.8)
 
-    bench.come(0.8, 0.9)
+    bench.relist_after(0.8, 0.9)
 
     assert bench.relists.due_at == at(1.1)
 
@@ -105,11 +105,11 @@ class TestLatches:
     def test_a_relist_that_began_then_or_later_is_new_enough(self) -> None:
         bench = Bench()
         bench.begins(0)
-        bench.come(0, 0)
+        bench.relist_after(0, 0)
         event = bench.relists.newer_than(at(0.5))
 
         assert bench.begins(0.5)
-        bench.come(0.5, 0.7)
+        bench.relist_after(0.5, 0.7)
 
         assert event.is_set
 
@@ -118,31 +118,31 @@ class TestLatches:
         bench.begins(0)
         event = bench.relists.newer_than(at(0.5))
 
-        bench.come(0, 0.7)
+        bench.relist_after(0, 0.7)
 
         assert not event.is_set
         assert bench.relists.due_at == at(0.7)
         assert bench.begins(0.7)
-        bench.come(0.7, 0.8)
+        bench.relist_after(0.7, 0.8)
         assert event.is_set
 
-    def test_one_that_has_to_begin_later_does_and_none_is_repeated_until_then(
+    def test_a_delayed_relist_is_started_later_and_none_before(
         self,
     ) -> None:
         bench = Bench()
         bench.begins(0)
         event = bench.relists.newer_than(at(0.5))
 
-        bench.come(0, 0.2)
+        bench.relist_after(0, 0.2)
 
         assert bench.relists.due_at == at(0.5)
         assert bench.begins(0.5)
-        bench.come(0.5, 0.5)
+        bench.relist_after(0.5, 0.5)
         assert event.is_set
 
 
 class TestSilence:
-    def test_a_runtime_that_does_not_answer_is_told_once(self) -> None:
+    def test_a_runtime_that_does_not_answer_is_noted_once(self) -> None:
         bench = Bench()
 
         bench.relists.on_relist_failed("no socket", at(3))
@@ -154,7 +154,9 @@ class TestSilence:
         assert bench.relists.lost_since == at(3)
         assert bench.relists.lost_error == "no daemon"
 
-    def test_a_runtime_that_says_so_itself_is_told_in_its_words_alone(self) -> None:
+    def test_a_problem_reported_by_the_runtime_is_noted_with_its_message_only(
+        self,
+    ) -> None:
         bench = Bench()
 
         bench.relists.on_relist_failed(f"{SILENCE}: no socket", at(3))
@@ -180,13 +182,13 @@ class TestSilence:
 
         assert bench.relists.due_at == at(2)
 
-    def test_when_it_answers_again_that_is_told_and_all_is_as_before(self) -> None:
+    def test_a_runtime_that_answers_again_is_noted(self) -> None:
         bench = Bench()
         bench.relists.on_relist_failed("gone", START)
         bench.relists.on_relist_failed("gone", at(2))
         bench.notes()
 
-        bench.come(6, 6)
+        bench.relist_after(6, 6)
 
         assert bench.notes() == [
             ("the container runtime answers again, after 6s", False)

@@ -52,7 +52,7 @@ from tests.builders import (
     an_instance,
     at,
 )
-from tests.kubelet.carrier import EffectExecutor
+from tests.kubelet.effect_executor import EffectExecutor
 
 LIVENESS, READINESS, STARTUP = ProbeType
 EXITED = RuntimeState.EXITED
@@ -67,53 +67,53 @@ class Bench(EffectExecutor):
         super().__init__()
         self.pod = pod
         self.cache = PodCache()
-        self.see(*instances)
+        self.set_runtime_status(*instances)
         self.statuses = StatusManager()
         self.reasons = ReasonCache()
         self.probes = ProbeManager(
-            KubeletConfig(), START, status_of=self.statuses.get, turn=self.ledger
+            KubeletConfig(), START, status_of=self.statuses.get, turn=self.turn_builder
         )
-        self.looks: list[tuple[datetime, OneShotEvent]] = []
+        self.status_requests: list[tuple[datetime, OneShotEvent]] = []
         self.health = RuntimeHealth(
-            self.ledger, START, polls_status=False, polls_images=False
+            self.turn_builder, START, polls_status=False, polls_images=False
         )
-        lifecycle = ContainerLifecycle(self.ledger)
-        killer = Killer(self.ledger, lifecycle)
+        lifecycle = ContainerLifecycle(self.turn_builder)
+        killer = Killer(self.turn_builder, lifecycle)
         windows = [timedelta(seconds=operation) for operation in (10, 300, 600)]
         self.calls = PodSync(
-            self.ledger,
+            self.turn_builder,
             self.probes,
             self.statuses,
             self.cache,
             self.reasons,
             PodSyncer(
-                self.ledger,
+                self.turn_builder,
                 killer,
-                ImageManager(self.ledger, Backoff(*windows)),
+                ImageManager(self.turn_builder, Backoff(*windows)),
                 Backoff(*windows),
                 lifecycle,
                 {},
                 {},
             ),
             killer,
-            self.look,
+            self.status_since,
             self.health,
-            VolumeManager(self.ledger, self.runner, ObjectStore()),
+            VolumeManager(self.turn_builder, self.runner, ObjectStore()),
             ActionPolicy(),
         )
 
-    def look(self, since: datetime) -> OneShotEvent:
+    def status_since(self, since: datetime) -> OneShotEvent:
         event = OneShotEvent()
-        self.looks.append((since, event))
+        self.status_requests.append((since, event))
         return event
 
     def looked(self) -> None:
-        """Have a fresh look at the runtime come."""
-        _, event = self.looks.pop()
+        """Report a fresh status of the runtime."""
+        _, event = self.status_requests.pop()
         event.set()
         self.runner.resume_released(self.now)
 
-    def see(self, *instances: Any, **status: Any) -> None:
+    def set_runtime_status(self, *instances: Any, **status: Any) -> None:
         """Let this be what the runtime has."""
         self.cache.set(
             CachedStatus(a_runtime_status(*instances, **status), None, self.now)
@@ -145,11 +145,11 @@ class Bench(EffectExecutor):
         ]
 
     def run_probes(self) -> None:
-        """Let the workers see that they are to leave."""
+        """Run the probe workers so that they stop."""
         self.probes.scheduler.run_due(self.now)
-        self.ledger.finish()
+        self.turn_builder.finish()
 
-    def reasons_told(self) -> list[str]:
+    def start_failures(self) -> list[str]:
         return [reason for _, reason, _ in self.events()]
 
 
@@ -160,7 +160,7 @@ def a_probed_pod(**fields: Any) -> Pod:
 
 
 class TestSync:
-    def test_the_status_is_published_before_anything_is_done(self) -> None:
+    def test_the_status_is_published_before_the_first_operation(self) -> None:
         bench = Bench(a_pod(), an_instance())
 
         bench.call()
@@ -172,7 +172,7 @@ class TestSync:
             (entry.before, entry.after) for entry in bench.entries(StateEntry)
         ]
 
-    def test_what_has_not_changed_is_not_told_again(self) -> None:
+    def test_an_unchanged_status_is_not_reported_again(self) -> None:
         bench = Bench(a_pod(), an_instance())
 
         bench.call()
@@ -186,7 +186,7 @@ class TestSync:
         bench.call()
 
         assert bench.workers() == [STARTUP, READINESS, LIVENESS]
-        assert isinstance(bench.asked()[0], GetImageStatus)
+        assert isinstance(bench.pending_operations()[0], GetImageStatus)
 
     def test_a_pod_that_has_ended_is_not_synced(self) -> None:
         bench = Bench(a_probed_pod(restart_policy=NEVER), an_instance(state=EXITED))
@@ -195,7 +195,7 @@ class TestSync:
 
         assert bench.returned == [TERMINAL]
         assert bench.workers() == []
-        assert bench.asked() == []
+        assert bench.pending_operations() == []
 
     def test_why_a_container_did_not_start_is_in_its_next_status(self) -> None:
         bench = Bench(a_pod())
@@ -211,7 +211,7 @@ class TestSync:
             "ImageInspectError", 'Failed to inspect image "": daemon gone'
         )
 
-    def test_a_start_that_went_well_is_no_reason_any_more(self) -> None:
+    def test_a_successful_start_removes_the_failure_reason(self) -> None:
         bench = Bench(a_pod())
         for error in ("no", None):
             bench.call()
@@ -226,28 +226,32 @@ class TestSync:
         """Quirk: for the sandbox's own good result stands beside it."""
         bench = Bench(a_pod())
         for number in range(2):
-            bench.see(an_instance(state=EXITED, number=number, finished_at=START))
+            bench.set_runtime_status(
+                an_instance(state=EXITED, number=number, finished_at=START)
+            )
             bench.call()
             for value in ("sha256:1", "fake://new", None)[: 3 * (1 - number)]:
                 bench.answer(value)
 
         assert bench.returned == [OK, ERROR]
-        assert bench.reasons_told()[-1] == "BackOff"
+        assert bench.start_failures()[-1] == "BackOff"
 
 
 class TestTerminate:
-    def test_containers_stop_then_the_sandbox_then_a_fresh_look_is_taken(self) -> None:
+    def test_containers_stop_then_the_sandbox_then_a_fresh_status_is_read(self) -> None:
         bench = Bench(a_pod(), an_instance())
         bench.delete()
         bench.call(SyncCallKind.TERMINATING, grace=7)
-        assert bench.asked() == [StopContainer(an_instance().container_id, "app", 7)]
+        assert bench.pending_operations() == [
+            StopContainer(an_instance().container_id, "app", 7)
+        ]
 
         bench.answer(after=3)
-        assert bench.asked() == [StopPodSandbox("sandbox")]
+        assert bench.pending_operations() == [StopPodSandbox("sandbox")]
         bench.answer(after=1)
-        assert bench.looks[0][0] == at(4)
+        assert bench.status_requests[0][0] == at(4)
         assert bench.returned == []
-        bench.see(an_instance(state=EXITED, exit_code=0))
+        bench.set_runtime_status(an_instance(state=EXITED, exit_code=0))
         bench.looked()
 
         assert bench.returned == [OK]
@@ -260,17 +264,19 @@ class TestTerminate:
             pytest.param(False, ExitCause.POD, id="ended"),
         ],
     )
-    def test_who_wanted_the_end_is_told(
+    def test_the_cause_of_the_end_is_reported(
         self, *, is_deleted: bool, by: ExitCause
     ) -> None:
         bench = Bench(a_pod(deletion_requested_at=START if is_deleted else None))
-        bench.see(an_instance())
+        bench.set_runtime_status(an_instance())
 
         bench.call(SyncCallKind.TERMINATING)
 
         assert [entry.by for entry in bench.entries(ContainerEntry)] == [by]
 
-    def test_liveness_and_startup_stop_at_once_and_readiness_goes_on(self) -> None:
+    def test_liveness_and_startup_probes_stop_at_once_and_readiness_continues(
+        self,
+    ) -> None:
         bench = Bench(a_probed_pod(), an_instance(a_probed_pod().containers[0]))
         bench.probes.add_pod(bench.pod, START)
         bench.run_probes()
@@ -291,7 +297,7 @@ class TestTerminate:
 
         assert bench.workers() == []
 
-    def test_a_pod_that_cannot_be_killed_is_told_and_tried_again(self) -> None:
+    def test_a_failed_kill_of_a_pod_is_an_event_and_retried(self) -> None:
         bench = Bench(a_pod(), an_instance())
         bench.call(SyncCallKind.TERMINATING)
 
@@ -315,7 +321,7 @@ class TestTerminate:
 
         assert bench.returned == [ERROR]
 
-    def test_a_look_that_never_comes_is_given_up(self) -> None:
+    def test_a_fresh_status_that_never_comes_times_out(self) -> None:
         bench = Bench(a_pod())
         bench.call(SyncCallKind.TERMINATING)
         bench.answer()
@@ -330,19 +336,21 @@ class TestTerminateOfTheRuntimeOnly:
         ("error", "result"),
         [pytest.param(None, OK, id="killed"), pytest.param("busy", ERROR, id="failed")],
     )
-    def test_all_that_the_runtime_has_is_killed(
+    def test_all_containers_of_the_runtime_are_killed(
         self, error: str | None, result: SyncCallResult
     ) -> None:
         bench = Bench(a_pod(), an_instance())
         bench.call(SyncCallKind.TERMINATING_RUNTIME, grace=1, is_runtime_only=True)
-        assert bench.asked() == [StopContainer(an_instance().container_id, "app", 2)]
+        assert bench.pending_operations() == [
+            StopContainer(an_instance().container_id, "app", 2)
+        ]
 
         bench.answer(error=error)
         bench.answer()
 
         assert bench.returned == [result]
 
-    def test_no_cluster_would_hear_of_it(self) -> None:
+    def test_the_kill_of_an_orphan_makes_no_event(self) -> None:
         bench = Bench(a_pod(), an_instance())
 
         bench.call(SyncCallKind.TERMINATING_RUNTIME, is_runtime_only=True)
@@ -377,7 +385,7 @@ class TestFinish:
 
 
 class TestVolumes:
-    """How they are mounted is told in `test_volumes`; here, who waits for them."""
+    """Waiting for volumes; `test_volume_manager` has their mounts."""
 
     MOUNT = VolumeMount("scratch", "/scratch")
 
@@ -390,12 +398,12 @@ class TestVolumes:
     def test_a_sync_waits_for_them_and_then_for_nothing_else(self) -> None:
         bench = Bench(self.pod())
         bench.call()
-        (mount,) = bench.asked()
+        (mount,) = bench.pending_operations()
 
         bench.answer()
 
         assert isinstance(mount, MountVolume)
-        assert isinstance(bench.asked()[0], GetImageStatus)
+        assert isinstance(bench.pending_operations()[0], GetImageStatus)
 
     def test_one_that_waits_in_vain_is_an_error(self) -> None:
         bench = Bench(self.pod())
@@ -406,7 +414,7 @@ class TestVolumes:
         assert bench.returned == [ERROR]
         assert bench.workers() == []
 
-    def test_a_pod_is_not_over_before_they_are_gone(self) -> None:
+    def test_a_pod_has_not_terminated_before_its_containers_are_removed(self) -> None:
         bench = Bench(self.pod())
         bench.call()
         bench.answer()
@@ -420,7 +428,7 @@ class TestVolumes:
 
 
 class TestDeadline:
-    def test_the_end_of_a_pod_s_time_is_told_once(self) -> None:
+    def test_the_deadline_of_a_pod_is_reported_once(self) -> None:
         bench = Bench(a_pod(active_deadline_seconds=60), an_instance())
         bench.call()
         bench.now = at(61)
@@ -480,9 +488,9 @@ def test_a_new_pod_is_synced_from_its_sandbox_on() -> None:
 
     bench.call()
 
-    assert isinstance(bench.asked()[0], RunPodSandbox)
+    assert isinstance(bench.pending_operations()[0], RunPodSandbox)
     assert not [
         operation
-        for operation in bench.asked()
+        for operation in bench.pending_operations()
         if isinstance(operation, CreateContainer)
     ]

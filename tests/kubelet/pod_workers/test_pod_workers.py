@@ -27,7 +27,7 @@ WEB = "uid-of-web"
 
 
 class Bench:
-    """Pod workers whose calls are noted, and end when a test says so.
+    """Pod workers whose calls are recorded, and ended by the test.
 
     `fresh_at` is the second of the last relist; None is newer than everything.
     """
@@ -63,7 +63,7 @@ class Bench:
         for result in results:
             self.workers.finish(uid, result, self.now)
 
-    def known(self, *pods: Pod) -> dict[str, PodWorkerState]:
+    def sync_known_pods(self, *pods: Pod) -> dict[str, PodWorkerState]:
         return self.workers.sync_known_pods({pod.uid: pod for pod in pods}, self.now)
 
     def kinds(self) -> list[SyncCallKind]:
@@ -134,7 +134,7 @@ class TestOneCallAtATime:
         assert len(bench.calls) == 2
         assert bench.workers.uids() == (WEB, "uid-of-other")
 
-    def test_a_call_that_nobody_made_cannot_end(self) -> None:
+    def test_an_unknown_call_cannot_end(self) -> None:
         bench = synced()
 
         with pytest.raises(AssertionError, match="no call is running"):
@@ -170,7 +170,7 @@ class TestWhenNext:
 
         assert bench.workers.queue.deadline(WEB) == START
 
-    def test_what_has_finished_is_never_synced_again(self) -> None:
+    def test_a_finished_pod_is_never_synced_again(self) -> None:
         bench = finished()
 
         assert bench.workers.queue.deadline(WEB) is None
@@ -207,7 +207,7 @@ class TestStates:
         assert bench.kinds()[-1] is SyncCallKind.TERMINATING
         assert bench.calls[-1].pod == bench.calls[0].pod
 
-    def test_an_update_that_waits_comes_before_the_last_one(self) -> None:
+    def test_a_waiting_update_is_processed_before_the_last_one(self) -> None:
         bench = syncing()
         bench.update(pod=a_pod(uid=WEB, name="changed"))
 
@@ -251,7 +251,7 @@ class TestStates:
         assert bench.state() is PodWorkerState.TERMINATING
         assert bench.kinds()[-1] is SyncCallKind.TERMINATING
 
-    def test_a_pod_that_had_ended_before_it_was_seen_has_terminated(self) -> None:
+    def test_a_pod_that_ended_before_its_first_update_has_terminated(self) -> None:
         bench = Bench()
 
         bench.update(CREATE, phase=PodPhase.FAILED)
@@ -326,7 +326,7 @@ class TestPodsOfTheRuntimeOnly:
         bench.finish(OK)
         assert not bench.workers.has_worker(WEB)
 
-    def test_what_cannot_be_killed_is_tried_again(self) -> None:
+    def test_a_failed_kill_is_retried(self) -> None:
         bench = Bench()
         bench.update(KILL, is_runtime_only=True)
 
@@ -345,7 +345,7 @@ class TestPodsOfTheRuntimeOnly:
 
         assert len(bench.calls) == 2
 
-    def test_a_definition_that_is_known_is_used(self) -> None:
+    def test_a_known_definition_is_used(self) -> None:
         bench = synced()
 
         bench.update(KILL, Pod(WEB, "web"), is_runtime_only=True)
@@ -355,53 +355,53 @@ class TestPodsOfTheRuntimeOnly:
 
 
 class TestKnownPods:
-    def test_a_pod_that_is_wanted_goes_on(self) -> None:
+    def test_a_desired_pod_continues(self) -> None:
         bench = synced()
 
-        assert bench.known(a_pod()) == {WEB: PodWorkerState.SYNC}
+        assert bench.sync_known_pods(a_pod()) == {WEB: PodWorkerState.SYNC}
 
     def test_one_that_is_not_is_ended(self) -> None:
         bench = synced()
 
-        assert bench.known() == {WEB: PodWorkerState.TERMINATING}
+        assert bench.sync_known_pods() == {WEB: PodWorkerState.TERMINATING}
         assert bench.kinds()[-1] is SyncCallKind.TERMINATING
         assert bench.calls[-1].grace_period_seconds is None
 
     def test_its_sync_is_cancelled(self) -> None:
         bench = syncing()
 
-        bench.known()
+        bench.sync_known_pods()
 
         assert bench.workers.is_cancelled(WEB)
 
-    def test_one_that_is_ending_already_is_told_again(self) -> None:
+    def test_a_pod_that_is_terminating_gets_the_update_again(self) -> None:
         bench = synced()
         bench.delete()
         bench.finish(ERROR)
 
-        bench.known()
+        bench.sync_known_pods()
 
         assert bench.kinds()[1:] == [SyncCallKind.TERMINATING] * 2
 
-    def test_one_that_has_finished_is_forgotten(self) -> None:
+    def test_a_finished_pod_is_forgotten(self) -> None:
         bench = finished()
 
-        assert bench.known() == {}
+        assert bench.sync_known_pods() == {}
 
-    def test_one_that_has_finished_but_is_wanted_stays(self) -> None:
+    def test_a_finished_pod_that_is_desired_stays(self) -> None:
         bench = finished()
 
-        assert bench.known(a_pod()) == {WEB: PodWorkerState.FINISHED}
+        assert bench.sync_known_pods(a_pod()) == {WEB: PodWorkerState.FINISHED}
 
-    def test_a_pod_that_comes_again_while_it_ends_may_start_afresh(self) -> None:
+    def test_a_pod_that_is_added_again_during_termination_may_start_again(self) -> None:
         bench = synced()
         bench.delete()
         bench.update(CREATE)
-        assert bench.known(a_pod()) == {WEB: PodWorkerState.TERMINATING}
+        assert bench.sync_known_pods(a_pod()) == {WEB: PodWorkerState.TERMINATING}
 
         bench.finish(OK, OK)
 
-        assert bench.known(a_pod()) == {}
+        assert bench.sync_known_pods(a_pod()) == {}
 
 
 class TestQuestions:
@@ -423,10 +423,10 @@ class TestQuestions:
             if getattr(bench.workers, question)(uid)
         ]
 
-    def test_of_a_pod_in_its_life(self) -> None:
+    def test_states_of_a_running_pod(self) -> None:
         assert self.answers(synced()) == ["could_have_running_containers"]
 
-    def test_of_a_pod_whose_end_was_asked_for_but_has_not_begun(self) -> None:
+    def test_states_of_a_pod_whose_termination_is_requested(self) -> None:
         bench = syncing()
 
         bench.delete()
@@ -447,7 +447,7 @@ class TestQuestions:
             "should_be_terminating",
         ]
 
-    def test_of_a_deleted_pod_that_has_terminated(self) -> None:
+    def test_states_of_a_deleted_pod_that_has_terminated(self) -> None:
         bench = synced()
         bench.delete()
 
@@ -469,18 +469,20 @@ class TestQuestions:
         assert "should_content_be_removed" not in self.answers(bench)
         assert "should_be_finished" in self.answers(bench)
 
-    def test_of_an_evicted_pod_the_content_goes_at_once(self) -> None:
+    def test_the_content_of_an_evicted_pod_is_removed_at_once(self) -> None:
         bench = synced()
 
         bench.update(KILL, evict=True)
 
         assert "should_content_be_removed" in self.answers(bench)
 
-    def test_of_a_stranger_nothing_is_sure_until_the_pods_are_known(self) -> None:
+    def test_states_of_an_unknown_pod_are_open_until_the_first_sync_of_known_pods(
+        self,
+    ) -> None:
         bench = Bench()
         before = self.answers(bench, "stranger")
 
-        bench.known()
+        bench.sync_known_pods()
 
         assert before == ["could_have_running_containers"]
         assert self.answers(bench, "stranger") == [
@@ -523,7 +525,9 @@ class TestStaticPods:
         assert deadline is not None
         assert timedelta(seconds=10) <= deadline - START < timedelta(seconds=15)
 
-    def test_it_starts_once_the_first_has_finished_and_it_asks(self) -> None:
+    def test_a_second_pod_starts_at_its_first_retry_after_the_end_of_the_first(
+        self,
+    ) -> None:
         bench = self.one_waits()
         self.end_first(bench)
         bench.workers.run_ready(bench.now)
@@ -533,7 +537,9 @@ class TestStaticPods:
 
         assert self.started(bench)[-1] == "other"
 
-    def test_one_of_an_api_server_asks_as_soon_as_the_first_is_gone(self) -> None:
+    def test_a_second_pod_of_an_api_server_starts_as_soon_as_the_first_is_removed(
+        self,
+    ) -> None:
         bench = Bench()
         bench.update(CREATE, is_static=True, is_in_api=True)
         bench.update(CREATE, self.OTHER, is_static=True, is_in_api=True)
@@ -542,7 +548,7 @@ class TestStaticPods:
 
         assert bench.workers.queue.deadline("other") == bench.now
 
-    def test_they_start_in_the_order_they_came(self) -> None:
+    def test_pods_start_in_the_order_of_their_updates(self) -> None:
         bench = self.one_waits()
         bench.update(CREATE, self.THIRD, is_static=True)
         self.end_first(bench)
@@ -564,10 +570,10 @@ class TestStaticPods:
         assert self.started(bench)[-1] == "third"
         assert bench.workers.state("other") is PodWorkerState.FINISHED
 
-    def test_one_that_never_began_is_forgotten_when_it_is_not_wanted(self) -> None:
+    def test_a_pod_that_never_started_is_forgotten_if_it_is_not_desired(self) -> None:
         bench = self.one_waits()
 
-        bench.known(a_pod())
+        bench.sync_known_pods(a_pod())
 
         assert not bench.workers.has_worker("other")
         assert bench.workers.queue.deadline("other") is None
@@ -575,7 +581,7 @@ class TestStaticPods:
     def test_the_name_of_one_that_is_forgotten_is_free(self) -> None:
         bench = self.one_waits()
         self.end_first(bench)
-        bench.known(self.OTHER)
+        bench.sync_known_pods(self.OTHER)
 
         bench.update(SYNC, self.OTHER, is_static=True)
 
@@ -588,7 +594,7 @@ class TestStaticPods:
 
         assert self.started(bench) == [WEB]
 
-    def test_the_one_that_runs_goes_on_being_synced(self) -> None:
+    def test_the_running_pod_is_synced_on(self) -> None:
         bench = self.one_waits()
         bench.finish(OK)
 

@@ -45,7 +45,7 @@ APP = ContainerID("fake://app-0")
 
 
 def a_probed_container(name: str = "app", **fields: Any) -> Container:
-    """Return a container with all three probes, each once a second."""
+    """Return a container with all three probes, with a period of one second."""
     probe = a_probe(period_seconds=1)
     return a_container(
         name,
@@ -67,24 +67,24 @@ def with_probe(kind: ProbeType, **probe: Any) -> Pod:
 
 
 class Bench:
-    """A probe manager; `answers` are given at once, `asked` are those without one."""
+    """A probe manager; `answers` are used at once, `started_probes` have none yet."""
 
     def __init__(self, pod: Pod, *, age_seconds: float = 1e6, seed: int = 0) -> None:
         self.pod = pod
-        self.ledger = TurnBuilder()
+        self.turn_builder = TurnBuilder()
         self.statuses: dict[str, PodStatus] = {}
         self.overrides = ProbeOverrides()
         self.manager = ProbeManager(
             KubeletConfig(age=timedelta(seconds=age_seconds)),
             START,
             status_of=self.statuses.get,
-            turn=self.ledger,
+            turn=self.turn_builder,
             rng=Random(seed),
             hooks=self.overrides,
         )
         self.stepper = Stepper(self.manager.scheduler, self.overrides)
         self.now = START
-        self.asked: list[RunProbe] = []
+        self.started_probes: list[RunProbe] = []
         self.entries: list[Any] = []
         self.publish(a_container_status())
         self.manager.add_pod(pod, START)
@@ -103,18 +103,18 @@ class Bench:
             self.manager.scheduler.run_due(self.now)
         self.now = end
         self.manager.scheduler.run_due(end)
-        self.take()
+        self.finish_turn()
 
     def answer(self, result: ProbeResult = SUCCEEDS, **attempt: Any) -> None:
         """Answer the oldest probe that waits for it."""
-        effect = self.asked.pop(0)
+        effect = self.started_probes.pop(0)
         outcome = an_outcome(result, **attempt)
         self.manager.scheduler.finish(ProbeFinished(effect.probe_id, outcome), self.now)
-        self.take()
+        self.finish_turn()
 
-    def take(self) -> None:
-        turn = self.ledger.finish()
-        self.asked += [
+    def finish_turn(self) -> None:
+        turn = self.turn_builder.finish()
+        self.started_probes += [
             effect for effect in turn.effects if isinstance(effect, RunProbe)
         ]
         self.entries += turn.entries

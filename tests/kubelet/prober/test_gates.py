@@ -34,7 +34,9 @@ def facts(
     )
 
 
-def told(considered: TickFacts, decision: Skip | Exit | None) -> list[tuple[str, str]]:
+def gate_values(
+    considered: TickFacts, decision: Skip | Exit | None
+) -> list[tuple[str, str]]:
     return [(gate.name, gate.value) for gate in gates_of(considered, decision)]
 
 
@@ -146,8 +148,8 @@ def test_the_last_gate_is_the_one_that_was_not_passed(
     assert all(gate.passed for gate in passed)
 
 
-def test_a_container_seen_first_is_called_new() -> None:
-    assert ("container id", "0123456789ab, new") in told(
+def test_a_container_in_its_first_tick_is_called_new() -> None:
+    assert ("container id", "0123456789ab, new") in gate_values(
         facts(new_container=True), None
     )
 
@@ -189,7 +191,7 @@ class TestMemory:
             pytest.param(TickFacts(), Skip.NO_STATUS, id="nothing-to-look-at"),
         ],
     )
-    def test_what_has_changed_is_told_anew(
+    def test_a_changed_gate_is_described_again(
         self, considered: TickFacts, decision: Skip | None
     ) -> None:
         memory = GateCache()

@@ -1,4 +1,4 @@
-"""Ticks that fell due in vain because nobody took them in time are told."""
+"""Ticks that are lost because they were taken late are counted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.kubelet.prober.bench import Bench, with_probe
 READINESS = ProbeType.READINESS
 
 
-def late_drops(bench: Bench) -> list[int]:
+def lost_ticks_by_lateness(bench: Bench) -> list[int]:
     return [tick.late_drops for tick in bench.ticks()]
 
 
@@ -19,7 +19,7 @@ def wake(bench: Bench, seconds: float) -> None:
     """Let nothing happen up to that second, as where the process does not run."""
     bench.now = at(seconds)
     bench.manager.scheduler.run_due(bench.now)
-    bench.take()
+    bench.finish_turn()
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_ticks_that_nobody_took_are_counted_at_the_one_that_was_kept(
     wake(bench, woken)
     bench.answer()
 
-    assert late_drops(bench) == [0, lost]
+    assert lost_ticks_by_lateness(bench) == [0, lost]
 
 
 def test_what_a_slow_probe_costs_is_not_counted_as_lateness() -> None:
@@ -51,10 +51,10 @@ def test_what_a_slow_probe_costs_is_not_counted_as_lateness() -> None:
     bench.run(2.5)
     bench.answer()
 
-    assert late_drops(bench) == [0, 0]
+    assert lost_ticks_by_lateness(bench) == [0, 0]
 
 
-def test_of_a_slow_probe_s_ticks_those_count_that_came_after_its_end() -> None:
+def test_only_ticks_after_the_end_of_a_slow_probe_count() -> None:
     bench = Bench(with_probe(READINESS))
     bench.run(2.5)
     bench.answer()
@@ -62,7 +62,7 @@ def test_of_a_slow_probe_s_ticks_those_count_that_came_after_its_end() -> None:
     wake(bench, 4.5)
     bench.answer()
 
-    assert late_drops(bench) == [0, 2]
+    assert lost_ticks_by_lateness(bench) == [0, 2]
 
 
 def test_a_slow_probe_that_began_late_costs_one_more() -> None:
@@ -77,7 +77,7 @@ def test_a_slow_probe_that_began_late_costs_one_more() -> None:
     bench.answer()
 
     assert [tick.duration.total_seconds() for tick in bench.ticks()] == [0, 1.6, 0]
-    assert late_drops(bench) == [0, 0, 1]
+    assert lost_ticks_by_lateness(bench) == [0, 0, 1]
 
 
 def test_a_first_step_that_is_late_loses_nothing() -> None:
@@ -86,7 +86,7 @@ def test_a_first_step_that_is_late_loses_nothing() -> None:
     wake(bench, 5)
     bench.answer()
 
-    assert late_drops(bench) == [0]
+    assert lost_ticks_by_lateness(bench) == [0]
 
 
 def test_what_a_pause_holds_back_is_not_lost_by_lateness() -> None:
@@ -97,7 +97,7 @@ def test_what_a_pause_holds_back_is_not_lost_by_lateness() -> None:
     bench.run(4.5)
     bench.overrides.resume(at(4.5))
     bench.manager.scheduler.run_due(at(4.5))
-    bench.take()
+    bench.finish_turn()
     bench.answer()
 
-    assert late_drops(bench) == [0, 0]
+    assert lost_ticks_by_lateness(bench) == [0, 0]

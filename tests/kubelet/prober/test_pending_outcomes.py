@@ -11,19 +11,19 @@ def finished(probe_id: int) -> ProbeFinished:
     return ProbeFinished(probe_id, outcome)
 
 
-def test_answers_come_in_the_order_of_their_instants_and_once() -> None:
+def test_answers_are_popped_once_in_the_order_of_their_instants() -> None:
     answers = PendingOutcomes()
     answers.set(finished(1), at(3))
     answers.set(finished(2), at(2))
 
     early = answers.pop_due(at(1))
-    come = [answers.pop_due(at(3)) for _ in range(3)]
+    popped = [answers.pop_due(at(3)) for _ in range(3)]
 
     assert early is None
-    assert come == [finished(2), finished(1), None]
+    assert popped == [finished(2), finished(1), None]
 
 
-def test_there_is_a_deadline_as_long_as_one_is_to_come() -> None:
+def test_there_is_a_deadline_while_an_answer_is_pending() -> None:
     answers = PendingOutcomes()
     before = (bool(answers), answers.next_deadline())
 

@@ -9,7 +9,7 @@ from tests.builders import START, an_outcome
 
 
 @pytest.mark.parametrize(
-    ("said", "result", "reason", "message"),
+    ("outcome", "result", "reason", "message"),
     [
         pytest.param(ProbeResult.SUCCESS, Result.SUCCESS, None, None, id="success"),
         pytest.param(
@@ -35,18 +35,18 @@ from tests.builders import START, an_outcome
         ),
     ],
 )
-def test_what_was_said_decides(
-    said: ProbeResult, result: Result, reason: str | None, message: str | None
+def test_the_outcome_decides_the_result(
+    outcome: ProbeResult, result: Result, reason: str | None, message: str | None
 ) -> None:
-    judged = judge_outcome(ProbeType.LIVENESS, an_outcome(said, output="a\n%s"))
+    judged = judge_outcome(ProbeType.LIVENESS, an_outcome(outcome, output="a\n%s"))
 
     assert judged == (result, None, reason, message)
 
 
-@pytest.mark.parametrize("said", list(ProbeResult), ids=str)
-def test_an_error_outweighs_what_was_said(said: ProbeResult) -> None:
+@pytest.mark.parametrize("outcome", list(ProbeResult), ids=str)
+def test_an_error_takes_precedence_over_the_outcome(outcome: ProbeResult) -> None:
     """Quirk: its event has the reason of a failure, though nothing comes of it."""
-    judged = judge_outcome(ProbeType.STARTUP, an_outcome(said, error="e"))
+    judged = judge_outcome(ProbeType.STARTUP, an_outcome(outcome, error="e"))
 
     assert judged == (Result.FAILURE, "e", "Unhealthy", "Startup probe errored: e")
 

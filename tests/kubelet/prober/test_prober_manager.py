@@ -54,7 +54,7 @@ from tests.kubelet.prober.bench import (
 )
 
 
-class TestWorkersComeAndGo:
+class TestAddingAndRemovingWorkers:
     def test_every_probe_of_regular_containers_and_sidecars_gets_a_worker(self) -> None:
         side = a_probed_container("side", restart_policy=RestartPolicy.ALWAYS)
         init = a_probed_container("init")
@@ -122,7 +122,7 @@ class TestWorkersComeAndGo:
         assert bench.workers() == []
         assert bench.manager.scheduler.next_deadline() is None
 
-    def test_what_a_worker_believed_goes_with_it_and_nobody_is_told(self) -> None:
+    def test_the_result_of_a_stopped_worker_is_removed_without_an_update(self) -> None:
         bench = Bench(with_probe(LIVENESS))
         bench.run(0)
         bench.answer()
@@ -135,7 +135,7 @@ class TestWorkersComeAndGo:
         assert results.get(APP) is None
         assert results.take_updates() == ()
 
-    def test_pods_that_are_not_wanted_any_more_lose_their_workers(self) -> None:
+    def test_workers_of_removed_pods_are_stopped(self) -> None:
         bench = Bench(with_probe(LIVENESS))
         other = a_pod(a_probed_container(), name="other")
         bench.manager.add_pod(other, START)
@@ -159,7 +159,7 @@ class TestWorkersComeAndGo:
         assert bench.workers() == []
         assert bench.ticks()[-1].result is Result.FAILURE
 
-    def test_a_stop_before_the_first_step_is_seen_after_it(self) -> None:
+    def test_a_stop_before_the_first_step_takes_effect_after_it(self) -> None:
         bench = Bench(with_probe(LIVENESS, period_seconds=10), age_seconds=0)
 
         bench.manager.remove_pod(bench.pod)
@@ -210,7 +210,7 @@ class TestTicks:
 
         bench.run(0)
 
-        (effect,) = bench.asked
+        (effect,) = bench.started_probes
         container = bench.pod.containers[0]
         assert effect == RunProbe(
             effect.probe_id,
@@ -226,12 +226,12 @@ class TestTicks:
         bench = Bench(with_probe(LIVENESS, period_seconds=2))
         for second in range(5):
             bench.run(second)
-            if bench.asked:
+            if bench.started_probes:
                 bench.answer()
 
         assert [tick.started_at for tick in bench.ticks()] == [at(0), at(2), at(4)]
 
-    def test_an_entry_says_all_of_a_tick(self) -> None:
+    def test_the_entry_of_a_tick_has_all_its_fields(self) -> None:
         bench = Bench(with_probe(LIVENESS, failure_threshold=3))
         bench.run(0)
         bench.now = at(0.25)
@@ -255,7 +255,7 @@ class TestTicks:
         assert (tick.hold_before, tick.hold_after) == (False, False)
         assert tick.action is TickAction.NONE
 
-    def test_an_entry_of_a_skipped_tick_says_why(self) -> None:
+    def test_the_entry_of_a_skipped_tick_has_the_reason(self) -> None:
         bench = Bench(with_probe(LIVENESS, initial_delay_seconds=9))
 
         bench.run(0)
@@ -292,7 +292,7 @@ class TestTicks:
 
         assert not [entry for entry in bench.entries if isinstance(entry, EventEntry)]
 
-    def test_an_error_is_told_and_counts_for_nothing(self) -> None:
+    def test_an_error_is_journaled_and_does_not_count(self) -> None:
         bench = Bench(with_probe(LIVENESS, failure_threshold=1))
         bench.run(0)
 
@@ -329,14 +329,14 @@ class TestTicks:
         assert len(bench.loop(LIVENESS).history) == 60
         assert bench.loop(LIVENESS).ticks == 101
 
-    def test_of_the_ticks_during_a_slow_probe_one_comes_at_once(self) -> None:
+    def test_one_tick_during_a_slow_probe_runs_right_after_it(self) -> None:
         bench = Bench(with_probe(LIVENESS))
         bench.run(0)
         bench.run(2.5)
         bench.answer()
         bench.run(2.5)
 
-        assert len(bench.asked) == 1
+        assert len(bench.started_probes) == 1
         bench.answer()
         assert bench.manager.scheduler.next_deadline() == at(3)
 
@@ -392,7 +392,7 @@ class TestActions:
             ),
         ],
     )
-    def test_an_entry_says_what_its_tick_led_to(
+    def test_the_entry_of_a_tick_has_its_consequences(
         self,
         *,
         kind: ProbeType,
@@ -423,7 +423,7 @@ class TestActions:
             TickAction.NOT_READY,
         ]
 
-    def test_of_a_new_container_the_first_belief_is_told(self) -> None:
+    def test_the_initial_result_of_a_new_container_is_journaled(self) -> None:
         bench = Bench(with_probe(LIVENESS))
         bench.run(0)
 
@@ -431,7 +431,7 @@ class TestActions:
 
         assert bench.states(StateField.RESULT) == [("", "Success")]
 
-    def test_a_hold_is_told_when_it_begins_and_when_it_ends(self) -> None:
+    def test_the_start_and_the_end_of_a_hold_are_journaled(self) -> None:
         bench = Bench(with_probe(LIVENESS, failure_threshold=1))
         bench.run(0)
         bench.answer(FAILS)
@@ -446,7 +446,7 @@ class TestActions:
             False,
         )
 
-    def test_a_hold_that_ends_and_begins_in_one_tick_is_told_twice(self) -> None:
+    def test_a_hold_that_ends_and_starts_in_one_tick_has_two_entries(self) -> None:
         bench = Bench(with_probe(LIVENESS, failure_threshold=1))
         for number in range(2):
             bench.publish(a_container_status(number=number))
@@ -477,11 +477,11 @@ class TestTriggers:
         bench.answer()
         bench.run(3)
 
-        taken = bench.manager.scheduler.trigger(a_key(LIVENESS))
+        is_accepted = bench.manager.scheduler.trigger(a_key(LIVENESS))
         bench.run(3)
         bench.answer()
 
-        assert taken
+        assert is_accepted
         assert bench.ticks()[-1].trigger is Trigger.USER
         assert bench.manager.scheduler.next_deadline() == at(13)
 
@@ -492,7 +492,7 @@ class TestTriggers:
         assert not bench.manager.scheduler.trigger(a_key(LIVENESS))
         assert not bench.manager.scheduler.trigger(a_key(READINESS))
 
-    def test_a_trigger_during_a_probe_is_taken_after_it(self) -> None:
+    def test_a_trigger_during_a_probe_takes_effect_after_it(self) -> None:
         bench = Bench(with_probe(LIVENESS, period_seconds=10))
         bench.run(0)
         bench.manager.scheduler.trigger(a_key(LIVENESS))
@@ -501,7 +501,7 @@ class TestTriggers:
         bench.answer()
         bench.run(2)
 
-        assert len(bench.asked) == 1
+        assert len(bench.started_probes) == 1
 
     def test_a_trigger_before_the_first_step_waits_for_it(self) -> None:
         bench = Bench(with_probe(LIVENESS, period_seconds=10), age_seconds=0)
@@ -509,7 +509,7 @@ class TestTriggers:
 
         bench.run(0)
 
-        assert bench.asked == []
+        assert bench.started_probes == []
 
 
 class TestStartJitter:
@@ -518,7 +518,7 @@ class TestStartJitter:
 
         assert bench.manager.scheduler.next_deadline() == START
 
-    def test_a_young_one_waits_a_random_part_of_the_whole_period(self) -> None:
+    def test_a_worker_of_a_new_kubelet_waits_a_random_part_of_the_period(self) -> None:
         """Quirk: however old it is already. (UX-11)"""
         delays = [
             Bench(
@@ -562,10 +562,14 @@ class TestStatus:
             pytest.param(Terminated(0), id="ended"),
         ],
     )
-    def test_what_does_not_run_is_neither(self, state: Waiting | Terminated) -> None:
+    def test_a_container_that_does_not_run_is_neither_started_nor_ready(
+        self, state: Waiting | Terminated
+    ) -> None:
         assert self.flags(Bench(a_pod()), state=state) == (False, False)
 
-    def test_with_a_startup_worker_it_is_not_started_until_that_says_so(self) -> None:
+    def test_a_container_with_a_startup_worker_is_started_once_that_succeeds(
+        self,
+    ) -> None:
         bench = Bench(with_probe(STARTUP))
         before = self.flags(bench)
 
@@ -588,11 +592,11 @@ class TestStatus:
 
         assert self.flags(bench, ready=True) == (True, False)
         bench.run(4)
-        assert len(bench.asked) == 1
+        assert len(bench.started_probes) == 1
         bench.answer(FAILS)
         assert bench.ticks()[-1].trigger is Trigger.READINESS
 
-    def test_what_is_believed_ready_is_and_nothing_is_probed_for_it(self) -> None:
+    def test_a_container_with_a_stored_success_is_ready_without_a_probe(self) -> None:
         bench = Bench(with_probe(READINESS, period_seconds=10))
         bench.run(0)
         bench.answer()
@@ -671,7 +675,7 @@ class TestStatus:
         assert [status.ready for status in updated] == [False, False]
 
 
-def test_a_probe_that_nobody_asked_for_is_a_bug() -> None:
+def test_an_outcome_of_an_unknown_probe_is_a_bug() -> None:
     bench = Bench(with_probe(LIVENESS))
     bench.run(0)
     bench.loop(LIVENESS).in_flight = None
@@ -690,7 +694,7 @@ def test_pods_whose_workers_changed_are_noted() -> None:
     assert bench.manager.scheduler.changed_pods == {bench.pod.uid}
 
 
-def test_by_itself_a_manager_knows_no_statuses() -> None:
+def test_a_manager_without_a_status_source_has_no_statuses() -> None:
     manager = ProbeManager(KubeletConfig(), START)
     manager.add_pod(with_probe(LIVENESS), START)
 

@@ -12,11 +12,11 @@ def a_manager() -> ResultsManager:
     return ResultsManager(ProbeType.LIVENESS)
 
 
-def test_nothing_is_believed_of_a_container_nobody_spoke_of() -> None:
+def test_a_container_without_a_result_has_none() -> None:
     assert a_manager().get(APP) is None
 
 
-def test_the_last_word_is_believed() -> None:
+def test_the_last_result_is_stored() -> None:
     results = a_manager()
 
     results.set(APP, Result.SUCCESS, "uid")
@@ -39,7 +39,7 @@ def test_only_changes_make_updates() -> None:
     )
 
 
-def test_updates_are_taken_once() -> None:
+def test_updates_are_consumed_once() -> None:
     results = a_manager()
     results.set(APP, Result.SUCCESS, "uid")
 
@@ -48,7 +48,7 @@ def test_updates_are_taken_once() -> None:
     assert results.take_updates() == ()
 
 
-def test_what_is_forgotten_makes_no_update_but_is_new_when_it_comes_again() -> None:
+def test_a_removed_result_makes_no_update_and_is_new_when_set_again() -> None:
     results = a_manager()
     results.set(APP, Result.SUCCESS, "uid")
     results.take_updates()

@@ -73,7 +73,7 @@ class Bench:
     def stored_result(self, container_id: ContainerID = FIRST) -> Result | None:
         return self.results.get(container_id)
 
-    def take_updates(self) -> list[Result]:
+    def consume_updates(self) -> list[Result]:
         return [update.result for update in self.results.take_updates()]
 
 
@@ -81,7 +81,7 @@ def a_probed(kind: ProbeType = LIVENESS, **probe: Any) -> Bench:
     """Return a worker that knows its container."""
     bench = Bench(kind, **probe)
     bench.decide(a_container_status(started=kind is not STARTUP))
-    bench.take_updates()
+    bench.consume_updates()
     return bench
 
 
@@ -107,14 +107,14 @@ class TestBeforeTheContainer:
         bench = Bench()
 
         assert bench.decide(*containers) is Skip.CONTAINER_MISSING
-        assert bench.take_updates() == []
+        assert bench.consume_updates() == []
 
     def test_statuses_that_are_null_have_no_container(self) -> None:
         decision = Bench().decide(container_statuses=None, init_container_statuses=None)
 
         assert decision is Skip.CONTAINER_MISSING
 
-    def test_what_was_believed_stays_while_the_container_is_missing(self) -> None:
+    def test_a_stored_result_stays_while_the_container_is_missing(self) -> None:
         bench = a_probed()
 
         bench.decide()
@@ -122,7 +122,7 @@ class TestBeforeTheContainer:
         assert bench.stored_result() is SUCCESS
         assert bench.worker.container_id == FIRST
 
-    def test_an_init_container_is_found_where_no_regular_one_has_an_id(self) -> None:
+    def test_an_init_container_is_found_if_no_regular_container_has_an_id(self) -> None:
         decision = Bench().decide(
             a_container_status(container_id=""),
             init_container_statuses=(a_container_status(number=1),),
@@ -140,7 +140,7 @@ class TestNewContainer:
             pytest.param(STARTUP, UNKNOWN, id="startup-is-unknown"),
         ],
     )
-    def test_each_type_begins_with_a_belief_of_its_own(
+    def test_each_probe_type_has_its_own_initial_result(
         self, kind: ProbeType, initial: Result
     ) -> None:
         bench = Bench(kind)
@@ -152,7 +152,7 @@ class TestNewContainer:
         )
         assert bench.worker.new_container
 
-    def test_the_belief_of_the_one_before_is_forgotten(self) -> None:
+    def test_the_result_of_the_previous_instance_is_removed(self) -> None:
         bench = a_probed()
 
         bench.decide(a_container_status(number=1))
@@ -168,7 +168,7 @@ class TestNewContainer:
         bench.decide(a_container_status())
 
         assert not bench.worker.new_container
-        assert bench.take_updates() == []
+        assert bench.consume_updates() == []
 
     def test_it_lifts_the_hold(self) -> None:
         bench = a_probed(failure_threshold=1)
@@ -201,7 +201,7 @@ class TestNewContainer:
 
         bench.decide(a_container_status(container_id="://", state=Waiting()))
 
-        assert bench.take_updates() == []
+        assert bench.consume_updates() == []
 
 
 class TestGates:
@@ -210,7 +210,7 @@ class TestGates:
         bench = a_probed()
 
         assert bench.decide(a_container_status(), phase=phase) is Exit.POD_ENDED
-        assert bench.take_updates() == []
+        assert bench.consume_updates() == []
 
     @pytest.mark.parametrize(
         "state",
@@ -221,7 +221,7 @@ class TestGates:
         ],
     )
     @pytest.mark.parametrize("kind", ProbeType)
-    def test_what_does_not_run_is_believed_to_fail(
+    def test_a_container_that_does_not_run_is_stored_as_failure(
         self, kind: ProbeType, state: Waiting | Terminated | None
     ) -> None:
         """Quirk: so for liveness and startup too, and without an event."""
@@ -267,7 +267,7 @@ class TestGates:
         "kind",
         [pytest.param(LIVENESS, id="liveness"), pytest.param(STARTUP, id="startup")],
     )
-    def test_a_pod_being_deleted_is_believed_to_be_well_and_left(
+    def test_probes_of_a_pod_that_is_deleted_are_stored_as_success_and_end(
         self, kind: ProbeType
     ) -> None:
         bench = Bench(kind, pod=a_pod(deletion_requested_at=START))
@@ -296,7 +296,7 @@ class TestGates:
 
         assert bench.decide(a_container_status(), seconds=seconds) == decision
 
-    def test_a_start_time_that_is_not_known_never_passes_the_delay(self) -> None:
+    def test_an_unknown_start_time_never_passes_the_initial_delay(self) -> None:
         decision = Bench().decide(a_container_status(state=Running()), seconds=1e6)
 
         assert decision is Skip.INITIAL_DELAY
@@ -318,15 +318,15 @@ class TestGates:
     ) -> None:
         assert Bench(kind).decide(a_container_status(started=started)) == decision
 
-    def test_the_hold_comes_before_all_that_the_container_is_asked(self) -> None:
+    def test_the_hold_is_checked_before_the_state_of_the_container(self) -> None:
         bench = a_probed(failure_threshold=1)
         bench.record(FAILURE)
-        bench.take_updates()
+        bench.consume_updates()
 
         decision = bench.decide(a_container_status(state=EXITED))
 
         assert decision is Skip.ON_HOLD
-        assert bench.take_updates() == []
+        assert bench.consume_updates() == []
 
     def test_that_a_container_is_older_than_its_delay_is_all_that_is_kept(self) -> None:
         bench = Bench(initial_delay_seconds=5)
@@ -353,7 +353,7 @@ class TestGates:
 
 
 class TestRecord:
-    def test_a_result_is_believed_at_its_threshold(self) -> None:
+    def test_a_result_is_stored_at_its_threshold(self) -> None:
         bench = a_probed(failure_threshold=3)
 
         assert bench.record(FAILURE, FAILURE, FAILURE) == [
@@ -361,7 +361,7 @@ class TestRecord:
             RecordedResult(2, 3, stored=False),
             RecordedResult(3, 3, stored=True),
         ]
-        assert bench.take_updates() == [FAILURE]
+        assert bench.consume_updates() == [FAILURE]
 
     def test_another_result_starts_a_new_run(self) -> None:
         bench = a_probed(failure_threshold=2)
@@ -392,7 +392,7 @@ class TestRecord:
         assert after == [(1, 1, False), (1, 0, True)]
 
     @pytest.mark.parametrize("result", [SUCCESS, FAILURE])
-    def test_startup_goes_on_hold_whatever_it_found(self, result: Result) -> None:
+    def test_startup_goes_on_hold_whatever_its_result(self, result: Result) -> None:
         """Quirk: and starts counting anew."""
         bench = a_probed(STARTUP, failure_threshold=1)
 
@@ -484,7 +484,7 @@ INSTANTS = st.integers(0, 9).map(at)
     STATUSES,
     INSTANTS,
 )
-def test_what_is_foreseen_is_what_the_next_tick_does(
+def test_the_predicted_skip_is_that_of_the_next_tick(
     kind: ProbeType,
     past: list[tuple[PodStatus | None, Any, Result]],
     status: PodStatus | None,
@@ -515,10 +515,10 @@ def test_to_foresee_changes_nothing(
         assert bench.worker.decide(status, bench.results, now) == twin.worker.decide(
             status, twin.results, now
         )
-        assert bench.take_updates() == twin.take_updates()
+        assert bench.consume_updates() == twin.consume_updates()
 
 
-def test_a_changed_definition_is_seen_by_the_next_decision() -> None:
+def test_a_changed_definition_applies_to_the_next_decision() -> None:
     bench = a_probed()
 
     bench.worker.pod = replace(bench.worker.pod, deletion_requested_at=START)

@@ -84,14 +84,14 @@ class TestTicker:
 
         assert steps(loop, 2.5, 2.5, 3, 4) == [PERIODIC, None, PERIODIC, PERIODIC]
 
-    def test_a_first_step_that_comes_a_little_late_keeps_the_phase(self) -> None:
+    def test_a_slightly_late_first_step_keeps_the_phase(self) -> None:
         loop = a_loop(period_seconds=10)
 
         select(loop, 0.2)
 
         assert loop.next_tick_at == at(10)
 
-    def test_one_that_comes_a_period_late_begins_its_own_phase(self) -> None:
+    def test_a_first_step_that_is_a_period_late_starts_a_new_phase(self) -> None:
         loop = a_loop(period_seconds=10)
 
         select(loop, 12)
@@ -107,25 +107,25 @@ class TestTrigger:
         assert steps(loop, 0.4, 1, 1.4) == [READINESS, None, PERIODIC]
         assert loop.trigger is None
 
-    def test_of_a_tick_and_a_trigger_either_may_come_first(self) -> None:
-        taken = set()
+    def test_a_tick_or_a_trigger_may_be_selected_first(self) -> None:
+        selected = set()
         for seed in range(20):
             loop = a_running_loop(period_seconds=1)
             loop.trigger = USER
-            taken.add((select(loop, 1, seed), select(loop, 1, seed)))
+            selected.add((select(loop, 1, seed), select(loop, 1, seed)))
 
-        assert taken == {(USER, None), (PERIODIC, USER)}
+        assert selected == {(USER, None), (PERIODIC, USER)}
 
-    def test_of_a_stop_and_a_tick_either_may_come_first(self) -> None:
-        taken = set()
+    def test_a_stop_or_a_tick_may_be_selected_first(self) -> None:
+        selected = set()
         for seed in range(20):
             loop = a_running_loop(period_seconds=1)
             loop.stop = True
-            taken.add(select(loop, 1, seed))
+            selected.add(select(loop, 1, seed))
 
-        assert taken == {STOP, PERIODIC}
+        assert selected == {STOP, PERIODIC}
 
-    def test_a_stop_is_taken_once(self) -> None:
+    def test_a_stop_is_selected_once(self) -> None:
         loop = a_running_loop()
         loop.stop = True
 
@@ -140,14 +140,14 @@ class TestPaused:
         assert loop.select_while_held(at(60)) is None
         assert loop.trigger is READINESS
 
-    def test_a_stop_does_not(self) -> None:
+    def test_a_stop_does_not_wait(self) -> None:
         loop = a_running_loop()
         loop.stop = True
 
         assert loop.select_while_held(at(1)) is STOP
         assert loop.select_while_held(at(1)) is None
 
-    def test_nor_does_a_person(self) -> None:
+    def test_a_trigger_by_the_user_does_not_wait(self) -> None:
         loop = a_running_loop(period_seconds=10)
         loop.trigger = USER
 
@@ -188,7 +188,7 @@ class TestRunEarly:
         assert loop.run_early(at(34)) is PERIODIC
         assert loop.next_tick_at == at(40)
 
-    def test_a_trigger_that_waits_comes_first(self) -> None:
+    def test_a_waiting_trigger_is_selected_first(self) -> None:
         loop = a_running_loop(period_seconds=10)
         loop.trigger = READINESS
 
@@ -222,7 +222,7 @@ def test_without_triggers_the_phase_of_the_ticker_never_moves(
 
 
 @given(st.integers(1, 30))
-def test_however_often_it_is_stepped_the_ticker_goes_on_in_its_phase(
+def test_steps_do_not_change_the_phase_of_the_ticker(
     count: int,
 ) -> None:
     loop = a_running_loop(period_seconds=3)

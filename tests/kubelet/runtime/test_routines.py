@@ -20,7 +20,7 @@ from probetui.kubelet.runtime.routines import (
 )
 from probetui.kubelet.runtime.turn import TurnBuilder
 from tests.builders import START, at
-from tests.kubelet.carrier import EffectExecutor
+from tests.kubelet.effect_executor import EffectExecutor
 
 
 def an_operation(name: str = "one") -> RemoveContainer:
@@ -46,7 +46,7 @@ def returning(value: str) -> Routine[str]:
 
 
 class TestOperations:
-    def test_a_routine_is_sent_what_its_operation_came_to(self) -> None:
+    def test_a_routine_receives_the_result_of_its_operation(self) -> None:
         carrier = EffectExecutor()
         carrier.start(yielding(ONE, TWO))
 
@@ -65,15 +65,15 @@ class TestOperations:
 
         carrier.start(yielding(ONE, TWO))
 
-        assert carrier.asked() == [ONE]
+        assert carrier.pending_operations() == [ONE]
 
-    def test_effects_say_for_which_pod_they_are(self) -> None:
-        ledger = TurnBuilder()
-        RoutineRunner(ledger).start(
+    def test_effects_have_the_uid_of_their_pod(self) -> None:
+        turn_builder = TurnBuilder()
+        RoutineRunner(turn_builder).start(
             "uid", yielding(ONE), lambda _value, _at: None, START
         )
 
-        assert ledger.finish().effects == (RunOperation(1, "uid", ONE),)
+        assert turn_builder.finish().effects == (RunOperation(1, "uid", ONE),)
 
     def test_what_is_under_way_can_be_looked_up_by_pod(self) -> None:
         carrier = EffectExecutor()
@@ -125,7 +125,7 @@ class TestLimits:
         assert waiting == []
         assert carrier.returned == [[StepResult(at(3), timed_out=True)]]
 
-    def test_to_ask_for_the_time_waits_for_nothing(self) -> None:
+    def test_reading_the_time_does_not_wait(self) -> None:
         carrier = EffectExecutor()
         carrier.now = at(7)
 
@@ -218,7 +218,7 @@ class TestTogether:
     def test_routines_run_side_by_side_and_all_are_waited_for(self) -> None:
         carrier = EffectExecutor()
         carrier.start(yielding(Gather((yielding(ONE), yielding(TWO)))))
-        assert carrier.asked() == [ONE, TWO]
+        assert carrier.pending_operations() == [ONE, TWO]
 
         carrier.answer("second", index=1, after=1)
         carrier.answer("first", after=1)

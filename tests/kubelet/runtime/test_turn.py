@@ -11,62 +11,66 @@ from tests.builders import START, a_container, a_pod, at
 
 
 def test_an_empty_turn_is_always_the_same_object() -> None:
-    ledger = TurnBuilder()
+    turn_builder = TurnBuilder()
 
-    assert ledger.finish() is NOTHING
-    assert ledger.finish() is NOTHING
+    assert turn_builder.finish() is NOTHING
+    assert turn_builder.finish() is NOTHING
 
 
 def test_a_turn_has_what_was_written_and_asked_for_since_the_last_one() -> None:
-    ledger = TurnBuilder()
-    note = NoteEntry(ledger.next_sequence(), START, "one")
-    ledger.write(note)
-    ledger.emit(Relist())
+    turn_builder = TurnBuilder()
+    note = NoteEntry(turn_builder.next_sequence(), START, "one")
+    turn_builder.write(note)
+    turn_builder.emit(Relist())
 
-    turn = ledger.finish()
+    turn = turn_builder.finish()
 
     assert turn.entries == (note,)
     assert turn.effects == (Relist(),)
-    assert ledger.finish() is NOTHING
+    assert turn_builder.finish() is NOTHING
 
 
 def test_entries_are_numbered_from_one_across_turns() -> None:
-    ledger = TurnBuilder()
+    turn_builder = TurnBuilder()
     numbers = []
     for text in ("one", "two", "three"):
-        numbers.append(ledger.next_sequence())
-        ledger.write(NoteEntry(ledger.next_sequence(), START, text))
-        ledger.finish()
+        numbers.append(turn_builder.next_sequence())
+        turn_builder.write(NoteEntry(turn_builder.next_sequence(), START, text))
+        turn_builder.finish()
 
     assert numbers == [1, 2, 3]
-    assert ledger.sequence == 3
+    assert turn_builder.sequence == 3
 
 
 def test_no_two_effects_have_the_same_id() -> None:
-    ledger = TurnBuilder()
+    turn_builder = TurnBuilder()
 
-    assert [ledger.next_id(), ledger.next_id(), ledger.next_id()] == [1, 2, 3]
+    assert [turn_builder.next_id(), turn_builder.next_id(), turn_builder.next_id()] == [
+        1,
+        2,
+        3,
+    ]
 
 
 def test_an_event_of_a_pod_has_no_field_path() -> None:
-    ledger = TurnBuilder()
+    turn_builder = TurnBuilder()
 
-    ledger.event(a_pod(), EventType.NORMAL, "Reason", "text", now=at(7))
+    turn_builder.event(a_pod(), EventType.NORMAL, "Reason", "text", now=at(7))
 
     event = Event(EventType.NORMAL, "Reason", "text", "uid-of-web", "", at(7))
-    assert ledger.finish().entries == (EventEntry(1, at(7), event),)
+    assert turn_builder.finish().entries == (EventEntry(1, at(7), event),)
 
 
 def test_an_event_of_a_container_says_where_in_the_spec_it_is() -> None:
-    ledger = TurnBuilder()
+    turn_builder = TurnBuilder()
     side = a_container("side", restart_policy=RestartPolicy.ALWAYS)
     pod = replace(a_pod(), init_containers=(side,))
 
-    ledger.event(
+    turn_builder.event(
         pod, EventType.NORMAL, "Reason", "text", now=START, container_name="side"
     )
 
-    (entry,) = ledger.finish().entries
+    (entry,) = turn_builder.finish().entries
     assert isinstance(entry, EventEntry)
     assert entry.event.field_path == "spec.initContainers{side}"
     assert entry.event.container_name == "side"

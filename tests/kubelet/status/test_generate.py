@@ -68,7 +68,7 @@ def test_a_running_pod_has_all_its_conditions_in_order() -> None:
     ]
 
 
-def test_conditions_follow_what_the_probes_say() -> None:
+def test_conditions_follow_the_results_of_probes() -> None:
     status = generate_api_pod_status(
         a_pod(),
         a_runtime_status(an_instance()),

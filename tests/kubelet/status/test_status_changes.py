@@ -75,7 +75,7 @@ def test_the_same_again_changes_nothing() -> None:
         ),
     ],
 )
-def test_each_change_is_told_with_before_and_after(
+def test_each_change_is_journaled_with_before_and_after(
     old: PodStatus, new: PodStatus, change: StatusChange
 ) -> None:
     assert changes(old, new) == [change]

@@ -103,7 +103,7 @@ class TestSetting:
             pytest.param(ALWAYS, DONE, WAITING, False, id="always"),
         ],
     )
-    def test_an_end_for_good_is_not_taken_back(
+    def test_a_final_phase_is_not_changed(
         self,
         policy: RestartPolicy,
         old: ContainerState,
@@ -148,7 +148,7 @@ class TestSetting:
 
         assert manager.set_pod_status(pod, of_app(), at(1)) is before
 
-    def test_what_came_with_the_pod_is_not_taken_back_either(self) -> None:
+    def test_a_final_phase_from_the_api_server_is_not_changed(self) -> None:
         pod = a_pod(restart_policy=NEVER)
         manager = StatusManager()
 
@@ -248,7 +248,7 @@ class TestTermination:
         assert status.phase is PodPhase.FAILED
         assert self.states(status.container_statuses) == [LOST_AT_TERMINATION]
 
-    def test_an_end_that_was_seen_stays(self) -> None:
+    def test_a_published_exit_stays(self) -> None:
         ended = replace(of_app(DONE), phase=PodPhase.SUCCEEDED)
 
         status = self.terminated(a_pod(), ended)
@@ -412,7 +412,7 @@ class TestMerging:
             pytest.param(False, True, id="has-ended"),
         ],
     )
-    def test_a_disruption_is_told_with_the_end(
+    def test_a_fault_is_reported_with_the_exit(
         self,
         may_run: bool,  # noqa: FBT001  # a column of the table
         is_told: bool,  # noqa: FBT001  # a column of the table

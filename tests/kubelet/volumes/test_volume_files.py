@@ -138,7 +138,7 @@ def test_what_is_not_there_is_refused(source: FileSource, message: str) -> None:
     assert refused.message == message
 
 
-def test_what_is_wrong_with_several_sources_is_told_together_and_once() -> None:
+def test_errors_of_several_sources_are_one_event() -> None:
     refused = files(ConfigMapFiles("gone"), SecretFiles("gone"), ConfigMapFiles("gone"))
 
     assert refused == ConfigRefusal(

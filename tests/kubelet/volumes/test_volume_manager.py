@@ -17,7 +17,7 @@ from probetui.kubelet.effects import MountVolume, UnmountVolume
 from probetui.kubelet.object_store import ObjectStore
 from probetui.kubelet.volumes.volume_manager import VolumeManager, mounted_names
 from tests.builders import START, a_container, a_pod, at
-from tests.kubelet.carrier import EffectExecutor
+from tests.kubelet.effect_executor import EffectExecutor
 
 DATA = Volume("data", EmptyDir())
 CACHE = Volume("cache", EmptyDir("Memory"))
@@ -43,7 +43,7 @@ class Bench(EffectExecutor):
         self.objects = ObjectStore()
         self.sources_ready = True
         self.volumes = VolumeManager(
-            self.ledger,
+            self.turn_builder,
             self.runner,
             self.objects,
             can_unmount=lambda: self.sources_ready,
@@ -63,7 +63,7 @@ class Bench(EffectExecutor):
     def mount_all(self, pod: Pod) -> None:
         """Mount all volumes of a pod, to the end."""
         self.mount(pod)
-        while self.asked():
+        while self.pending_operations():
             self.answer()
         assert self.returned.pop() is True
 
@@ -85,14 +85,14 @@ class TestWaitingForMounts:
         bench.mount(a_pod())
 
         assert bench.returned == [True]
-        assert bench.asked() == []
+        assert bench.pending_operations() == []
 
     def test_all_volumes_are_mounted_side_by_side(self, bench: Bench) -> None:
         pod = a_pod_with(DATA, CACHE)
 
         bench.mount(pod)
 
-        assert bench.asked() == [
+        assert bench.pending_operations() == [
             MountVolume(pod, DATA, (), START),
             MountVolume(pod, CACHE, (), START),
         ]
@@ -111,7 +111,7 @@ class TestWaitingForMounts:
     def test_a_volume_that_nobody_mounts_is_not_made(self, bench: Bench) -> None:
         bench.mount(a_pod(a_container(), volumes=(DATA,)))
 
-        assert bench.asked() == []
+        assert bench.pending_operations() == []
         assert bench.returned == [True]
 
     def test_what_is_mounted_already_is_not_mounted_again(self, bench: Bench) -> None:
@@ -120,10 +120,10 @@ class TestWaitingForMounts:
 
         bench.mount(pod)
 
-        assert bench.asked() == []
+        assert bench.pending_operations() == []
         assert bench.returned == [True]
 
-    def test_a_failure_is_told_and_tried_again_after_ever_longer_pauses(
+    def test_a_failure_is_an_event_and_retried_after_growing_pauses(
         self, bench: Bench
     ) -> None:
         bench.mount(a_pod_with(DATA))
@@ -177,10 +177,10 @@ class TestWaitingForMounts:
         bench.runner.resume_released(bench.now)
         bench.mount(pod)
 
-        assert bench.asked() == []
+        assert bench.pending_operations() == []
 
     def test_the_wait_ends_after_two_minutes_without_a_word(self, bench: Bench) -> None:
-        """Quirk: only the attempts are told of, not that the time is up."""
+        """Quirk: only the attempts make events, not the time-out."""
         bench.mount(a_pod_with(DATA))
 
         super(Bench, bench).wait(122.9)
@@ -215,19 +215,19 @@ class TestFiles:
 
         bench.mount(pod)
 
-        assert bench.asked() == [MountVolume(pod, CONFIG, FILES, START)]
+        assert bench.pending_operations() == [MountVolume(pod, CONFIG, FILES, START)]
 
-    def test_files_that_cannot_be_had_are_a_failed_mount(self, bench: Bench) -> None:
+    def test_missing_files_are_a_failed_mount(self, bench: Bench) -> None:
         bench.mount(a_pod_with(CONFIG))
 
-        assert bench.asked() == []
+        assert bench.pending_operations() == []
         (message,) = bench.messages()
         assert message == (
             'MountVolume.SetUp failed for volume "config" :'
             ' configmap "config" not found'
         )
 
-    def test_they_are_mounted_once_they_can_be_had(self, bench: Bench) -> None:
+    def test_files_are_mounted_once_they_exist(self, bench: Bench) -> None:
         bench.mount(a_pod_with(CONFIG))
         bench.have_config(a="1")
 
@@ -246,7 +246,7 @@ class TestFiles:
 
         bench.mount(pod)
 
-        assert bench.asked() == [
+        assert bench.pending_operations() == [
             MountVolume(pod, CONFIG, (VolumeFile("a", b"2"),), START)
         ]
         assert bench.returned == [True]
@@ -272,11 +272,11 @@ class TestFiles:
         bench.have_config(a="3")
 
         bench.mount(pod)
-        under_way = len(bench.asked())
+        under_way = len(bench.pending_operations())
         bench.answer()
 
         assert under_way == 1
-        assert bench.asked() == [
+        assert bench.pending_operations() == [
             MountVolume(pod, CONFIG, (VolumeFile("a", b"3"),), START)
         ]
 
@@ -286,14 +286,14 @@ class TestWaitingForUnmounts:
         bench.unmount(a_pod_with(DATA))
 
         assert bench.returned == [True]
-        assert bench.asked() == []
+        assert bench.pending_operations() == []
 
-    def test_all_volumes_are_let_go_of(self, bench: Bench) -> None:
+    def test_all_volumes_are_unmounted(self, bench: Bench) -> None:
         pod = a_pod_with(DATA, CACHE)
         bench.mount_all(pod)
 
         bench.unmount(pod)
-        asked = bench.asked()
+        asked = bench.pending_operations()
         bench.answer()
         bench.answer()
 
@@ -304,7 +304,7 @@ class TestWaitingForUnmounts:
         assert bench.returned == [True]
         assert bench.volumes.mounted(pod.uid) == {}
 
-    def test_a_volume_that_is_just_being_mounted_is_let_go_of_afterwards(
+    def test_a_volume_that_is_being_mounted_is_unmounted_afterwards(
         self, bench: Bench
     ) -> None:
         pod = a_pod_with(DATA)
@@ -314,7 +314,7 @@ class TestWaitingForUnmounts:
 
         bench.unmount(pod)
         bench.answer()
-        asked = bench.asked()
+        asked = bench.pending_operations()
         bench.answer()
 
         assert asked == [UnmountVolume(pod.uid, "data")]
@@ -334,14 +334,14 @@ class TestWaitingForUnmounts:
 
         assert bench.returned == [False]
 
-    def test_what_cannot_be_let_go_of_is_tried_again(self, bench: Bench) -> None:
+    def test_a_failed_unmount_is_retried(self, bench: Bench) -> None:
         pod = a_pod_with(DATA)
         bench.mount_all(pod)
         bench.unmount(pod)
         bench.answer(error="busy")
 
         bench.wait(0.5)
-        asked = bench.asked()
+        asked = bench.pending_operations()
         bench.answer()
 
         assert asked == [UnmountVolume(pod.uid, "data")]
@@ -357,7 +357,7 @@ class TestWaitingForUnmounts:
 
         assert bench.returned == [False]
 
-    def test_a_forgotten_pod_is_not_tried_again(self, bench: Bench) -> None:
+    def test_a_forgotten_pod_is_not_retried(self, bench: Bench) -> None:
         bench.mount(a_pod_with(DATA))
         bench.answer(error="no")
 
@@ -383,11 +383,14 @@ def test_nothing_is_unmounted_until_all_sources_have_been_heard(bench: Bench) ->
 
     bench.unmount(pod)
     bench.wait(5)
-    before = bench.asked()
+    before = bench.pending_operations()
     bench.sources_ready = True
     bench.wait(1)
 
-    assert (before, bench.asked()) == ([], [UnmountVolume(pod.uid, DATA.name)])
+    assert (before, bench.pending_operations()) == (
+        [],
+        [UnmountVolume(pod.uid, DATA.name)],
+    )
     bench.answer()
     assert bench.returned == [True]
 
@@ -397,4 +400,4 @@ def test_volumes_are_mounted_before_the_sources_have_been_heard(bench: Bench) ->
 
     bench.mount(a_pod_with(DATA))
 
-    assert len(bench.asked()) == 1
+    assert len(bench.pending_operations()) == 1

@@ -1,4 +1,4 @@
-"""Carries routines from step to step, and lets a test answer what they ask for."""
+"""Runs routines step by step; the test answers their operations."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ E = TypeVar("E", bound=JournalEntry)
 
 
 class EffectExecutor:
-    """A runner, its ledger, and a time that passes when told.
+    """A routine runner with its turns, and a clock that the test advances.
 
-    `returned` has what each routine that ended returned, in the order of their ends.
+    `returned` has the results of finished routines, in the order of their ends.
     """
 
     def __init__(self) -> None:
-        self.ledger = TurnBuilder()
-        self.runner = RoutineRunner(self.ledger)
+        self.turn_builder = TurnBuilder()
+        self.runner = RoutineRunner(self.turn_builder)
         self.now = START
         self.returned: list[Any] = []
         self._unanswered: list[RunOperation] = []
         self._entries: list[JournalEntry] = []
 
     def start(self, routine: Routine[Any], pod_uid: str = "uid-of-web") -> None:
-        """Carry a routine to its first wait."""
+        """Start a routine and run it to its first wait."""
 
-        def done(value: Any, _at: datetime) -> None:
+        def record_result(value: Any, _at: datetime) -> None:
             self.returned.append(value)
 
-        self.runner.start(pod_uid, routine, done, self.now)
+        self.runner.start(pod_uid, routine, record_result, self.now)
 
-    def asked(self) -> list[Operation]:
-        """Return the operations that wait for an answer, oldest first."""
-        self._take()
+    def pending_operations(self) -> list[Operation]:
+        """Return the operations without an answer, oldest first."""
+        self._finish_turn()
         return [operation.operation for operation in self._unanswered]
 
     def answer(
@@ -53,9 +53,9 @@ class EffectExecutor:
         index: int = 0,
         after: float = 0,
     ) -> bool:
-        """Answer one of the operations that wait, the oldest one unless told."""
+        """Answer a pending operation, by default the oldest one."""
         self.now += timedelta(seconds=after)
-        self._take()
+        self._finish_turn()
         effect = self._unanswered.pop(index)
         finished = OperationFinished(
             effect.operation_id, value, error, not_found, fallback_host, config_error
@@ -69,7 +69,7 @@ class EffectExecutor:
 
     def entries(self, kind: type[E]) -> list[E]:
         """Return the entries of one kind so far."""
-        self._take()
+        self._finish_turn()
         return [entry for entry in self._entries if isinstance(entry, kind)]
 
     def events(self) -> list[tuple[str, str, str]]:
@@ -79,8 +79,8 @@ class EffectExecutor:
             for entry in self.entries(EventEntry)
         ]
 
-    def _take(self) -> None:
-        turn = self.ledger.finish()
+    def _finish_turn(self) -> None:
+        turn = self.turn_builder.finish()
         self._entries += turn.entries
         self._unanswered += [_operation(effect) for effect in turn.effects]
 
