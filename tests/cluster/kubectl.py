@@ -16,7 +16,7 @@ TIMEOUT_SECONDS = 60
 
 
 class KubectlResult(Struct, frozen=True):
-    """How a command ended, and what it printed."""
+    """The exit code and the output of a command."""
 
     exit_code: int
     stdout: str
@@ -24,7 +24,7 @@ class KubectlResult(Struct, frozen=True):
 
 
 class Kubectl:
-    """Runs commands with one kubeconfig, and with a home of its own."""
+    """Runs commands with one kubeconfig and an own home folder."""
 
     def __init__(self, kubeconfig: Path, **variables: str) -> None:
         self._kubeconfig = kubeconfig
@@ -40,13 +40,13 @@ class Kubectl:
         return KubectlResult(process.returncode or 0, out.decode(), err.decode())
 
     async def output(self, *arguments: str, stdin: str = "") -> str:
-        """Run a command that must succeed, and return what it printed."""
+        """Run a command that must succeed, and return its output."""
         result = await self(*arguments, stdin=stdin)
         assert result.exit_code == 0, result
         return result.stdout
 
     def with_variables(self, **variables: str) -> Kubectl:
-        """Return the same with more environment variables."""
+        """Return a copy with more environment variables."""
         return Kubectl(self._kubeconfig, **self._variables, **variables)
 
     @asynccontextmanager

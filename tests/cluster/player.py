@@ -1,6 +1,7 @@
-"""Plays the recording of a real cluster into an API server of the tests.
+"""Replay the recording of a real cluster in an API server of the tests.
 
-As a program it serves it in real time: `python -m tests.cluster.player PORT [SECOND]`.
+As a program it serves the recording in real time: `python -m tests.cluster.player PORT
+[SECOND]`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _TIME = re.compile(r'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?Z"')
 
 
 class Step(NamedTuple):
-    """What happened at an instant, in seconds of the recording."""
+    """A recorded change at an instant, in seconds of the recording."""
 
     at: float
     kind: str
@@ -32,12 +33,12 @@ class Step(NamedTuple):
 
 
 def steps() -> list[Step]:
-    """Return all that the API server and the kubelet said, in order."""
+    """Return all recorded changes of the API server and the kubelet, in order."""
     found = [Step(line["t"], name, line["event"]) for name, line in _watch_lines()]
     series: dict[str, float] = {}
     for line in recording.lines("metrics-probes"):
-        for gone in line.get("gone", ()):
-            series.pop(gone, None)
+        for removed_name in line.get("gone", ()):
+            series.pop(removed_name, None)
         series.update(line.get("changed", {}))
         text = "".join(f"{name} {value}\n" for name, value in series.items())
         found.append(Step(line["t"], "metrics", text.encode()))
@@ -67,7 +68,7 @@ class Player:
 
     Args:
         store: the API server's.
-        shift: by how much instants are moved.
+        shift: how much instants are moved.
     """
 
     def __init__(self, store: Store, shift: timedelta) -> None:
@@ -84,8 +85,8 @@ class Player:
         node = {"metadata": {"name": "node1"}, "spec": {}, "status": status}
         self._store.put(NODES, {"apiVersion": "v1", "kind": "Node", **node})
 
-    def play(self, step: Step) -> None:
-        """Do what happened."""
+    def replay(self, step: Step) -> None:
+        """Apply a recorded change."""
         if step.kind == "metrics":
             self.metrics = step.value
             return
@@ -98,22 +99,22 @@ class Player:
             self._store.put(resource, value)
 
 
-async def play(player: Player, clock: SystemClock, since: float) -> None:
-    """Play what came after an instant of the recording, in real time."""
+async def replay(player: Player, clock: SystemClock, since: float) -> None:
+    """Replay the recording after an instant, in real time."""
     left = [step for step in steps() if step.at > since]
     began = clock.now() - timedelta(seconds=since)
     for step in left:
         await clock.sleep_until(began + timedelta(seconds=step.at))
-        player.play(step)
+        player.replay(step)
 
 
-def play_until(store: Store, clock: SystemClock, instant: float) -> Player:
-    """Put what there was at an instant of the recording, as if that were now."""
+def put_state_at(store: Store, clock: SystemClock, instant: float) -> Player:
+    """Put the objects at an instant of the recording, as if that were now."""
     player = Player(store, clock.now() - recording.at(instant))
     player.node()
     for step in steps():
         if step.at <= instant:
-            player.play(step)
+            player.replay(step)
     return player
 
 
@@ -123,10 +124,10 @@ async def _serve(port: int, since: float) -> None:
 
     clock = SystemClock()
     async with running_server(port=port, connect={"nodes/proxy": metrics}) as server:
-        player = play_until(server.store, clock, since)
+        player = put_state_at(server.store, clock, since)
         sys.stdout.write(f"{server.url}\n")
         sys.stdout.flush()
-        await play(player, clock, since)
+        await replay(player, clock, since)
         await asyncio.sleep(3600)
 
 

@@ -1,8 +1,8 @@
-"""What a kubelet 1.36.2 said to an API server while 17 pods with probes ran.
+"""The recorded requests of a kubelet 1.36.2 to an API server with 17 pods with probes.
 
-`status-patches.jsonl.gz`: each patch of a pod's status with what the server held
-before and after it. `events-made.jsonl.gz`: each event the kubelet made;
-`event-writes.jsonl.gz`: what it wrote of them. `node-writes.jsonl.gz`: its node and
+`status-patches.jsonl.gz`: each patch of a pod's status, with the server's pod before
+and after it. `events-made.jsonl.gz`: each event the kubelet made;
+`event-writes.jsonl.gz`: its writes of events. `node-writes.jsonl.gz`: its node and
 lease. `get-pods-w.jsonl.gz` and `get-events.jsonl.gz`: objects with the cells that
 kubectl printed of them, and when; `refusals.jsonl.gz`: a pod, then requests about it
 that were refused, with the answers. `http-heads.jsonl.gz`: requests of all kinds with

@@ -1,6 +1,6 @@
-"""What a real API server and kubelet of 1.36.2 said while 17 pods ran, in `data`.
+"""The recording of a real API server and kubelet 1.36.2 with 17 pods, in `data`.
 
-Each instant is in seconds since the first pod was created.
+All instants are in seconds since the creation of the first pod.
 """
 
 from __future__ import annotations
@@ -57,9 +57,11 @@ def polls() -> tuple[Poll, ...]:
             series.pop(name, None)
         series.update(line.get("changed", {}))
         text = "".join(f"{name} {value}\n" for name, value in series.items())
-        asked = at(line["t"])
+        polled_at = at(line["t"])
         counts = reader.read(text.encode())
-        found.append(Poll(asked, asked + timedelta(seconds=line["took"]), counts))
+        found.append(
+            Poll(polled_at, polled_at + timedelta(seconds=line["took"]), counts)
+        )
     return tuple(found)
 
 

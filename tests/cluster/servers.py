@@ -1,7 +1,7 @@
-"""An API server of ours, for tests: started in this process, with faults.
+"""Our API server for tests: started in this process, with injected faults.
 
-`python -m tests.cluster.servers FOLDER` serves a cluster from a process of its own,
-until it is interrupted; what it prints is its kubeconfig.
+`python -m tests.cluster.servers FOLDER` serves a cluster in its own process until it is
+interrupted; it prints the kubeconfig.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TOKENS = {"admin": "kubernetes-admin", "api-server": "kube-apiserver"}
 
 
 class RunningServer(Struct):
-    """A server that listens; `api.fault` can be set while it does."""
+    """A running server; `api.fault` can be set meanwhile."""
 
     api: ApiServer
     address: HttpServerAddress
@@ -55,8 +55,8 @@ async def running_server(
 ) -> AsyncIterator[RunningServer]:
     """Serve a store, a new one if none is given, until the context ends.
 
-    A server that is gone for a while is one that ends, and another with the same store
-    and port.
+    To simulate an outage, end the server and start another one with the same store and
+    port.
     """
     api = ApiServer(store or Store(SystemClock().now), **options)
     serving = serve_http(api.handle, port=port, tls=tls, now=api.store.now)
@@ -88,9 +88,9 @@ def write_kubeconfig(
 
 @asynccontextmanager
 async def running_cluster(folder: Path) -> AsyncIterator[tuple[RunningServer, Path]]:
-    """Serve a cluster that passes on to its nodes, and give it with a kubeconfig.
+    """Serve a cluster that forwards to its nodes, and yield it with a kubeconfig.
 
-    The certificate of its authority and the kubeconfig go into a folder.
+    The certificate of its authority and the kubeconfig are written to a folder.
     """
     clock = SystemClock()
     store = Store(clock.now)

@@ -95,7 +95,7 @@ def _write_config(
     return str(path)
 
 
-class _Seen:
+class _RequestLog:
     """A server that answers every request with an empty list, and keeps it."""
 
     def __init__(self) -> None:
@@ -118,11 +118,11 @@ async def _list(config: str) -> None:
 
 
 @pytest.mark.parametrize("is_inline", [True, False], ids=["data", "files"])
-async def test_a_user_is_known_by_a_client_certificate(
+async def test_a_user_is_authenticated_by_a_client_certificate(
     tmp_path: Path, server: ServerCertificate, *, is_inline: bool
 ) -> None:
     certificate, key = _client_certificate("jane")
-    tls, seen = server.tls_context(), _Seen()
+    tls, log = server.tls_context(), _RequestLog()
     tls.verify_mode = ssl.CERT_REQUIRED
     tls.load_verify_locations(cadata=certificate.decode())
     user = {
@@ -133,10 +133,10 @@ async def test_a_user_is_known_by_a_client_certificate(
         (tmp_path / "jane.crt").write_bytes(certificate)
         (tmp_path / "jane.key").write_bytes(key)
         user = {"client-certificate": "jane.crt", "client-key": "jane.key"}
-    async with serve_http(seen.handle, tls=tls) as address:
+    async with serve_http(log.handle, tls=tls) as address:
         await _list(_write_config(tmp_path / "config", address.url, server, user))
 
-    (request,) = seen.requests
+    (request,) = log.requests
     assert request.certificate is not None
     assert ("commonName", "jane") in request.certificate["subject"][0]
 
@@ -145,32 +145,32 @@ async def test_a_server_that_wants_a_certificate_refuses_a_user_without(
     tmp_path: Path, server: ServerCertificate
 ) -> None:
     certificate, _ = _client_certificate("jane")
-    tls, seen = server.tls_context(), _Seen()
+    tls, log = server.tls_context(), _RequestLog()
     tls.verify_mode = ssl.CERT_REQUIRED
     tls.load_verify_locations(cadata=certificate.decode())
-    async with serve_http(seen.handle, tls=tls) as address:
+    async with serve_http(log.handle, tls=tls) as address:
         config = _write_config(tmp_path / "config", address.url, server, {})
         with pytest.raises(ServerUnreachableError, match="127"):
             await _list(config)
 
-    assert seen.requests == []
+    assert log.requests == []
 
 
 async def test_a_server_whose_authority_is_another_is_refused(
     tmp_path: Path, server: ServerCertificate
 ) -> None:
-    seen, other = _Seen(), self_signed(["127.0.0.1"], _NOW)
-    async with serve_http(seen.handle, tls=server.tls_context()) as address:
+    log, other = _RequestLog(), self_signed(["127.0.0.1"], _NOW)
+    async with serve_http(log.handle, tls=server.tls_context()) as address:
         user = {"token": "secret"}
         config = _write_config(tmp_path / "config", address.url, other, user)
         with pytest.raises(ServerUnreachableError, match="certificate"):
             await _list(config)
 
-    assert seen.requests == []
+    assert log.requests == []
 
 
 @asynccontextmanager
-async def _proxy(asked: list[str]) -> AsyncIterator[str]:
+async def _proxy(targets: list[str]) -> AsyncIterator[str]:
     """Serve CONNECT, and pass on what comes."""
 
     async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -181,7 +181,7 @@ async def _proxy(asked: list[str]) -> AsyncIterator[str]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         method, target = head.decode().split()[:2]
-        asked.append(f"{method} {target}")
+        targets.append(f"{method} {target}")
         host, _, port = target.rpartition(":")
         there = await asyncio.open_connection(host, int(port))
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
@@ -195,18 +195,18 @@ async def _proxy(asked: list[str]) -> AsyncIterator[str]:
 async def test_a_cluster_behind_a_proxy_is_reached_through_it(
     tmp_path: Path, server: ServerCertificate
 ) -> None:
-    seen, asked = _Seen(), list[str]()
+    log, targets = _RequestLog(), list[str]()
     async with (
-        serve_http(seen.handle, tls=server.tls_context()) as address,
-        _proxy(asked) as proxy,
+        serve_http(log.handle, tls=server.tls_context()) as address,
+        _proxy(targets) as proxy,
     ):
         more = {"proxy-url": proxy}
         config = _write_config(tmp_path / "config", address.url, server, {}, **more)
         await _list(config)
         host = address.url.removeprefix("https://")
 
-    assert asked == [f"CONNECT {host}"]
-    assert [request.path for request in seen.requests] == [
+    assert targets == [f"CONNECT {host}"]
+    assert [request.path for request in log.requests] == [
         "/api/v1/namespaces/default/pods"
     ]
 
@@ -214,12 +214,12 @@ async def test_a_cluster_behind_a_proxy_is_reached_through_it(
 async def test_a_user_acts_as_another_with_groups(
     tmp_path: Path, server: ServerCertificate
 ) -> None:
-    seen = _Seen()
+    log = _RequestLog()
     user = {"token": "t", "as": "jane", "as-uid": "7", "as-groups": ["dev", "ops"]}
-    async with serve_http(seen.handle, tls=server.tls_context()) as address:
+    async with serve_http(log.handle, tls=server.tls_context()) as address:
         await _list(_write_config(tmp_path / "config", address.url, server, user))
 
-    headers = seen.requests[0].headers
+    headers = log.requests[0].headers
     assert headers["authorization"] == "Bearer t"
     assert (headers["impersonate-user"], headers["impersonate-uid"]) == ("jane", "7")
     assert headers["impersonate-group"].replace(" ", "") == "dev,ops"

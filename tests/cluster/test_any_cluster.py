@@ -1,4 +1,4 @@
-"""`node`, `watch` and `attach` against a cluster of which only kubectl is known.
+"""`node`, `watch` and `attach` with any cluster that kubectl can reach.
 
 `PROBETUI_TEST_KUBECONFIG` is the kubeconfig of one that somebody has; its user must be
 allowed all of a node, and the API server must reach this machine for logs and exec.
@@ -27,7 +27,9 @@ from tests.e2e.program import Program
 pytestmark = [pytest.mark.kubectl, pytest.mark.e2e, pytest.mark.slow]
 
 VARIABLE = "PROBETUI_TEST_KUBECONFIG"
-GIVEN = Path(os.environ[VARIABLE]).expanduser() if os.environ.get(VARIABLE) else None
+OWN_KUBECONFIG = (
+    Path(os.environ[VARIABLE]).expanduser() if os.environ.get(VARIABLE) else None
+)
 PATIENCE_SECONDS = 120
 
 
@@ -88,7 +90,7 @@ class AnyCluster(Struct, frozen=True):
                 await process.communicate()
 
     async def printed(self, *words: str) -> tuple[int | None, str]:
-        """Run a command of probetui to its end; return its status and what it said."""
+        """Run a command of probetui to its end; return its exit code and its output."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             *("-m", "probetui", *words, "--kubeconfig", str(self.kubeconfig)),
@@ -125,8 +127,8 @@ class AnyCluster(Struct, frozen=True):
 @asynccontextmanager
 async def some_kubeconfig(folder: Path) -> AsyncIterator[Path]:
     """Give the kubeconfig that was named, else that of a server in another process."""
-    if GIVEN is not None:
-        yield GIVEN
+    if OWN_KUBECONFIG is not None:
+        yield OWN_KUBECONFIG
         return
     server = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -153,15 +155,15 @@ async def make_service_account(kubectl: Kubectl, name: str) -> None:
     """
     metadata = {"name": "default", "namespace": name}
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
-    made = await kubectl("create", "-f", "-", stdin=json.dumps(account))
-    assert made.exit_code == 0 or "AlreadyExists" in made.stderr, made.stderr
+    result = await kubectl("create", "-f", "-", stdin=json.dumps(account))
+    assert result.exit_code == 0 or "AlreadyExists" in result.stderr, result.stderr
 
 
 @pytest.fixture
 async def any_cluster(tmp_path: Path) -> AsyncIterator[AnyCluster]:
     name = f"probetui-tests-{secrets.token_hex(4)}"
     async with some_kubeconfig(tmp_path) as kubeconfig:
-        home = str(tmp_path) if GIVEN is None else os.environ["HOME"]
+        home = str(tmp_path) if OWN_KUBECONFIG is None else os.environ["HOME"]
         kubectl = Kubectl(kubeconfig, HOME=home)
         # `create namespace` sends protobuf, which our server does not read.
         await kubectl.output("apply", "-f", "-", stdin=namespace(name))

@@ -99,7 +99,7 @@ async def test_what_cannot_be_created_is_refused(
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
-async def test_a_body_of_a_type_that_is_not_known_is_named_as_such(
+async def test_a_body_with_an_unknown_media_type_is_refused(
     client: httpx.AsyncClient, method: str
 ) -> None:
     await client.post(PODS, json=pod("a"))
@@ -210,15 +210,15 @@ async def test_a_page_after_compaction_is_expired(
     assert (answer.status_code, answer.json()["reason"]) == (410, "Expired")
 
 
-async def test_a_watch_tells_what_comes_while_it_is_open(
+async def test_a_watch_reports_later_changes(
     client: httpx.AsyncClient,
 ) -> None:
     await client.post(PODS, json=pod("a"))
     watching = asyncio.create_task(watched(client, 2, resourceVersion=0))
     await client.post(PODS, json=pod("b"))
     lines = await watching
-    told = [(line["type"], line["object"]["metadata"]["name"]) for line in lines]
-    assert told == [("ADDED", "a"), ("ADDED", "b")]
+    events = [(line["type"], line["object"]["metadata"]["name"]) for line in lines]
+    assert events == [("ADDED", "a"), ("ADDED", "b")]
 
 
 async def test_a_watch_of_an_old_version_ends_with_an_error_line(
@@ -256,7 +256,7 @@ async def test_a_watch_ends_after_its_timeout_with_a_bookmark_before(
     assert [line["type"] for line in lines] == ["BOOKMARK"]
 
 
-async def test_a_selected_watch_tells_what_enters_and_leaves(
+async def test_a_watch_with_a_selector_reports_objects_that_enter_and_leave(
     client: httpx.AsyncClient,
 ) -> None:
     for name in "ab":
@@ -295,7 +295,7 @@ async def test_an_event_is_the_same_in_both_groups(client: httpx.AsyncClient) ->
     assert (found["note"], found["regarding"]) == ("hello", about)
 
 
-async def test_a_user_is_known_by_the_token() -> None:
+async def test_a_user_is_authenticated_by_the_token() -> None:
     async with (
         running_server(tokens={"secret": "alice"}) as server,
         httpx.AsyncClient(base_url=server.url) as client,
@@ -311,7 +311,7 @@ async def test_a_user_is_known_by_the_token() -> None:
     assert codes == [403, 401, 200]
 
 
-async def test_a_server_that_is_read_only_says_so() -> None:
+async def test_a_read_only_server_refuses_writes_with_a_reason() -> None:
     async with (
         running_server(read_only="nothing can be changed here") as server,
         httpx.AsyncClient(base_url=server.url) as client,
@@ -329,8 +329,8 @@ async def test_a_fault_refuses_a_request(
     server: RunningServer, client: httpx.AsyncClient
 ) -> None:
     busy = ApiFailure(429, "TooManyRequests", "busy", retry_after=1)
-    server.api.fault = lambda asked, _: (
-        ServerFault(failure=busy) if asked.verb == "list" else None
+    server.api.fault = lambda info, _: (
+        ServerFault(failure=busy) if info.verb == "list" else None
     )
     answer = await client.get(PODS)
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
@@ -349,7 +349,7 @@ async def test_a_fault_cuts_an_answer_at_a_byte(
     writer.close()
 
 
-async def test_a_server_that_was_gone_has_its_objects() -> None:
+async def test_a_restarted_server_has_its_objects() -> None:
     async with running_server() as first:
         store, port = first.store, first.address.port
         async with httpx.AsyncClient(base_url=first.url) as client:
@@ -462,7 +462,7 @@ async def test_noise_on_a_stream_ends_it_and_breaks_nothing(
         writer.close()
 
 
-async def test_a_kubelet_that_does_not_answer_is_said_to_be_unreachable(
+async def test_an_error_names_a_kubelet_that_is_unreachable(
     unused_tcp_port: int,
 ) -> None:
     store = Store(SystemClock().now)

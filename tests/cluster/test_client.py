@@ -85,11 +85,11 @@ async def test_a_list_is_read_in_chunks() -> None:
 
 
 async def test_a_list_that_expires_between_chunks_is_read_as_a_whole() -> None:
-    asked: list[tuple[str | None, str | None]] = []
+    requests: list[tuple[str | None, str | None]] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
         params = request.url.params
-        asked.append((params.get("limit"), params.get("continue")))
+        requests.append((params.get("limit"), params.get("continue")))
         assert params["labelSelector"] == "app=web"
         if params.get("continue"):
             return _status(410, "Expired", "too old")
@@ -99,7 +99,7 @@ async def test_a_list_that_expires_between_chunks_is_read_as_a_whole() -> None:
     async with _client(answer) as client:
         found = await client.list(PODS, label_selector="app=web")
 
-    assert asked == [("500", None), ("500", "old"), (None, None)]
+    assert requests == [("500", None), ("500", "old"), (None, None)]
     assert found.items == [{"n": 1}]
 
 
@@ -169,12 +169,12 @@ async def test_a_missing_right_is_named_with_the_command_that_shows_it() -> None
 
 
 @pytest.mark.parametrize("code", [429, 500, 503, 504])
-async def test_a_server_that_asks_to_wait_is_asked_again_when_it_says(
+async def test_a_request_is_repeated_after_the_delay_of_the_server(
     code: int,
 ) -> None:
     clock = FakeClock()
     asked_at: list[datetime] = []
-    told: list[ApiError] = []
+    errors: list[ApiError] = []
 
     def answer(_: httpx.Request) -> httpx.Response:
         asked_at.append(clock.now())
@@ -183,20 +183,20 @@ async def test_a_server_that_asks_to_wait_is_asked_again_when_it_says(
         return httpx.Response(200, json={"metadata": {}, "items": [{"n": 1}]})
 
     async with _client(answer, clock=clock) as client, clock.jumping():
-        client.on_wait = told.append
+        client.on_wait = errors.append
         found = await client.list(PODS)
 
     assert found.items == [{"n": 1}]
     waits = [later - earlier for earlier, later in pairwise(asked_at)]
     assert waits == [timedelta(seconds=7)] * 2
-    assert [(error.code, error.retry_after) for error in told] == [(code, 7.0)] * 2
+    assert [(error.code, error.retry_after) for error in errors] == [(code, 7.0)] * 2
 
 
-async def test_a_server_that_never_has_time_is_an_error_after_ten_more_tries() -> None:
-    clock, asked = FakeClock(), []
+async def test_a_server_that_stays_busy_is_an_error_after_ten_retries() -> None:
+    clock, requests = FakeClock(), []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(request)
+        requests.append(request)
         return _status(429, "TooManyRequests", "slow down", **{"Retry-After": "1"})
 
     async with _client(answer, clock=clock) as client, clock.jumping():
@@ -204,7 +204,7 @@ async def test_a_server_that_never_has_time_is_an_error_after_ten_more_tries() -
             await client.list(PODS)
 
     assert (caught.value.code, caught.value.retry_after) == (429, 1.0)
-    assert len(asked) == 11
+    assert len(requests) == 11
 
 
 @pytest.mark.parametrize(
@@ -216,20 +216,20 @@ async def test_a_server_that_never_has_time_is_an_error_after_ten_more_tries() -
         pytest.param(404, {"Retry-After": "1"}, id="not-found"),
     ],
 )
-async def test_only_a_server_that_says_when_is_asked_again(
+async def test_only_a_refusal_with_a_delay_is_repeated(
     code: int, headers: dict[str, str]
 ) -> None:
-    asked = []
+    requests = []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(request)
+        requests.append(request)
         return _status(code, "Refused", "no", **headers)
 
     async with _client(answer) as client:
         with pytest.raises(ApiError, match="no"):
             await client.list(PODS)
 
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
 async def test_a_server_that_is_not_there_is_named() -> None:
@@ -254,12 +254,12 @@ async def test_a_redirect_is_not_followed() -> None:
 async def test_a_token_file_is_read_again_after_a_minute_and_after_a_401(
     tmp_path: Path,
 ) -> None:
-    path, clock, seen = tmp_path / "token", FakeClock(), []
+    path, clock, tokens = tmp_path / "token", FakeClock(), []
     path.write_text("one\n")
 
     def answer(request: httpx.Request) -> httpx.Response:
-        seen.append(request.headers["Authorization"])
-        if seen[-1] == "Bearer two":
+        tokens.append(request.headers["Authorization"])
+        if tokens[-1] == "Bearer two":
             return _status(401, "Unauthorized", "Unauthorized")
         return httpx.Response(200, json={})
 
@@ -273,7 +273,7 @@ async def test_a_token_file_is_read_again_after_a_minute_and_after_a_401(
         path.write_text("three\n")
         await client.list(PODS)
 
-    assert seen == [
+    assert tokens == [
         f"Bearer {token}" for token in ("one", "one", "two", "two", "three")
     ]
 
@@ -313,10 +313,10 @@ async def test_a_program_that_prints_credentials_runs_again_when_they_expire(
         f'echo x >> {tmp_path}/runs; echo "$1 $WHO $KUBERNETES_EXEC_INFO" '
         f"> {tmp_path}/seen; echo '{printed}'",
     )
-    seen = []
+    tokens = []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        seen.append(request.headers["Authorization"])
+        tokens.append(request.headers["Authorization"])
         return httpx.Response(200, json={})
 
     async with _client(answer, user, clock) as client:
@@ -326,7 +326,7 @@ async def test_a_program_that_prints_credentials_runs_again_when_they_expire(
         await clock.advance(timedelta(minutes=5))
         await client.list(PODS)
 
-    assert seen == ["Bearer TOKEN"] * 3
+    assert tokens == ["Bearer TOKEN"] * 3
     assert (tmp_path / "runs").read_text().count("x") == 2
     words = (tmp_path / "seen").read_text()
     assert words.startswith("a b me ")

@@ -98,8 +98,8 @@ class LocalPods:
             )
         except FileNotFoundError as error:
             raise RemoteCommandError(str(error)) from None
-        given = await streams.stdin.read() if command.stdin else b""
-        out, err = await process.communicate(given)
+        input_bytes = await streams.stdin.read() if command.stdin else b""
+        out, err = await process.communicate(input_bytes)
         await streams.write(out)
         await streams.write(err, is_stderr=True)
         return process.returncode or 0
@@ -217,7 +217,7 @@ async def test_get_watches(
         assert words[:3] == ["ticks", "0/1", "CrashLoopBackOff"]
 
 
-async def test_describe_has_what_the_pod_has_and_its_events(
+async def test_describe_shows_the_pod_and_its_events(
     server: RunningServer, kubectl: Kubectl, running_pod: Json
 ) -> None:
     metadata = running_pod["metadata"]
@@ -314,7 +314,7 @@ async def test_exec_over_spdy(
     assert upgrades == ["SPDY/3.1"]
 
 
-async def test_exec_of_what_is_not_there_says_so(
+async def test_exec_in_a_missing_container_is_an_error(
     kubectl: Kubectl, running_pod: Json
 ) -> None:
     result = await kubectl("exec", "ticks", "--", "/no/such/program")
@@ -338,8 +338,8 @@ async def test_a_port_is_forwarded(
     async with await asyncio.start_server(echo, "127.0.0.1") as backend:
         port = backend.sockets[0].getsockname()[1]
         async with kubectl.started("port-forward", "ticks", f":{port}") as forwarding:
-            said = await next_line(forwarding)
-            local = int(said.split(":")[1].split(" ")[0])
+            line = await next_line(forwarding)
+            local = int(line.split(":")[1].split(" ")[0])
             for text in (b"one\n", b"two\n"):
                 reader, writer = await asyncio.open_connection("127.0.0.1", local)
                 writer.write(text)
@@ -376,7 +376,7 @@ async def test_create_apply_and_delete(kubectl: Kubectl, server: RunningServer) 
     assert server.store.list(PODS).items == []
 
 
-async def test_what_is_refused_is_said_in_the_servers_words(tmp_path: Path) -> None:
+async def test_a_refusal_has_the_message_of_the_server(tmp_path: Path) -> None:
     certificate = self_signed(["127.0.0.1"], NOW())
     authority = tmp_path / "ca.pem"
     authority.write_bytes(certificate.certificate)

@@ -49,7 +49,7 @@ def _results(output: bytes) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.e2e
-async def test_what_watch_says_of_ticks_is_what_the_session_knows(
+async def test_watch_reports_the_ticks_of_the_session(
     tmp_path: Path,
 ) -> None:
     manifest, config = tmp_path / "pod.yaml", tmp_path / "config"
@@ -65,16 +65,16 @@ async def test_what_watch_says_of_ticks_is_what_the_session_knows(
         *("watch", "--kubeconfig", str(config), "-A", "--via-node-proxy"),
         *("-o", "jsonl", "--timeout", "14s"),
     )
-    seen, errors = await watching.communicate()
-    known, _ = await serving.communicate()
+    watched, errors = await watching.communicate()
+    served, _ = await serving.communicate()
 
-    ours, theirs = _results(seen), _results(known)
+    ours, theirs = _results(watched), _results(served)
     assert len(ours) >= 5, errors.decode()
     windows = [theirs[at : at + len(ours)] for at in range(len(theirs))]
-    if b"order" in seen:  # polls were late: it says that their order is unknown
+    if b"order" in watched:  # polls were late: it says that their order is unknown
         assert any(Counter(window) == Counter(ours) for window in windows)
     else:
         assert ours in windows
-    assert b"should have been killed" in seen
-    assert b"and was not" not in seen
-    assert b"before its counted failures" not in seen
+    assert b"should have been killed" in watched
+    assert b"and was not" not in watched
+    assert b"before its counted failures" not in watched

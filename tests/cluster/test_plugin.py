@@ -79,7 +79,7 @@ def test_kubectl_hands_a_command_and_its_status_on(tmp_path: Path) -> None:
 def test_kubectl_completes_a_word(
     typed: tuple[str, ...], offered: list[str], directive: str, tmp_path: Path
 ) -> None:
-    asked = kubectl("__complete", "probetui", *typed, home=tmp_path)
+    completion = kubectl("__complete", "probetui", *typed, home=tmp_path)
 
-    assert asked.returncode == 0, asked.stderr
-    assert asked.stdout.splitlines() == [*offered, directive]
+    assert completion.returncode == 0, completion.stderr
+    assert completion.stdout.splitlines() == [*offered, directive]

@@ -1,4 +1,4 @@
-"""What a real API server of 1.36.2 did, done again by ours."""
+"""Requests to a real API server 1.36.2, repeated with ours."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.cluster.recorded import recorded
 from tests.cluster.servers import RunningServer, running_server
 
 
-def test_every_patch_of_a_status_makes_of_it_what_the_server_made() -> None:
+def test_every_patch_of_a_status_has_the_result_of_the_real_server() -> None:
     for patch in recorded("status-patches"):
         pod = {"metadata": {}, "status": patch["before"]}
         patched = with_condition_fields(
@@ -50,8 +50,8 @@ def test_every_row_has_the_cells_that_kubectl_printed(
 ) -> None:
     for row in recorded(name):
         now = datetime.fromisoformat(row["at"])
-        made = table(resource, [row["object"]], now, metadata={})
-        assert made["rows"][0]["cells"][: len(row["cells"])] == row["cells"]
+        rows = table(resource, [row["object"]], now, metadata={})
+        assert rows["rows"][0]["cells"][: len(row["cells"])] == row["cells"]
 
 
 class _NoCommands:
@@ -88,13 +88,13 @@ async def test_what_the_server_refused_is_refused_in_its_words(
             headers=headers,
             content=refusal["body"],
         )
-    said, was = answer.json(), refusal["answer"]
+    ours, theirs = answer.json(), refusal["answer"]
     assert answer.status_code == refusal["code"]
-    for status in (said, was):
+    for status in (ours, theirs):
         status["message"] = _comparable(status["message"])
         for cause in status.get("details", {}).get("causes", ()):
             cause["message"] = _comparable(cause["message"])
-    assert said == was
+    assert ours == theirs
 
 
 OF_A_KUBELET = "is the kubelet's, and passed on as it is"
@@ -180,7 +180,7 @@ async def _head(url: str, exchange: Any) -> tuple[str, dict[str, str]]:
 @pytest.mark.parametrize(
     "exchange", [pytest.param(found, id=found["name"]) for found in EXCHANGES]
 )
-async def test_every_answer_has_the_head_of_a_real_one(
+async def test_every_answer_has_the_headers_of_a_real_one(
     cluster: RunningServer, exchange: dict[str, Any]
 ) -> None:
     status, headers = await _head(cluster.url, exchange)
@@ -196,12 +196,12 @@ async def test_every_answer_has_the_head_of_a_real_one(
     }  # fmt: skip
 
 
-async def test_discovery_that_has_not_changed_is_not_sent_again(
+async def test_unchanged_discovery_is_not_sent_again(
     cluster: RunningServer,
 ) -> None:
-    (asked,) = [it for it in EXCHANGES if it["name"] == "api-aggregated"]
+    (exchange,) = [it for it in EXCHANGES if it["name"] == "api-aggregated"]
     async with httpx.AsyncClient(base_url=cluster.url) as client:
-        headers = {**asked["headers"], "Authorization": "Bearer TOKEN"}
+        headers = {**exchange["headers"], "Authorization": "Bearer TOKEN"}
         first = await client.get("/api", headers=headers)
         headers["If-None-Match"] = first.headers["Etag"]
         second = await client.get("/api", headers=headers)
@@ -228,12 +228,12 @@ def _discovered(json: Json) -> dict[tuple[str, str, str], Json]:
 async def test_what_is_discovered_is_there_in_a_real_server_as_well(
     cluster: RunningServer, name: str
 ) -> None:
-    (asked,) = [it for it in EXCHANGES if it["name"] == name]
+    (exchange,) = [it for it in EXCHANGES if it["name"] == name]
     async with httpx.AsyncClient(base_url=cluster.url) as client:
-        headers = {**asked["headers"], "Authorization": "Bearer TOKEN"}
-        answer = await client.get(asked["target"], headers=headers)
+        headers = {**exchange["headers"], "Authorization": "Bearer TOKEN"}
+        answer = await client.get(exchange["target"], headers=headers)
 
-    real = _discovered(json.loads(asked["answer"]))
+    real = _discovered(json.loads(exchange["answer"]))
     for key, found in _discovered(answer.json()).items():
         # Fewer subresources are served; those that are, as they are there.
         below, others = found.pop("subresources", []), real[key].pop("subresources", [])
@@ -241,12 +241,12 @@ async def test_what_is_discovered_is_there_in_a_real_server_as_well(
         assert [it for it in below if it not in others] == []
 
 
-async def test_health_is_told_with_its_checks(cluster: RunningServer) -> None:
-    (asked,) = [it for it in EXCHANGES if it["name"] == "readyz-verbose"]
+async def test_verbose_health_lists_its_checks(cluster: RunningServer) -> None:
+    (exchange,) = [it for it in EXCHANGES if it["name"] == "readyz-verbose"]
     async with httpx.AsyncClient(base_url=cluster.url) as client:
-        answer = await client.get(asked["target"])
+        answer = await client.get(exchange["target"])
 
-    first, *_, last = asked["answer"].splitlines()
+    first, *_, last = exchange["answer"].splitlines()
     assert answer.text.splitlines() == [first, last]
 
 

@@ -15,7 +15,7 @@ from probetui.cluster.api_server.api import ServerFault
 from probetui.cluster.api_server.failure import ApiFailure
 from probetui.cluster.serving.http_server import HttpResponse
 from probetui.drive.clocks import SystemClock
-from tests.cluster.player import play, play_until
+from tests.cluster.player import put_state_at, replay
 from tests.cluster.servers import running_server, write_kubeconfig
 
 
@@ -32,15 +32,17 @@ async def _run(*words: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.slow
-async def test_a_kill_is_seen_predicted_and_explained_in_lines(tmp_path: Path) -> None:
+async def test_watch_prints_a_predicted_kill_and_its_explanation(
+    tmp_path: Path,
+) -> None:
     async def metrics(*_: Any) -> HttpResponse:
         return HttpResponse(200, body=player.metrics)
 
     clock, since = SystemClock(), 12.5
     async with running_server(connect={"nodes/proxy": metrics}) as server:
         config = write_kubeconfig(tmp_path / "config", server.url)
-        player = play_until(server.store, clock, since)
-        playing = asyncio.create_task(play(player, clock, since))
+        player = put_state_at(server.store, clock, since)
+        playing = asyncio.create_task(replay(player, clock, since))
         status, output, errors = await _run(
             *("watch", "probe-grace", "--kubeconfig", str(config)),
             *("--via-node-proxy", "--until", "restarts=1", "--timeout", "60s"),
@@ -65,11 +67,11 @@ async def test_a_cluster_that_is_not_there_is_named_with_its_status(
     assert "http://127.0.0.1:1: " in errors
 
 
-async def test_a_server_that_is_busy_at_first_is_asked_again(tmp_path: Path) -> None:
+async def test_a_request_to_a_busy_server_is_repeated(tmp_path: Path) -> None:
     busy = ApiFailure(429, "TooManyRequests", "slow down", retry_after=1)
     faults = [ServerFault(failure=busy)]
     async with running_server() as server:
-        play_until(server.store, SystemClock(), 20)
+        put_state_at(server.store, SystemClock(), 20)
         server.api.fault = lambda *_: faults.pop() if faults else None
         config = write_kubeconfig(tmp_path / "config", server.url)
         status, output, errors = await _run(
@@ -95,7 +97,7 @@ async def test_a_right_that_is_missing_is_named_with_its_command(
     assert "`kubectl auth can-i list pods -n shop`" in errors
 
 
-async def test_a_context_of_docker_is_still_taken_and_says_its_new_name() -> None:
+async def test_the_old_context_option_is_accepted_with_its_new_name() -> None:
     _, _, errors = await _run("run", "--context", "x", "absent.yaml")
 
     assert "its name is --docker-context now" in errors
@@ -103,7 +105,7 @@ async def test_a_context_of_docker_is_still_taken_and_says_its_new_name() -> Non
 
 async def test_facts_are_printed_as_json_lines(tmp_path: Path) -> None:
     async with running_server() as server:
-        play_until(server.store, SystemClock(), 20)
+        put_state_at(server.store, SystemClock(), 20)
         config = write_kubeconfig(tmp_path / "config", server.url)
         status, output, errors = await _run(
             *("watch", "ticks", "-n", "default", "--kubeconfig", str(config)),
@@ -119,7 +121,7 @@ async def test_facts_are_printed_as_json_lines(tmp_path: Path) -> None:
 async def test_a_record_is_replayed_as_it_was_watched(tmp_path: Path) -> None:
     record = str(tmp_path / "watch.jsonl.gz")
     async with running_server() as server:
-        play_until(server.store, SystemClock(), 60)
+        put_state_at(server.store, SystemClock(), 60)
         config = write_kubeconfig(tmp_path / "config", server.url)
         _, watched, _ = await _run(
             *("watch", "exec-liveness", "--kubeconfig", str(config), "--no-counters"),

@@ -1,4 +1,4 @@
-"""A pod of a cluster to attach to: API server, commands and ports in this process."""
+"""A cluster's pod for tests of attach: API server, commands, ports in this process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Run = Callable[[RemoteCommand, RemoteStreams], Any]
 
 
 class FakeInside:
-    """What is inside a pod: `run` are its commands, `ports` lead to servers of ours."""
+    """The inside of a pod: its commands, and ports of servers in the tests."""
 
     def __init__(self) -> None:
         self.run_command: Run | None = None
@@ -57,7 +57,7 @@ class Bench:
     def __init__(self, server: RunningServer, inside: FakeInside) -> None:
         self.server = server
         self.inside = inside
-        self.told: list[str] = []
+        self.messages: list[str] = []
         self._is_told = asyncio.Event()
         self.access = ClusterAccess(
             "tests", "default", ApiServerInfo(server.url), UserCredentials()
@@ -74,15 +74,15 @@ class Bench:
             },
         )
 
-    def tell(self, text: str) -> None:
-        """Take a sentence."""
-        self.told.append(text)
+    def add_message(self, text: str) -> None:
+        """Record a message."""
+        self.messages.append(text)
         self._is_told.set()
 
-    async def until_told(self, text: str) -> None:
-        """Wait for a sentence with a text."""
+    async def wait_for_message(self, text: str) -> None:
+        """Wait for a message that contains a text."""
         async with asyncio.timeout(10):
-            while not any(text in one for one in self.told):
+            while not any(text in one for one in self.messages):
                 self._is_told.clear()
                 await self._is_told.wait()
 
@@ -103,7 +103,7 @@ class Bench:
         ended: int = 0,
         is_ready: bool = False,
     ) -> None:
-        """Have the container run as its n-th instance; the one before has ended."""
+        """Start the n-th instance of the container, after the previous one ended."""
         status: Json = {
             "name": "app",
             "ready": is_ready,
@@ -126,7 +126,7 @@ class Bench:
         self.set_status(phase="Running", podIP=ip, containerStatuses=[status])
 
     def kill(self, message: str, *, seconds: float = 0) -> None:
-        """Have the cluster's kubelet say that it kills the container at an instant."""
+        """Add the cluster kubelet's event of a kill of the container at an instant."""
         pod = self.server.store.get(PODS, "default", "web")
         self.server.store.create(
             EVENTS,
@@ -165,10 +165,10 @@ class Bench:
         containers = ClusterContainers(
             client,
             a_pod(a_container("app", readiness_probe=probe), name="web"),
-            PodReach(mode, ports, self.told.append),
+            PodReach(mode, ports, self.messages.append),
             PodRemoval(client, removal),
-            ServerContact(clock, self.told.append),
-            self.tell,
+            ServerContact(clock, self.messages.append),
+            self.add_message,
         )
         try:
             await containers.open()

@@ -1,4 +1,4 @@
-"""A cluster's pod as containers to attach to, against the API server of ours."""
+"""Attaching to the containers of a cluster's pod, with our API server."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def refuse(bench: Bench, subresource: str, failure: ApiFailure) -> None:
 
 
 async def until(containers: ClusterContainers, condition: Callable[[], bool]) -> None:
-    """Wait until a change of the pod makes something true."""
+    """Wait until a change of the pod makes a condition true."""
     async with asyncio.timeout(10):
         changes = containers.watch()
         while not condition():
             await anext(changes)
 
 
-async def seen(containers: ClusterContainers) -> list[ContainerID]:
+async def container_ids(containers: ClusterContainers) -> list[ContainerID]:
     return [found.container_id for found in await containers.list()]
 
 
@@ -73,7 +73,7 @@ async def test_a_container_is_as_the_pods_status_has_it(bench: Bench) -> None:
     assert (status.status.state, status.ip) == (RuntimeState.RUNNING, "192.0.2.7")
 
 
-async def test_an_instance_and_the_one_before_it_are_told(bench: Bench) -> None:
+async def test_the_current_and_the_previous_instance_are_listed(bench: Bench) -> None:
     async with bench.attached() as containers:
         attached = AttachedRuntime(
             containers,
@@ -86,7 +86,7 @@ async def test_an_instance_and_the_one_before_it_are_told(bench: Bench) -> None:
         bench.run(2, ended=137)
         async with asyncio.timeout(10):
             changes = containers.watch()
-            while await seen(containers) != [SECOND]:
+            while await container_ids(containers) != [SECOND]:
                 await anext(changes)
 
         (pod,) = await attached.relist()
@@ -104,20 +104,20 @@ async def test_an_instance_and_the_one_before_it_are_told(bench: Bench) -> None:
     )
 
 
-async def test_a_pod_of_the_same_name_is_another_one_and_said_to_be(
+async def test_a_replaced_pod_is_reported_as_another_one(
     bench: Bench,
 ) -> None:
     async with bench.attached() as containers:
         bench.delete()
         async with asyncio.timeout(10):
             changes = containers.watch()
-            while await seen(containers):
+            while await container_ids(containers):
                 await anext(changes)
 
         bench.create(livenessProbe={"exec": {"command": ["true"]}})
-        await until(containers, lambda: len(bench.told) > 1)
+        await until(containers, lambda: len(bench.messages) > 1)
 
-    assert bench.told == [
+    assert bench.messages == [
         "pod web was deleted; a new pod of the same name is probed when it comes",
         "pod web was deleted and created again; its probes differ: attach again",
     ]
@@ -162,12 +162,12 @@ async def test_a_refusal_of_a_disruption_budget_is_honoured(bench: Bench) -> Non
     assert bench.server.store.find(PODS, "default", "web") is not None
 
 
-async def test_a_pod_that_came_in_its_place_is_left_alone(bench: Bench) -> None:
+async def test_a_replacement_of_the_pod_is_left_alone(bench: Bench) -> None:
     async with bench.attached() as containers:
         bench.delete()
         bench.create()
 
-        # The watch may not have told of it yet: the uid is what protects it.
+        # The watch may not have reported it yet: the uid protects it.
         await containers.stop(FIRST, 30)
 
     pod = bench.server.store.get(PODS, "default", "web")
@@ -180,12 +180,12 @@ async def test_nothing_of_a_clusters_container_can_be_disturbed(bench: Bench) ->
             await containers.start(FIRST)
 
 
-# -- how ports are reached
+# -- routes to ports
 
 
 @contextmanager
 def full_backlog() -> Iterator[int]:
-    """Give a port of this machine that does not answer any more."""
+    """Yield a port of this machine that no longer answers."""
     with socket.socket() as server, ExitStack() as clients:
         server.bind(("127.0.0.1", 0))
         server.listen(0)
@@ -216,7 +216,7 @@ async def test_an_ip_that_refuses_is_reached(unused_tcp_port: int) -> None:
             assert found.remarks == ()
 
 
-async def test_a_pod_whose_ip_does_not_answer_is_forwarded_and_that_is_said() -> None:
+async def test_ports_of_an_unreachable_pod_ip_are_forwarded_with_a_message() -> None:
     with full_backlog() as port:
         async with a_bench() as bench:
             bench.create()
@@ -274,16 +274,16 @@ async def test_another_verb_may_be_enough() -> None:
 MESSAGE = "Container app failed liveness probe, will be restarted"
 
 
-async def test_a_kill_by_the_clusters_kubelet_is_told_in_its_words(
+async def test_a_kill_by_the_clusters_kubelet_is_reported_with_its_message(
     bench: Bench,
 ) -> None:
     async with bench.attached() as containers:
         bench.kill(MESSAGE, seconds=1)
         bench.run(2, ended=137)
-        await bench.until_told("killed")
-        assert await seen(containers) == [SECOND]
+        await bench.wait_for_message("killed")
+        assert await container_ids(containers) == [SECOND]
 
-    assert bench.told == [f"web/app was killed by the cluster's kubelet: {MESSAGE}"]
+    assert bench.messages == [f"web/app was killed by the cluster's kubelet: {MESSAGE}"]
 
 
 async def test_a_kill_of_an_earlier_instance_is_no_reason(bench: Bench) -> None:
@@ -292,15 +292,15 @@ async def test_a_kill_of_an_earlier_instance_is_no_reason(bench: Bench) -> None:
         bench.run(2, ended=1)
         async with asyncio.timeout(10):
             changes = containers.watch()
-            while await seen(containers) != [SECOND]:
+            while await container_ids(containers) != [SECOND]:
                 await anext(changes)
         bench.delete()
-        await bench.until_told("was deleted")
+        await bench.wait_for_message("was deleted")
 
-    assert not any("killed" in text for text in bench.told)
+    assert not any("killed" in text for text in bench.messages)
 
 
-async def test_what_the_kubelet_says_of_a_pod_that_is_evicted_from_here_is_not_told(
+async def test_a_kill_of_a_pod_that_we_evict_is_not_reported(
     bench: Bench,
 ) -> None:
     async with bench.attached() as containers:
@@ -315,7 +315,7 @@ async def test_what_the_kubelet_says_of_a_pod_that_is_evicted_from_here_is_not_t
         bench.kill("Stopping container app", seconds=1)
         bench.delete()
         await stopping
-        await bench.until_told("was deleted")
+        await bench.wait_for_message("was deleted")
         await asyncio.gather(*containers._asking)
 
-    assert [told for told in bench.told if "killed" in told] == []
+    assert [text for text in bench.messages if "killed" in text] == []

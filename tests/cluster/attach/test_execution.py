@@ -1,4 +1,4 @@
-"""Commands in a cluster's containers, against the API server of ours."""
+"""Commands in a cluster's containers, with our API server."""
 
 from __future__ import annotations
 
@@ -35,35 +35,35 @@ async def bench() -> AsyncIterator[Bench]:
         yield bench
 
 
-async def says_three(command: RemoteCommand, streams: RemoteStreams) -> int:
+async def exit_with_three(command: RemoteCommand, streams: RemoteStreams) -> int:
     await streams.write(b" ".join(word.encode() for word in command.command))
     await streams.write(b"oh", is_stderr=True)
     return 3
 
 
 def refuse(bench: Bench, *methods: str) -> list[str]:
-    """Refuse requests for exec by these methods; return those that came."""
-    seen: list[str] = []
+    """Refuse exec requests with these methods; return the methods of all requests."""
+    received: list[str] = []
 
     def fault(info: RequestInfo, request: HttpRequest) -> ServerFault | None:
         if info.subresource != "exec":
             return None
-        seen.append(request.method)
+        received.append(request.method)
         return ServerFault(failure=FORBIDDEN) if request.method in methods else None
 
     bench.server.api.fault = fault
-    return seen
+    return received
 
 
-async def test_a_command_gives_its_exit_code_and_its_output(bench: Bench) -> None:
-    bench.inside.run_command = says_three
+async def test_a_command_returns_its_exit_code_and_output(bench: Bench) -> None:
+    bench.inside.run_command = exit_with_three
     async with bench.client() as client:
         commands = ClusterCommands(client, "default", "web")
 
-        done = await commands.run("app", ("cat", "a b", "&?=ü"), 1)
+        result = await commands.run("app", ("cat", "a b", "&?=ü"), 1)
 
-    assert (done.exit_code, done.stdout.decode()) == (3, "cat a b &?=ü")
-    assert done.stderr == b"oh"
+    assert (result.exit_code, result.stdout.decode()) == (3, "cat a b &?=ü")
+    assert result.stderr == b"oh"
 
 
 async def test_a_command_without_output_succeeds(bench: Bench) -> None:
@@ -72,9 +72,11 @@ async def test_a_command_without_output_succeeds(bench: Bench) -> None:
 
     bench.inside.run_command = nothing
     async with bench.client() as client:
-        done = await ClusterCommands(client, "default", "web").run("app", ("true",), 1)
+        result = await ClusterCommands(client, "default", "web").run(
+            "app", ("true",), 1
+        )
 
-    assert (done.exit_code, done.stdout, done.stderr) == (0, b"", b"")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, b"", b"")
 
 
 async def test_of_much_output_the_beginning_is_kept(bench: Bench) -> None:
@@ -85,25 +87,25 @@ async def test_of_much_output_the_beginning_is_kept(bench: Bench) -> None:
 
     bench.inside.run_command = flood
     async with bench.client() as client:
-        done = await ClusterCommands(client, "default", "web").run("app", ("yes",), 9)
+        result = await ClusterCommands(client, "default", "web").run("app", ("yes",), 9)
 
-    assert (done.exit_code, len(done.stdout)) == (0, KEPT_BYTES)
+    assert (result.exit_code, len(result.stdout)) == (0, KEPT_BYTES)
 
 
-async def test_a_command_that_takes_too_long_is_left_running(bench: Bench) -> None:
+async def test_a_command_that_times_out_is_left_running(bench: Bench) -> None:
     async def sleep(_command: RemoteCommand, _streams: RemoteStreams) -> int:
         await asyncio.Event().wait()
         return 0
 
     bench.inside.run_command = sleep
     async with bench.client() as client:
-        with pytest.raises(ExecTimeoutError) as late:
+        with pytest.raises(ExecTimeoutError) as caught:
             await ClusterCommands(client, "default", "web").run("app", ("sleep",), 1)
 
-    assert not late.value.killed
+    assert not caught.value.killed
 
 
-async def test_an_executable_that_is_missing_is_told_from_other_errors(
+async def test_a_missing_executable_is_distinguished_from_other_errors(
     bench: Bench,
 ) -> None:
     async def fail(command: RemoteCommand, _streams: RemoteStreams) -> int:
@@ -122,15 +124,19 @@ async def test_an_executable_that_is_missing_is_told_from_other_errors(
 
 
 async def test_who_may_not_get_but_create_runs_commands_over_spdy(bench: Bench) -> None:
-    bench.inside.run_command = says_three
-    seen = refuse(bench, "GET")
+    bench.inside.run_command = exit_with_three
+    methods = refuse(bench, "GET")
     async with bench.client() as client:
         commands = ClusterCommands(client, "default", "web")
         results = [await commands.run("app", ("echo", "hi"), 5) for _ in range(2)]
 
-    for done in results:
-        assert (done.exit_code, done.stdout, done.stderr) == (3, b"echo hi", b"oh")
-    assert seen == ["GET", "POST", "POST"]
+    for result in results:
+        assert (result.exit_code, result.stdout, result.stderr) == (
+            3,
+            b"echo hi",
+            b"oh",
+        )
+    assert methods == ["GET", "POST", "POST"]
 
 
 async def test_a_missing_right_is_named_with_the_command_that_shows_it(
@@ -160,22 +166,22 @@ async def test_a_connection_that_breaks_is_no_result(bench: Bench) -> None:
     assert broken.value.unreachable
 
 
-async def test_a_pod_that_is_gone_is_no_result(bench: Bench) -> None:
+async def test_exec_in_a_deleted_pod_is_an_error(bench: Bench) -> None:
     bench.delete()
     async with bench.client() as client:
         with pytest.raises(ContainerRuntimeError, match='pods "web" not found'):
             await ClusterCommands(client, "default", "web").run("app", ("true",), 1)
 
 
-async def test_a_server_that_is_gone_is_no_result(bench: Bench) -> None:
+async def test_exec_with_an_unreachable_server_is_an_error(bench: Bench) -> None:
     async with a_bench() as other:
         access = other.access
     bench.access = access
     async with bench.client() as client:
-        with pytest.raises(ContainerRuntimeError) as gone:
+        with pytest.raises(ContainerRuntimeError) as caught:
             await ClusterCommands(client, "default", "web").run("app", ("true",), 1)
 
-    assert gone.value.unreachable
+    assert caught.value.unreachable
 
 
 @pytest.mark.parametrize(
@@ -192,6 +198,6 @@ async def test_a_server_that_is_gone_is_no_result(bench: Bench) -> None:
         ),
     ],
 )
-def test_a_status_that_tells_no_exit_code_is_no_result(status: bytes) -> None:
+def test_a_status_without_an_exit_code_is_an_error(status: bytes) -> None:
     with pytest.raises(ContainerRuntimeError):
         exit_code(status)

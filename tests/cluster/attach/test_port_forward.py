@@ -1,4 +1,4 @@
-"""Forwarded ports of a cluster's pod, against the API server of ours."""
+"""Forwarded ports of a cluster's pod, with our API server."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def bench() -> AsyncIterator[Bench]:
 
 @asynccontextmanager
 async def listening(bench: Bench, port: int, serve: Serve) -> AsyncIterator[None]:
-    """Have a server listen at a port of the pod."""
+    """Start a server at a port of the pod."""
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     bench.inside.ports[port] = server.sockets[0].getsockname()[1]
     # Some connections outlast the server, and a server's own context waits for them.
@@ -60,7 +60,7 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Say nothing, and stay even when the other side has finished."""
+    """Send nothing, and stay connected even when the other side has finished."""
     try:
         await asyncio.Event().wait()
     finally:
@@ -68,21 +68,21 @@ async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 def refuse(bench: Bench, *methods: str) -> list[str]:
-    seen: list[str] = []
+    received: list[str] = []
 
     def fault(info: RequestInfo, request: HttpRequest) -> ServerFault | None:
         if info.subresource != "portforward":
             return None
-        seen.append(request.method)
+        received.append(request.method)
         failure = ApiFailure(403, "Forbidden", "no", {})
         return ServerFault(failure=failure) if request.method in methods else None
 
     bench.server.api.fault = fault
-    return seen
+    return received
 
 
 async def test_connections_share_a_tunnel_and_do_not_mix(bench: Bench) -> None:
-    seen = refuse(bench)
+    methods = refuse(bench)
     async with listening(bench, 80, echo), forwarding(bench) as forward:
         first, second = await forward.connect(80), await forward.connect(80)
         await second.send(b"two")
@@ -93,7 +93,7 @@ async def test_connections_share_a_tunnel_and_do_not_mix(bench: Bench) -> None:
         first.close()
         second.close()
     assert answers == (b"ONE", b"TWO")
-    assert seen == ["GET"]
+    assert methods == ["GET"]
 
 
 async def test_streams_that_have_ended_leave_room_for_others(
@@ -110,13 +110,13 @@ async def test_streams_that_have_ended_leave_room_for_others(
 
 
 async def test_who_may_not_get_but_create_is_forwarded_over_spdy(bench: Bench) -> None:
-    seen = refuse(bench, "GET")
+    methods = refuse(bench, "GET")
     async with listening(bench, 80, echo), forwarding(bench) as forward:
         connection = await forward.connect(80)
         await connection.send(b"one")
         answer = await connection.receive()
         connection.close()
-    assert (answer, seen) == (b"ONE", ["GET", "POST"])
+    assert (answer, methods) == (b"ONE", ["GET", "POST"])
 
 
 async def test_a_missing_right_is_named(bench: Bench) -> None:
@@ -173,8 +173,8 @@ async def test_a_pod_that_floods_a_connection_fills_no_memory(bench: Bench) -> N
 
 
 async def probe(forward: PortForward, port: int) -> tuple[ProbeResult, str]:
-    def route(_host: str, asked: int) -> Destination:
-        return lambda: forward.connect(asked)
+    def route(_host: str, port_number: int) -> Destination:
+        return lambda: forward.connect(port_number)
 
     attempt = await probe_tcp("192.0.2.7", port, timedelta(seconds=5), route)
     return attempt.result, attempt.output

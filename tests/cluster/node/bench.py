@@ -47,7 +47,7 @@ FACTS = NodeFacts(
 
 
 class ServerTransport(httpx.AsyncBaseTransport):
-    """Hands requests to an API server; while it is away, they and watches fail.
+    """Passes requests to an API server; requests and watches fail while disconnected.
 
     `writes` has the method, path and body of each request that changes something.
     """
@@ -57,10 +57,10 @@ class ServerTransport(httpx.AsyncBaseTransport):
         self._away = asyncio.Event()
         self.writes: list[tuple[str, str, Any]] = []
 
-    def go_away(self) -> None:
+    def disconnect(self) -> None:
         self._away.set()
 
-    def come_back(self) -> None:
+    def restore(self) -> None:
         self._away = asyncio.Event()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -130,7 +130,7 @@ class Cluster:
     def fail(self, decide: Callable[[str, str], ApiFailure | None]) -> None:
         """Refuse requests by their method and path."""
 
-        def fault(_asked: object, request: HttpRequest) -> ServerFault | None:
+        def fault(_info: object, request: HttpRequest) -> ServerFault | None:
             failure = decide(request.method, request.path)
             return None if failure is None else ServerFault(failure=failure)
 
@@ -173,7 +173,7 @@ class Cluster:
         ]
 
     def writes(self, method: str, ending: str) -> list[Any]:
-        """Return the bodies of the writes to paths that end so."""
+        """Return the bodies of the writes to paths with an ending."""
         return [
             body
             for found, path, body in self.transport.writes
@@ -189,7 +189,7 @@ class NodeBench:
         self.cluster = cluster
         self.world = FakeEngine(clock)
         self.prober = FakeProber(clock)
-        self.told: list[str] = []
+        self.messages: list[str] = []
         self.static: tuple[Pod, ...] = ()
         self._api_pods: tuple[Pod, ...] = ()
         rules = rules_of("1.36")
@@ -207,7 +207,7 @@ class NodeBench:
         )
         self.client = ApiClient(access, clock, transport=cluster.transport)
         self.agent = NodeAgent(
-            self.client, clock, FACTS, rules, self._run_pods, self.told.append
+            self.client, clock, FACTS, rules, self._run_pods, self.messages.append
         )
 
     async def _run_pods(self, read: Sequence[ReadPod]) -> None:
@@ -221,29 +221,29 @@ class NodeBench:
                 conditions={one.pod.uid: one.conditions for one in loaded},
             )
         )
-        self._tell_agent()
+        self._notify_agent()
 
     def run_static(self, *pods: Pod) -> None:
         self.static = pods
         self.session.send(SetPods(pods, source=FILE_SOURCE))
-        self._tell_agent()
+        self._notify_agent()
 
-    def _tell_agent(self) -> None:
+    def _notify_agent(self) -> None:
         sources = {pod.uid: FILE_SOURCE for pod in self.static}
-        known = (*self._api_pods, *self.static)
-        current = {pod.uid: pod for pod in known}
-        if current != getattr(self, "_told_pods", None):
-            self._told_pods = current
+        pods = (*self._api_pods, *self.static)
+        current = {pod.uid: pod for pod in pods}
+        if current != getattr(self, "_reported_pods", None):
+            self._reported_pods = current
             self.agent.on_pods(tuple(current.values()), sources)
 
     async def settle(self) -> None:
-        """Let everything go on that waits for nothing but the other side."""
+        """Let tasks run that only wait for the other side."""
         for _ in range(3):
             await asyncio.sleep(0.001)  # the loop's timers have a resolution
             await self.clock.settle()
 
     async def pass_time(self, seconds: float) -> None:
-        """Pass time in steps, as notices of a session take a turn of the loop."""
+        """Pass time in steps: notifications of a session take a turn of the loop."""
         passed = 0.0
         while passed < seconds:
             step = min(0.5, seconds - passed)

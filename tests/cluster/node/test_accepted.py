@@ -139,7 +139,7 @@ async def test_a_deletion_is_of_this_uid_and_without_grace(writes: list[Write]) 
     assert deletion["preconditions"]["uid"]
 
 
-async def test_a_node_of_a_server_that_has_just_begun_gets_its_lease_later(
+async def test_a_node_of_a_new_server_gets_its_lease_later(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = ApiFailure(404, "NotFound", 'namespaces "kube-node-lease" not found')
@@ -153,4 +153,4 @@ async def test_a_node_of_a_server_that_has_just_begun_gets_its_lease_later(
         await bench.pass_time(12)
 
         assert bench.cluster.lease() is not None
-    assert any("kube-node-lease" in text for text in bench.told)
+    assert any("kube-node-lease" in text for text in bench.messages)

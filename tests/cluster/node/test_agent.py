@@ -134,28 +134,28 @@ async def test_a_deletion_is_confirmed_after_the_grace_period(
     assert "terminated" in last["containerStatuses"][0]["state"]
 
 
-async def test_while_the_server_is_away_nothing_is_killed_and_all_is_told_later(
+async def test_during_an_outage_nothing_is_killed_and_statuses_follow_later(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(bench, monkeypatch):
         bench.cluster.create_pod(app=LIVENESS)
         await bench.pass_time(3)
         uid = bench.cluster.pod()["metadata"]["uid"]
-        bench.cluster.transport.go_away()
+        bench.cluster.transport.disconnect()
         bench.prober.script(
             ProbeKey(uid, "app", ProbeType.LIVENESS), *[FAILING] * 3, Answer()
         )
         await bench.pass_time(60)
         running_meanwhile = bench.world.container("app").runs()
-        bench.cluster.transport.come_back()
+        bench.cluster.transport.restore()
         await bench.pass_time(12)  # the lease is renewed meanwhile
 
         status = bench.cluster.pod()["status"]["containerStatuses"][0]
     assert running_meanwhile
     assert status["restartCount"] == 1
     assert dict(bench.cluster.events())["Killing"] == 1
-    assert [text for text in bench.told if "answers again" in text]
-    assert len([text for text in bench.told if "keep running" in text]) == 1
+    assert [text for text in bench.messages if "answers again" in text]
+    assert len([text for text in bench.messages if "keep running" in text]) == 1
 
 
 async def test_after_a_watch_has_expired_the_pods_are_listed_again(
@@ -163,17 +163,17 @@ async def test_after_a_watch_has_expired_the_pods_are_listed_again(
 ) -> None:
     async with running(bench, monkeypatch):
         await bench.pass_time(1)
-        bench.cluster.transport.go_away()
+        bench.cluster.transport.disconnect()
         await bench.pass_time(2)
         bench.cluster.create_pod("late")
         bench.cluster.store.compact()
-        bench.cluster.transport.come_back()
+        bench.cluster.transport.restore()
         await bench.pass_time(40)
 
         assert bench.cluster.pod("late")["status"]["phase"] == "Running"
 
 
-async def test_a_server_where_all_has_expired_is_not_asked_without_a_pause(
+async def test_requests_to_a_server_with_expired_versions_have_pauses(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lists = 0
@@ -190,9 +190,9 @@ async def test_a_server_where_all_has_expired_is_not_asked_without_a_pause(
     async with running(bench, monkeypatch):
         await bench.pass_time(1)
         has_expired = True
-        bench.cluster.transport.go_away()
+        bench.cluster.transport.disconnect()
         await bench.pass_time(2)
-        bench.cluster.transport.come_back()
+        bench.cluster.transport.restore()
         await bench.pass_time(10)
         has_expired = False
         await bench.pass_time(30)
@@ -203,7 +203,7 @@ async def test_a_server_where_all_has_expired_is_not_asked_without_a_pause(
     assert 1 < lists < 20
 
 
-async def test_a_conflict_on_every_second_patch_is_tried_again(
+async def test_a_patch_with_a_conflict_is_repeated(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     patches = 0
@@ -223,7 +223,7 @@ async def test_a_conflict_on_every_second_patch_is_tried_again(
     assert patches >= 2
 
 
-async def test_a_busy_server_is_asked_again_when_it_says(
+async def test_a_request_to_a_busy_server_is_repeated_after_its_delay(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked_at = []
@@ -259,16 +259,16 @@ async def test_credentials_that_expire_stop_nothing(
         await bench.pass_time(40)
 
         assert bench.cluster.pod()["status"]["phase"] == "Running"
-    assert any("credentials" in text for text in bench.told)
+    assert any("credentials" in text for text in bench.messages)
 
 
 async def test_a_pod_that_has_ended_before_is_not_run_again(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.cluster.create_pod("done")
-    done = bench.cluster.pod("done")
-    ended = {"metadata": done["metadata"], "status": {"phase": "Succeeded"}}
-    bench.cluster.store.put(PODS, {**done, **ended})
+    completed = bench.cluster.pod("done")
+    ended = {"metadata": completed["metadata"], "status": {"phase": "Succeeded"}}
+    bench.cluster.store.put(PODS, {**completed, **ended})
     async with running(bench, monkeypatch):
         await bench.pass_time(5)
 
@@ -276,7 +276,7 @@ async def test_a_pod_that_has_ended_before_is_not_run_again(
     assert bench.cluster.writes("PATCH", "/pods/done/status") == []
 
 
-async def test_a_status_that_somebody_else_has_changed_is_changed_back(
+async def test_a_status_changed_by_another_client_is_restored(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(bench, monkeypatch):
@@ -290,7 +290,7 @@ async def test_a_status_that_somebody_else_has_changed_is_changed_back(
         assert bench.cluster.pod()["status"]["phase"] == "Running"
 
 
-async def test_a_pod_sees_the_config_maps_of_the_cluster(
+async def test_a_pod_gets_config_maps_of_the_cluster(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.cluster.store.create(
@@ -320,7 +320,7 @@ async def test_a_drained_node_leaves_nothing_behind(
     assert bench.cluster.lease() is None
 
 
-async def test_a_pod_of_a_daemon_set_runs_and_it_is_said_once_why_it_is_there(
+async def test_a_pod_of_a_daemon_set_runs_with_one_message_that_explains_it(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(bench, monkeypatch):
@@ -331,14 +331,14 @@ async def test_a_pod_of_a_daemon_set_runs_and_it_is_said_once_why_it_is_there(
         await bench.pass_time(3)
 
         assert bench.cluster.pod("proxy-1")["status"]["phase"] == "Running"
-    (told,) = bench.told
-    assert told == (
+    (message,) = bench.messages
+    assert message == (
         "pod default/proxy-1 runs here: its DaemonSet proxy tolerates the taint of "
         "this node, as one that tolerates every taint does"
     )
 
 
-async def test_what_a_daemon_set_puts_on_a_drained_node_does_not_hold_up_its_end(
+async def test_pods_of_a_daemon_set_do_not_delay_the_end_of_a_drained_node(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = bench.cluster.store

@@ -1,4 +1,4 @@
-"""Who may ask the kubelet's API: the API server is asked, and not too often."""
+"""Authorization of the kubelet's API: by the API server, with a cache."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ CERTIFICATE = {
 
 
 class ReviewServer:
-    """An API server that answers reviews; `asked` are those it got."""
+    """An API server that answers reviews; `reviews` has the received ones."""
 
     def __init__(self, is_allowed: Callable[[Review], bool]) -> None:
-        self.asked: list[Review] = []
+        self.reviews: list[Review] = []
         self._is_allowed = is_allowed
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         review = json.loads(request.content)
-        self.asked.append(review)
+        self.reviews.append(review)
         spec = review["spec"]
         if review["kind"] == "TokenReview":
-            is_known = spec["token"] == "good"
+            is_authenticated = spec["token"] == "good"
             user = {"username": "jane", "groups": ["dev"]}
-            status: Review = {"authenticated": is_known, "user": user}
+            status: Review = {"authenticated": is_authenticated, "user": user}
         else:
             status = {"allowed": self._is_allowed(spec)}
         return httpx.Response(201, json={**review, "status": status})
@@ -70,10 +70,10 @@ async def _check(
             await clock.advance(timedelta(seconds=1))
 
 
-async def test_a_certificate_says_who_asks_and_in_which_groups() -> None:
+async def test_a_certificate_has_the_user_and_the_groups() -> None:
     server = ReviewServer(lambda _spec: True)
     await _check(server, _request(certificate=CERTIFICATE))
-    (review,) = server.asked
+    (review,) = server.reviews
     assert review["spec"]["user"] == "kube-apiserver-kubelet-client"
     assert review["spec"]["groups"] == ["system:masters"]
 
@@ -81,14 +81,14 @@ async def test_a_certificate_says_who_asks_and_in_which_groups() -> None:
 async def test_a_token_is_reviewed_once_for_several_requests() -> None:
     server = ReviewServer(lambda _spec: True)
     await _check(server, _request(token="good"), _request(token="good"))
-    assert [review["kind"] for review in server.asked] == [
+    assert [review["kind"] for review in server.reviews] == [
         "TokenReview",
         "SubjectAccessReview",
     ]
 
 
 @pytest.mark.parametrize("fields", [{}, {"token": "bad"}])
-async def test_who_is_not_known_is_refused(fields: dict[str, Any]) -> None:
+async def test_an_unknown_user_is_refused(fields: dict[str, Any]) -> None:
     server = ReviewServer(lambda _spec: True)
     with pytest.raises(RefusedError, match="Unauthorized") as refused:
         await _check(server, _request(**fields))
@@ -112,7 +112,7 @@ async def test_a_path_needs_a_right_to_a_subresource_of_the_node(
     with pytest.raises(RefusedError, match="Forbidden") as refused:
         await _check(server, _request(path, certificate=CERTIFICATE))
     assert refused.value.status == 403
-    rights = [review["spec"]["resourceAttributes"] for review in server.asked]
+    rights = [review["spec"]["resourceAttributes"] for review in server.reviews]
     assert [right["subresource"] for right in rights] == subresources
     assert {(right["resource"], right["name"]) for right in rights} == {
         ("nodes", "demo")

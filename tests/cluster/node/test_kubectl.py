@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.kubectl, pytest.mark.e2e, pytest.mark.slow]
 
 NODE = f"kubectl-tests-{os.getpid()}"
 POD = f"exec-liveness-{os.getpid()}"
-"""A pod's name is taken on this machine while another session runs it."""
+"""A pod's name is in use on this machine while another session runs it."""
 
 SAMPLE = Path(__file__).parents[3] / "sample_pods" / "exec-liveness.yaml"
 PATIENCE_SECONDS = 60
@@ -107,7 +107,7 @@ def sample(**changes: object) -> str:
         pytest.param("cri", marks=pytest.mark.cri),
     ],
 )
-async def test_kubectl_sees_a_pod_restart_and_its_logs_and_deletes_it(
+async def test_kubectl_shows_restarts_and_logs_of_a_pod_and_deletes_it(
     runtime: str, tmp_path: Path
 ) -> None:
     async with (
@@ -122,7 +122,7 @@ async def test_kubectl_sees_a_pod_restart_and_its_logs_and_deletes_it(
             "wait", f"pod/{POD}", "--for=condition=Ready", "--timeout=30s"
         )
         log = await kubectl.output("logs", POD)
-        said = await kubectl.output("exec", POD, "--", "echo", "hello")
+        output = await kubectl.output("exec", POD, "--", "echo", "hello")
         failed = await kubectl("exec", POD, "--", "sh", "-c", "exit 3")
         typed = await kubectl.output("exec", "-i", POD, "--", "cat", stdin="typed\n")
         await kubectl.output(
@@ -139,7 +139,7 @@ async def test_kubectl_sees_a_pod_restart_and_its_logs_and_deletes_it(
 
     assert log == "begun\n"
     assert before == "begun\n"
-    assert said == "hello\n"
+    assert output == "hello\n"
     assert failed.exit_code == 3
     assert typed == "typed\n"
     assert "Restart Count:  1" in description
@@ -295,16 +295,16 @@ async def test_a_second_node_of_the_name_is_refused(tmp_path: Path) -> None:
     async with running_cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
         await registered(server)
         async with node(kubeconfig, "--adopt") as second:
-            _, told = await second.communicate()
+            _, stderr = await second.communicate()
 
     assert second.returncode == 3
-    assert b"is alive: its lease was renewed" in told
+    assert b"is alive: its lease was renewed" in stderr
 
 
 async def test_who_may_not_use_the_node_is_refused_by_its_api(tmp_path: Path) -> None:
     async with running_cluster(tmp_path) as (server, kubeconfig), node(kubeconfig):
         port = await registered(server)
-        # ^C is taken in from then on, also where whoever started the tests ignores it.
+        # From then on ^C is handled, even if the parent process ignores it.
         await Kubectl(kubeconfig).output("wait", "node", NODE, "--for=condition=Ready")
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", port, ssl=_trusting()
@@ -316,7 +316,7 @@ async def test_who_may_not_use_the_node_is_refused_by_its_api(tmp_path: Path) ->
     assert answer.startswith(b"HTTP/1.1 401")
 
 
-async def test_a_node_that_was_kept_is_taken_over_with_its_running_containers(
+async def test_a_kept_node_is_adopted_with_its_running_containers(
     tmp_path: Path,
 ) -> None:
     async def container_id() -> str:

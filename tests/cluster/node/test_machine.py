@@ -27,7 +27,7 @@ HOSTS = [
 
 
 @pytest.mark.parametrize(("host", "name", "label"), HOSTS)
-def test_a_machine_of_any_name_is_a_node_that_an_api_server_takes(
+def test_a_machine_with_any_name_is_a_valid_node(
     host: str, name: str, label: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(platform, "node", lambda: host)

@@ -109,7 +109,7 @@ async def test_an_adopted_node_gets_the_taint_beside_its_own(
     assert keys == ["gpu", "probetui.dev/node"]
 
 
-async def test_two_nodes_of_one_name_are_told_by_the_lease(
+async def test_two_nodes_with_one_name_are_detected_by_the_lease(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(bench, monkeypatch) as agent:
@@ -155,7 +155,7 @@ async def test_a_static_pod_has_a_mirror_pod_with_its_status(
     assert mirror["status"]["phase"] == "Running"
 
 
-async def test_a_mirror_pod_that_somebody_deletes_comes_again_and_nothing_ends(
+async def test_a_deleted_mirror_pod_is_created_again_and_no_container_ends(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = f"static-{NODE}"
@@ -171,7 +171,7 @@ async def test_a_mirror_pod_that_somebody_deletes_comes_again_and_nothing_ends(
     assert bench.world.container("app").runs()
 
 
-async def test_a_static_pod_that_is_gone_takes_its_mirror_with_it(
+async def test_a_removed_static_pod_deletes_its_mirror_pod(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(bench, monkeypatch):
@@ -182,7 +182,7 @@ async def test_a_static_pod_that_is_gone_takes_its_mirror_with_it(
     assert bench.cluster.pod(f"static-{NODE}") is None
 
 
-async def test_a_node_that_leaves_takes_its_mirror_pods_with_it(
+async def test_a_node_that_is_removed_deletes_its_mirror_pods(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(bench, monkeypatch):
@@ -195,7 +195,7 @@ async def test_a_node_that_leaves_takes_its_mirror_pods_with_it(
     assert bench.cluster.node() is None
 
 
-async def test_a_node_that_is_kept_can_be_taken_over_at_once(
+async def test_a_kept_node_can_be_adopted_at_once(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(bench, monkeypatch):

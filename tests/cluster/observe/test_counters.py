@@ -1,4 +1,4 @@
-"""What is known from counters, against what a real kubelet's log says of each tick."""
+"""Ticks derived from counters, compared with the log of a real kubelet."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def _observed(chosen: list[Poll]) -> Iterator[CountedTicks]:
 
 
 class _Truth:
-    """The ticks of one worker that were not errors, taken in their order."""
+    """The ticks of one worker without errors, consumed in order."""
 
     def __init__(self, key: ProbeKey) -> None:
         ticks = recording.true_ticks().get(key, [])
         self._left = [tick for tick in ticks if tick.result is not None]
 
-    def take(self, counted: CountedTicks) -> list[TrueTick]:
-        taken = self._left[: counted.counts.total]
+    def consume(self, counted: CountedTicks) -> list[TrueTick]:
+        ticks = self._left[: counted.counts.total]
         del self._left[: counted.counts.total]
-        return taken
+        return ticks
 
 
 def _counts(ticks: list[TrueTick]) -> ProbeCounts:
@@ -89,21 +89,21 @@ def test_what_is_exact_is_the_truth_and_as_much_as_can_be(
             run, true_run = _result_run(probe, key.probe_type), _TrueRun(key, probe)
             for counted in _observed(list(recording.polls()[phase::stride])):
                 if counted.key == key:
-                    taken = truth.take(counted)
-                    _assert_true(counted, taken)
+                    consumed = truth.consume(counted)
+                    _assert_true(counted, consumed)
                     if not (counted.counts.successes and counted.counts.failures):
-                        exact[key.probe_type] += len(taken)
+                        exact[key.probe_type] += len(consumed)
                     _count(run, counted)
-                    for tick in taken:
+                    for tick in consumed:
                         true_run.count(tick.result)
                     _assert_run(run, true_run)
     for kind, share in least.items():
         assert exact[kind] / ticks[kind] >= share - 0.0005, kind
 
 
-def _assert_true(counted: CountedTicks, taken: list[TrueTick]) -> None:
-    assert _counts(taken) == counted.counts
-    for tick in taken:
+def _assert_true(counted: CountedTicks, ticks: list[TrueTick]) -> None:
+    assert _counts(ticks) == counted.counts
+    for tick in ticks:
         assert counted.earliest - _SLACK <= tick.at <= counted.latest + _SLACK
 
 
@@ -118,7 +118,7 @@ def _assert_run(run: ResultRun, true_run: _TrueRun) -> None:
 
 
 class _TrueRun:
-    """The run of a worker by the kubelet's own rule, given every result."""
+    """The result run of a worker by the kubelet's rule, from all results."""
 
     def __init__(self, key: ProbeKey, probe: Probe) -> None:
         self._probe = probe
@@ -244,7 +244,7 @@ def test_a_count_that_falls_is_a_restart_for_all_of_the_node() -> None:
     ]
 
 
-def test_a_series_that_was_gone_begins_anew() -> None:
+def test_a_series_that_was_missing_starts_again() -> None:
     poller = _Poller()
     poller.poll(live=ProbeCounts(5, 3))
     poller.poll()
@@ -264,7 +264,7 @@ def test_after_failed_polls_low_counts_may_be_those_of_a_restarted_kubelet() -> 
     assert (found.is_new_worker, found.may_lack) == (True, True)
 
 
-def test_after_failed_polls_a_high_count_shows_that_the_kubelet_went_on() -> None:
+def test_a_higher_count_after_failed_polls_continues_the_series() -> None:
     poller = _Poller()
     poller.poll(live=ProbeCounts(90, 0))
     poller.fail()

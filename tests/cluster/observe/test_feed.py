@@ -1,4 +1,4 @@
-"""The feed against an API server: watches that break, refusals, counters."""
+"""The feed of an API server: broken watches, refusals, counters."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _PATIENCE_SECONDS = 20
 
 
 class Watcher:
-    """An observation with its feed, and who waits for something in it."""
+    """An observation with its feed; tests wait for conditions of it."""
 
     def __init__(self, observation: ClusterObservation, feed: Feed) -> None:
         self.observation = observation
@@ -138,7 +138,7 @@ def _pod(name: str, **labels: str) -> dict[str, Any]:
     }
 
 
-async def test_pods_that_come_and_go_are_seen(tmp_path: Path) -> None:
+async def test_added_and_removed_pods_are_observed(tmp_path: Path) -> None:
     async with running_server() as server:
         server.store.put(PODS, _pod("one"))
         async with _watching(server.url, tmp_path) as watcher:
@@ -149,13 +149,13 @@ async def test_pods_that_come_and_go_are_seen(tmp_path: Path) -> None:
             await watcher.until(lambda: watcher.names == ["two"])
 
 
-async def test_a_pod_that_does_not_exist_yet_is_waited_for_and_that_is_said_once(
+async def test_a_missing_pod_is_waited_for_with_one_note(
     tmp_path: Path,
 ) -> None:
     async with running_server() as server:
         server.store.put(PODS, _pod("one"))
-        wanted = PodSelection("default", names=frozenset({"one", "two", "three"}))
-        async with _watching(server.url, tmp_path, selection=wanted) as watcher:
+        selection = PodSelection("default", names=frozenset({"one", "two", "three"}))
+        async with _watching(server.url, tmp_path, selection=selection) as watcher:
             server.store.put(PODS, _pod("two"))
             await watcher.until(lambda: watcher.names == ["one", "two"])
 
@@ -165,17 +165,17 @@ async def test_a_pod_that_does_not_exist_yet_is_waited_for_and_that_is_said_once
     ]
 
 
-async def test_where_no_pod_is_meant_yet_that_is_said(tmp_path: Path) -> None:
+async def test_a_selection_without_pods_is_noted(tmp_path: Path) -> None:
     async with running_server() as server:
-        wanted = PodSelection("default", label_selector="app=web")
-        async with _watching(server.url, tmp_path, selection=wanted) as watcher:
+        selection = PodSelection("default", label_selector="app=web")
+        async with _watching(server.url, tmp_path, selection=selection) as watcher:
             server.store.put(PODS, _pod("one", app="web"))
             await watcher.until(lambda: watcher.names == ["one"])
 
     assert "no pod matches yet; one that comes is shown" in watcher.notes
 
 
-async def test_a_watch_that_is_cut_goes_on_where_it_was(tmp_path: Path) -> None:
+async def test_a_broken_watch_continues_from_its_last_version(tmp_path: Path) -> None:
     async with running_server() as server:
         watches = 0
 
@@ -195,7 +195,7 @@ async def test_a_watch_that_is_cut_goes_on_where_it_was(tmp_path: Path) -> None:
             await watcher.until(lambda: len(watcher.names) == 4)
 
 
-async def test_a_kill_that_came_while_the_watch_began_is_known_before_its_end(
+async def test_a_kill_during_the_start_of_the_watch_is_reported_before_the_exit(
     tmp_path: Path,
 ) -> None:
     status: dict[str, Any] = {"name": "app", "image": "busybox", "imageID": "busybox"}
@@ -271,7 +271,7 @@ async def test_an_expired_version_is_listed_again(tmp_path: Path) -> None:
         await watching.__aexit__(None, None, None)
 
 
-async def test_a_server_that_is_gone_is_told_until_it_is_back(tmp_path: Path) -> None:
+async def test_an_unreachable_server_is_noted_until_it_is_back(tmp_path: Path) -> None:
     store = Store(_CLOCK.now)
     async with running_server(store) as server:
         port = server.address.port
@@ -316,7 +316,7 @@ async def test_credentials_that_are_not_accepted_are_an_error(tmp_path: Path) ->
                 pass
 
 
-async def test_a_server_that_has_enough_is_left_alone_for_as_long_as_it_says(
+async def test_a_busy_server_is_left_alone_for_its_delay(
     tmp_path: Path,
 ) -> None:
     async with running_server() as server:
@@ -340,7 +340,7 @@ async def test_a_server_that_has_enough_is_left_alone_for_as_long_as_it_says(
         assert asked_at[1] - asked_at[0] >= timedelta(seconds=2)
 
 
-async def test_a_list_that_the_server_has_no_time_for_is_told_while_it_waits(
+async def test_a_list_that_waits_for_a_busy_server_is_noted(
     tmp_path: Path,
 ) -> None:
     busy = ApiFailure(503, "ServiceUnavailable", "starting", retry_after=1)
@@ -466,10 +466,10 @@ def test_a_deployment_is_what_its_selector_matches() -> None:
 
 
 async def test_a_log_is_that_of_the_instance_that_is_meant(tmp_path: Path) -> None:
-    asked: list[dict[str, str]] = []
+    queries: list[dict[str, str]] = []
 
     async def log(request: HttpRequest, *_: Any) -> HttpResponse:
-        asked.append(dict(request.query))
+        queries.append(dict(request.query))
         text = b"2026-11-24T08:00:00.123456789Z \xff one\nno time\n"
         return HttpResponse(200, body=text, content_type="text/plain")
 
@@ -507,5 +507,5 @@ async def test_a_log_is_that_of_the_instance_that_is_meant(tmp_path: Path) -> No
 
     assert [line.text for line in lines[:2]] == ["\udcff one", "no time"]
     assert [line.at is None for line in lines[:2]] == [False, True]
-    assert [it["previous"] for it in asked] == ["false", "true"]
-    assert [it["follow"] for it in asked] == ["true", "false"]
+    assert [it["previous"] for it in queries] == ["false", "true"]
+    assert [it["follow"] for it in queries] == ["true", "false"]

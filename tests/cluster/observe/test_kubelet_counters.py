@@ -1,4 +1,4 @@
-"""Counters at the kubelets themselves: over TLS, with credentials for whom they are."""
+"""Counters of the kubelets: over TLS, with credentials for trusted kubelets only."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _CLOCK = SystemClock()
 
 
 class _Kubelet:
-    """A kubelet's port: remembers which credentials came."""
+    """A kubelet's port that records the received credentials."""
 
     def __init__(self, status: int = 200) -> None:
-        self.seen: list[str] = []
+        self.requests: list[str] = []
         self._status = status
 
     async def handle(self, request: HttpRequest) -> HttpResponse:
-        self.seen.append(f"{request.path} {request.headers['authorization']}")
+        self.requests.append(f"{request.path} {request.headers['authorization']}")
         return HttpResponse(self._status, body=b"prober_probe_total{} 1\n")
 
 
@@ -78,25 +78,25 @@ async def test_a_kubelet_that_the_authority_has_signed_gets_the_credentials() ->
         text = await counters.fetch("node1")
 
     assert text == b"prober_probe_total{} 1\n"
-    assert kubelet.seen == ["/metrics/probes Bearer secret"]
+    assert kubelet.requests == ["/metrics/probes Bearer secret"]
 
 
-async def test_a_kubelet_that_nobody_has_signed_gets_none() -> None:
+async def test_a_kubelet_without_a_trusted_certificate_gets_no_credentials() -> None:
     kubelet = _Kubelet()
     async with _counters(kubelet, verifies=True, is_signed=False) as counters:
         with pytest.raises(CountersUnavailableError, match="is not signed") as caught:
             await counters.fetch("node1")
 
-    assert kubelet.seen == []
+    assert kubelet.requests == []
     assert "--kubelet-insecure-tls" in str(caught.value)
 
 
-async def test_it_gets_them_where_that_was_asked_for() -> None:
+async def test_an_untrusted_kubelet_gets_credentials_if_verification_is_off() -> None:
     kubelet = _Kubelet()
     async with _counters(kubelet, verifies=False, is_signed=False) as counters:
         await counters.fetch("node1")
 
-    assert kubelet.seen == ["/metrics/probes Bearer secret"]
+    assert kubelet.requests == ["/metrics/probes Bearer secret"]
 
 
 async def test_a_missing_right_is_named_with_its_command_and_the_way_round() -> None:

@@ -1,4 +1,4 @@
-"""Pods of a recorded cluster, observed: what is told is what happened."""
+"""The observation of a recorded cluster reports what happened."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _STEPS = tuple(step for step in steps() if step.at <= END)
 
 
 def observe(
-    given_steps: Iterable[Step] = _STEPS,
+    steps: Iterable[Step] = _STEPS,
     *,
     polls_every: int = 1,
     phase: int = 0,
     on_step: Callable[[ClusterObservation, Step], None] = lambda *_: None,
     clock_ahead: timedelta = timedelta(),
 ) -> tuple[ClusterObservation, list[JournalEntry]]:
-    """Observe the recording; the node's clock is ahead by so much."""
+    """Observe the recording, with the node's clock ahead by `clock_ahead`."""
     observation = ClusterObservation(at(-20))
     polls = 0
     entries: list[JournalEntry] = []
-    for step in given_steps:
+    for step in steps:
         now = at(step.at)
         observation.check(now)
         if step.kind == "metrics":
@@ -58,13 +58,13 @@ def observe(
             if polls % polls_every == phase % polls_every:
                 observation.note_counters("node1", step.value, now, now)
         else:
-            _tell(observation, step, now, clock_ahead)
+            _feed_step(observation, step, now, clock_ahead)
         on_step(observation, step)
         entries += observation.take_entries()
     return observation, entries
 
 
-def _tell(
+def _feed_step(
     observation: ClusterObservation, step: Step, now: datetime, ahead: timedelta
 ) -> None:
     value: dict[str, Any] = step.value["object"]
@@ -108,25 +108,27 @@ def test_every_kill_is_predicted_and_none_that_was_not(every: int) -> None:
     errors_kill = _kills_by_log() - len(predicted)
     assert _faults(entries) == []
     assert len(by_probes) <= _kills_by_log()
-    assert 0 <= errors_kill <= 3  # of the last seconds, not all is told yet
+    assert 0 <= errors_kill <= 3  # not all of the last seconds is reported yet
     assert all(it.text.endswith("and was") for it in predicted)
 
 
-def test_instances_are_told_once_each_with_their_ends() -> None:
+def test_every_instance_is_reported_once_with_its_exit() -> None:
     _, entries = observe()
 
-    lives = [it for it in entries if isinstance(it, ContainerEntry)]
+    container_entries = [it for it in entries if isinstance(it, ContainerEntry)]
     starts = Counter(
-        it.container_id for it in lives if it.what is LifecycleStep.STARTED
+        it.container_id for it in container_entries if it.what is LifecycleStep.STARTED
     )
-    ends = Counter(it.container_id for it in lives if it.what is LifecycleStep.EXITED)
+    ends = Counter(
+        it.container_id for it in container_entries if it.what is LifecycleStep.EXITED
+    )
     assert set(starts.values()) == {1}
     assert set(ends.values()) == {1}
     logged = sum(
         line["reason"] == "Started" and line["t"] <= END - 1
         for line in recording.lines("truth-events")
     )
-    assert len(starts) >= logged - 3  # some live for less than a status takes
+    assert len(starts) >= logged - 3  # some run for less than a status takes
 
 
 def test_the_header_counts_the_warnings_that_the_log_has() -> None:
@@ -143,18 +145,18 @@ def test_the_header_counts_the_warnings_that_the_log_has() -> None:
 def test_an_instance_ends_before_the_next_one_is_started() -> None:
     _, entries = observe()
 
-    told: dict[tuple[str, str], list[str]] = {}
+    observed_order: dict[tuple[str, str], list[str]] = {}
     for entry in entries:
         match entry:
             case ContainerEntry(what=LifecycleStep.EXITED, by=ExitCause.LIVENESS):
                 key = entry.pod_uid, entry.container_name
-                told.setdefault(key, []).append("end")
+                observed_order.setdefault(key, []).append("end")
             case EventEntry(event=event) if event.reason == "Started":
                 key = event.pod_uid, event.container_name
-                told.setdefault(key, []).append("start")
-    killed = [order for order in told.values() if "end" in order]
+                observed_order.setdefault(key, []).append("start")
+    killed = [events for events in observed_order.values() if "end" in events]
     assert killed
-    assert [order for order in killed if ("start", "start") in pairwise(order)] == []
+    assert [events for events in killed if ("start", "start") in pairwise(events)] == []
 
 
 def test_back_off_is_that_of_the_status_from_the_end_of_the_instance() -> None:
@@ -183,14 +185,14 @@ def test_ticks_are_those_of_the_log() -> None:
         assert len(theirs) - len(mine) <= 3
 
 
-def test_without_counters_failures_alone_are_known_and_the_run_is_a_bound() -> None:
+def test_without_counters_the_result_run_is_a_bound_from_failures() -> None:
     def lose(observation: ClusterObservation, step: Step) -> None:
         if step.kind == "pods":
             observation.lose_counters("node1", "not allowed", at(step.at))
 
-    told = [step for step in _STEPS if step.kind != "metrics"]
+    steps_without_metrics = [step for step in _STEPS if step.kind != "metrics"]
 
-    observation, entries = observe(told, on_step=lose)
+    observation, entries = observe(steps_without_metrics, on_step=lose)
 
     results = {it.result for it in entries if isinstance(it, TickEntry)}
     assert results == {Result.FAILURE, None}
@@ -215,18 +217,18 @@ _SHORT = tuple(step for step in _STEPS if step.at < 90)
 
 @settings(max_examples=15, deadline=None)
 @given(phase=st.integers(0, 2), seed=st.integers(0, 10**6), lost=st.floats(0, 1))
-def test_whatever_is_lost_or_late_nothing_false_is_said(
+def test_lost_or_late_input_causes_no_false_report(
     phase: int, seed: int, lost: float
 ) -> None:
     chance = random.Random(seed)
-    told = [it for it in _SHORT if it.kind != "events" or chance.random() >= lost]
+    received = [it for it in _SHORT if it.kind != "events" or chance.random() >= lost]
 
-    _, entries = observe(told, polls_every=2, phase=phase)
+    _, entries = observe(received, polls_every=2, phase=phase)
 
     assert _faults(entries) == []
 
 
-def test_a_restarted_kubelet_is_told_and_the_runs_begin_anew() -> None:
+def test_a_kubelet_restart_is_noted_and_result_runs_start_again() -> None:
     reset = 40.0
 
     def renamed(step: Step) -> Step:
@@ -293,7 +295,7 @@ def test_a_node_whose_clock_is_apart_is_understood_all_the_same(seconds: int) ->
 def _causes(
     entries: Iterable[JournalEntry],
 ) -> dict[tuple[str, str], list[ExitCause | None]]:
-    """Return who asked for each step of each container, in order."""
+    """Return the cause of each step of each container, in order."""
     found: dict[tuple[str, str], list[ExitCause | None]] = {}
     for it in entries:
         if isinstance(it, ContainerEntry):
@@ -302,7 +304,7 @@ def _causes(
 
 
 def _starts(entries: Iterable[JournalEntry]) -> dict[str, datetime]:
-    """Return the starts of those that began when the clock was known."""
+    """Return the starts after the node's clock was known."""
     return {
         it.container_id: it.at
         for it in entries
@@ -332,7 +334,7 @@ def test_what_is_no_pod_is_a_note(json: dict[str, Any]) -> None:
     assert all(pod.pod.name == "" for pod in observation.snapshot(at(2)).pods)
 
 
-def test_a_probe_says_what_it_is_known_from() -> None:
+def test_a_probe_names_the_source_of_its_results() -> None:
     _, entries = observe(_SHORT)
 
     tick = next(
@@ -345,7 +347,7 @@ def test_a_probe_says_what_it_is_known_from() -> None:
     assert tick.gates[0].value.startswith(("counters, between", "event, "))
 
 
-def test_why_says_where_a_tick_is_known_from_and_what_cannot_be_known() -> None:
+def test_why_names_the_source_of_a_tick_and_what_is_unknown() -> None:
     observation, entries = observe(_SHORT)
     kill = next(
         it

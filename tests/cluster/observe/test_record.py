@@ -1,4 +1,4 @@
-"""Records of `watch`: what was observed is read, replayed and explained as it was."""
+"""Records of `watch`: observations are read, replayed and explained as recorded."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ from tests.cluster.recording import at
 _SHORT = [step for step in steps() if step.at < 60]
 
 
-def write_record(path: Path, given: list[Step]) -> tuple[Snapshot, list[JournalEntry]]:
-    """Record an observation of these steps, and return what was known at its end."""
+def write_record(
+    path: Path, observed_steps: list[Step]
+) -> tuple[Snapshot, list[JournalEntry]]:
+    """Record an observation of these steps; return its last snapshot and journal."""
     context = RecordContext(started_at=at(-20), pods={})
     recorder = Recorder(RecordWriter.open(path), context, keeps_secrets=True)
     config = KubeletConfig()
@@ -55,9 +57,9 @@ def write_record(path: Path, given: list[Step]) -> tuple[Snapshot, list[JournalE
         if step.kind == "pods" and 40 < step.at < 41:
             observation.lose_counters("node1", "not allowed", at(step.at))
 
-    # The first step brings nothing that is observed: it only begins the record.
+    # The first step has no observation: it only begins the record.
     first = Step(-20.0, "events", {"object": {}, "type": "ADDED"})
-    observation, entries = observe([first, *given], on_step=begin)
+    observation, entries = observe([first, *observed_steps], on_step=begin)
     recorder.consume(entries)
     recorder.end("stopped", 0, at(60))
     return observation.snapshot(at(60)), entries
@@ -71,12 +73,12 @@ class _Recorded(NamedTuple):
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> _Recorded:
-    """Return a record of the recorded cluster, and what was known at its end."""
+    """Return a record of the recorded cluster, with its last snapshot and journal."""
     path = tmp_path_factory.mktemp("record") / "watch.jsonl"
     return _Recorded(path, *write_record(path, _SHORT))
 
 
-def test_a_replay_says_what_the_session_said(recorded: _Recorded) -> None:
+def test_a_replay_has_the_journal_of_the_session(recorded: _Recorded) -> None:
     path, snapshot, entries = recorded
     source = ReplaySource(RecordingFile(path), begin=ObservationReplay)
 
@@ -89,12 +91,12 @@ def test_a_replay_says_what_the_session_said(recorded: _Recorded) -> None:
     assert source.snapshot().pods == snapshot.pods
 
 
-def test_no_engine_is_given_what_was_observed(recorded: _Recorded) -> None:
+def test_observed_records_are_no_inputs_of_an_engine(recorded: _Recorded) -> None:
     with pytest.raises(RecordError, match="record is of `watch`"):
         ReplaySource(RecordingFile(recorded.path))
 
 
-def test_a_replay_goes_back_and_on_again(recorded: _Recorded) -> None:
+def test_a_replay_seeks_back_and_forward(recorded: _Recorded) -> None:
     path, _, entries = recorded
     source = ReplaySource(RecordingFile(path), apart=50, begin=ObservationReplay)
     while source.next_at() is not None:

@@ -1,4 +1,4 @@
-"""The event log of a cluster's pods: rows as `run` has them, of a recorded cluster."""
+"""The event log of a recorded cluster's pods has the same rows as that of `run`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_failures_are_one_row_and_kill_exit_restart_follow_it() -> None:
     ]
 
 
-def test_a_wait_has_its_row_between_exit_and_restart() -> None:
+def test_a_back_off_has_its_row_between_exit_and_restart() -> None:
     words = [word for word, _ in _cells(_rows(*observe(), "probe-grace"))]
 
     first = words.index("BACK-OFF 10s")
@@ -98,7 +98,7 @@ def test_results_that_change_readiness_or_startup_have_rows() -> None:
     assert ("READY", "readiness succeeded 1/1") in cells
 
 
-def test_of_a_clusters_events_alone_a_run_has_the_same_counts() -> None:
+def test_without_counters_a_result_run_has_the_same_counts() -> None:
     rows = _rows(*observe(), "exec-liveness", only_events=True)
 
     assert ("✗ 1/3  2/3  3/3", _FAILED) in _cells(rows)
@@ -109,23 +109,29 @@ def test_without_counters_a_run_is_a_bound_in_one_row() -> None:
         if step.kind == "pods":
             observation.lose_counters("node1", "not allowed", at(step.at))
 
-    told = [it for it in steps() if it.at <= END and it.kind != "metrics"]
-    cells = _cells(_rows(*observe(told, on_step=lose), "exec-liveness"))
+    steps_without_metrics = [
+        it for it in steps() if it.at <= END and it.kind != "metrics"
+    ]
+    cells = _cells(
+        _rows(*observe(steps_without_metrics, on_step=lose), "exec-liveness")
+    )
 
     assert cells[1][0] == "✗ >=1/3 .. 3/3"
     assert cells[2][0] == "KILL"
 
 
 @pytest.mark.parametrize("polls_every", [1, 2, 3])
-def test_each_event_is_told_once_however_long_it_waits(polls_every: int) -> None:
-    assert _told(*observe(polls_every=polls_every)) == _told(*observe())
+def test_an_event_is_reported_once_even_if_it_waits(polls_every: int) -> None:
+    assert _counts_of_entries(*observe(polls_every=polls_every)) == _counts_of_entries(
+        *observe()
+    )
 
 
-def _told(
+def _counts_of_entries(
     observation: ClusterObservation, entries: list[JournalEntry]
 ) -> tuple[int, int]:
-    """Return how many events and steps were told, with those that still wait."""
+    """Return the numbers of events and steps, including those that still wait."""
     observation.check(at(END + 60))
-    told = [*entries, *observation.take_entries()]
-    events = sum(isinstance(entry, EventEntry) for entry in told)
-    return events, sum(isinstance(entry, ContainerEntry) for entry in told)
+    all_entries = [*entries, *observation.take_entries()]
+    events = sum(isinstance(entry, EventEntry) for entry in all_entries)
+    return events, sum(isinstance(entry, ContainerEntry) for entry in all_entries)
