@@ -51,7 +51,7 @@ def killed(seconds: float = 40) -> Stage:
     return stage
 
 
-def test_a_life_knows_who_ended_it_and_when() -> None:
+def test_an_instance_has_its_exit_cause_and_time() -> None:
     first = past_of(killed()).instances[0]
 
     assert first.number == 1
@@ -64,7 +64,7 @@ def test_a_life_knows_who_ended_it_and_when() -> None:
     assert first.started_at < first.kill.at <= first.stopping.at <= first.exited.at
 
 
-def test_a_life_knows_what_back_off_said_before_it() -> None:
+def test_an_instance_has_the_back_off_before_it() -> None:
     stage = Stage(POD, lives={"app": (Lasting(timedelta(seconds=4), exit_code=1),)})
     stage.run_until(60)
 
@@ -79,7 +79,7 @@ def test_a_life_knows_what_back_off_said_before_it() -> None:
     assert not third.allowed.waits
 
 
-def test_what_back_off_says_of_the_next_life_is_kept_apart() -> None:
+def test_the_back_off_of_the_next_instance_is_kept_separately() -> None:
     stage = Stage(POD, lives={"app": (Lasting(timedelta(seconds=4), exit_code=1),)})
     stage.run_until(12)
 
@@ -118,7 +118,7 @@ def a_look(sequence: int, cause: int, there: SocketAddress = THERE) -> Listeners
         ),
     ],
 )
-def test_a_refused_tick_knows_where_the_container_listened(
+def test_a_refused_tick_has_the_listeners_of_the_container(
     looks: tuple[ListenersEntry, ...], expected: int | None
 ) -> None:
     lives = ContainerHistories()

@@ -84,7 +84,7 @@ def test_an_event_that_is_dropped_and_never_written_shows_as_nothing() -> None:
     assert fold.shown is None
 
 
-def test_the_events_of_one_pod_can_be_asked_for() -> None:
+def test_the_events_of_one_pod_can_be_selected() -> None:
     view = ClusterEvents()
     view.add_event(an_entry(1, pod="one"), restart_count=0)
     view.add_event(an_entry(2, pod="two"), restart_count=0)
@@ -108,7 +108,7 @@ def test_no_occurrence_of_a_thousand_is_lost_from_the_counts() -> None:
     assert shown[0].count <= 1000
 
 
-def test_counts_stay_when_single_events_are_let_go() -> None:
+def test_counts_stay_when_single_events_are_evicted() -> None:
     view = ClusterEvents()
     for number in range(SPAM_BURST + 5):
         view.add_event(an_entry(number, f"message {number}"), restart_count=0)

@@ -71,7 +71,7 @@ def test_what_gets_no_traffic_needs_no_readiness(pod: Pod) -> None:
     assert found(pod) == {}
 
 
-def test_a_sidecar_is_looked_at_like_any_container() -> None:
+def test_a_sidecar_is_checked_like_any_container() -> None:
     sidecar = a_container("log", restart_policy=RestartPolicy.ALWAYS)
 
     assert found(a_pod(GOOD, init_containers=(sidecar,))) == {
@@ -125,7 +125,7 @@ def test_liveness_should_not_be_faster_than_readiness() -> None:
         pytest.param(10, 10, set(), id="as much as the period"),
     ],
 )
-def test_time_limits_are_looked_at(timeout: int, period: int, rules: set[str]) -> None:
+def test_time_limits_are_checked(timeout: int, period: int, rules: set[str]) -> None:
     probe = an_exec_probe("true", timeout_seconds=timeout, period_seconds=period)
 
     assert found(with_liveness(probe)).keys() == rules
@@ -185,7 +185,7 @@ def test_busybox_alone_is_no_shell() -> None:
         pytest.param(None, set(), id="no handler"),
     ],
 )
-def test_handlers_are_looked_at(handler: Any, rules: set[str]) -> None:
+def test_handlers_are_checked(handler: Any, rules: set[str]) -> None:
     assert about_handler(handler).keys() == rules
 
 
@@ -217,7 +217,7 @@ def test_a_long_grace_period_keeps_what_hangs(
     assert ("liveness-grace-long" in found(pod)) is is_found
 
 
-def test_every_kind_of_finding_says_what_it_is_about() -> None:
+def test_every_kind_of_finding_has_a_description() -> None:
     assert all(rule.about.endswith(".") for rule in FINDING_RULES.values())
 
 
@@ -282,7 +282,7 @@ def rules_found(version: str, pod: Pod) -> dict[str, str]:
     return {finding.rule: finding.path for finding in found}
 
 
-def test_a_short_startup_budget_is_said_in_seconds() -> None:
+def test_a_short_startup_budget_is_reported_in_seconds() -> None:
     startup = an_http_probe(timeout_seconds=2, failure_threshold=3, path="/start")
     pod = a_pod(replace(GOOD, startup_probe=startup))
 

@@ -158,7 +158,7 @@ def test_folders_of_the_system_are_known(path: str) -> None:
         "/mnt",
     ],
 )
-def test_any_other_folder_is_not_told(path: str) -> None:
+def test_any_other_folder_is_not_reported(path: str) -> None:
     assert found(with_folder(path)) == {}
 
 
@@ -182,7 +182,7 @@ def test_sockets_of_runtimes_are_known(path: str, read_only: bool) -> None:  # n
     }
 
 
-def test_it_is_told_whether_a_folder_is_only_read() -> None:
+def test_a_read_only_folder_is_reported_as_such() -> None:
     (reads,) = host_access_findings(with_folder("/etc", read_only=True))
     (changes,) = host_access_findings(with_folder("/etc"))
 
@@ -190,13 +190,13 @@ def test_it_is_told_whether_a_folder_is_only_read() -> None:
     assert changes.message == 'reads and changes this machine\'s "/etc"'
 
 
-def test_a_volume_that_no_container_mounts_is_not_told() -> None:
+def test_a_volume_without_a_mount_is_not_reported() -> None:
     pod = replace(a_pod(APP), volumes=(Volume("folder", HostPath("/")),))
 
     assert found(pod) == {}
 
 
-def test_a_port_of_the_loopback_or_in_the_network_of_the_machine_is_not_told() -> None:
+def test_ports_of_the_loopback_or_of_the_host_network_are_not_reported() -> None:
     local = ContainerPort(80, host_port=8080, host_ip="127.0.0.1")
     of_host = ContainerPort(80, host_port=80)
 

@@ -211,7 +211,7 @@ def test_runs_of_failures_end_by_themselves_or_in_kills(
     assert evidence.kills == kills
 
 
-def test_the_threshold_is_above_the_longest_run_of_failures_that_was_seen() -> None:
+def test_the_threshold_is_above_the_longest_recorded_run_of_failures() -> None:
     evidence = probe_evidence(RECORDED, [marks("+" * 500 + "------" + "+" * 500)])
 
     fit = fit_liveness(evidence, FitGoal(timedelta(hours=1), timedelta(minutes=30)))

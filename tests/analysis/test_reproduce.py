@@ -126,12 +126,12 @@ def test_a_script_of_several_lines_is_one_that_can_be_pasted() -> None:
     line = command(ExecAction(("sh", "-c", script)))
 
     assert line.isprintable()
-    said = subprocess.run(
+    output = subprocess.run(
         ["bash", "-c", f"printf '%s' {line.partition('-c ')[2]}"],
         capture_output=True,
         check=True,
     ).stdout
-    assert said == script.encode("utf-8", "surrogateescape")
+    assert output == script.encode("utf-8", "surrogateescape")
 
 
 @given(
@@ -145,11 +145,11 @@ def test_a_script_of_several_lines_is_one_that_can_be_pasted() -> None:
 def test_a_shell_reads_words_back_as_they_were(words: list[str]) -> None:
     line = quote_shell_line(words)
 
-    said = subprocess.run(
+    output = subprocess.run(
         ["bash", "-c", f"printf '%s\\0' end {line}"], capture_output=True, check=True
     ).stdout
     assert line.isprintable()
-    assert said.split(b"\0")[1:-1] == [to_bytes(word) for word in words]
+    assert output.split(b"\0")[1:-1] == [to_bytes(word) for word in words]
 
 
 @pytest.mark.parametrize(
@@ -238,14 +238,14 @@ def test_a_pod_of_a_cluster_that_is_not_known_is_not_reached_by_its_runtime() ->
     assert reproduce_command(CONTAINER, probe, DOCKER, "", reach=reach) == "true"
 
 
-def test_what_the_command_needs_is_said_of_grpc_alone() -> None:
+def test_only_a_grpc_command_has_its_requirements() -> None:
     assert "add -proto with gRPC's health.proto" in command_note(
         Probe(GRPCAction(9000))
     )
     assert command_note(Probe(ExecAction(("true",)))) == ""
 
 
-def test_of_a_command_with_something_masked_it_is_said_what_to_do() -> None:
+def test_a_command_with_a_masked_value_has_a_hint() -> None:
     probe = Probe(ExecAction(("login", "***")))
 
     assert command_note(probe, "login '***'") == (
@@ -253,7 +253,7 @@ def test_of_a_command_with_something_masked_it_is_said_what_to_do() -> None:
     )
 
 
-def test_without_an_address_the_command_says_what_to_put_in() -> None:
+def test_without_an_address_the_command_has_a_placeholder_and_a_hint() -> None:
     probe = Probe(TCPSocketAction(80))
 
     assert reproduce_command(CONTAINER, probe, DOCKER, "") == "nc -zv -w 1 POD_IP 80"

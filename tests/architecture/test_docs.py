@@ -113,7 +113,7 @@ def contract() -> str:
 
 
 @pytest.mark.parametrize("page", cli_reference.PAGES, ids=lambda page: page.stem)
-def test_a_page_of_the_reference_is_what_the_program_says(page: Path) -> None:
+def test_a_page_of_the_reference_equals_the_output_of_the_program(page: Path) -> None:
     written = page.read_text(encoding="utf-8")
 
     assert written == cli_reference.document(page), "run: python -m tools.cli_reference"

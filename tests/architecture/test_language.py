@@ -76,7 +76,7 @@ def test_no_retired_word_names_anything() -> None:
     assert {path: words for path, words in used.items() if words} == {}
 
 
-def test_no_docstring_tells() -> None:
+def test_no_docstring_starts_with_tell() -> None:
     """Functions return, report, record or print, and there is a word for each."""
     telling = [
         f"{path}: {getattr(node, 'name', 'module')}"

@@ -66,7 +66,7 @@ def test_every_exception_is_one() -> None:
         "Console(stderr=True).print(x)",
     ],
 )
-def test_it_is_seen_who_prints(line: str) -> None:
+def test_calls_that_print_are_found(line: str) -> None:
     assert writers(ast.parse(line)) != []
 
 

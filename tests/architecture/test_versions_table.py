@@ -38,7 +38,7 @@ def test_each_rule_has_one_row() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_a_row_says_when_its_rule_changes_and_by_which_gate(
+def test_a_row_has_the_versions_and_the_gate_of_its_rule(
     row: tuple[str, ...],
 ) -> None:
     field, changes, gate, *_ = row

@@ -100,7 +100,7 @@ def test_what_is_undone_is_forgotten(done: Fault, undone: Fault) -> None:
 
 
 @pytest.mark.parametrize("signal", [Fault.STOP, Fault.KILL])
-def test_a_signal_leaves_nothing_to_tell(signal: Fault) -> None:
+def test_a_signal_is_no_active_fault(signal: Fault) -> None:
     state = disrupted("sandbox")
 
     state.record_fault(signal, POD_UID, FIRST, at(1))

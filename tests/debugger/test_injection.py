@@ -51,7 +51,7 @@ def test_a_time_out_speaks_as_the_handler_does(probe: Probe, words: str) -> None
 
 
 @pytest.mark.parametrize("injected", Injected, ids=str)
-def test_every_outcome_says_that_it_was_injected(injected: Injected) -> None:
+def test_every_injected_outcome_is_marked_as_injected(injected: Injected) -> None:
     outcome = injected_outcome(injected, a_probe(), APP, "", START)
 
     text = outcome.last.error or outcome.last.output

@@ -34,7 +34,7 @@ def test_a_wider_scope_is_not_in_a_narrower_one() -> None:
 
 
 class TestScoped:
-    def test_where_nothing_was_said_the_default_holds(self) -> None:
+    def test_without_a_setting_the_default_applies(self) -> None:
         assert ScopedSetting("quiet").of(APP) == "quiet"
 
     def test_the_newest_statement_about_a_probe_counts(self) -> None:
@@ -46,7 +46,7 @@ class TestScoped:
         assert not scoped.of(Scope.of(LIVE))
         assert scoped.of(Scope.of(READY))
 
-    def test_what_is_said_of_all_replaces_what_was_said_of_a_part(self) -> None:
+    def test_a_setting_for_all_replaces_settings_for_a_part(self) -> None:
         scoped = ScopedSetting(default=False)
         scoped.set(Scope.of(LIVE), value=True)
 
@@ -55,7 +55,7 @@ class TestScoped:
         assert not scoped.of(Scope.of(LIVE))
         assert not scoped
 
-    def test_what_is_said_of_a_probe_does_not_hold_for_its_container(self) -> None:
+    def test_a_setting_for_a_probe_does_not_apply_to_its_container(self) -> None:
         scoped = ScopedSetting(default=False)
 
         scoped.set(Scope.of(LIVE), value=True)

@@ -33,7 +33,7 @@ class TestPause:
         bench.stepper.pause()
         bench.run(60)
 
-        assert bench.asked == []
+        assert bench.started_probes == []
         assert bench.manager.scheduler.next_deadline() is None
 
     def test_a_probe_that_is_under_way_goes_on(self) -> None:
@@ -45,7 +45,7 @@ class TestPause:
         bench.run(60)
 
         assert len(bench.ticks()) == 1
-        assert bench.asked == []
+        assert bench.started_probes == []
 
     def test_after_it_one_tick_that_was_held_back_comes_at_once(self) -> None:
         bench = Bench(with_probe(LIVENESS))
@@ -66,12 +66,12 @@ class TestPause:
         bench.stepper.pause()
         bench.manager.scheduler.trigger(a_key(READINESS), Trigger.READINESS)
         bench.run(3)
-        assert bench.asked == []
+        assert bench.started_probes == []
 
         bench.stepper.resume(at(3))
         bench.run(3)
 
-        assert len(bench.asked) == 1
+        assert len(bench.started_probes) == 1
 
     def test_a_step_runs_the_next_tick_in_time_and_no_other(self) -> None:
         bench = Bench(a_pod(a_probed_container()))
@@ -79,11 +79,11 @@ class TestPause:
         bench.stepper.pause()
 
         steps = [bench.stepper.step(at(7)) for _ in range(3)]
-        bench.take()
+        bench.finish_turn()
 
         assert steps == [a_key(STARTUP), a_key(READINESS), a_key(LIVENESS)]
         assert [tick.key.probe_type for tick in bench.ticks()] == [READINESS, LIVENESS]
-        assert [probe.key.probe_type for probe in bench.asked] == [STARTUP]
+        assert [probe.key.probe_type for probe in bench.started_probes] == [STARTUP]
 
     def test_a_worker_that_is_busy_is_not_stepped(self) -> None:
         bench = Bench(with_probe(LIVENESS))
@@ -92,7 +92,7 @@ class TestPause:
 
         assert not bench.stepper.step(at(1))
 
-    def test_the_queue_says_what_a_step_would_run(self) -> None:
+    def test_the_queue_lists_what_a_step_would_run(self) -> None:
         bench = Bench(
             a_pod(
                 a_container(
@@ -113,7 +113,7 @@ class TestPause:
         bench.manager.scheduler.trigger(a_key(LIVENESS), Trigger.READINESS)
         assert tick_queue(bench.manager.scheduler, at(1))[0] == (at(1), a_key(LIVENESS))
 
-    def test_a_worker_that_a_step_made_leave_is_not_looked_at_again(self) -> None:
+    def test_a_worker_that_a_step_stopped_is_not_considered_again(self) -> None:
         bench = Bench(with_probe(LIVENESS))
         bench.run(0)
         bench.answer()

@@ -56,7 +56,7 @@ def test_a_probes_timing_is_taken_from_it_and_applied_to_it() -> None:
         ),
     ],
 )
-def test_what_the_api_server_would_refuse_is_told(
+def test_an_invalid_timing_has_the_error_of_the_api_server(
     fields: dict[str, int], kind: ProbeType, problems: tuple[str, ...]
 ) -> None:
     assert replace(USUAL, **fields).problems(kind) == problems
@@ -72,7 +72,7 @@ def test_its_numbers_have_the_names_of_the_api() -> None:
     }
 
 
-def test_what_differs_is_told_by_its_name_in_the_api() -> None:
+def test_differences_have_the_field_names_of_the_api() -> None:
     after = replace(USUAL, period_seconds=5, failure_threshold=1)
 
     assert USUAL.changes(after) == (

@@ -71,14 +71,14 @@ def state_of(stage: Stage) -> Any:
 
 
 class TestKills:
-    def test_a_kill_that_a_probe_demands_is_told_and_not_done(self) -> None:
+    def test_a_kill_by_a_probe_is_journaled_and_not_performed(self) -> None:
         stage = Stage(a_pod(failing()), config=WATCHES, probing=FAILING)
 
         stage.run_until(16)
 
-        (told,) = would(stage, LifecycleStep.WOULD_STOP)
-        assert (told.by, told.grace_period_seconds) == (ExitCause.LIVENESS, 30)
-        assert told.reason == "Container app failed liveness probe, will be restarted"
+        (entry,) = would(stage, LifecycleStep.WOULD_STOP)
+        assert (entry.by, entry.grace_period_seconds) == (ExitCause.LIVENESS, 30)
+        assert entry.reason == "Container app failed liveness probe, will be restarted"
         assert "Killing" not in stage.reasons()
         assert stage.lifecycle_entries(LifecycleStep.STOPPING) == []
 
@@ -94,11 +94,11 @@ class TestKills:
         ]
         assert len(would(stage, LifecycleStep.WOULD_STOP)) == 2
 
-    def test_a_snapshot_says_that_nothing_is_done(self) -> None:
+    def test_a_snapshot_shows_watch_only(self) -> None:
         assert not Stage(a_pod(), config=WATCHES).snapshot.acts
         assert Stage(a_pod()).snapshot.acts
 
-    def test_that_it_begins_anew_is_told(self) -> None:
+    def test_a_start_is_journaled_and_not_performed(self) -> None:
         stage = Stage(a_pod(failing()), config=WATCHES, probing=FAILING)
 
         stage.run_until(16)
@@ -142,7 +142,7 @@ class TestKills:
             "other",
         ]
 
-    def test_a_changed_definition_is_told_once(self) -> None:
+    def test_a_changed_definition_is_journaled_once(self) -> None:
         pod = a_pod(a_container(image="a"))
         stage = Stage(config=WATCHES)
         stage.send(SetPods((pod,)))
@@ -151,8 +151,8 @@ class TestKills:
         stage.send(SetPods((replace(pod, containers=(a_container(image="b"),)),)))
         stage.run_until(300)
 
-        (told,) = would(stage, LifecycleStep.WOULD_STOP)
-        assert told.reason == "Container app definition changed, will be restarted"
+        (entry,) = would(stage, LifecycleStep.WOULD_STOP)
+        assert entry.reason == "Container app definition changed, will be restarted"
         assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 1
 
 
@@ -163,8 +163,8 @@ class TestRestarts:
 
         stage.run_until(200)
 
-        (told,) = would(stage, LifecycleStep.WOULD_START)
-        assert told.restart_count == 1
+        (entry,) = would(stage, LifecycleStep.WOULD_START)
+        assert entry.restart_count == 1
         assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 1
         assert isinstance(state_of(stage), Terminated)
         assert stage.starts() == []
@@ -182,7 +182,7 @@ class TestRestarts:
         ]
         assert stage.snapshot.pods == ()
 
-    def test_a_person_is_told_that_nothing_is_restarted(self) -> None:
+    def test_a_restart_by_the_user_is_refused_with_a_note(self) -> None:
         stage = Stage(pod := a_pod(), config=WATCHES)
         stage.run_until(5)
 
@@ -205,8 +205,8 @@ class TestRestarts:
 
         stage.run_until(120)
 
-        (told,) = would(stage, LifecycleStep.WOULD_STOP)
-        assert (told.container_name, told.by) == ("log", ExitCause.POD)
+        (entry,) = would(stage, LifecycleStep.WOULD_STOP)
+        assert (entry.container_name, entry.by) == ("log", ExitCause.POD)
         assert stage.lifecycle_entries(LifecycleStep.STOPPING) == []
 
 
@@ -246,7 +246,7 @@ class Foreign:
         status = pod.containers[0].status
         return None if status is None else status.state
 
-    def told(self) -> list[LifecycleStep]:
+    def entry(self) -> list[LifecycleStep]:
         return [
             entry.what
             for turn in self.turns
@@ -289,7 +289,7 @@ class TestUnmanagedContainers:
             foreign.show(an_instance(number=1))
 
         assert gone == Waiting("Gone", "it has vanished; waiting for another one")
-        assert foreign.told() == [LifecycleStep.GONE]
+        assert foreign.entry() == [LifecycleStep.GONE]
         assert isinstance(foreign.state, Running)
         assert not foreign.wanted & CHANGES
 

@@ -135,7 +135,7 @@ def test_the_engine_decides_as_it_did_then(record: Path) -> None:
 @pytest.mark.parametrize(
     "packed", [path for path in PACKED if name_of(path) == LATER_PART], ids=id_of
 )
-def test_a_later_part_says_why_it_cannot_be_played(record: Path) -> None:
+def test_a_later_part_has_an_error_why_it_cannot_be_replayed(record: Path) -> None:
     with pytest.raises(RecordError, match="later part of a session"):
         RecordingFile(record)
 
@@ -155,7 +155,7 @@ def test_answers_that_were_cut_say_by_how_much(record: Path) -> None:
 
 @every_record
 @pytest.mark.usefixtures("_in_utc")
-def test_why_tells_of_it_what_it_told_then(
+def test_why_prints_the_same_as_at_the_release(
     packed: Path,
     record: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -165,8 +165,8 @@ def test_why_tells_of_it_what_it_told_then(
 
     status = run(["why", record.name])
 
-    told = capsys.readouterr()
-    text = f"{told.out}---\n{told.err}"
+    captured = capsys.readouterr()
+    text = f"{captured.out}---\n{captured.err}"
     golden = packed.with_name(f"{name_of(packed)}.why.txt")
     if UPDATES in os.environ:
         golden.write_text(text, encoding="utf-8")

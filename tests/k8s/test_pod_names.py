@@ -44,6 +44,6 @@ def test_a_name_means_pods_and_perhaps_one_container(
         pytest.param("a/b/c/d", "is not POD, POD/CONTAINER", id="too many parts"),
     ],
 )
-def test_a_name_of_nothing_says_what_there_is(text: str, message: str) -> None:
+def test_an_error_about_an_unknown_name_lists_the_pods(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         find_pods(text, PODS)

@@ -21,14 +21,14 @@ from tests.builders import a_pod
         pytest.param({CONFIG_SOURCE: "file"}, True, id="file"),
     ],
 )
-def test_a_pod_is_static_if_it_says_that_it_is_not_from_the_api_server(
+def test_a_pod_is_static_if_its_source_is_not_the_api_server(
     annotations: dict[str, str],
     expected: bool,  # noqa: FBT001  # a column of the table
 ) -> None:
     assert is_static_pod(a_pod(annotations=annotations)) is expected
 
 
-def test_the_mirror_of_a_static_pod_says_what_it_mirrors() -> None:
+def test_the_mirror_pod_has_the_hash_of_its_static_pod() -> None:
     own = {CONFIG_SOURCE: "http", CONFIG_SEEN: "now", CONFIG_HASH: "abc"}
 
     mirror = api_pod(a_pod(annotations=own))

@@ -123,7 +123,7 @@ def test_what_cannot_be_is_refused_where_it_stands(
     assert read(kind, fields) == (None, [problem])
 
 
-def test_an_unknown_field_is_told_and_does_no_harm() -> None:
+def test_an_unknown_field_is_a_warning() -> None:
     value, problems = read("ConfigMap", "datas: {}")
 
     assert value == ConfigMap("x")
@@ -137,7 +137,7 @@ def test_an_unknown_field_may_be_an_error_or_nothing() -> None:
     assert read("ConfigMap", "datas: {}", unknown=None) == (ConfigMap("x"), [])
 
 
-def test_a_member_of_a_list_is_told_with_its_place() -> None:
+def test_a_list_item_is_reported_with_its_position() -> None:
     _, (problem,) = read("Secret", "data: {a: '?'}", path="items[3]")
 
     assert problem.startswith("a.yaml:2:8: items[3].data.a: must be base64")

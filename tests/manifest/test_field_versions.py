@@ -135,7 +135,7 @@ def test_a_field_whose_gate_is_off_is_dropped_even_by_a_strict_server() -> None:
         ),
     ],
 )
-def test_an_alpha_field_of_volumes_is_dropped_and_said(
+def test_an_alpha_field_of_volumes_is_dropped_with_a_warning(
     container: str, spec: str, path: str
 ) -> None:
     text = pod_yaml(container, spec)
@@ -152,7 +152,7 @@ def test_an_alpha_field_of_volumes_is_dropped_and_said(
     assert problems == {"1.36": {"later-field"}, "1.37": {"disabled-field"}}
 
 
-def test_what_becomes_of_a_probe_is_said() -> None:
+def test_the_handling_of_a_probe_is_reported() -> None:
     text = pod_yaml("livenessProbe: {grpc: {port: 80, mode: TLS}}")
 
     messages = {

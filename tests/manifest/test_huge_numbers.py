@@ -30,7 +30,7 @@ def problems(grace: str = "30", period: str = "10") -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("period", "told"),
+    ("period", "expected_error"),
     [
         pytest.param("2147483648", "number 2147483648 into", id="beyond int32"),
         pytest.param("-2147483649", "number -2147483649 into", id="below int32"),
@@ -46,29 +46,31 @@ def problems(grace: str = "30", period: str = "10") -> list[str]:
         pytest.param("1e-7", "number 1e-7 into", id="a small exponent"),
     ],
 )
-def test_a_period_that_is_no_int32_is_told_as_the_api_server_does(
-    period: str, told: str
+def test_a_period_beyond_int32_has_the_error_of_the_api_server(
+    period: str, expected_error: str
 ) -> None:
     (problem,) = problems(period=period)
 
     assert problem.startswith(
         "pod.yaml:11:9: spec.containers[0].livenessProbe.periodSeconds: is the number "
     )
-    assert f"(json: cannot unmarshal {told} Go struct field {PERIOD})" in problem
+    assert (
+        f"(json: cannot unmarshal {expected_error} Go struct field {PERIOD})" in problem
+    )
 
 
 @pytest.mark.parametrize(
-    ("period", "told"),
+    ("period", "expected_error"),
     [
         pytest.param(".inf", "json: unsupported value: +Inf", id="infinite"),
         pytest.param("-.INF", "json: unsupported value: -Inf", id="minus infinite"),
         pytest.param(".nan", "json: unsupported value: NaN", id="no number"),
     ],
 )
-def test_what_json_has_no_number_for_is_told_so(period: str, told: str) -> None:
+def test_a_number_that_json_lacks_is_an_error(period: str, expected_error: str) -> None:
     (problem,) = problems(period=period)
 
-    assert f"({told})" in problem
+    assert f"({expected_error})" in problem
 
 
 def test_a_number_that_is_too_large_for_yaml_is_text() -> None:
@@ -77,7 +79,7 @@ def test_a_number_that_is_too_large_for_yaml_is_text() -> None:
     assert 'is the string "1e400", must be a whole number of seconds' in problem
 
 
-def test_a_grace_period_beyond_int64_is_told_as_the_api_server_does() -> None:
+def test_a_grace_period_beyond_int64_has_the_error_of_the_api_server() -> None:
     (problem,) = problems(grace="9223372036854775808")
 
     assert f"number 9223372036854775808 into Go struct field {GRACE})" in problem

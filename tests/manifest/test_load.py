@@ -149,7 +149,7 @@ def _workload(kind: str, spec: str, api_version: str = "apps/v1") -> str:
         ),
     ],
 )
-def test_an_error_in_a_container_says_where_and_what_to_do(
+def test_an_error_in_a_container_has_a_position_and_a_hint(
     probe: str, problem: str
 ) -> None:
     manifests = load(f"{_POD}    {probe}\n")
@@ -218,7 +218,7 @@ def test_an_error_in_a_container_says_where_and_what_to_do(
         ),
     ],
 )
-def test_an_error_in_the_spec_says_where_and_what_to_do(
+def test_an_error_in_the_spec_has_a_position_and_a_hint(
     spec: str, problem: str
 ) -> None:
     manifests = load(f"{_POD}  {spec}\n")
@@ -242,7 +242,7 @@ def test_annotations_that_are_too_long_are_refused() -> None:
     ]
 
 
-def test_all_problems_of_all_files_are_told_at_once_in_order() -> None:
+def test_all_problems_of_all_files_are_reported_at_once_in_order() -> None:
     bad = pod_yaml(f"{PROBED}, tty: maybe", "restartPolicy: x, hostname: 5")
     sources = [
         SourceFile("b.yaml", bad),
@@ -304,7 +304,9 @@ def test_without_errors_nothing_is_raised() -> None:
         pytest.param("apiVersion: v1\nkind: Service\n", 1, id="nothing-to-run"),
     ],
 )
-def test_no_yaml_and_no_pod_are_told_apart(text: str, documents: int) -> None:
+def test_missing_documents_and_missing_pods_are_different_errors(
+    text: str, documents: int
+) -> None:
     manifests = load(text)
 
     assert manifests.documents == documents
@@ -388,7 +390,7 @@ def test_a_port_name_that_is_not_there_is_a_warning() -> None:
     assert len(manifests.pods) == 1
 
 
-def test_what_the_api_server_warns_of_is_told() -> None:
+def test_warnings_of_the_api_server_are_reported() -> None:
     manifests = load(pod_yaml(f"{PROBED}, env: [{{name: A}}, {{name: A}}]"))
 
     assert lines(manifests) == [
@@ -662,7 +664,7 @@ def test_a_reference_to_nothing_is_worth_a_warning_at_its_place() -> None:
     )
 
 
-def test_the_namespace_asked_for_is_everyones() -> None:
+def test_the_namespace_option_applies_to_all_pods() -> None:
     manifests = load(pod_yaml(PROBED, metadata="name: a, namespace: b"), namespace="c")
 
     assert manifests.pods[0].namespace == "c"
@@ -728,7 +730,7 @@ def test_two_pods_with_one_uid_are_an_error() -> None:
     ]
 
 
-def test_workloads_of_one_name_are_told_apart_by_their_kind() -> None:
+def test_workloads_with_one_name_are_distinguished_by_kind() -> None:
     deployment = _workload("Deployment", f"  template:\n{_TEMPLATE}")
     daemons = _workload("DaemonSet", f"  template:\n{_TEMPLATE}")
     pod = pod_yaml(PROBED, metadata="name: web, namespace: shop")
@@ -880,7 +882,7 @@ def test_what_is_wrong_in_a_secret_is_an_error_like_any_other() -> None:
     assert [error.path for error in manifests.errors] == ["data.a"]
 
 
-def test_a_wrong_type_outside_the_template_is_told_too() -> None:
+def test_a_wrong_type_outside_the_template_is_reported_too() -> None:
     text = _workload("Deployment", f"  replicas: many\n  template:\n{_TEMPLATE}")
 
     assert [str(error) for error in load(text).errors] == [
@@ -888,7 +890,7 @@ def test_a_wrong_type_outside_the_template_is_told_too() -> None:
     ]
 
 
-def test_notes_errors_and_warnings_are_told_apart() -> None:
+def test_notes_errors_and_warnings_are_distinguished() -> None:
     manifests = load(f"{pod_yaml()}---\napiVersion: v1\nkind: Service\n---\nkind: X\n")
 
     assert [warning.rule for warning in manifests.warnings] == ["no-probe"]

@@ -49,7 +49,7 @@ def test_a_sample_is_one_pod_with_the_name_of_its_file(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: path.stem)
-def test_a_sample_says_what_to_watch_and_when(path: Path) -> None:
+def test_a_sample_describes_what_to_watch_and_when(path: Path) -> None:
     comment = _comment(path)
 
     assert "# Watch: " in comment
@@ -57,7 +57,7 @@ def test_a_sample_says_what_to_watch_and_when(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: path.stem)
-def test_a_sample_has_a_probe_or_says_why_not(path: Path) -> None:
+def test_a_sample_has_a_probe_or_a_reason_for_none(path: Path) -> None:
     (pod,) = _load(path).pods
 
     probes = [

@@ -140,7 +140,7 @@ def test_the_files_own_certificate_is_no_stand_in() -> None:
     assert config_map.data == {"ca.crt": "mine"}
 
 
-def test_without_stubs_what_is_missing_is_told() -> None:
+def test_without_stubs_missing_objects_are_reported() -> None:
     manifests = load("1.36-stateful.yaml")
 
     assert len(warnings(manifests, "no-object")) == 3
@@ -159,13 +159,13 @@ def test_each_stub_is_named_with_what_is_in_it() -> None:
     }
 
 
-def test_what_a_cluster_certifies_is_said_with_the_token_once() -> None:
+def test_stand_ins_for_certificates_are_one_warning_with_the_token() -> None:
     manifests = load("1.37-certificates.yaml")
 
-    (said,) = warnings(manifests, "cluster-stand-in")
-    assert "a pod certificate that nobody trusts" in said
-    assert "a service account token that no API server accepts" in said
-    assert "a trust bundle whose certificate has signed nothing" in said
+    (warning,) = warnings(manifests, "cluster-stand-in")
+    assert "a pod certificate that nobody trusts" in warning
+    assert "a service account token that no API server accepts" in warning
+    assert "a trust bundle whose certificate has signed nothing" in warning
     assert manifests.unsupported == ()
 
 

@@ -80,7 +80,7 @@ def test_the_age_of_a_pod_is_kept() -> None:
     assert pod.created_at == CREATED
 
 
-def test_a_new_kubelet_is_told_whether_a_stored_pod_was_ready() -> None:
+def test_a_new_kubelet_gets_the_readiness_of_a_stored_pod() -> None:
     ready = 'status: {conditions: [{type: Ready, status: "True"}, {type: Initialized, '
     stored = STORED.replace("status: {", ready + 'status: "True"}], ')
 

@@ -123,7 +123,7 @@ def test_other_kinds_are_no_error(api_version: str, kind: str) -> None:
         ),
     ],
 )
-def test_what_is_no_object_says_why(text: str, problem: str) -> None:
+def test_a_document_that_is_no_object_has_an_error(text: str, problem: str) -> None:
     found = _classified(text)
 
     assert isinstance(found, Problem)

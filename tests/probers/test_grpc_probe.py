@@ -78,7 +78,7 @@ async def test_a_server_made_of_grpcio_is_healthy_too() -> None:
     assert attempt == HEALTHY
 
 
-async def test_the_service_is_asked_about_by_its_name() -> None:
+async def test_the_request_has_the_name_of_the_service() -> None:
     async with a_server() as (server, port):
         await probe_grpc(LOOPBACK, port, "é svc/日本", LIMIT)
 
@@ -150,7 +150,7 @@ async def test_a_call_that_fails_is_a_failure(given: Answer, output: str) -> Non
     assert attempt.output == output
 
 
-async def test_a_service_that_is_not_utf8_cannot_be_asked_about() -> None:
+async def test_a_service_name_that_is_not_utf8_is_an_error() -> None:
     async with a_server() as (server, port):
         attempt = await probe_grpc(LOOPBACK, port, "\udcff", LIMIT)
 
@@ -184,7 +184,7 @@ async def test_a_server_that_comes_late_is_found_after_the_first_pause() -> None
         pytest.param(timedelta(seconds=-1), "-1s", id="negative"),
     ],
 )
-async def test_without_time_nobody_is_asked(limit: timedelta, text: str) -> None:
+async def test_without_time_no_request_is_sent(limit: timedelta, text: str) -> None:
     async with a_server() as (server, port):
         attempt = await probe_grpc(LOOPBACK, port, "", limit)
 
@@ -203,7 +203,7 @@ async def test_a_refused_connection_costs_all_the_time() -> None:
 
 
 @pytest.mark.slow
-async def test_a_connection_that_fails_at_once_says_where() -> None:
+async def test_a_connection_that_fails_at_once_has_its_address() -> None:
     with refusing() as port:
         attempt = await probe_grpc(LOOPBACK, port, "svc", timedelta(seconds=1))
 
@@ -218,7 +218,7 @@ async def test_a_connection_that_fails_at_once_says_where() -> None:
         pytest.param(("h2",), False, False, id="plaintext"),
     ],
 )
-async def test_a_server_inside_tls_is_asked_by_mode_whoever_it_is(
+async def test_a_server_with_tls_is_probed_without_verification(
     protocols: tuple[str, ...], *, is_tls: bool, is_healthy: bool
 ) -> None:
     server = HealthServer(lambda _: status(SERVING))

@@ -82,8 +82,8 @@ async def test_of_a_failure_headers_and_body_are_kept() -> None:
 
     assert answer is not None
     assert (answer.status, answer.body) == (503, "not ready: database")
-    told = {header.name.lower(): header.value for header in answer.headers}
-    assert told["x-why"] == "database"
+    headers = {header.name.lower(): header.value for header in answer.headers}
+    assert headers["x-why"] == "database"
 
 
 async def test_a_body_that_is_the_output_is_not_kept_twice() -> None:
@@ -393,7 +393,7 @@ async def test_another_protocol_is_not_offered_where_the_user_asks_for_an_upgrad
     ("path", "result"),
     [("/ok", ProbeResult.SUCCESS), ("/fail", ProbeResult.FAILURE)],
 )
-async def test_http_2_is_spoken_at_once_without_tls_where_the_manifest_says_so(
+async def test_http_2_without_tls_is_used_at_once_if_the_manifest_sets_it(
     path: str, result: ProbeResult
 ) -> None:
     heads: list[list[str]] = []

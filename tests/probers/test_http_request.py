@@ -219,7 +219,7 @@ def followed(
     return request.redirected(location, request.url.join(location), first)
 
 
-def test_a_redirect_carries_the_headers_and_says_where_it_came_from() -> None:
+def test_a_redirected_request_has_the_headers_and_a_referer() -> None:
     first = a_request(("Cookie", "a=b"), path="//u:p@x/a")
 
     request = followed(first, "/b")

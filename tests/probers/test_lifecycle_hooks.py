@@ -96,9 +96,7 @@ async def test_a_command_is_run_as_it_is_and_without_a_limit() -> None:
     assert runner.calls == [(CONTAINER_ID, command, 0)]
 
 
-async def test_a_command_that_fails_tells_its_exit_code_and_what_it_complained_of() -> (
-    None
-):
+async def test_a_failed_command_has_its_exit_code_and_stderr() -> None:
     command = ExecAction(("/bin/sh", "-c", "exit 7"))
 
     result = await run(a_hook(command), ExecResult(7, b"out\n", b"bad\n"))
@@ -108,7 +106,7 @@ async def test_a_command_that_fails_tells_its_exit_code_and_what_it_complained_o
     )
 
 
-async def test_what_a_command_says_is_cut() -> None:
+async def test_the_output_of_a_command_is_truncated() -> None:
     result = await run(a_hook(ExecAction(("x",))), ExecResult(7, b"", b"a" * 65536))
 
     cut = "a" * 16384 + " (cut: 49152 characters)"
@@ -274,7 +272,9 @@ class PlainServer:
             await peer.send(NO_CONTENT.encode())
 
 
-async def test_a_server_without_tls_is_asked_again_without_credentials() -> None:
+async def test_a_request_to_a_server_without_tls_is_repeated_without_credentials() -> (
+    None
+):
     """Quirk: https means http where nobody speaks it."""
     server = PlainServer()
     headers = (HTTPHeader("Authorization", "Bearer x"), HTTPHeader("X-A", "1"))

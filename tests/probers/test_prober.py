@@ -241,7 +241,7 @@ async def test_a_probe_goes_to_the_pod_unless_it_has_a_host(
         pytest.param(GRPCAction(80), (LOOPBACK, 10_080), id="gRPC"),
     ],
 )
-async def test_a_pod_is_dialled_where_its_runtime_says(
+async def test_a_pod_is_dialled_at_the_address_of_its_runtime(
     handler: ProbeHandler, place: tuple[str, int]
 ) -> None:
     assert await places(handler, published=True) == [place]

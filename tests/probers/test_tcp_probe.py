@@ -16,14 +16,14 @@ SHORT = timedelta(milliseconds=20)
 
 
 async def test_a_handshake_is_a_success_and_nothing_is_sent() -> None:
-    seen: asyncio.Queue[int] = asyncio.Queue()
+    received: asyncio.Queue[int] = asyncio.Queue()
 
     async def count(peer: Peer) -> None:
-        await seen.put(await peer.drain_until_end())
+        await received.put(await peer.drain_until_end())
 
     async with serving(count) as port:
         attempt = await probe_tcp(LOOPBACK, port, SECOND)
-        sent = await seen.get()
+        sent = await received.get()
 
     assert attempt == Attempt(ProbeResult.SUCCESS, detail="connected")
     assert sent == 0

@@ -138,7 +138,7 @@ def test_a_tick_has_the_field_names_that_scripts_rely_on() -> None:
     }
 
 
-def test_a_tick_says_how_much_later_it_was_asked_and_answered() -> None:
+def test_a_tick_has_its_delays_of_request_and_answer() -> None:
     late = FAILED_TICK._replace(delay=timedelta(seconds=1.5), held=timedelta(seconds=2))
 
     record = encode_entry(late, CONTEXT)
@@ -146,7 +146,7 @@ def test_a_tick_says_how_much_later_it_was_asked_and_answered() -> None:
     assert (record["delayMs"], record["heldMs"]) == (1500, 2000)
 
 
-def test_a_tick_says_its_period_and_old_records_do_not() -> None:
+def test_a_tick_has_its_period_except_in_old_records() -> None:
     edited = FAILED_TICK._replace(period_seconds=7)
 
     assert encode_entry(edited, CONTEXT)["periodSeconds"] == 7
@@ -160,7 +160,7 @@ def test_a_tick_says_its_period_and_old_records_do_not() -> None:
         pytest.param(4_800_000, {"cut": 4_800_000}, id="cut"),
     ],
 )
-def test_an_answer_says_how_much_of_it_is_not_kept(
+def test_an_answer_has_the_size_of_its_dropped_part(
     cut_bytes: int, fields: dict[str, int]
 ) -> None:
     answer = HTTPAnswer(200, cut_bytes=cut_bytes)
@@ -246,7 +246,7 @@ def test_a_status_is_the_object_that_the_api_prints() -> None:
     assert record["pod"] == "demo"
 
 
-def test_a_change_of_state_says_from_what_to_what_and_because_of_which_tick() -> None:
+def test_a_change_of_state_has_before_after_and_its_tick() -> None:
     entry = StateEntry(
         sequence=43,
         at=FAILED_AT,
@@ -266,7 +266,7 @@ def test_a_change_of_state_says_from_what_to_what_and_because_of_which_tick() ->
     assert record["cause"] == 41
 
 
-def test_what_a_person_did_and_what_they_were_told_is_recorded() -> None:
+def test_commands_of_the_user_and_notes_are_recorded() -> None:
     user = encode_entry(UserEntry(44, FAILED_AT, "restart", "demo/liveness"), CONTEXT)
     note = encode_entry(
         NoteEntry(45, FAILED_AT, "Docker is gone", is_fault=True), CONTEXT
@@ -309,7 +309,7 @@ def test_a_pod_that_is_not_known_is_recorded_by_its_uid() -> None:
     assert record["pod"] == record["podUID"] == "dead-beef"
 
 
-def test_secrets_are_masked_in_what_containers_say_and_nowhere_else() -> None:
+def test_secrets_are_masked_only_in_the_output_of_containers() -> None:
     context = replace(CONTEXT, mask=Mask(["liveness", "hunter22"]))
     tick = FAILED_TICK._replace(
         attempts=(

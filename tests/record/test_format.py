@@ -83,7 +83,7 @@ def check_described(plain: Any, known: Any) -> None:
 
 
 @given(values_of(JournalEntry, COUNTS))
-def test_every_entry_that_can_be_is_recorded_as_the_schema_says(
+def test_every_kind_of_entry_is_recorded_by_the_schema(
     entry: JournalEntry,
 ) -> None:
     record = encode_entry(entry, CONTEXT)

@@ -38,7 +38,7 @@ def through_a_line(json_value: dict[str, Any]) -> dict[str, Any]:
     return read
 
 
-def heard(*items: Input) -> list[Input]:
+def round_trip(*items: Input) -> list[Input]:
     encoder, decoder = InputEncoder(None), InputDecoder()
     return [decoder.decode(through_a_line(encoder.encode(item))) for item in items]
 
@@ -50,7 +50,7 @@ def a_status(uid: str, seen_at: datetime | None = None, ip: str = "") -> Any:
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(INPUTS)
 def test_every_input_reads_back(item: Input) -> None:
-    assert heard(item) == [item]
+    assert round_trip(item) == [item]
 
 
 def test_a_relist_that_brings_nothing_new_is_short() -> None:
@@ -74,13 +74,13 @@ def test_relists_say_what_changed_and_read_back_as_they_were() -> None:
         Relisted((), at(5)),
     ]
 
-    assert heard(*relists) == relists
+    assert round_trip(*relists) == relists
 
 
 def test_a_pod_that_did_not_change_is_the_same_object() -> None:
     pod = a_status("one")
 
-    first, second = heard(Relisted((pod,), at(1)), Relisted((pod,), at(2)))
+    first, second = round_trip(Relisted((pod,), at(1)), Relisted((pod,), at(2)))
 
     assert isinstance(first, Relisted)
     assert isinstance(second, Relisted)

@@ -46,16 +46,16 @@ def kinds_in(hint: Any) -> Iterator[tuple[str, Any]]:
 def names_in_files() -> dict[str, list[str]]:
     """Return the fields of every kind that may be in a record, and enums' values."""
     found: dict[str, list[str]] = {}
-    seen: set[Any] = set()
+    visited: set[Any] = set()
     waiting = deque(
         [("input", Input), ("config", KubeletConfig), ("changed", RuntimePodStatus)]
     )
     while waiting:
         place, hint = waiting.popleft()
         for name, kind in kinds_in(hint):
-            if kind in seen or not isinstance(kind, type):
+            if kind in visited or not isinstance(kind, type):
                 continue
-            seen.add(kind)
+            visited.add(kind)
             if issubclass(kind, Enum):
                 found[place + name] = sorted(str(member.value) for member in kind)
             elif issubclass(kind, Struct | tuple):

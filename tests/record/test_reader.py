@@ -150,9 +150,9 @@ def test_a_record_of_before_is_read_in_which_inputs_had_the_number_before_them(
     recording = read_recording(path)
 
     assert recording.entries[:-1] == JOURNAL
-    told = recording.entries[-1]
-    assert isinstance(told, StateEntry)
-    assert (told.sequence, told.cause) == (3, 2)
+    entry = recording.entries[-1]
+    assert isinstance(entry, StateEntry)
+    assert (entry.sequence, entry.cause) == (3, 2)
 
 
 def test_of_a_later_part_of_a_session_causes_that_are_not_in_it_are_left_out(
@@ -167,10 +167,10 @@ def test_of_a_later_part_of_a_session_causes_that_are_not_in_it_are_left_out(
     }  # fmt: skip
     path.write_text(f"{lines[0]}\n{json.dumps(state)}\n")
 
-    (told,) = read_recording(path).entries
+    (entry,) = read_recording(path).entries
 
-    assert isinstance(told, StateEntry)
-    assert (told.sequence, told.cause) == (1, None)
+    assert isinstance(entry, StateEntry)
+    assert (entry.sequence, entry.cause) == (1, None)
 
 
 def test_what_was_taken_back_is_not_there(path: Path) -> None:

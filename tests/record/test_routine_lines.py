@@ -107,7 +107,7 @@ def test_what_an_attempt_took_is_its_own_where_all_else_repeats() -> None:
     assert b'"ms":98.765,"detail"' in written[1]
 
 
-def test_a_secret_that_becomes_known_is_masked_from_then_on() -> None:
+def test_a_new_secret_is_masked_from_then_on() -> None:
     mask = Mask()
     context = a_context(mask)
     lines = RoutineLines(mask)

@@ -61,7 +61,7 @@ def test_names_are_spelled_as_the_api_does() -> None:
         pytest.param(GRPCAction(5000, "x"), id="grpc"),
     ],
 )
-def test_one_of_several_kinds_says_which_it_is(handler: ProbeHandler) -> None:
+def test_a_value_of_several_kinds_names_its_kind(handler: ProbeHandler) -> None:
     assert there_and_back(ProbeHandler, handler) == handler
 
 

@@ -221,7 +221,7 @@ def test_a_target_that_cannot_be_written_is_refused_with_its_name(
     assert str(tmp_path / name) in str(caught.value)
 
 
-def test_a_full_disk_ends_the_recording_and_says_so_once() -> None:
+def test_a_full_disk_ends_the_recording_with_one_message() -> None:
     recorder = Recorder(RecordWriter.open(Path("/dev/full")), CONTEXT)
 
     recorder.begin(HEADER)
@@ -261,7 +261,7 @@ def test_nothing_is_recorded_after_a_failure_though_there_is_room_again(
     assert path.read_bytes() == b""
 
 
-def test_a_reader_that_went_away_is_told_apart_from_a_full_disk() -> None:
+def test_a_closed_reader_is_distinguished_from_a_full_disk() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     recorder = Recorder(RecordWriter(writing, "stdout", owned=True), CONTEXT)

@@ -338,7 +338,7 @@ def test_a_number_that_a_merge_overrules_is_refused() -> None:
     )
 
 
-def test_a_file_that_says_so_already_is_not_written_again() -> None:
+def test_an_unchanged_file_is_not_written_again() -> None:
     text = pod("tcpSocket: {port: 80}", "periodSeconds: 5")
 
     assert refusal(text, period_seconds=5) == "pod.yaml: already has these numbers"
@@ -469,7 +469,7 @@ def _manifests(draw: st.DrawFn) -> str:
 
 @pytest.mark.slow
 @given(_manifests(), st.data())
-def test_a_copy_says_what_was_wanted_and_keeps_every_other_character(
+def test_a_copy_has_the_new_numbers_and_keeps_every_other_character(
     text: str, data: st.DataObject
 ) -> None:
     before = load(text)

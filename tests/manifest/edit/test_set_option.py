@@ -198,7 +198,7 @@ def test_a_value_that_is_no_yaml_is_refused() -> None:
         ),
     ],
 )
-def test_an_error_says_what_there_is(setting: str, message: str) -> None:
+def test_an_error_lists_the_valid_names(setting: str, message: str) -> None:
     with pytest.raises(SetOptionError) as caught:
         _changed(setting)
 

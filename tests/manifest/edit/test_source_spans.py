@@ -84,7 +84,7 @@ def test_each_document_has_a_root() -> None:
     assert at(second_root, "j").value == "k"
 
 
-def test_a_text_that_says_nothing_has_no_root() -> None:
+def test_an_empty_text_has_no_root() -> None:
     assert list(parse_spans("# nothing\n")) == []
 
 

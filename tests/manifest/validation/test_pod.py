@@ -557,7 +557,7 @@ def test_host_ports_of_init_containers_only_clash_inside_one() -> None:
     ]
 
 
-def test_names_of_containers_are_told_apart() -> None:
+def test_names_of_containers_must_be_unique() -> None:
     errors = _errors(spec="containers: [{name: a, image: x}, {name: a, image: x}]")
 
     assert errors == ['spec.containers[1].name: Duplicate value: "a"']

@@ -105,7 +105,7 @@ def test_nothing_is_missing(container: str, spec: str) -> None:
         ),
     ],
 )
-def test_what_is_missing_is_told_with_what_comes_of_it(
+def test_a_missing_object_is_reported_with_its_consequence(
     container: str, spec: str, path: str, message: str
 ) -> None:
     assert _missing(container, spec) == [(path, message)]

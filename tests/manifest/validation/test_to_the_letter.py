@@ -31,7 +31,7 @@ def _read() -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def test_the_api_server_says_of_each_wrong_value(
+def test_each_wrong_value_has_the_error_of_the_api_server(
     pytestconfig: pytest.Config,
 ) -> None:
     cases = {case["id"]: case for case in _read()}
@@ -45,11 +45,11 @@ def test_the_api_server_says_of_each_wrong_value(
         )
         rules = rules_of(case.get("kubelet", "1.32"), tuple(case.get("gates", ())))
         found = [error.message for error in validate_pod(pod, rules=rules)]
-        told = [f"{path}: {text}" for path, text in find_api_warnings(pod, rules)]
+        warnings = [f"{path}: {text}" for path, text in find_api_warnings(pod, rules)]
         try:
             assert found == case["errors"]
             if "warnings" in case:
-                assert told == case["warnings"]
+                assert warnings == case["warnings"]
         except AssertionError as error:
             problems[name] = error
     fail_with(problems)

@@ -40,7 +40,7 @@ def test_a_file_has_several_documents() -> None:
         pytest.param("\ufeff", id="byte-order-mark"),
     ],
 )
-def test_what_says_nothing_is_no_document(text: str) -> None:
+def test_an_empty_text_is_no_document(text: str) -> None:
     assert _values(text) == []
 
 
@@ -127,7 +127,7 @@ def test_double_keys_are_remembered_in_the_order_of_their_values() -> None:
         pytest.param("---\na: 1\n---\n", False, id="last"),
     ],
 )
-def test_an_empty_first_document_is_told(text: str, *, is_empty: bool) -> None:
+def test_an_empty_first_document_is_reported(text: str, *, is_empty: bool) -> None:
     assert parse_yaml(SourceFile("a.yaml", text)).starts_empty is is_empty
 
 
@@ -233,7 +233,7 @@ def test_of_double_keys_the_last_counts_and_all_are_remembered() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_says_where(text: str | bytes, problem: str) -> None:
+def test_a_syntax_error_has_its_position(text: str | bytes, problem: str) -> None:
     assert _problem(text) == problem
 
 
@@ -304,7 +304,7 @@ def test_a_broken_value_is_refused() -> None:
         parse_yaml_value("--set", "[")
 
 
-def test_an_error_without_a_place_is_told_all_the_same() -> None:
+def test_an_error_without_a_position_is_reported_too() -> None:
     error = yaml.YAMLError("no more\x1b")
 
     problem = parse_module._syntax_problem("a.yaml", "", error)

@@ -34,7 +34,7 @@ async def test_an_empty_host_is_this_machine() -> None:
         (await dial("", port)).close()
 
 
-async def test_a_name_is_looked_up() -> None:
+async def test_a_name_is_resolved() -> None:
     async with serving(echo) as port:
         (await dial("localhost", port)).close()
 
@@ -46,7 +46,7 @@ async def test_a_route_leads_elsewhere() -> None:
         connection.close()
 
 
-async def test_a_message_names_what_was_asked_for_and_not_where_it_led() -> None:
+async def test_a_message_has_the_requested_address_not_the_resolved_one() -> None:
     with refusing() as port, pytest.raises(DialRefusedError) as refused:
         await dial("10.1.2.3", 8080, lambda *_: (LOOPBACK, port))
 
@@ -71,7 +71,7 @@ async def test_a_message_names_what_was_asked_for_and_not_where_it_led() -> None
         pytest.param("a" * 64, 80, f"lookup {'a' * 64}: no such host", id="long label"),
     ],
 )
-async def test_a_bad_address_is_refused_before_anything_is_asked(
+async def test_a_bad_address_is_refused_before_a_lookup(
     host: str, port: int, problem: str
 ) -> None:
     with pytest.raises(GoError) as refused:
@@ -80,7 +80,7 @@ async def test_a_bad_address_is_refused_before_anything_is_asked(
     assert str(refused.value) == f"dial tcp {problem}".replace("tcp ", "tcp: ", 1)
 
 
-async def test_a_reset_connection_says_who_read_from_whom() -> None:
+async def test_a_reset_connection_names_both_addresses() -> None:
     async def reset(peer: Peer) -> None:
         await peer.receive()
         await peer.reset()

@@ -48,7 +48,7 @@ def test_an_error_of_the_system_is_written_in_lower_case(
         pytest.param(socket.EAI_AGAIN, "server misbehaving", id="no answer"),
     ],
 )
-def test_a_failed_lookup_says_whether_the_name_is_known(code: int, text: str) -> None:
+def test_a_failed_lookup_distinguishes_unknown_names(code: int, text: str) -> None:
     assert describe_lookup_error(socket.gaierror(code, "x")) == text
 
 
@@ -69,5 +69,5 @@ def test_a_failed_lookup_says_whether_the_name_is_known(code: int, text: str) ->
         pytest.param("", "tls: told by the library", id="without a reason"),
     ],
 )
-def test_a_tls_error_says_who_gave_up_and_why(reason: str, text: str) -> None:
+def test_a_tls_error_names_the_side_and_the_reason(reason: str, text: str) -> None:
     assert describe_tls_error(a_tls_error(reason)) == text

@@ -30,8 +30,8 @@ class FakeForward:
 
     quiet_seconds = 0.05
 
-    def __init__(self, said: bytes | Exception | None) -> None:
-        self._said = said
+    def __init__(self, response: bytes | Exception | None) -> None:
+        self._response = response
         self.is_closed = False
 
     async def connect(self) -> FakeForward:
@@ -41,13 +41,13 @@ class FakeForward:
         assert data
 
     async def receive(self) -> bytes:
-        if isinstance(self._said, Exception):
-            raise self._said
-        if self._said is None:
+        if isinstance(self._response, Exception):
+            raise self._response
+        if self._response is None:
             await asyncio.Event().wait()
-        said, self._said = self._said, b""
-        assert isinstance(said, bytes)
-        return said
+        response, self._response = self._response, b""
+        assert isinstance(response, bytes)
+        return response
 
     async def finish_sending(self) -> None:
         pass
@@ -85,7 +85,7 @@ async def test_a_refusal_at_the_far_end_is_a_refusal(
 
 
 @pytest.mark.parametrize("handler", HANDLERS[:2])
-async def test_a_tunnel_that_breaks_says_nothing_of_the_container(
+async def test_a_broken_tunnel_is_no_result_of_the_container(
     handler: TCPSocketAction | HTTPGetAction,
 ) -> None:
     far = FakeForward(ContainerRuntimeError("the API server has gone"))
@@ -96,7 +96,7 @@ async def test_a_tunnel_that_breaks_says_nothing_of_the_container(
     assert attempt.error == "port-forward: the API server has gone"
 
 
-async def test_an_answer_is_that_of_the_far_end_and_is_said_to_be_forwarded() -> None:
+async def test_an_answer_of_the_far_end_is_marked_as_forwarded() -> None:
     attempt = await probe(FakeForward(ANSWER), HTTPGetAction(80))
 
     assert (attempt.result, attempt.output) == (ProbeResult.SUCCESS, "ok")

@@ -264,7 +264,7 @@ def test_no_byte_at_all_is_an_early_end() -> None:
     assert str(refused.value) == "EOF"
 
 
-def test_a_broken_connection_is_told_where_nothing_was_read() -> None:
+def test_a_broken_connection_without_a_response_is_an_error() -> None:
     with pytest.raises(GoError) as refused:
         read(error=GoError("read tcp: reset"))
 
@@ -320,7 +320,7 @@ def test_a_broken_connection_is_told_where_nothing_was_read() -> None:
         ),
     ],
 )
-def test_a_body_that_breaks_off_says_why(response: bytes, problem: str) -> None:
+def test_a_truncated_body_has_its_error(response: bytes, problem: str) -> None:
     _, _, why = read(response)
 
     assert why == problem

@@ -59,7 +59,7 @@ def test_a_host_header_is_punycode(host: str, sent: str) -> None:
         pytest.param("a\u2024\u2024b", "a\u2024\u2024b", id="what IDNA refuses stays"),
     ],
 )
-def test_a_host_is_looked_up_as_idna(host: str, dialled: str) -> None:
+def test_a_host_is_resolved_as_idna(host: str, dialled: str) -> None:
     assert to_ascii_host(host) == dialled
 
 
