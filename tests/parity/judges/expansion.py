@@ -22,8 +22,8 @@ def judge(case: dict[str, Any]) -> None:
             assert expanded == blob(case["output"])
         case "command":
             command = [to_text(blob(argument)) for argument in case["command"]]
-            expanded = expand_command(command, a_container(case).env)
-            assert [to_bytes(argument) for argument in expanded] == list(
+            arguments = expand_command(command, a_container(case).env)
+            assert [to_bytes(argument) for argument in arguments] == list(
                 map(blob, case["output"])
             )
         case other:

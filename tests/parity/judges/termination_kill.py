@@ -107,7 +107,7 @@ def judge_pod(case: dict[str, Any]) -> None:
 
 
 def _as_restored_from_labels(pod: Pod) -> Pod:
-    """Return the pod as restored from labels of an orphan's containers: without probes."""
+    """Return the pod as restored from labels of an orphan's containers: no probes."""
     return replace(
         pod,
         containers=tuple(
