@@ -230,7 +230,7 @@ def test_a_kill_of_an_instance_from_before_begins_its_life() -> None:
 
 
 class TestObstacles:
-    """What keeps a pod from creating containers at all."""
+    """Problems that prevent a pod from creating containers."""
 
     UID = "uid-of-web"
     WAITS = StatusEntry(

@@ -1,4 +1,4 @@
-"""What a cluster would show of the events (UX-26)."""
+"""Events as a cluster would show them (UX-26)."""
 
 from __future__ import annotations
 

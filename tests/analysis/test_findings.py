@@ -1,4 +1,4 @@
-"""What is likely not meant so about a pod's probes (UX-35)."""
+"""Findings: probes that are probably not as intended (UX-35)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pod may do to its machine."""
+"""The access of a pod to its host."""
 
 from __future__ import annotations
 

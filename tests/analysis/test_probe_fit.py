@@ -1,4 +1,4 @@
-"""Fitted settings do what they promise, for applications whose truth is known."""
+"""Fitted settings have the promised effect, for applications with known behavior."""
 
 from __future__ import annotations
 

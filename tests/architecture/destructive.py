@@ -1,4 +1,4 @@
-"""What in `src` removes, kills, or makes a path of a name that came from elsewhere."""
+"""Destructive calls in `src`: removals, kills, and paths made from foreign names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from tests.architecture.modules import trees
 
 PURE = ("engine/", "debugger/", "kubelet/", "manifest/", "presentation/", "k8s/")
-"""What does no I/O."""
+"""Calls without I/O."""
 
 NAMES = frozenset({"unmount", "kill_group", "child_path"})
 """Functions of ours that destroy, or make a path."""
@@ -18,7 +18,7 @@ WHOLE = frozenset({
     "os.kill", "os.killpg", "api.kill", "process.kill", "root.resolve",
     "os.unlink", "os.rmdir", "os.rename", "os.replace", "os.chmod", "os.chown",
 })  # fmt: skip
-"""What is known by more than its last word."""
+"""Calls that are identified by more than their last name."""
 
 LAST = frozenset({
     "remove_tree", "remove_directory", "unlink", "rename", "replace_file",
@@ -28,7 +28,7 @@ LAST = frozenset({
     "REMOVE_CONTAINER", "REMOVE_POD_SANDBOX", "REMOVE_IMAGE", "STOP_CONTAINER",
     "STOP_POD_SANDBOX",
 })  # fmt: skip
-"""What is known by its last word, whatever stands before it, called or handed on."""
+"""Calls that are identified by their last name, called or passed on."""
 
 
 def destructive_functions() -> dict[str, frozenset[str]]:

@@ -14,7 +14,7 @@ PACKAGE = Path(probetui.__file__).parent
 
 @cache
 def trees() -> dict[str, ast.Module]:
-    """Return what is in each module of the package, by its path."""
+    """Return the syntax tree of each module of the package, by its path."""
     parsed = {
         str(path.relative_to(PACKAGE)): ast.parse(path.read_text(encoding="utf-8"))
         for path in sorted(PACKAGE.rglob("*.py"))

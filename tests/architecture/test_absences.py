@@ -1,4 +1,4 @@
-"""What is absent is named: each field of a pod, and each part of the kubelet."""
+"""All missing fields of a pod and missing parts of the kubelet are documented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests without their engine are skipped, unless it is said that it must be there."""
+"""Tests without their engine are skipped, unless the engine is required."""
 
 from __future__ import annotations
 

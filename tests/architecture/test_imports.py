@@ -1,4 +1,4 @@
-"""What is imported when: the import linter sees the graph, this sees the process."""
+"""When modules are imported: the import linter checks the graph, this the process."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_short_answer_imports_little_more_than_click(
 
 
 def late_targets() -> Iterator[str]:
-    """Return what is imported late by its name in a text, from the command line on."""
+    """Return the modules that the command line imports late by a name in a text."""
     for path in (Path(probetui.__file__).parent / "cli").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         if "late_calls" in text:

@@ -1,4 +1,4 @@
-"""What a test can keep of the project's language: one name for one idea, no riddles."""
+"""The rules of the project's language that a test can check."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RETIRED = (  # noqa: SIM905  # a list is one word a line
     "TryUnderWay Wanted hold_off inks length_of let_go moments NOWHERE onlooker "
     "roster shortcomings sight surroundings tape "
 ).split()
-"""Words that a reader had to learn here; what stands for them is in the glossary."""
+"""Retired names of this project; the glossary has their replacements."""
 
 VERBS = (  # noqa: SIM905  # a list is one word a line
     "Add Cancel Choose Clear Close Complete Confirm Copy Decrease Delay Delete "
@@ -31,12 +31,12 @@ VERBS = (  # noqa: SIM905  # a list is one word a line
     "Kill Move Open Pause Probe Quit Recall Reload Resume Reverse Run Save Search "
     "Seek Select Set Show Sort Start Suspend Switch Toggle Use Wrap Write Zoom "
 ).split()
-"""What the description of an action may start with."""
+"""The verbs with which the description of an action may start."""
 
 UNSPECIFIC = (  # noqa: SIM905  # a list is one word a line
     "answered asked give hear know look said say take tell told"
 ).split()
-"""What says nothing about what a function does to what: it cannot be searched for."""
+"""Verbs that do not describe what a function does."""
 
 
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef

@@ -27,7 +27,7 @@ MAY_WRITE = {
     "tui/services/shell.py": "two safe lines, before a shell has the terminal",
     "record/writer.py": "JSON, whose escapes are its own",
 }
-"""Who may write, and what that is."""
+"""Only some modules may print."""
 
 
 def writers(tree: ast.AST) -> list[str]:

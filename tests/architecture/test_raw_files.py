@@ -28,7 +28,7 @@ EXCEPTIONS = {
     "cli/main.py:open": "/dev/null",
     "runtimes/docker/archives.py:tarfile.open": "an archive in memory",
 }
-"""What is called all the same, by file and call, and why."""
+"""Allowed calls, by file and call, with reasons."""
 
 
 _WRITING_MODE = re.compile(r"[rbt]*[wxa+][wxarbt+:|gz]*")

@@ -1,4 +1,4 @@
-"""What follows the kubelet says what exactly it follows, and where it does not."""
+"""Ported modules name their source in the kubelet, and their differences."""
 
 from __future__ import annotations
 

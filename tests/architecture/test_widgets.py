@@ -1,4 +1,4 @@
-"""Widgets and screens are put together of parts, and not made of many classes."""
+"""Widgets and screens are composed of parts and do not inherit from many classes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_ours(kind: type) -> bool:
 
 
 def all_of(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
-    """Yield all classes that are made of one."""
+    """Yield all subclasses of a class."""
     for subclass in kind.__subclasses__():
         yield subclass
         yield from all_of(subclass)

@@ -1,4 +1,4 @@
-"""What stands still or is cut off, and for how long that holds."""
+"""Active faults: frozen and disconnected containers, and when they end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kubelet that decides as always, and only says what it would do."""
+"""Watch-only mode: actions are journaled and not performed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two definitions of a pod."""
+"""Differences between two definitions of a pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that no field can hold: what the API server says of them, and where."""
+"""Numbers beyond the range of a field: the errors of the API server, with positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad input, row by row, and what becomes of the good (UX-59)."""
+"""Errors in manifests, and the pods that load in spite of them (UX-59)."""
 
 from __future__ import annotations
 

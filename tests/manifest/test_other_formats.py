@@ -1,4 +1,4 @@
-"""Files of other tools are recognised, and answered with what renders them."""
+"""Files of other tools are recognised; the error names the tool that renders them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is in a file, loading gives pods and problems, and never breaks."""
+"""Properties of loading: any file gives pods or problems, and never an exception."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sample pods are lessons: each loads, says what to watch, and has a probe."""
+"""The sample pods: each loads, describes what to watch, and has a probe."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from probetui.manifest.yaml.parser import SourceFile
 _FOLDER = Path(__file__).parents[2] / "sample_pods"
 _FILES = sorted(_FOLDER.glob("*.yaml"))
 _WARNED_OF = {"port-name": ["port-name"], "crashloop": ["no-probe"]}
-"""Samples whose lesson is what probetui warns of."""
+"""Samples about findings that probetui reports."""
 
 
 def _load(path: Path) -> Manifests:

@@ -30,7 +30,7 @@ def load(text: str, source: str = FILE_SOURCE, host: str = "Node-1") -> Manifest
 
 
 def problems(manifests: Manifests) -> list[str]:
-    """Return what is said of static pods."""
+    """Return the problems of static pods."""
     return [
         str(problem) for problem in manifests.problems if problem.rule == "static-pod"
     ]

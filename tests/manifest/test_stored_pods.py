@@ -1,4 +1,4 @@
-"""Pods that an API server has had, as `kubectl get pod -o yaml` prints them."""
+"""Pods from an API server, as `kubectl get pod -o yaml` prints them."""
 
 from __future__ import annotations
 

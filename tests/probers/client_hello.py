@@ -1,4 +1,4 @@
-"""Reads of a TLS client hello what a server could choose from (RFC 8446, 4.1.2)."""
+"""A parser of the options in a TLS client hello (RFC 8446, 4.1.2)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Bytes:
         return int.from_bytes(self.take(size))
 
     def block(self, size: int) -> Bytes:
-        """Return what follows a length of that many bytes."""
+        """Return the value after a length of that many bytes."""
         return Bytes(self.take(self.number(size)))
 
 

@@ -1,4 +1,4 @@
-"""A gRPC health service, made of h2: it sees the wire, and shares no code with grpcio.
+"""A gRPC health service on h2: it reads the frames and shares no code with grpcio.
 
 Source: grpc/doc/PROTOCOL-HTTP2.md.
 """
@@ -35,7 +35,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Call:
-    """What the server saw of a call."""
+    """A call as the server received it."""
 
     headers: dict[str, str]
     request: bytes

@@ -28,7 +28,7 @@ class Peer:
         self._writer = writer
 
     async def receive(self) -> bytes:
-        """Return what came; no bytes at the end or after a reset."""
+        """Return the received bytes; none at the end or after a reset."""
         try:
             return await self._reader.read(READ_BYTES)
         except ConnectionError:

@@ -1,4 +1,4 @@
-"""A server that does what a script says, for the HTTP vectors and tests.
+"""A server that follows a script, for the HTTP vectors and tests.
 
 A listener is a value as the vectors have it: `routes` from the second word of the
 request line to actions, or `onAccept` actions, with or without `tls`.

@@ -85,7 +85,7 @@ def not_accepting() -> Iterator[int]:
 
 @contextlib.contextmanager
 def full() -> Iterator[int]:
-    """Give a port whose queue of connections is full: connecting never ends."""
+    """Yield a port whose backlog is full: connecting never ends."""
     with contextlib.ExitStack() as stack:
         sock = stack.enter_context(socket.socket())
         sock.bind((LOOPBACK, 0))

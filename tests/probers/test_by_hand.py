@@ -1,4 +1,4 @@
-"""The command that is named to repeat a probe asks the server what the probe asks."""
+"""The command that repeats a probe by hand sends the same request as the probe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lifecycle hooks, on commands that are told what to answer and on real sockets."""
+"""Lifecycle hooks, with fake commands and on real sockets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NO_CONTENT = "HTTP/1.1 204 No Content\r\n\r\n"
 
 
 class Runner:
-    """Answers every command with the same result or error, and keeps what it got."""
+    """Answers every command with the same result or error, and records the commands."""
 
     def __init__(self, answer: ExecResult | Exception) -> None:
         self._answer = answer

@@ -312,7 +312,7 @@ async def test_what_a_server_answered_is_kept_beside_the_output() -> None:
 
 
 class Stall:
-    """A handler during which this process is late; also says how late it has been."""
+    """A handler during which this process is late, with its lateness."""
 
     def __init__(self, seconds: float, *attempts: Attempt) -> None:
         self._seconds = seconds

@@ -1,4 +1,4 @@
-"""What is kept of what a server sent: bounded, and what was cut is said."""
+"""The kept part of a server's output is limited, and truncation is marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compressed recordings: what is on disk at any moment can be read."""
+"""Compressed recordings can be read at any moment while they are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record's schema: whatever is recorded fits it."""
+"""The record's schema: all recorded lines match it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ TICK = a_tick(
 
 
 def fit(record: Any) -> Any:
-    """Read a record as what the schema describes; raises where it is not that."""
+    """Decode a record by the schema; raises if it does not match."""
     plain = json.loads(json.dumps(record))
     found = msgspec.convert(plain, AnyRecord)
     check_described(plain, msgspec.to_builtins(found))

@@ -1,4 +1,4 @@
-"""Lines of ticks and outcomes: those of the codec, to the byte."""
+"""Lines of ticks and outcomes equal those of the codec byte for byte."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from tests.builders import START
 
 
 class Odds(Struct, frozen=True):
-    """What the values of the engine have not, or seldom."""
+    """Values that the engine has rarely or never."""
 
     numbers: frozenset[int]
     content: Mapping[str, bytes]

@@ -131,7 +131,7 @@ spec:
 
 
 def again(pod: Pod) -> Pod:
-    """Return what a pod is once it has been written and read."""
+    """Return a pod after it was written and read."""
     (read,) = load(dump_yaml(POD.write(pod))).pods
     return read
 

@@ -529,7 +529,7 @@ def with_numbers(pod: Pod, edits: Sequence[ProbeEdit]) -> Pod:
 
 
 def timeless(pod: Pod) -> Pod:
-    """Return a pod without what a changed probe changes."""
+    """Return a pod without the fields that a changed probe affects."""
     containers = (
         replace(container, liveness_probe=None) for container in pod.containers
     )
@@ -541,6 +541,6 @@ def without_digits(text: str) -> str:
 
 
 def is_within(part: str, whole: str) -> bool:
-    """Return whether a text is what is left of another one if letters are dropped."""
+    """Return whether a text is a subsequence of another one."""
     rest = iter(whole)
     return all(character in rest for character in part)

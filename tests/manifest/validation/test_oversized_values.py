@@ -1,4 +1,4 @@
-"""What expands to more than any program can be started with is an error."""
+"""Expanded values beyond the limits of a program's arguments are an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API server says of one wrong value each, word for word.
+"""The exact errors of the API server for one wrong value each.
 
 A case in data/to_the_letter.jsonl is what is put into a pod with one container
 (`meta`, `container`, `spec`, in flow style), and the messages in their order; warnings

@@ -1,4 +1,4 @@
-"""What a scalar means follows go-yaml v2, which Kubernetes reads YAML with."""
+"""The types of scalars are those of go-yaml v2, which Kubernetes uses."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ HANDLERS = [
 
 
 class FakeForward:
-    """The far end: it refuses, breaks, answers, or says nothing."""
+    """The far end: it refuses, breaks, answers, or stays silent."""
 
     quiet_seconds = 0.05
 

@@ -37,7 +37,7 @@ Say = Callable[[h2.connection.H2Connection], None]
 
 
 async def asked(say: Say, *, then_closes: bool = False) -> bytes:
-    """Make a call to a server that says one thing."""
+    """Make a call to a server with one response."""
 
     async def serve(peer: Peer) -> None:
         config = h2.config.H2Configuration(

@@ -1,4 +1,4 @@
-"""Name look-ups: who asks for a name that is silent waits, and nobody else."""
+"""Name lookups: a silent name server delays only its own lookups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOOPBACK = (socket.AF_INET, "127.0.0.1")
 
 
 class FakeServers:
-    """Name servers: what begins with `silent` is not answered before `speak`."""
+    """A name server: names that begin with `silent` are not answered before `speak`."""
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
