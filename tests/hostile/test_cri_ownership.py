@@ -86,7 +86,7 @@ class TestByLabels:
         self, server: CriServer, runtime: CriRuntime
     ) -> None:
         """A runtime may refuse, and keep a sandbox that is not ready."""
-        server.failing_late["RunPodSandbox"] = grpc.StatusCode.UNKNOWN
+        server.failing_after["RunPodSandbox"] = grpc.StatusCode.UNKNOWN
 
         with pytest.raises(ContainerRuntimeError):
             await runtime.run_pod_sandbox(RunPodSandbox(a_pod(), 0))

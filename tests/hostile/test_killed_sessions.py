@@ -27,10 +27,10 @@ from tests.runtimes.docker import bench as docker_bench
 from tests.runtimes.docker.bench import DockerBench
 from tests.runtimes.fault_contract import (
     COUNTS,
+    continues,
     count,
-    goes_on,
     inject_fault,
-    stands_still,
+    is_frozen,
 )
 from tests.runtimes.process.bench import AnotherProbetui, ProcessBench
 
@@ -115,7 +115,7 @@ async def survives_a_kill(
 ) -> None:
     container_id = await bench.run(COUNTS)
     await inject_fault(bench, container_id, Fault.FREEZE)
-    is_still = await stands_still(bench, container_id)
+    is_still = await is_frozen(bench, container_id)
     assert await another() == [], "who froze it is alive"
     kill_holder(notes)
 
@@ -123,7 +123,7 @@ async def survives_a_kill(
 
     assert is_still
     assert "was left frozen by a killed probetui" in told
-    await goes_on(bench, container_id, await count(bench, container_id))
+    await continues(bench, container_id, await count(bench, container_id))
     assert await another() == []
 
 
@@ -244,7 +244,7 @@ class TestOnProcesses:
         bench.runtime = ProcessRuntime(bench.base, bench.clock, sees_all=True)
         with AnotherProbetui(bench.base, COUNTS, freezes=True) as other:
             while_it_runs = await self.next_start(bench)
-            is_still = await stands_still(bench, other.container_id)
+            is_still = await is_frozen(bench, other.container_id)
             other.crash()
             (told,) = await self.next_start(bench)
             again = await self.next_start(bench)
@@ -253,7 +253,7 @@ class TestOnProcesses:
         assert is_still
         assert told.startswith("container app of default/other was left frozen")
         before = await count(bench, other.container_id)
-        await goes_on(bench, other.container_id, before)
+        await continues(bench, other.container_id, before)
         await bench.clean_up()
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Stand-ins for objects that a cluster gives every pod, and stubs of missing objects."""
+"""Stand-ins for objects that a cluster gives every pod, stubs of missing objects."""
 
 from __future__ import annotations
 

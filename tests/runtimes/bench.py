@@ -1,4 +1,4 @@
-"""What the contract's tests stand on: a runtime, its clock, and shell scripts.
+"""The base of the contract tests: a runtime, its clock, and shell scripts.
 
 All programs are the scripts named here, run by `/bin/sh -c`, so that a fake can say
 what each of them would do. They fit dash and busybox, also as process 1 of a PID
@@ -33,7 +33,7 @@ POLITE = 'trap "exit 7" TERM; touch ready; sleep 300 & wait'
 """Ends with 7 when it is asked to stop."""
 
 STUBBORN = 'trap "" TERM; touch ready; while :; do sleep 0.2; done'
-"""Does not care for SIGTERM."""
+"""Ignores SIGTERM."""
 
 HEEDS_USR1 = "trap 'exit 11' USR1; touch ready; while :; do sleep 0.2; done"
 UNAWARE = "touch ready; exec sleep 300"
@@ -56,14 +56,14 @@ WHERE = "pwd"
 ECHO = 'sleep 0.5; printf %s "$0"'
 SLOW = "sleep 30"
 BEATS = "(while :; do touch beat; sleep 0.05; done) & wait"
-"""A command whose child shows that it lives."""
+"""A command whose child shows that it runs."""
 
 HAS_BEATEN = "test -e beat"
 BEATS_NO_MORE = "test -e beat && rm beat && sleep 0.4 && test ! -e beat"
 
 MISSING_PROGRAM = "/no/such/program"
 SLACK = timedelta(seconds=5)
-"""How much longer than told anything may take on a busy machine."""
+"""How much longer than specified anything may take on a busy machine."""
 
 
 def sh(script: str, *arguments: str) -> tuple[str, ...]:
@@ -72,16 +72,16 @@ def sh(script: str, *arguments: str) -> tuple[str, ...]:
 
 
 class Bench(ABC):
-    """A runtime under test, the clock it lives by, and short ways to use it."""
+    """A runtime under test, its clock, and shortcuts to use it."""
 
     image = "busybox:1.36"
     """An image that is here and has a shell."""
 
     root = ""
-    """What stands before the paths of mounts in scripts."""
+    """The prefix of mount paths in scripts."""
 
     beats = BEATS
-    """What shows that it lives, and ends if it is killed as the engine kills."""
+    """A script that shows that it runs, and ends if the engine kills it."""
 
     def __init__(self, runtime: Runtime, clock: Clock) -> None:
         self.runtime = runtime
@@ -89,15 +89,15 @@ class Bench(ABC):
 
     @abstractmethod
     def another(self) -> Runtime:
-        """Return another client of the same engine, as the next probetui would."""
+        """Return another client of the same engine, like the next probetui."""
 
     @abstractmethod
     async def add_unmanaged(self) -> None:
-        """Have the engine run something that is not probetui's."""
+        """Run an unmanaged container in the engine."""
 
     @abstractmethod
     async def unmanaged_is_running(self) -> bool:
-        """Return whether that is as it was."""
+        """Return whether the unmanaged container is unchanged."""
 
     def container(self, script: str, name: str = "app", **fields: Any) -> Container:
         """Return a container that runs a script."""
@@ -157,7 +157,7 @@ class Bench(ABC):
     async def status(
         self, container_id: ContainerID, runtime: Runtime | None = None
     ) -> RuntimeContainerStatus | None:
-        """Return what a relist says of a container, None if it is not there."""
+        """Return the status of a container in a relist, None if it is missing."""
         for pod in await (runtime or self.runtime).relist():
             for container in pod.containers:
                 if container.container_id == container_id:
@@ -165,14 +165,14 @@ class Bench(ABC):
         return None
 
     async def state(self, container_id: ContainerID) -> RuntimeState | None:
-        """Return the state of a container, None if it is not there."""
+        """Return the state of a container, None if it is missing."""
         status = await self.status(container_id)
         return status.state if status else None
 
     async def ended(
         self, container_id: ContainerID, runtime: Runtime | None = None
     ) -> RuntimeContainerStatus:
-        """Wait until a container has ended and return what a relist says of it."""
+        """Wait until a container has exited and return its status in a relist."""
         found: list[RuntimeContainerStatus] = []
 
         async def has_ended() -> bool:
@@ -185,7 +185,7 @@ class Bench(ABC):
         return found[0]
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
-        """Look again and again, for at most ten seconds."""
+        """Check a condition repeatedly, for at most ten seconds."""
         give_up_at = self.clock.now() + timedelta(seconds=10)
         while not await holds():
             assert self.clock.now() < give_up_at, "it never came to that"
@@ -197,7 +197,7 @@ class Bench(ABC):
 
     @contextlib.asynccontextmanager
     async def meanwhile(self, call: Awaitable[object]) -> AsyncIterator[None]:
-        """Have a call going on for the length of the block, then cancel it."""
+        """Run a call during the block, then cancel it."""
         task = asyncio.ensure_future(call)
         try:
             yield
@@ -208,7 +208,7 @@ class Bench(ABC):
 
 
 def is_between(instant: datetime | None, first: datetime, last: datetime) -> bool:
-    """Return whether an instant is aware, in UTC and, give or take, in a span."""
+    """Return whether an instant is aware, in UTC and approximately in a span."""
     second = timedelta(seconds=1)
     return (
         instant is not None

@@ -1,4 +1,4 @@
-"""What runtimes must do that have more than `ports.Runtime` asks for."""
+"""Contracts of optional capabilities beyond `ports.Runtime`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.runtimes.bench import (
 
 
 class ImageContract:
-    """For runtimes with images: what is not there is said to be so."""
+    """For runtimes with images: missing images are reported."""
 
     missing_image = "registry.invalid/no/such/image:1"
 
@@ -119,7 +119,7 @@ class NetworkContract:
 
 
 class LogContract:
-    """For runtimes that keep what containers print."""
+    """For runtimes that keep the output of containers."""
 
     async def test_the_last_lines_of_a_container_can_be_read(
         self, bench: Bench
@@ -155,7 +155,7 @@ class LogContract:
 
         assert [line.text async for line in lines] == ["one", "two", "three"]
 
-    async def test_bytes_come_as_text_that_tells_them_apart(self, bench: Bench) -> None:
+    async def test_bytes_are_escaped_unambiguously_in_text(self, bench: Bench) -> None:
         assert isinstance(bench.runtime, LogSource)
         container_id = await bench.run(MUMBLES)
         await bench.ended(container_id)
@@ -166,24 +166,24 @@ class LogContract:
         assert text[0] in "\udcff\ufffd"
         assert text[1:] == " \x1b[31m"
 
-    async def test_a_reader_may_leave_a_container_that_goes_on(
+    async def test_a_reader_can_stop_while_the_container_runs(
         self, bench: Bench
     ) -> None:
         assert isinstance(bench.runtime, LogSource)
         source = bench.runtime
         container_id = await bench.run(SPEAKS_AND_STAYS)
-        heard = asyncio.Event()
+        first_line_read = asyncio.Event()
 
         async def follow() -> None:
             async for line in source.follow_logs(container_id, tail=10, follow=True):
                 assert line.text == "here"
-                heard.set()
+                first_line_read.set()
 
-        async def has_heard() -> bool:
-            return heard.is_set()
+        async def has_read() -> bool:
+            return first_line_read.is_set()
 
         async with bench.meanwhile(follow()):
-            await bench.until(has_heard)
+            await bench.until(has_read)
 
         assert await bench.state(container_id) is RuntimeState.RUNNING
 
@@ -199,24 +199,22 @@ class LogContract:
 
 
 class EventContract:
-    """For runtimes that say when something happened."""
+    """For runtimes with an event stream."""
 
-    async def test_a_watcher_is_told_that_something_happened(
-        self, bench: Bench
-    ) -> None:
+    async def test_a_watcher_is_notified_of_a_change(self, bench: Bench) -> None:
         assert isinstance(bench.runtime, EventSource)
         sandbox_id = await bench.sandbox(a_pod())
-        told = asyncio.Event()
+        changed = asyncio.Event()
         source = bench.runtime
 
         async def listen() -> None:
             async for _ in source.watch():
-                told.set()
+                changed.set()
 
-        async def is_told() -> bool:
+        async def is_notified() -> bool:
             # The watch may not have begun yet when the first containers end.
             await bench.ended(await bench.run(FAILS, sandbox_id=sandbox_id))
-            return told.is_set()
+            return changed.is_set()
 
         async with bench.meanwhile(listen()):
-            await bench.until(is_told)
+            await bench.until(is_notified)

@@ -1,4 +1,4 @@
-"""What several tests of runtimes are given."""
+"""Fixtures of several tests of runtimes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.runtimes.cri.server import CriServer
 
 @pytest.fixture
 async def server() -> AsyncIterator[CriServer]:
-    """Return a CRI runtime that is made up, on a socket of its own."""
-    # Not a test's own folder: the name of a socket must be short.
+    """Return a fake CRI runtime on its own socket."""
+    # Not in `tmp_path`: the path of a socket must be short.
     with tempfile.TemporaryDirectory(prefix="cri-") as folder:
         made = CriServer(f"{folder}/cri.sock")
         await made.start()

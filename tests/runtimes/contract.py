@@ -1,8 +1,8 @@
-"""What every runtime must do, as tests that each adapter and the fake run.
+"""The contract of all runtimes, as tests that each adapter and the fake run.
 
 An adapter's test module subclasses `Bench` for its engine and derives a class
 `Test…` from `RuntimeContract`, and from those contracts in `capability_contract`
-that it can honour, with a fixture `bench`. Time is the bench's clock: real for real
+that it fulfils, with a fixture `bench`. Time is the bench's clock: real for real
 engines, jumping from deadline to deadline for the fake.
 """
 
@@ -45,9 +45,7 @@ from tests.runtimes.exec_contract import ExecContract
 class SandboxContract:
     """Sandboxes, and whether there can be some."""
 
-    async def test_a_runtime_that_is_well_says_that_it_is_ready(
-        self, bench: Bench
-    ) -> None:
+    async def test_a_healthy_runtime_is_ready(self, bench: Bench) -> None:
         runtime = bench.runtime
         assert isinstance(runtime, RuntimeStatusSource)
 
@@ -74,16 +72,16 @@ class SandboxContract:
 
         sandbox_id = await bench.sandbox(pod)
 
-        seen = await bench.pod()
+        listed = await bench.pod()
         status = await bench.runtime.pod_sandbox_status(sandbox_id)
-        assert (seen.pod_uid, seen.name, seen.namespace) == (
+        assert (listed.pod_uid, listed.name, listed.namespace) == (
             "3f2c-shop",
             "shop",
             "retail",
         )
-        assert seen.sandboxes == (status,)
-        assert seen.ips == (status.ip,)
-        assert seen.containers == ()
+        assert listed.sandboxes == (status,)
+        assert listed.ips == (status.ip,)
+        assert listed.containers == ()
 
     async def test_two_pods_are_listed_apart(self, bench: Bench) -> None:
         one, two = a_pod(name="one"), a_pod(name="two")
@@ -101,9 +99,9 @@ class SandboxContract:
         await bench.runtime.stop_pod_sandbox(sandbox_id)
         await bench.runtime.stop_pod_sandbox(sandbox_id)
 
-        seen = await bench.pod()
-        assert [sandbox.is_ready for sandbox in seen.sandboxes] == [False]
-        assert seen.ips == ()
+        listed = await bench.pod()
+        assert [sandbox.is_ready for sandbox in listed.sandboxes] == [False]
+        assert listed.ips == ()
 
     async def test_a_removed_sandbox_is_gone_and_may_be_removed_again(
         self, bench: Bench
@@ -116,7 +114,7 @@ class SandboxContract:
 
         assert await bench.runtime.relist() == ()
 
-    async def test_the_status_of_a_sandbox_that_is_gone_is_refused(
+    async def test_the_status_of_a_removed_sandbox_is_refused(
         self, bench: Bench
     ) -> None:
         sandbox_id = await bench.sandbox(a_pod())
@@ -131,10 +129,10 @@ class SandboxContract:
 
         second = await bench.sandbox(a_pod(), attempt=1)
 
-        seen = await bench.pod()
-        assert [sandbox.sandbox_id for sandbox in seen.sandboxes] == [second, first]
-        assert [sandbox.is_ready for sandbox in seen.sandboxes] == [True, False]
-        assert seen.ips == (seen.sandboxes[0].ip,)
+        listed = await bench.pod()
+        assert [sandbox.sandbox_id for sandbox in listed.sandboxes] == [second, first]
+        assert [sandbox.is_ready for sandbox in listed.sandboxes] == [True, False]
+        assert listed.ips == (listed.sandboxes[0].ip,)
 
     async def test_a_sandbox_of_the_hosts_network_has_no_address_of_its_own(
         self, bench: Bench
@@ -236,12 +234,12 @@ class ContainerContract:
 
         second = await bench.run(POLITE, sandbox_id=sandbox_id, attempt=1)
 
-        seen = await bench.pod()
-        assert [container.container_id for container in seen.containers] == [
+        listed = await bench.pod()
+        assert [container.container_id for container in listed.containers] == [
             second,
             first,
         ]
-        assert [container.restart_count for container in seen.containers] == [1, 0]
+        assert [container.restart_count for container in listed.containers] == [1, 0]
 
     async def test_environment_and_working_directory_are_the_containers(
         self, bench: Bench
@@ -284,9 +282,7 @@ class ContainerContract:
         with pytest.raises(ContainerRuntimeError):
             await bench.run(POLITE, sandbox_id=sandbox_id)
 
-    async def test_a_container_that_is_gone_cannot_be_started(
-        self, bench: Bench
-    ) -> None:
+    async def test_a_removed_container_cannot_be_started(self, bench: Bench) -> None:
         container_id = await bench.create(bench.container(POLITE))
         await bench.runtime.remove_container(container_id)
 
@@ -308,16 +304,16 @@ class ContainerContract:
 
         ids = await asyncio.gather(*(bench.sandbox(pod) for pod in pods))
 
-        seen = await bench.runtime.relist()
+        listed = await bench.runtime.relist()
         assert len(set(ids)) == 5
-        assert {status.pod_uid for status in seen} == {pod.uid for pod in pods}
+        assert {status.pod_uid for status in listed} == {pod.uid for pod in pods}
 
 
 class StopContract:
     """Stopping: the signal, the grace period, the kill."""
 
     stopped_by_usr1 = 11
-    """The exit code of what handles SIGUSR1 only, and asks for it."""
+    """The exit code of a container that handles only SIGUSR1, its stop signal."""
 
     async def test_a_container_may_end_in_its_own_way_when_stopped(
         self, bench: Bench
@@ -346,7 +342,7 @@ class StopContract:
         assert (status.state, status.exit_code) == (RuntimeState.EXITED, 137)
         assert timedelta(seconds=1) <= took < timedelta(seconds=1) + SLACK
 
-    async def test_how_a_container_ended_is_known_as_soon_as_its_stop_returns(
+    async def test_the_exit_status_is_available_as_soon_as_a_stop_returns(
         self, bench: Bench
     ) -> None:
         container_id = await bench.run_ready(STUBBORN)
@@ -359,7 +355,7 @@ class StopContract:
         assert status.finished_at is not None
         assert status == await bench.status(container_id)
 
-    async def test_the_status_of_a_container_that_is_gone_is_none(
+    async def test_the_status_of_a_removed_container_is_none(
         self, bench: Bench
     ) -> None:
         container_id = await bench.run_ready(STUBBORN)
@@ -413,9 +409,7 @@ class StopContract:
         assert (await bench.ended(container_id)).exit_code == 137
         assert bench.clock.now() - before < SLACK
 
-    async def test_a_stop_that_is_cancelled_can_be_asked_for_again(
-        self, bench: Bench
-    ) -> None:
+    async def test_a_cancelled_stop_can_be_repeated(self, bench: Bench) -> None:
         container_id = await bench.run_ready(STUBBORN)
 
         async with bench.meanwhile(bench.runtime.stop_container(container_id, 300)):
@@ -425,7 +419,7 @@ class StopContract:
         await bench.runtime.stop_container(container_id, 0)
         assert (await bench.ended(container_id)).exit_code == 137
 
-    async def test_stopping_what_has_ended_or_is_gone_is_no_error(
+    async def test_stopping_an_exited_or_missing_container_is_no_error(
         self, bench: Bench
     ) -> None:
         ended = await bench.run(FAILS)
@@ -448,9 +442,9 @@ class StopContract:
 
 
 class AdoptionContract:
-    """More than one client of one engine, and what is not ours."""
+    """Several clients of one engine, and unmanaged containers."""
 
-    async def test_another_client_sees_what_the_first_one_made(
+    async def test_another_client_lists_containers_of_the_first_one(
         self, bench: Bench
     ) -> None:
         sandbox_id = await bench.sandbox(a_pod())
@@ -466,7 +460,7 @@ class AdoptionContract:
         assert replace(theirs, seen_at=None) == replace(ours, seen_at=None)
         await another.close()
 
-    async def test_another_client_can_end_what_the_first_one_made(
+    async def test_another_client_can_stop_containers_of_the_first_one(
         self, bench: Bench
     ) -> None:
         container_id = await bench.run_ready(POLITE)
@@ -500,20 +494,20 @@ class AdoptionContract:
         await bench.add_unmanaged()
         sandbox_id = await bench.sandbox(a_pod())
 
-        seen = await bench.pod()
+        listed = await bench.pod()
         await bench.runtime.remove_pod_sandbox(sandbox_id)
 
-        assert [sandbox.sandbox_id for sandbox in seen.sandboxes] == [sandbox_id]
+        assert [sandbox.sandbox_id for sandbox in listed.sandboxes] == [sandbox_id]
         assert await bench.unmanaged_is_running()
 
-    async def test_a_runtime_tells_its_version(self, bench: Bench) -> None:
+    async def test_a_runtime_has_a_version(self, bench: Bench) -> None:
         assert await bench.runtime.version()
 
-    async def test_an_image_that_is_here_has_an_id(self, bench: Bench) -> None:
+    async def test_an_existing_image_has_an_id(self, bench: Bench) -> None:
         assert await bench.runtime.image_status(bench.image)
 
 
 class RuntimeContract(
     SandboxContract, ContainerContract, StopContract, ExecContract, AdoptionContract
 ):
-    """Everything that `ports.Runtime` promises."""
+    """The complete contract of `ports.Runtime`."""

@@ -1,4 +1,4 @@
-"""What every runtime must do with commands in containers (UX-13)."""
+"""The contract of commands in containers (UX-13)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class ExecContract:
         assert timedelta(seconds=1) <= took < timedelta(seconds=1) + SLACK
         assert await bench.state(container_id) is RuntimeState.RUNNING
 
-    async def test_a_timeout_says_truly_whether_the_command_was_killed(
+    async def test_a_timeout_reports_whether_the_command_was_killed(
         self, bench: Bench
     ) -> None:
         container_id = await bench.run_ready(POLITE)
@@ -98,11 +98,11 @@ class ExecContract:
     ) -> None:
         container_id = await bench.run_ready(POLITE)
 
-        async def has_beaten() -> bool:
+        async def has_heartbeat() -> bool:
             return (await bench.sh(container_id, HAS_BEATEN)).exit_code == 0
 
         async with bench.meanwhile(bench.sh(container_id, bench.beats, limit=0)):
-            await bench.until(has_beaten)
+            await bench.until(has_heartbeat)
 
         assert (await bench.sh(container_id, BEATS_NO_MORE)).exit_code == 0
 
@@ -113,17 +113,13 @@ class ExecContract:
 
         assert result.stdout == b"still here"
 
-    async def test_a_command_that_does_not_exist_cannot_be_run(
-        self, bench: Bench
-    ) -> None:
+    async def test_a_missing_command_cannot_be_run(self, bench: Bench) -> None:
         container_id = await bench.run_ready(POLITE)
 
         with pytest.raises(ExecutableMissingError, match=MISSING_PROGRAM):
             await bench.runtime.exec_sync(container_id, (MISSING_PROGRAM,), 10)
 
-    async def test_no_command_runs_in_a_container_that_does_not(
-        self, bench: Bench
-    ) -> None:
+    async def test_no_command_runs_in_an_exited_container(self, bench: Bench) -> None:
         created = await bench.create(bench.container(POLITE))
         ended = await bench.run(FAILS)
         await bench.ended(ended)

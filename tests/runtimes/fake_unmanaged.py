@@ -1,4 +1,4 @@
-"""Containers of somebody else that are only made up."""
+"""Fake unmanaged containers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.fakes import FakeClock, FakeEngine, FakeRuntime
 
 
 class FakeUnmanaged:
-    """Containers that somebody else made: running, ended, or gone."""
+    """Unmanaged containers: running, exited or removed."""
 
     def __init__(self, *names: str, can_start: bool = True) -> None:
         self.can_start = can_start
@@ -99,7 +99,7 @@ class FakeUnmanaged:
 
 
 class RuntimeOfOthers(FakeRuntime):
-    """A runtime on which there are containers of others."""
+    """A runtime with unmanaged containers."""
 
     def __init__(self, unmanaged: FakeUnmanaged) -> None:
         super().__init__(FakeEngine(FakeClock()))

@@ -1,4 +1,4 @@
-"""What runtimes must do that can disrupt containers."""
+"""The contract of fault injection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.runtimes.bench import COMPLETES, POLITE, STUBBORN, UNAWARE, Bench
 
 COUNTS = "while :; do echo on; sleep 0.05; done"
 LONG_ENOUGH = timedelta(seconds=0.5)
-"""For a script that counts to have printed again, were it not frozen."""
+"""Long enough for a counting script to print again if it is not frozen."""
 
 PORT = 18081
 ANSWERS_WITHIN_SECONDS = 1
@@ -44,7 +44,7 @@ async def count(bench: Bench, container_id: ContainerID) -> int:
     return len([line async for line in lines])
 
 
-async def goes_on(bench: Bench, container_id: ContainerID, before: int) -> None:
+async def continues(bench: Bench, container_id: ContainerID, before: int) -> None:
     """Wait until a container has printed more than so many lines."""
 
     async def has_printed() -> bool:
@@ -53,7 +53,7 @@ async def goes_on(bench: Bench, container_id: ContainerID, before: int) -> None:
     await bench.until(has_printed)
 
 
-async def stands_still(bench: Bench, container_id: ContainerID) -> bool:
+async def is_frozen(bench: Bench, container_id: ContainerID) -> bool:
     """Return whether a script that counts prints nothing for a while."""
     before = await count(bench, container_id)
     await bench.wait(LONG_ENOUGH)
@@ -61,13 +61,13 @@ async def stands_still(bench: Bench, container_id: ContainerID) -> bool:
 
 
 class FaultContract:
-    """What happens to containers in real life can be done to them on purpose."""
+    """Faults that happen to containers can be injected."""
 
-    async def test_what_is_frozen_stands_still_and_goes_on_later(
+    async def test_a_frozen_container_stops_and_continues_when_thawed(
         self, bench: Bench
     ) -> None:
         container_id = await bench.run(COUNTS)
-        await goes_on(bench, container_id, 0)
+        await continues(bench, container_id, 0)
 
         await inject_fault(bench, container_id, Fault.FREEZE)
         await bench.wait(LONG_ENOUGH)
@@ -79,7 +79,7 @@ class FaultContract:
 
         assert later == frozen_at
         assert state is RuntimeState.RUNNING
-        await goes_on(bench, container_id, later)
+        await continues(bench, container_id, later)
 
     async def test_to_freeze_and_unfreeze_twice_is_no_error(self, bench: Bench) -> None:
         container_id = await bench.run(COUNTS)
@@ -88,7 +88,7 @@ class FaultContract:
             await inject_fault(bench, container_id, fault)
             await inject_fault(bench, container_id, fault)
 
-        await goes_on(bench, container_id, 0)
+        await continues(bench, container_id, 0)
 
     async def test_another_of_the_pod_is_not_frozen_with_it(self, bench: Bench) -> None:
         sandbox_id = await bench.sandbox(a_pod())
@@ -97,8 +97,8 @@ class FaultContract:
 
         await inject_fault(bench, container_id, Fault.FREEZE)
 
-        await goes_on(bench, other, await count(bench, other))
-        assert await stands_still(bench, container_id)
+        await continues(bench, other, await count(bench, other))
+        assert await is_frozen(bench, container_id)
 
     async def test_one_that_is_just_being_started_can_be_frozen_and_killed(
         self, bench: Bench
@@ -125,7 +125,7 @@ class FaultContract:
 
         assert await bench.state(container_id) is RuntimeState.EXITED
 
-    async def test_a_frozen_container_that_does_not_care_is_killed_after_its_grace(
+    async def test_a_frozen_container_that_ignores_sigterm_is_killed_after_its_grace(
         self, bench: Bench
     ) -> None:
         container_id = await bench.run_ready(STUBBORN)
@@ -162,12 +162,12 @@ class FaultContract:
         container_id = await bench.run(COUNTS)
         another = bench.another()
         await inject_fault_by(another, container_id, Fault.FREEZE)
-        is_still = await stands_still(bench, container_id)
+        is_still = await is_frozen(bench, container_id)
 
         await another.close()
 
         assert is_still
-        await goes_on(bench, container_id, await count(bench, container_id))
+        await continues(bench, container_id, await count(bench, container_id))
 
     async def test_who_is_closed_leaves_alone_what_others_froze(
         self, bench: Bench
@@ -178,16 +178,18 @@ class FaultContract:
 
         await another.close()
 
-        assert await stands_still(bench, container_id)
+        assert await is_frozen(bench, container_id)
 
-    async def test_a_main_process_can_be_asked_to_end(self, bench: Bench) -> None:
+    async def test_a_main_process_can_be_signalled(self, bench: Bench) -> None:
         container_id = await bench.run_ready(POLITE)
 
         await inject_fault(bench, container_id, Fault.STOP)
 
         assert (await bench.ended(container_id)).exit_code == 7
 
-    async def test_one_that_does_not_handle_it_goes_on(self, bench: Bench) -> None:
+    async def test_a_process_without_a_handler_ignores_the_signal(
+        self, bench: Bench
+    ) -> None:
         container_id = await bench.run_ready(UNAWARE)
 
         await inject_fault(bench, container_id, Fault.STOP)
@@ -202,7 +204,9 @@ class FaultContract:
 
         assert (await bench.ended(container_id)).exit_code == 137
 
-    async def test_what_does_not_run_cannot_be_disrupted(self, bench: Bench) -> None:
+    async def test_no_fault_can_be_injected_into_an_exited_container(
+        self, bench: Bench
+    ) -> None:
         container_id = await bench.run(COMPLETES)
         await bench.ended(container_id)
 
@@ -260,7 +264,7 @@ async def a_server(bench: Bench, sandbox_id: str = "") -> tuple[ContainerID, str
 
 
 async def probed(bench: Bench, container_id: ContainerID) -> ProbeOutcome:
-    """Return what an HTTP probe of a server comes to."""
+    """Return the outcome of an HTTP probe of a server."""
     probe = an_http_probe(PORT, "/bin/busybox", timeout_seconds=1)
     pod = a_pod()
     key = ProbeKey(pod.uid, "app", ProbeType.LIVENESS)
@@ -302,7 +306,7 @@ class NetworkFaultContract:
         asked = f"printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc 127.0.0.1 {PORT}"
         assert (await bench.sh(container_id, asked)).stdout.startswith(b"HTTP/1")
 
-    async def test_joined_again_it_answers_at_the_address_it_has_then(
+    async def test_a_pod_that_is_connected_again_answers_at_its_current_address(
         self, bench: Bench
     ) -> None:
         container_id, _ = await a_server(bench)
@@ -392,7 +396,7 @@ class NetworkFaultContract:
         fault_refusal = bench.runtime.fault_refusal(pod, Fault.CUT_NETWORK)
         assert "uses the host network" in fault_refusal
 
-    async def test_a_frozen_server_lets_http_probes_time_out_until_it_goes_on(
+    async def test_http_probes_of_a_frozen_server_time_out_until_it_is_thawed(
         self, bench: Bench
     ) -> None:
         container_id, _ = await a_server(bench)
@@ -408,7 +412,7 @@ class NetworkFaultContract:
         )
         assert after.last.result is ProbeResult.SUCCESS
 
-    async def test_commands_in_a_frozen_container_are_refused_until_it_goes_on(
+    async def test_commands_in_a_frozen_container_are_refused_until_it_is_thawed(
         self, bench: Bench
     ) -> None:
         container_id = await bench.run_ready(UNAWARE)

@@ -1,4 +1,4 @@
-"""What runtimes must do that see where containers listen (UX-28)."""
+"""The contract of finding the listeners of containers (UX-28)."""
 
 from __future__ import annotations
 
@@ -30,51 +30,51 @@ class ListenerContract:
         [SocketAddress("127.0.0.1", 18271), SocketAddress("0.0.0.0", 18272)],
         ids=["loopback", "everywhere"],
     )
-    async def test_a_server_is_seen_where_it_listens(
+    async def test_a_server_is_found_at_its_address(
         self, bench: Bench, server: Server, endpoint: SocketAddress
     ) -> None:
         container_id = await self._start(bench, server(str(endpoint)))
 
-        async def is_seen() -> bool:
-            return await self._look(bench, container_id) == Listeners(
+        async def is_found() -> bool:
+            return await self._listeners(bench, container_id) == Listeners(
                 (endpoint,), self.extent
             )
 
-        await bench.until(is_seen)
+        await bench.until(is_found)
 
-    async def test_who_attaches_sees_the_same(
+    async def test_an_attached_session_finds_the_same_listeners(
         self, bench: Bench, server: Server
     ) -> None:
         endpoint = SocketAddress("127.0.0.1", 18273)
         container_id = await self._start(bench, server(str(endpoint)))
         unmanaged, runtime_container_id = await self.attach(bench, container_id)
 
-        async def is_seen() -> bool:
+        async def is_found() -> bool:
             found = await unmanaged.listeners(runtime_container_id)
             return found.endpoints == (endpoint,)
 
-        await bench.until(is_seen)
+        await bench.until(is_found)
 
-    async def test_a_container_that_does_not_listen_is_said_not_to(
-        self, bench: Bench
-    ) -> None:
+    async def test_a_container_without_listeners_has_none(self, bench: Bench) -> None:
         container_id = await bench.run_ready(POLITE)
 
-        found = await self._look(bench, container_id)
+        found = await self._listeners(bench, container_id)
 
         assert found == Listeners((), self.extent)
 
-    async def test_of_what_does_not_run_nothing_is_known(self, bench: Bench) -> None:
+    async def test_listeners_of_an_exited_container_are_refused(
+        self, bench: Bench
+    ) -> None:
         container_id = await bench.run_ready(POLITE)
         await bench.runtime.stop_container(container_id, 0)
 
         with pytest.raises(ContainerRuntimeError):
-            await self._look(bench, container_id)
+            await self._listeners(bench, container_id)
 
     async def attach(
         self, bench: Bench, container_id: ContainerID
     ) -> tuple[ListenerSource, ContainerID]:
-        """Return what others see of a container, and the ID by which they know it."""
+        """Return unmanaged access to a container, and its ID there."""
         assert isinstance(bench.runtime, UnmanagedSource)
         unmanaged = bench.runtime.unmanaged()
         assert isinstance(unmanaged, ListenerSource)
@@ -85,6 +85,6 @@ class ListenerContract:
         await bench.runtime.start_container(created)
         return created
 
-    async def _look(self, bench: Bench, container_id: ContainerID) -> Listeners:
+    async def _listeners(self, bench: Bench, container_id: ContainerID) -> Listeners:
         assert isinstance(bench.runtime, ListenerSource)
         return await bench.runtime.listeners(container_id)

@@ -1,4 +1,4 @@
-"""What runtimes must do with what containers leave to say when they end."""
+"""The contract of termination messages."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class MessageContract:
 
         assert await message(bench, script) == "x" * 4093 + "end"
 
-    async def test_bytes_that_are_no_text_come_through(self, bench: Bench) -> None:
+    async def test_bytes_that_are_not_text_are_kept(self, bench: Bench) -> None:
         script = "printf '\\377' > $ROOT/dev/termination-log"
 
         assert await message(bench, script) == "\udcff"
@@ -76,7 +76,7 @@ class MessageContract:
             ),
         ],
     )
-    async def test_the_log_may_stand_in_for_the_file(
+    async def test_the_log_can_replace_the_file(
         self, bench: Bench, script: str, expected: str
     ) -> None:
         found = await message(bench, script, termination_message_policy=FALLBACK)
@@ -98,7 +98,7 @@ class MessageContract:
 
         assert found == "".join(f"{number}\n" for number in range(21, 101))
 
-    async def test_a_message_is_told_again_and_again(self, bench: Bench) -> None:
+    async def test_a_message_is_returned_repeatedly(self, bench: Bench) -> None:
         app = await bench.run(
             f"ROOT={bench.root}; echo bye > $ROOT/dev/termination-log"
         )

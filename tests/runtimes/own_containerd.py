@@ -1,4 +1,4 @@
-"""A containerd of the test's own, that may go away."""
+"""A containerd for one test, which can be stopped."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def why_not() -> str | None:
 
 
 def ctr(socket: str, *arguments: str) -> list[str]:
-    """Return the command that does something with the images of the CRI."""
+    """Return a command for the images of the CRI."""
     return ["ctr", "--address", socket, "--namespace", "k8s.io", *arguments]
 
 
@@ -78,7 +78,7 @@ class OwnContainerd:
         )
 
     def make_network(self) -> None:
-        """Let pods have a network, without which the runtime is not ready."""
+        """Configure a network, without which the runtime is not ready."""
         (self._folder / "cni" / "10-alone.conflist").write_text(NETWORK)
 
     def switch_off_cri(self) -> None:
@@ -114,7 +114,7 @@ class OwnContainerd:
         self._process = None
 
     def load_images(self) -> None:
-        """Take over what benches need from the machine's engine."""
+        """Copy the images of the benches from the machine's engine."""
         file = str(self._folder / "images.tar")
         subprocess.run(ctr(SOCKET, "images", "export", file, *IMAGES), check=True)
         importing = ctr(self.socket, "images", "import", file)

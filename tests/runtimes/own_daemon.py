@@ -1,4 +1,4 @@
-"""A Docker daemon of the test's own, that may go away."""
+"""A Docker daemon for one test, which can be stopped."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class OwnDaemon:
     def start(self) -> None:
         """Start it and wait until it answers."""
         command = [
-            # In a network of its own: told to have no bridge, a daemon removes the
+            # In its own network namespace: with `--bridge=none`, a daemon removes the
             # bridge of the machine's own daemon.
             "unshare",
             "--net",
@@ -84,7 +84,7 @@ class OwnDaemon:
         self._process = None
 
     def load(self, image: str) -> None:
-        """Take over an image from this machine's daemon."""
+        """Copy an image from this machine's daemon."""
         theirs = docker.from_env()
         ours = docker.DockerClient(base_url=self.url)
         ours.images.load(b"".join(theirs.images.get(image).save(named=image)))

@@ -1,4 +1,4 @@
-"""A registry of images on this machine, just enough of one for a pull."""
+"""A minimal image registry on this machine, for pulls."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Registry:
 
     Attributes:
         authorization: the header without which nothing is served, if not empty.
-        may_send_layers: while it is not set, layers keep their takers waiting.
-        has_been_asked: set when somebody waits for content.
+        may_send_layers: while it is not set, requests for layers wait.
+        has_been_asked: set when a request waits for content.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class Registry:
         unknown = {
             "code": "MANIFEST_UNKNOWN",
             "message": "manifest unknown",
-            # Docker takes an error without details for one of its own.
+            # Docker treats an error without details as its own.
             "detail": {"name": path},
         }
         body = json.dumps({"errors": [unknown]}).encode()
@@ -140,7 +140,7 @@ def running_registry() -> Iterator[Registry]:
                 self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     registry.address = f"127.0.0.1:{server.server_port}"

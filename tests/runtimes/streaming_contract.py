@@ -1,4 +1,4 @@
-"""What a runtime does that runs commands with input, and in a terminal."""
+"""The contract of commands with input, and in a terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENCE_SECONDS = 30
 
 
 class TypedStreams:
-    """Input that a test types, and what came out."""
+    """Input from the test, and the output."""
 
     def __init__(self, typed: bytes = b"") -> None:
         self.stdin = asyncio.StreamReader()

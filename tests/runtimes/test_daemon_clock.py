@@ -60,7 +60,7 @@ OFFSETS = [
 
 
 @pytest.mark.parametrize("ahead", OFFSETS)
-async def test_a_start_is_told_by_the_clock_of_the_session(
+async def test_a_start_is_converted_to_the_clock_of_the_session(
     clock: FakeClock, ahead: timedelta
 ) -> None:
     daemon = FakeDaemon(clock, ahead)
@@ -73,7 +73,7 @@ async def test_a_start_is_told_by_the_clock_of_the_session(
 
 
 @pytest.mark.parametrize("ahead", OFFSETS)
-async def test_a_daemon_that_cannot_be_asked_is_measured_by_a_start(
+async def test_a_daemon_without_a_clock_is_measured_by_a_start(
     clock: FakeClock, ahead: timedelta
 ) -> None:
     daemon = FakeDaemon(clock, ahead)
@@ -166,7 +166,7 @@ async def test_what_was_started_by_others_in_the_future_has_it_measured_again(
     assert daemon_clock.offset == 45 * SECOND
 
 
-async def test_it_is_asked_now_and_then_and_only_for_what_is_new(
+async def test_the_daemon_clock_is_read_rarely_and_only_for_new_containers(
     clock: FakeClock,
 ) -> None:
     daemon = FakeDaemon(clock, timedelta())
@@ -234,7 +234,7 @@ async def test_sandboxes_and_lines_of_logs_are_converted_too(clock: FakeClock) -
     assert daemon_clock.log_line(LogLine(at(46), "hello")) == LogLine(at(1), "hello")
 
 
-async def test_an_offset_is_told_once_and_so_is_a_change(clock: FakeClock) -> None:
+async def test_an_offset_and_its_changes_are_reported_once(clock: FakeClock) -> None:
     daemon_clock = DaemonClock(clock)
     told: list[timedelta] = []
     daemon_clock.on_offset(told.append)

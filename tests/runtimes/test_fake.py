@@ -170,7 +170,7 @@ class Scene:
         return created
 
 
-async def test_a_container_ends_when_the_script_says() -> None:
+async def test_a_container_exits_when_its_script_ends() -> None:
     scene = Scene(Run(exits_after=3 * SECOND, exit_code=2))
     container_id = await scene.start()
 
@@ -196,7 +196,7 @@ async def test_every_attempt_has_its_own_script_and_the_last_one_goes_on() -> No
     ]
 
 
-async def test_a_container_out_of_memory_says_so() -> None:
+async def test_a_container_out_of_memory_has_the_reason() -> None:
     scene = Scene(Run(exits_after=SECOND, exit_code=137, oom_killed=True))
     await scene.start()
 

@@ -55,7 +55,7 @@ def holder(engine: str) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-async def test_a_name_that_is_taken_by_who_does_not_listen_is_said_to_be(
+async def test_a_name_held_by_a_silent_process_is_reported_as_in_use(
     engine: str,
 ) -> None:
     lease = MachineLease(engine)
@@ -79,7 +79,7 @@ async def test_without_a_descriptor_it_is_an_error_of_the_engine(engine: str) ->
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-async def test_another_process_is_seen_by_all_and_gone_with_its_end(
+async def test_a_lease_of_another_process_is_visible_until_its_end(
     engine: str, holder: subprocess.Popen[str]
 ) -> None:
     lease = MachineLease(engine)
@@ -111,7 +111,9 @@ async def test_a_pod_of_one_engine_is_not_that_of_another(engine: str) -> None:
     await second.release()
 
 
-async def test_who_asks_very_often_is_still_told_that_it_is_held(engine: str) -> None:
+async def test_frequent_requests_are_still_answered_that_it_is_held(
+    engine: str,
+) -> None:
     """Nobody is turned away meanwhile: the loop of the holder stands still here."""
     lease = MachineLease(engine)
     await lease.add([WEB])

@@ -88,7 +88,7 @@ def test_an_intent_of_which_nothing_came_proves_nothing(tmp_path: Path) -> None:
     assert files(tmp_path) == []
 
 
-def test_another_folder_knows_nothing_until_somebody_says_so(tmp_path: Path) -> None:
+def test_another_folder_has_no_notes_until_they_are_added(tmp_path: Path) -> None:
     mine, theirs = OwnershipLedger(tmp_path / "a"), OwnershipLedger(tmp_path / "b")
     mine.made(mine.intend(NAME), "c1")
     assert not theirs.owns("c1", NAME, "")

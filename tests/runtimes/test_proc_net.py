@@ -172,7 +172,7 @@ def listening() -> Iterator[SocketAddress]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc elsewhere")
-def test_this_process_is_seen_to_listen(listening: SocketAddress) -> None:
+def test_listeners_of_this_process_are_found(listening: SocketAddress) -> None:
     assert listening in listeners_of([os.getpid()]).endpoints
 
 

@@ -58,8 +58,10 @@ class TestProcessRuntime(
         )
 
     @pytest.mark.skipif(sys.platform != "linux", reason="handlers are seen in /proc")
-    async def test_one_that_does_not_handle_it_goes_on(self, bench: Bench) -> None:
-        await super().test_one_that_does_not_handle_it_goes_on(bench)
+    async def test_a_process_without_a_handler_ignores_the_signal(
+        self, bench: Bench
+    ) -> None:
+        await super().test_a_process_without_a_handler_ignores_the_signal(bench)
 
     async def test_the_network_of_the_machine_is_not_cut(self, bench: Bench) -> None:
         container_id = await bench.run(UNAWARE)

@@ -61,7 +61,7 @@ def test_a_number_that_was_used_again_is_another_process(
     assert not is_alive(process)
 
 
-def test_a_number_that_nobody_has_is_nobody() -> None:
+def test_an_unused_process_id_is_no_process() -> None:
     assert identify(NO_PID) is None
 
 

@@ -1,4 +1,4 @@
-"""What runtimes must do that have volumes.
+"""The contract of volumes.
 
 `bench.root` is what stands before the paths of mounts where there is no file system of
 the container's own.
@@ -77,7 +77,7 @@ async def run(
 
 
 async def inspect(bench: Bench, container_id: ContainerID, script: str) -> str:
-    """Return what a script prints in a container; `ROOT` is before every path."""
+    """Return the output of a script in a container; `ROOT` is the prefix of paths."""
     found = await bench.sh(container_id, f"ROOT={bench.root}; {script}")
     return (found.stdout + found.stderr).decode(errors="replace")
 
@@ -171,7 +171,7 @@ class VolumeContract:
             == "644\n600\n"
         )
 
-    async def test_files_that_change_are_seen_by_those_who_run(
+    async def test_changed_files_are_visible_in_running_containers(
         self, bench: Bench
     ) -> None:
         pod = a_pod_with(Volume("config", Projected()))
@@ -182,10 +182,10 @@ class VolumeContract:
 
         seen = await inspect(bench, app, "cd $ROOT/config; cat a.txt c; test -e deep/b")
         assert seen == "two\n3\n"
-        gone = await bench.sh(app, f"test -e {bench.root}/config/deep/b")
-        assert gone.exit_code == 1
+        is_removed = await bench.sh(app, f"test -e {bench.root}/config/deep/b")
+        assert is_removed.exit_code == 1
 
-    async def test_the_files_of_a_volume_may_all_be_gone(self, bench: Bench) -> None:
+    async def test_all_files_of_a_volume_can_be_removed(self, bench: Bench) -> None:
         pod = a_pod_with(Volume("config", Projected()))
 
         await mount(bench, pod)
@@ -193,7 +193,7 @@ class VolumeContract:
         app = await run(bench, pod, VolumeMount("config", "/config"))
         assert await inspect(bench, app, "ls $ROOT/config") == ""
 
-    async def test_a_folder_of_a_volume_can_be_mounted_and_is_made(
+    async def test_a_sub_path_of_a_volume_is_created_and_mounted(
         self, bench: Bench
     ) -> None:
         pod = a_pod_with(Volume("data"))
@@ -224,7 +224,7 @@ class VolumeContract:
 
         assert await inspect(bench, app, "cat $ROOT/etc/a.conf") == "one\n"
 
-    async def test_what_is_there_is_not_made_anew_for_a_mount_of_a_part(
+    async def test_an_existing_host_path_is_not_replaced_for_a_sub_path(
         self, bench: Bench
     ) -> None:
         pod = a_pod_with(Volume("data"))
@@ -304,7 +304,7 @@ class VolumeContract:
 
         assert (tmp_path / "file").read_text() == "kept"
 
-    async def test_what_is_not_there_is_made_if_it_may_be(
+    async def test_a_missing_host_path_is_created_if_its_type_allows(
         self, bench: Bench, tmp_path: Path
     ) -> None:
         pod = a_pod_with(
@@ -330,7 +330,7 @@ class VolumeContract:
             f"hostPath type check failed: {path} is not a file"
         )
 
-    async def test_an_unmounted_volume_is_gone_with_what_was_in_it(
+    async def test_an_unmounted_volume_is_removed_with_its_files(
         self, bench: Bench
     ) -> None:
         pod = a_pod_with(Volume("data"), Volume("config", Projected()))

@@ -45,105 +45,107 @@ def exited(started_at: datetime | None = None) -> RuntimeContainerStatus:
 
 
 def test_a_container_is_shown_as_if_the_manifest_had_made_it() -> None:
-    lives = InstanceTracker(CONTAINER)
+    instances = InstanceTracker(CONTAINER)
 
-    lives.update(running())
+    instances.update(running())
 
-    (instance,) = lives.instances
+    (instance,) = instances.instances
     assert (instance.container_id, instance.name) == (ID, "web")
     assert (instance.restart_count, instance.image) == (0, "nginx")
     assert not has_changed(CONTAINER, instance)
 
 
-def test_one_that_ends_is_the_same_life() -> None:
-    lives = InstanceTracker(CONTAINER)
+def test_an_exit_is_of_the_same_instance() -> None:
+    instances = InstanceTracker(CONTAINER)
 
-    lives.update(running())
-    lives.update(exited())
+    instances.update(running())
+    instances.update(exited())
 
-    assert [(it.container_id, it.exit_code) for it in lives.instances] == [(ID, 3)]
+    assert [(it.container_id, it.exit_code) for it in instances.instances] == [(ID, 3)]
 
 
 def test_one_that_is_started_again_is_another_container_to_the_kubelet() -> None:
-    lives = InstanceTracker(CONTAINER)
-    lives.update(running())
-    lives.update(exited())
-    announced = lives.next_id
+    instances = InstanceTracker(CONTAINER)
+    instances.update(running())
+    instances.update(exited())
+    announced = instances.next_id
 
-    lives.update(running(at(6)))
+    instances.update(running(at(6)))
 
-    newest, before = lives.instances
+    newest, before = instances.instances
     assert newest.container_id == announced == f"{ID}@2"
     assert (newest.restart_count, newest.created_at) == (1, at(6))
     assert (before.container_id, before.state) == (ID, RuntimeState.EXITED)
     assert runtime_container_id(newest.container_id) == ID
 
 
-def test_an_end_that_nobody_saw_is_not_made_up() -> None:
-    lives = InstanceTracker(CONTAINER)
-    lives.update(running())
+def test_an_exit_that_was_not_observed_is_not_invented() -> None:
+    instances = InstanceTracker(CONTAINER)
+    instances.update(running())
 
-    lives.update(running(at(6)))
+    instances.update(running(at(6)))
 
-    assert lives.instances[1].state is RuntimeState.UNKNOWN
+    assert instances.instances[1].state is RuntimeState.UNKNOWN
 
 
-def test_no_more_than_one_life_before_is_remembered() -> None:
-    lives = InstanceTracker(CONTAINER)
+def test_only_one_previous_instance_is_kept() -> None:
+    instances = InstanceTracker(CONTAINER)
 
     for second in (1, 2, 3):
-        lives.update(running(at(second)))
+        instances.update(running(at(second)))
 
-    assert [it.restart_count for it in lives.instances] == [2, 1]
+    assert [it.restart_count for it in instances.instances] == [2, 1]
 
 
-def test_a_start_that_seems_to_be_earlier_is_no_new_life() -> None:
+def test_an_earlier_start_time_is_no_new_instance() -> None:
     """A daemon notes the start of what ends quickly after its end."""
-    lives = InstanceTracker(CONTAINER)
-    lives.update(running(at(3)))
+    instances = InstanceTracker(CONTAINER)
+    instances.update(running(at(3)))
 
-    lives.update(exited(at(2)))
+    instances.update(exited(at(2)))
 
-    assert [it.container_id for it in lives.instances] == [ID]
-
-
-def test_one_that_was_only_created_begins_its_first_life_when_started() -> None:
-    lives = InstanceTracker(CONTAINER)
-    lives.update(RuntimeContainerStatus(ID, "", RuntimeState.CREATED, created_at=at(0)))
-
-    lives.update(running())
-
-    assert [it.restart_count for it in lives.instances] == [0]
+    assert [it.container_id for it in instances.instances] == [ID]
 
 
-def test_what_is_gone_leaves_nothing_but_its_count() -> None:
-    lives = InstanceTracker(CONTAINER)
-    lives.update(running())
+def test_a_created_container_starts_its_first_instance_when_started() -> None:
+    instances = InstanceTracker(CONTAINER)
+    instances.update(
+        RuntimeContainerStatus(ID, "", RuntimeState.CREATED, created_at=at(0))
+    )
 
-    lives.update(None)
+    instances.update(running())
 
-    assert (lives.instances, lives.current) == ((), NO_CONTAINER)
+    assert [it.restart_count for it in instances.instances] == [0]
+
+
+def test_a_removed_container_leaves_only_its_count() -> None:
+    instances = InstanceTracker(CONTAINER)
+    instances.update(running())
+
+    instances.update(None)
+
+    assert (instances.instances, instances.current) == ((), NO_CONTAINER)
 
 
 def test_another_container_in_its_place_counts_as_a_restart() -> None:
     other = ContainerID("docker://9999")
-    lives = InstanceTracker(CONTAINER)
-    lives.update(running())
-    lives.update(None)
+    instances = InstanceTracker(CONTAINER)
+    instances.update(running())
+    instances.update(None)
 
-    lives.update(running(at(9), other))
+    instances.update(running(at(9), other))
 
-    (instance,) = lives.instances
+    (instance,) = instances.instances
     assert (instance.container_id, instance.restart_count) == (other, 1)
 
 
-def test_a_life_that_is_over_can_be_forgotten_the_newest_cannot() -> None:
-    lives = InstanceTracker(CONTAINER)
-    lives.update(running())
-    lives.update(running(at(6)))
-    newest = lives.instances[0]
+def test_an_old_instance_can_be_removed_but_not_the_newest() -> None:
+    instances = InstanceTracker(CONTAINER)
+    instances.update(running())
+    instances.update(running(at(6)))
+    newest = instances.instances[0]
 
-    for instance in lives.instances:
-        lives.forget(instance.container_id)
+    for instance in instances.instances:
+        instances.forget(instance.container_id)
 
-    assert lives.instances == (newest,)
+    assert instances.instances == (newest,)

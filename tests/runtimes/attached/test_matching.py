@@ -77,7 +77,7 @@ OTHER = unmanaged("other", labels={"app": "else"})
         ),
     ],
 )
-def test_a_container_is_found_by_what_was_said(
+def test_a_container_is_found_by_its_match(
     wanted: str, found: UnmanagedContainer
 ) -> None:
     target = AttachTarget(POD, a_container("web"), wanted)
@@ -95,7 +95,9 @@ def test_a_container_is_found_by_what_was_said(
         pytest.param(unmanaged("shop_web"), id="pod_container"),
     ],
 )
-def test_without_a_word_names_and_labels_tell(found: UnmanagedContainer) -> None:
+def test_by_default_containers_match_by_name_and_labels(
+    found: UnmanagedContainer,
+) -> None:
     assert find_candidates(WEB, [OTHER, found]) == (found,)
 
 
@@ -186,7 +188,7 @@ def test_a_pod_may_be_named_where_containers_are_called_alike() -> None:
         pytest.param("wep=x", r'"wep" \(has: web, db\)', id="no such container"),
     ],
 )
-def test_a_word_that_says_nothing_is_an_error(word: str, message: str) -> None:
+def test_an_invalid_match_is_an_error(word: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         make_targets([POD], [word])
 

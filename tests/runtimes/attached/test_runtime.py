@@ -93,7 +93,9 @@ async def test_a_pod_of_which_nothing_is_there_needs_no_new_sandbox(
     assert not pod_sandbox_changed(pod, status).is_needed
 
 
-async def test_matches_say_what_stands_for_what(unmanaged: FakeUnmanaged) -> None:
+async def test_matches_describe_which_container_is_used(
+    unmanaged: FakeUnmanaged,
+) -> None:
     web, db = await attached(unmanaged).matches()
 
     assert (web.target.label, web.chosen is not None) == ("shop/web", True)
@@ -185,7 +187,7 @@ async def test_how_an_instance_ended_is_known_as_soon_as_its_stop_returns(
     assert await runtime.container_status(ContainerID("fake://nobody")) is None
 
 
-async def test_a_life_that_is_over_is_not_stopped_in_place_of_the_next(
+async def test_a_stop_of_an_old_instance_does_not_stop_the_next(
     unmanaged: FakeUnmanaged,
 ) -> None:
     runtime = attached(unmanaged, acts=True)
@@ -198,7 +200,7 @@ async def test_a_life_that_is_over_is_not_stopped_in_place_of_the_next(
     assert unmanaged.state_of("web") is RuntimeState.RUNNING
 
 
-async def test_what_nobody_can_start_again_is_said_to_be_so() -> None:
+async def test_a_container_that_cannot_be_restarted_is_reported() -> None:
     unmanaged = FakeUnmanaged(can_start=False)
     unmanaged.run("web")
     runtime = attached(unmanaged, acts=True)
@@ -210,7 +212,7 @@ async def test_what_nobody_can_start_again_is_said_to_be_so() -> None:
     assert not runtime.can_start
 
 
-async def test_commands_run_in_the_container_itself_whichever_life(
+async def test_commands_run_in_the_container_itself_for_any_instance(
     unmanaged: FakeUnmanaged,
 ) -> None:
     result = await attached(unmanaged).exec_sync(ContainerID(f"{WEB}@2"), ("id",), 1)
@@ -296,7 +298,7 @@ async def test_a_runtime_without_logs_has_none_of_others() -> None:
         await anext(runtime.follow_logs(WEB, tail=1, follow=False))
 
 
-class Telling(FakeUnmanaged):
+class ExecsAndListeners(FakeUnmanaged):
     """Tells of a command in each of two containers, and where one listens."""
 
     async def watch_execs(self) -> AsyncIterator[StartedExec]:
@@ -308,8 +310,8 @@ class Telling(FakeUnmanaged):
         return Listeners((endpoint,), ListenerScope.CONTAINER)
 
 
-async def test_commands_of_others_are_those_in_the_newest_life() -> None:
-    unmanaged = Telling("web")
+async def test_commands_of_others_are_those_in_the_newest_instance() -> None:
+    unmanaged = ExecsAndListeners("web")
     runtime = attached(unmanaged)
     await runtime.relist()
     unmanaged.run("web")
@@ -322,14 +324,16 @@ async def test_commands_of_others_are_those_in_the_newest_life() -> None:
 
 
 async def test_where_a_container_listens_is_asked_by_its_own_id() -> None:
-    runtime = attached(Telling("web"))
+    runtime = attached(ExecsAndListeners("web"))
 
     found = await runtime.listeners(ContainerID(f"{WEB}@2"))
 
     assert found.endpoints == (SocketAddress(WEB, 80),)
 
 
-async def test_a_runtime_that_does_not_tell_says_so(unmanaged: FakeUnmanaged) -> None:
+async def test_a_runtime_without_exec_events_has_an_error(
+    unmanaged: FakeUnmanaged,
+) -> None:
     runtime = attached(unmanaged)
 
     assert not runtime.reports_execs
@@ -339,7 +343,7 @@ async def test_a_runtime_that_does_not_tell_says_so(unmanaged: FakeUnmanaged) ->
         await runtime.listeners(WEB)
 
 
-async def test_what_nothing_stands_for_is_refused(unmanaged: FakeUnmanaged) -> None:
+async def test_a_container_without_a_match_is_refused(unmanaged: FakeUnmanaged) -> None:
     runtime = attached(unmanaged, acts=True)
     other = a_pod(name="other")
 
@@ -362,7 +366,7 @@ async def test_pods_do_not_mix(unmanaged: FakeUnmanaged) -> None:
     assert [container.name for container in found["shop"].containers] == ["web"]
 
 
-async def test_a_container_is_disrupted_by_its_life_of_now(
+async def test_a_fault_is_injected_into_the_current_instance(
     unmanaged: FakeUnmanaged,
 ) -> None:
     runtime = attached(unmanaged, acts=True)
@@ -390,7 +394,7 @@ async def test_what_is_only_watched_is_not_disrupted(unmanaged: FakeUnmanaged) -
     assert "--act" in runtime.fault_refusal(POD, Fault.FREEZE)
 
 
-async def test_what_the_runtime_cannot_do_is_said_beforehand(
+async def test_missing_capabilities_of_the_runtime_are_reported_before(
     unmanaged: FakeUnmanaged,
 ) -> None:
     runtime = attached(unmanaged, acts=True)

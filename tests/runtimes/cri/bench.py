@@ -1,4 +1,4 @@
-"""A bench on the containerd of `tools/engines/containerd.sh`, or one that is named."""
+"""A bench on the containerd of `tools/engines/containerd.sh`, or on a named one."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ SOCKET = CRI_ENDPOINT.removeprefix("unix://")
 ENGINE = CriVersion("containerd", "of a test")
 
 PATIENCE = timedelta(seconds=2)
-"""Shorter than the kubelet's two minutes, which nobody waits for in a test."""
+"""Shorter than the kubelet's two minutes, which is too long for tests."""
 
 
 class CountingClient(CriClient):
-    """A client that also remembers the names of the calls that were made."""
+    """A client that also records the names of its calls."""
 
     def __init__(self, socket: str) -> None:
         super().__init__(socket)
@@ -107,7 +107,7 @@ class CriBench(Bench):
         return attempt
 
     async def ask(self, method: Any, **fields: Any) -> Any:
-        """Make a call of the CRI, whoever's containers it is about."""
+        """Make a call of the CRI, about any container."""
         client = CriClient(self.socket)
         try:
             return await client.call(method, method.request(**fields))
@@ -115,13 +115,13 @@ class CriBench(Bench):
             await client.close()
 
     async def sandbox_message(self, sandbox_id: str) -> cri.PodSandboxStatus:
-        """Return what the runtime says of a sandbox."""
+        """Return the runtime's status of a sandbox."""
         found = await self.ask(calls.POD_SANDBOX_STATUS, pod_sandbox_id=sandbox_id)
         status: cri.PodSandboxStatus = found.status
         return status
 
     async def container_message(self, container_id: ContainerID) -> cri.ContainerStatus:
-        """Return what the runtime says of a container."""
+        """Return the runtime's status of a container."""
         cri_id = to_cri_id(container_id)
         found = await self.ask(calls.CONTAINER_STATUS, container_id=cri_id)
         status: cri.ContainerStatus = found.status

@@ -1,6 +1,6 @@
 """A small CRI runtime in this process: it keeps states and runs nothing.
 
-What goes wrong with a real one is told to it: `lacks`, `hanging`, `refusing`.
+Tests inject its errors: `lacks`, `hanging`, `refusing`.
 """
 
 from __future__ import annotations
@@ -38,31 +38,31 @@ class CriServer:
         lacks: methods, or services, that it does not have.
 
     Attributes:
-        asked: how often each method was called.
+        call_counts: how often each method was called.
         hanging: methods that do not answer before the event is set.
         refusing: methods that answer with this code.
-        failing_late: methods that do it, and then answer with this code.
-        given_up: methods that the client stopped to wait for.
-        happened: what is told to those who follow events.
-        ledger: where it is noted that what is added with a label of ours is ours.
+        failing_after: methods that succeed, but answer with this code.
+        cancelled_counts: how often the client cancelled each method.
+        happened: the events for clients that follow them.
+        ownership: the notes that objects with our label are ours.
     """
 
     def __init__(self, socket: str, lacks: frozenset[str] = frozenset()) -> None:
         self.socket = socket
         self.lacks = lacks
-        self.knows_filters = True
+        self.supports_filters = True
         self.conditions = {"RuntimeReady": "", "NetworkReady": ""}
-        self.asked: Counter[str] = Counter()
+        self.call_counts: Counter[str] = Counter()
         self.hanging: dict[str, asyncio.Event] = {}
         self.refusing: dict[str, grpc.StatusCode] = {}
-        self.failing_late: dict[str, grpc.StatusCode] = {}
-        self.given_up: Counter[str] = Counter()
+        self.failing_after: dict[str, grpc.StatusCode] = {}
+        self.cancelled_counts: Counter[str] = Counter()
         self.happened: asyncio.Queue[cri.ContainerEventResponse] = asyncio.Queue()
         self.images = {IMAGE: cri.Image(id=IMAGE_ID, repo_tags=[IMAGE], size=4)}
         self.sandboxes: dict[str, cri.PodSandboxStatus] = {}
         self.containers: dict[str, tuple[str, cri.ContainerStatus]] = {}
         self.info: dict[str, str] = {}
-        self.ledger: OwnershipLedger | None = None
+        self.ownership: OwnershipLedger | None = None
         self.streaming_url = "http://127.0.0.1:9/"
         self.exec_answer = cri.ExecSyncResponse(stdout=b"out", stderr=b"err")
         self._numbers = itertools.count(1)
@@ -87,7 +87,7 @@ class CriServer:
         await self._server.start()
 
     async def stop(self) -> None:
-        """Go away at once, as if killed."""
+        """Stop at once, as if killed."""
         if self._server is not None:
             await self._server.stop(None)
             self._server = None
@@ -103,21 +103,21 @@ class CriServer:
             return grpc.unary_stream_rpc_method_handler(answer, **serializing)
 
         async def handle(request: Any, context: Any) -> Any:
-            self.asked[method.name] += 1
+            self.call_counts[method.name] += 1
             if code := self.refusing.get(method.name):
                 await context.abort(code, f"{method.name} is refused")
             try:
                 if event := self.hanging.get(method.name):
                     await event.wait()
             except asyncio.CancelledError:
-                self.given_up[method.name] += 1
+                self.cancelled_counts[method.name] += 1
                 raise
             try:
                 answered = answer(request)
             except KeyError as error:
                 await context.abort(grpc.StatusCode.NOT_FOUND, f"{error}: not found")
                 raise
-            if code := self.failing_late.get(method.name):
+            if code := self.failing_after.get(method.name):
                 await context.abort(code, f"{method.name} has failed")
             return answered
 
@@ -126,7 +126,7 @@ class CriServer:
     def _new_id(self) -> str:
         return f"{next(self._numbers):064x}"
 
-    # -- what it has, for tests to change
+    # -- its state, for tests to change
 
     def add_container(
         self, labels: Mapping[str, str], state: Any = cri.CONTAINER_RUNNING
@@ -151,9 +151,9 @@ class CriServer:
             labels=labels,
         )
         self.containers[container_id] = (sandbox_id, status)
-        if self.ledger is not None and labels.get(OWNER) == "me":
-            self.ledger.take_over(sandbox_id, "a sandbox")
-            self.ledger.take_over(container_id, "a container")
+        if self.ownership is not None and labels.get(OWNER) == "me":
+            self.ownership.take_over(sandbox_id, "a sandbox")
+            self.ownership.take_over(container_id, "a container")
         return container_id
 
     def end_container(self, container_id: str, exit_code: int = 0) -> None:
@@ -229,14 +229,14 @@ class CriServer:
                 annotations=sandbox.annotations,
             )
             for sandbox in self.sandboxes.values()
-            if self._is_wanted(sandbox.labels, request.filter.label_selector)
+            if self._matches(sandbox.labels, request.filter.label_selector)
         ]
         return cri.ListPodSandboxResponse(items=items)
 
-    def _is_wanted(self, labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-        if not self.knows_filters:
+    def _matches(self, labels: Mapping[str, str], selector: Mapping[str, str]) -> bool:
+        if not self.supports_filters:
             return True
-        return all(labels.get(name) == value for name, value in wanted.items())
+        return all(labels.get(name) == value for name, value in selector.items())
 
     # -- containers
 
@@ -302,7 +302,7 @@ class CriServer:
                 labels=status.labels,
             )
             for sandbox_id, status in self.containers.values()
-            if self._is_wanted(status.labels, request.filter.label_selector)
+            if self._matches(status.labels, request.filter.label_selector)
         ]
         return cri.ListContainersResponse(containers=containers)
 
@@ -325,7 +325,7 @@ class CriServer:
     async def get_container_events(
         self, _request: cri.GetEventsRequest, _context: Any
     ) -> AsyncIterator[cri.ContainerEventResponse]:
-        self.asked["GetContainerEvents"] += 1
+        self.call_counts["GetContainerEvents"] += 1
         while True:
             yield await self.happened.get()
 

@@ -107,7 +107,7 @@ class TestSandboxes:
     ) -> None:
         assert sandbox(**fields).hostname == hostname
 
-    def test_ports_of_containers_are_told(self) -> None:
+    def test_ports_of_containers_are_passed_on(self) -> None:
         container = a_container(
             ports=(
                 ContainerPort(80, host_port=8080, host_ip="127.0.0.1"),
@@ -127,7 +127,7 @@ class TestSandboxes:
 
         assert not sandbox(0, container, host_network=True).port_mappings
 
-    def test_names_are_resolved_as_it_is_said(self) -> None:
+    def test_dns_settings_are_passed_on(self) -> None:
         names = ResolvConf(("192.0.2.53",), ("a.test",), ("ndots:3",))
 
         found = sandbox_config(a_pod(), 0, "me", names).dns_config
@@ -166,7 +166,7 @@ class TestSandboxes:
         assert found["run_as_group"] == {"value": "2"}
         assert found["supplemental_groups"] == ["3", "4"]
 
-    def test_a_group_without_a_user_is_not_told_of_a_sandbox(self) -> None:
+    def test_a_group_without_a_user_is_left_out_of_a_sandbox(self) -> None:
         found = sandbox_security(security_context=PodSecurityContext(run_as_group=2))
 
         assert "run_as_group" not in found
@@ -316,7 +316,7 @@ class TestSecurity:
     ) -> None:
         assert security(context) == {**security(), **expected}
 
-    def test_a_group_without_a_user_is_not_told(self) -> None:
+    def test_a_group_without_a_user_is_left_out(self) -> None:
         assert security(SecurityContext(run_as_group=2)) == security()
 
     def test_groups_are_the_pods(self) -> None:
@@ -334,7 +334,7 @@ class TestSecurity:
         pytest.param("SIGRTMAX-1", cri.SIGRTMAXMINUS1, id="before the last"),
     ],
 )
-def test_the_runtime_is_told_the_stop_signal(signal: str, number: int) -> None:
+def test_the_runtime_gets_the_stop_signal(signal: str, number: int) -> None:
     config = created(a_container(stop_signal=signal))
 
     assert config.stop_signal == number

@@ -93,7 +93,7 @@ async def refused(
 class TestPlaces:
     """Which endpoints are tried."""
 
-    def test_without_a_word_the_known_sockets_follow_each_other(self) -> None:
+    def test_by_default_the_known_sockets_are_tried_in_order(self) -> None:
         found = connection.list_endpoints(None, {})
 
         assert [(endpoint.url, endpoint.source) for endpoint in found] == list(
@@ -137,9 +137,7 @@ class TestPlaces:
 
         assert str(found) == f"unix:///mine ({path})"
 
-    def test_a_configuration_that_says_nothing_changes_nothing(
-        self, crictl_config: Path
-    ) -> None:
+    def test_an_empty_configuration_changes_nothing(self, crictl_config: Path) -> None:
         crictl_config.write_text("")
 
         assert len(connection.list_endpoints(None, {})) == len(KNOWN_SOCKETS)
@@ -152,7 +150,7 @@ class TestPlaces:
             pytest.param(None, "there is no such file", id="missing"),
         ],
     )
-    def test_a_configuration_that_is_named_has_to_be_readable(
+    def test_a_named_configuration_must_be_readable(
         self, tmp_path: Path, text: str | None, reason: str
     ) -> None:
         path = tmp_path / "mine.yaml"
@@ -181,7 +179,7 @@ class TestPlaces:
 class TestRefusals:
     """What is said of a place that is of no use, and what to do."""
 
-    async def test_every_place_is_named_with_what_came_of_it(
+    async def test_every_socket_is_listed_with_its_error(
         self, options: CriOptions, monkeypatch: pytest.MonkeyPatch, folder: Path
     ) -> None:
         places = tuple((f"unix://{folder}/{n}.sock", n) for n in ("one", "two"))
@@ -373,7 +371,7 @@ class TestConnections:
 
         assert found is not None
 
-    async def test_what_is_found_is_told_up_to_the_first_that_will_do(
+    async def test_endpoints_are_reported_up_to_the_first_usable_one(
         self, monkeypatch: pytest.MonkeyPatch, place: Place
     ) -> None:
         known = ((MISSING, "one"), (place.url, "two"), (MISSING, "three"))
@@ -414,7 +412,7 @@ class TestConnections:
             ),
         )
 
-    async def test_a_configuration_that_cannot_be_read_is_told(self) -> None:
+    async def test_an_unreadable_configuration_is_reported(self) -> None:
         ((name, outcome),) = await describe_endpoints(
             environ={"CRI_CONFIG_FILE": "/nowhere/x"}
         )

@@ -72,7 +72,7 @@ def test_a_registry_gets_its_own(
     assert registry_credentials(image) == expected
 
 
-def test_a_helper_is_asked(
+def test_a_credential_helper_is_run(
     config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     helper = tmp_path / "docker-credential-test"
@@ -86,7 +86,7 @@ def test_a_helper_is_asked(
     assert found == cri.AuthConfig(username="helper", password="of registry.test")
 
 
-def test_a_helper_that_is_not_there_is_told(config: Path) -> None:
+def test_a_missing_credential_helper_is_reported(config: Path) -> None:
     write(config, credHelpers={"registry.test": "none-such"})
 
     with pytest.raises(ContainerRuntimeError, match="no credentials for registry"):

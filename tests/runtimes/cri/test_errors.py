@@ -47,7 +47,7 @@ def a_client_of(server: CriServer, folder: Path, **options: timedelta) -> CriRun
 
 @pytest.fixture
 async def runtime(server: CriServer, tmp_path: Path) -> AsyncIterator[CriRuntime]:
-    server.ledger = OwnershipLedger(tmp_path / "owned")
+    server.ownership = OwnershipLedger(tmp_path / "owned")
     made = a_client_of(server, tmp_path, exec_patience=SOON)
     yield made
     await made.close()
@@ -67,7 +67,7 @@ def container_id(cri_id: str) -> ContainerID:
 class TestLoss:
     """The runtime, or its socket, is gone."""
 
-    async def test_all_calls_say_that_it_is_gone_and_work_again_when_it_is_back(
+    async def test_all_calls_fail_during_an_outage_and_work_again_afterwards(
         self, server: CriServer, runtime: CriRuntime
     ) -> None:
         app = container_id(server.add_container(ME))
@@ -95,7 +95,7 @@ class TestLoss:
 
         await until(is_back)
 
-    async def test_what_waits_when_it_goes_does_not_wait_on(
+    async def test_waiting_calls_fail_when_the_runtime_is_lost(
         self, server: CriServer, runtime: CriRuntime
     ) -> None:
         app = container_id(server.add_container(ME))
@@ -114,7 +114,7 @@ class TestLoss:
 
         async def all_are_under_way() -> bool:
             names = ("ExecSync", "StopContainer", "GetContainerEvents")
-            return all(server.asked[name] for name in names)
+            return all(server.call_counts[name] for name in names)
 
         await until(all_are_under_way)
 
@@ -128,7 +128,7 @@ class TestLoss:
             for error in errors
         )
 
-    async def test_who_is_connected_goes_on_without_the_socket_and_no_one_else_comes(
+    async def test_without_the_socket_existing_connections_work_and_new_ones_fail(
         self, server: CriServer, runtime: CriRuntime, tmp_path: Path
     ) -> None:
         server.add_container(ME)
@@ -154,7 +154,7 @@ class TestLoss:
         with pytest.raises(ContainerRuntimeError, match="closed"):
             await runtime.relist()
 
-    async def test_a_runtime_that_does_not_answer_is_as_good_as_gone(
+    async def test_a_runtime_that_does_not_answer_is_unreachable(
         self, server: CriServer
     ) -> None:
         server.hanging["Version"] = asyncio.Event()
@@ -209,7 +209,7 @@ class TestExecs:
         server.hanging["ExecSync"].set()
         assert await hanging == ExecResult(0, b"out", b"err")
 
-    async def test_one_that_is_cancelled_is_given_up_by_the_runtime(
+    async def test_a_cancelled_command_is_cancelled_in_the_runtime(
         self, server: CriServer, runtime: CriRuntime
     ) -> None:
         app = container_id(server.add_container(ME))
@@ -217,15 +217,15 @@ class TestExecs:
         call = asyncio.ensure_future(runtime.exec_sync(app, ("sleep", "60"), 0))
 
         async def is_under_way() -> bool:
-            return server.asked["ExecSync"] == 1
+            return server.call_counts["ExecSync"] == 1
 
-        async def is_given_up() -> bool:
-            return server.given_up["ExecSync"] == 1
+        async def is_cancelled() -> bool:
+            return server.cancelled_counts["ExecSync"] == 1
 
         await until(is_under_way)
         call.cancel()
 
-        await until(is_given_up)
+        await until(is_cancelled)
         with pytest.raises(asyncio.CancelledError):
             await call
 
@@ -280,7 +280,7 @@ class TestImages:
         assert pulled.size_bytes == 7
         assert await runtime.image_status("big:1") == pulled.image_id
 
-    async def test_a_pull_that_is_cancelled_is_given_up_by_the_runtime(
+    async def test_a_cancelled_pull_is_cancelled_in_the_runtime(
         self, server: CriServer, runtime: CriRuntime
     ) -> None:
         server.hanging["PullImage"] = asyncio.Event()
@@ -288,17 +288,17 @@ class TestImages:
         pull = asyncio.ensure_future(runtime.pull_image(operation, lambda _text: None))
 
         async def is_under_way() -> bool:
-            return server.asked["PullImage"] == 1
+            return server.call_counts["PullImage"] == 1
 
-        async def is_given_up() -> bool:
-            return server.given_up["PullImage"] == 1
+        async def is_cancelled() -> bool:
+            return server.cancelled_counts["PullImage"] == 1
 
         await until(is_under_way)
         pull.cancel()
 
-        await until(is_given_up)
+        await until(is_cancelled)
 
-    async def test_what_the_registry_does_not_know_is_not_found(
+    async def test_an_image_unknown_to_the_registry_is_not_found(
         self, server: CriServer, runtime: CriRuntime
     ) -> None:
         server.refusing["PullImage"] = grpc.StatusCode.NOT_FOUND
@@ -316,7 +316,7 @@ class TestImages:
             pytest.param(cri.Image(id="i", username="app"), "app", id="name"),
         ],
     )
-    async def test_an_image_tells_its_user(
+    async def test_an_image_has_its_user(
         self, server: CriServer, runtime: CriRuntime, image: cri.Image, user: str
     ) -> None:
         assert isinstance(runtime, ImageUsers)
@@ -378,43 +378,43 @@ class TestCrowds:
         return [server.add_container({**ME, "n": str(number)}) for number in range(2)]
 
     @pytest.mark.parametrize(
-        "knows_filters",
+        "supports_filters",
         [
             pytest.param(True, id="filtered by the runtime"),
             pytest.param(False, id="by us"),
         ],
     )
-    async def test_only_ours_are_seen_and_looked_at(
+    async def test_only_our_containers_are_listed_and_inspected(
         self,
         server: CriServer,
         runtime: CriRuntime,
         crowd: list[str],
         *,
-        knows_filters: bool,
+        supports_filters: bool,
     ) -> None:
-        server.knows_filters = knows_filters
+        server.supports_filters = supports_filters
 
         pods = await runtime.relist()
 
         ids = {container.container_id for pod in pods for container in pod.containers}
         assert ids == {container_id(sandbox) for sandbox in crowd}
-        assert server.asked["ContainerStatus"] == 2
-        assert server.asked["PodSandboxStatus"] == 2
+        assert server.call_counts["ContainerStatus"] == 2
+        assert server.call_counts["PodSandboxStatus"] == 2
 
-    async def test_what_has_not_changed_is_not_looked_at_again(
+    async def test_unchanged_containers_are_not_inspected_again(
         self, server: CriServer, runtime: CriRuntime, crowd: list[str]
     ) -> None:
         first = await runtime.relist()
-        server.asked = Counter()
+        server.call_counts = Counter()
 
         second = await runtime.relist()
-        unchanged = dict(server.asked)
+        unchanged = dict(server.call_counts)
         server.end_container(crowd[0], exit_code=3)
         third = await runtime.relist()
 
         assert second == first
         assert unchanged == {"ListPodSandbox": 1, "ListContainers": 1}
-        assert server.asked["ContainerStatus"] == 1
+        assert server.call_counts["ContainerStatus"] == 1
         states = {
             container.container_id: container.state
             for pod in third
@@ -459,7 +459,7 @@ class TestCrowds:
         assert server.sandboxes[sandbox_id].state == cri.SANDBOX_READY
         assert server.containers[theirs][1].state == cri.CONTAINER_RUNNING
 
-    async def test_what_goes_between_two_calls_is_not_listed(
+    async def test_a_container_removed_between_two_calls_is_not_listed(
         self, server: CriServer, runtime: CriRuntime
     ) -> None:
         server.add_container(ME)
@@ -474,7 +474,7 @@ class TestCrowds:
 class TestEvents:
     """What a runtime tells of by itself."""
 
-    async def test_every_happening_to_us_is_told_and_none_to_others(
+    async def test_events_of_our_containers_are_reported_and_no_others(
         self, server: CriServer, runtime: CriRuntime
     ) -> None:
         assert isinstance(runtime, EventSource)

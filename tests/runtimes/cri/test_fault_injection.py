@@ -22,12 +22,12 @@ from tests.runtimes.fault_contract import (
     FaultContract,
     NetworkFaultContract,
     a_server,
+    continues,
     count,
-    goes_on,
     inject_fault,
+    is_frozen,
     is_reached,
     is_reached_soon,
-    stands_still,
 )
 
 __all__ = ["bench"]
@@ -75,12 +75,12 @@ class TestOtherWaysToFreeze:
     ) -> None:
         container_id = await bench.run(COUNTS)
         await injector.inject_fault(to_cri_id(container_id), Fault.FREEZE)
-        is_still = await stands_still(bench, container_id)
+        is_still = await is_frozen(bench, container_id)
 
         await injector.inject_fault(to_cri_id(container_id), Fault.UNFREEZE)
 
         assert is_still
-        await goes_on(bench, container_id, await count(bench, container_id))
+        await continues(bench, container_id, await count(bench, container_id))
 
     async def test_in_the_end_it_goes_on(
         self, bench: CriBench, injector: CriFaultInjector
@@ -88,12 +88,12 @@ class TestOtherWaysToFreeze:
         container_id = await bench.run(COUNTS)
         await injector.inject_fault(to_cri_id(container_id), Fault.FREEZE)
         await injector.inject_fault(to_cri_id(container_id), Fault.FREEZE)
-        is_still = await stands_still(bench, container_id)
+        is_still = await is_frozen(bench, container_id)
 
         await injector.undo()
 
         assert is_still
-        await goes_on(bench, container_id, await count(bench, container_id))
+        await continues(bench, container_id, await count(bench, container_id))
 
     async def test_what_another_froze_can_be_let_go(
         self, bench: CriBench, injector: CriFaultInjector, control_groups: Path
@@ -101,12 +101,12 @@ class TestOtherWaysToFreeze:
         container_id = await bench.run(COUNTS)
         another = fault_injector_of(bench, control_groups)
         await another.inject_fault(to_cri_id(container_id), Fault.FREEZE)
-        is_still = await stands_still(bench, container_id)
+        is_still = await is_frozen(bench, container_id)
 
         await injector.inject_fault(to_cri_id(container_id), Fault.UNFREEZE)
 
         assert is_still
-        await goes_on(bench, container_id, await count(bench, container_id))
+        await continues(bench, container_id, await count(bench, container_id))
 
     async def test_it_can_be_killed(
         self, bench: CriBench, injector: CriFaultInjector
@@ -155,13 +155,13 @@ class TestAttached:
     ) -> None:
         unmanaged = bench.runtime.unmanaged()
         await unmanaged.inject_fault(theirs, Fault.FREEZE)
-        is_still = await stands_still(bench, theirs)
+        is_still = await is_frozen(bench, theirs)
 
         await bench.runtime.close()
 
         bench.runtime = bench.another()
         assert is_still
-        await goes_on(bench, theirs, await count(bench, theirs))
+        await continues(bench, theirs, await count(bench, theirs))
 
     async def test_one_can_be_killed(
         self, bench: CriBench, theirs: ContainerID

@@ -55,7 +55,7 @@ async def test_a_log_that_is_too_long_is_set_aside_and_a_new_one_begun(
     (aside,) = list_rotated(log)
     assert size(aside) == LIMIT + 1
     assert size(log) == 0
-    assert server.asked["ReopenContainerLog"] == 1
+    assert server.call_counts["ReopenContainerLog"] == 1
 
 
 @pytest.mark.parametrize(
@@ -167,4 +167,4 @@ async def test_nothing_is_renamed_that_is_not_below_the_logs_of_pods(
     await LogRotation(client, LIMIT).rotate_long_logs([to_container(status, "fake")])
 
     assert size(beside) == LIMIT + 1
-    assert server.asked["ReopenContainerLog"] == 0
+    assert server.call_counts["ReopenContainerLog"] == 0

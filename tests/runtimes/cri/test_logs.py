@@ -104,7 +104,7 @@ def test_a_long_line_is_put_together_stream_by_stream() -> None:
     assert list(lines.rest()) == []
 
 
-def test_a_line_without_an_end_is_told_in_parts_before_that() -> None:
+def test_a_long_line_without_an_end_is_returned_in_parts() -> None:
     lines = LineJoiner()
     part = entry("x" * 16_000, "P").removesuffix(b"\n")
 
@@ -156,14 +156,14 @@ async def test_of_a_long_log_without_line_ends_only_the_end_is_read(
     assert peak < 5 * TAIL_BYTES
 
 
-def test_a_line_without_an_end_is_told_in_the_end() -> None:
+def test_a_line_without_an_end_is_returned_at_the_end() -> None:
     lines = LineJoiner()
     lines.feed(entry("begun", "P").rstrip(b"\n"))
 
     assert [line.text for line in lines.rest()] == ["begun"]
 
 
-async def test_bytes_that_are_no_text_come_through(log: Path) -> None:
+async def test_bytes_that_are_not_text_are_kept(log: Path) -> None:
     write(log, f"{TIME} stdout F ".encode(), b"\xff\n")
 
     assert await read(log) == ["\udcff"]

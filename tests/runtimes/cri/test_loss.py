@@ -74,7 +74,7 @@ async def test_pods_outlive_the_daemon_and_are_found_again(
     assert (await bench.ended(container_id)).exit_code == 7
 
 
-async def test_what_waits_when_it_goes_does_not_wait_on(
+async def test_waiting_calls_fail_when_the_runtime_is_lost(
     bench: CriBench, own_containerd: OwnContainerd
 ) -> None:
     container_id = await bench.run_ready(STUBBORN)
@@ -119,7 +119,7 @@ async def test_a_removed_socket_is_found_missing_and_is_there_after_the_next_sta
     await again.close()
 
 
-async def test_a_runtime_without_a_network_says_so(
+async def test_a_runtime_without_a_network_reports_it(
     own_containerd: OwnContainerd, tmp_path: Path
 ) -> None:
     own_containerd.start()

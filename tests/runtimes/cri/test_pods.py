@@ -197,7 +197,7 @@ class TestPods:
         assert found.splitlines()[:2] == ["db-0", ip]
         assert f"{ip}\tdb-0\n" in found
 
-    async def test_processes_are_shared_only_if_the_pod_says_so(
+    async def test_processes_are_shared_only_if_the_pod_sets_it(
         self, bench: CriBench
     ) -> None:
         script = "ls -d /proc/[0-9]* | wc -l"
@@ -227,7 +227,9 @@ class TestPods:
 
         await bench.until(answers)
 
-    async def test_names_are_resolved_as_the_pod_says(self, bench: CriBench) -> None:
+    async def test_names_are_resolved_by_the_dns_settings_of_the_pod(
+        self, bench: CriBench
+    ) -> None:
         config = DNSConfig(("192.0.2.53",), ("a.test",), (DNSOption("ndots", "3"),))
         pod = a_pod_of(
             dns_policy="None",
@@ -352,7 +354,9 @@ class TestSecurity:
 class TestEnds:
     """How containers and commands in them end."""
 
-    async def test_a_container_out_of_memory_says_so(self, bench: CriBench) -> None:
+    async def test_a_container_out_of_memory_has_the_reason(
+        self, bench: CriBench
+    ) -> None:
         # One that ends in the same moment may take the news with it.
         eats = "head -c 100000000 /dev/zero | tail; sleep 1; exit 1"
         hungry = replace(
@@ -364,7 +368,9 @@ class TestEnds:
 
         assert (status.reason, status.oom_killed) == ("OOMKilled", True)
 
-    async def test_what_cannot_run_says_why(self, bench: CriBench) -> None:
+    async def test_a_container_that_cannot_run_has_a_reason(
+        self, bench: CriBench
+    ) -> None:
         container = a_container(command=("/no/such/program",))
         container_id = await bench.create(container)
 
@@ -402,7 +408,9 @@ class TestEnds:
         assert still_beats.exit_code != 0
         assert not caught.value.killed
 
-    async def test_relists_look_only_at_what_has_changed(self, bench: CriBench) -> None:
+    async def test_relists_inspect_only_changed_containers(
+        self, bench: CriBench
+    ) -> None:
         await bench.run_ready(POLITE)
         first = await bench.runtime.relist()
         bench.client.made.clear()
@@ -422,7 +430,7 @@ class TestEnds:
         assert set(found) == {"more"}
         await bench.runtime.stop_container(container_id, 0)
 
-    async def test_what_the_runtime_was_told_is_what_the_kubelet_tells(
+    async def test_the_runtime_gets_the_same_configuration_as_from_a_kubelet(
         self, bench: CriBench
     ) -> None:
         pod = a_pod(name="shop", namespace="retail", uid=bench.options.owner)

@@ -33,7 +33,7 @@ def root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def runtime(server: CriServer, tmp_path: Path) -> AsyncIterator[CriRuntime]:
-    server.ledger = OwnershipLedger(tmp_path / "owned")
+    server.ownership = OwnershipLedger(tmp_path / "owned")
     made = CriRuntime(
         CriClient(server.socket),
         CriVersion("fake", "0"),
@@ -80,7 +80,7 @@ async def test_a_runtime_that_does_not_say_which_process_it_is_is_told_of(
         await runtime.inject_fault(id_of(cri_id), Fault.FREEZE)
 
 
-async def test_what_has_ended_is_left_alone(
+async def test_ended_processes_are_left_alone(
     server: CriServer, runtime: CriRuntime
 ) -> None:
     cri_id = server.add_container(OURS, state=cri.CONTAINER_EXITED)
@@ -89,7 +89,7 @@ async def test_what_has_ended_is_left_alone(
         await runtime.inject_fault(id_of(cri_id), Fault.FREEZE)
 
 
-async def test_somebody_who_is_not_root_is_told_that_one_has_to_be(
+async def test_an_error_for_other_users_names_root(
     server: CriServer, runtime: CriRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)

@@ -45,7 +45,7 @@ async def test_input_output_errors_and_the_exit_code_come_through() -> None:
     assert (code, streams.out, streams.err) == (4, b"x" * 200_000, b"wrong")
 
 
-async def test_a_refusal_is_told_with_its_words() -> None:
+async def test_a_refusal_has_its_message() -> None:
     async def answer(_request: HttpRequest) -> HttpAnswer:
         return HttpResponse(404, b"page not found\n", "text/plain")
 

@@ -168,7 +168,7 @@ class TestContainers:
 
         assert container_status(failed, "x").started_at == EPOCH
 
-    def test_one_whose_state_nobody_knows(self) -> None:
+    def test_a_container_with_an_unknown_state(self) -> None:
         status = container_status(a_container(state=cri.CONTAINER_UNKNOWN), "x")
 
         assert status.state is RuntimeState.UNKNOWN

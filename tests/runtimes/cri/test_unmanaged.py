@@ -112,21 +112,21 @@ async def test_one_is_looked_at_without_anything_of_a_manifest(
     assert (found.status.name, found.status.hash) == ("", 0)
 
 
-async def test_what_has_not_changed_is_not_looked_at_again(
+async def test_unchanged_containers_are_not_inspected_again(
     server: CriServer, unmanaged: UnmanagedCriContainers
 ) -> None:
     app = server.add_container(KUBELETS)
     before = await unmanaged.inspect(id_of(app))
-    server.asked = Counter()
+    server.call_counts = Counter()
 
     again = await unmanaged.inspect(id_of(app))
-    asked = dict(server.asked)
+    call_counts = dict(server.call_counts)
     server.end_container(app, exit_code=3)
     await unmanaged.list()
     after = await unmanaged.inspect(id_of(app))
 
     assert again == before
-    assert asked == {}
+    assert call_counts == {}
     assert after is not None
     assert (after.status.state, after.status.exit_code) == (RuntimeState.EXITED, 3)
 
@@ -172,7 +172,7 @@ async def test_commands_run_in_them(
     assert result == ExecResult(0, b"out", b"err")
 
 
-async def test_who_is_told_to_stops_one_and_nobody_starts_it_again(
+async def test_a_stop_with_permission_is_final(
     server: CriServer, unmanaged: UnmanagedCriContainers
 ) -> None:
     app = server.add_container(KUBELETS)
@@ -185,7 +185,7 @@ async def test_who_is_told_to_stops_one_and_nobody_starts_it_again(
         await unmanaged.start(id_of(app))
 
 
-async def test_every_happening_is_told(
+async def test_every_event_is_reported(
     server: CriServer, unmanaged: UnmanagedCriContainers
 ) -> None:
     server.happened.put_nowait(cri.ContainerEventResponse(container_id="c"))

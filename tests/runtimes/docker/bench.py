@@ -36,20 +36,20 @@ REQUEST_SECONDS = 120
 
 
 class CountingApi(DockerApi):
-    """The SDK's client, which also tells what was asked of it.
+    """The SDK's client, which also counts its requests.
 
     Attributes:
-        looks: how often each container was inspected.
-        watched: set when the daemon has begun to tell of events.
+        inspections: how often each container was inspected.
+        watched: set when the daemon has begun to stream events.
     """
 
     def __init__(self, url: str) -> None:
-        self.looks: Counter[str] = Counter()
+        self.inspections: Counter[str] = Counter()
         self.watched = threading.Event()
         super().__init__(url, timeout_seconds=REQUEST_SECONDS, connections=64)
 
     def inspect_container(self, container: str) -> Any:
-        self.looks[container] += 1
+        self.inspections[container] += 1
         return super().inspect_container(container)
 
     def events(self, **parameters: Any) -> Any:
@@ -89,7 +89,7 @@ class DockerBench(Bench):
         )
 
     def docker(self, container_id: str) -> Any:
-        """Return what the SDK says of a container or sandbox."""
+        """Return the SDK's object of a container or sandbox."""
         return self.sdk.containers.get(to_docker_id(container_id))
 
     def run_unmanaged(self, **fields: Any) -> Any:
@@ -134,7 +134,7 @@ class DockerBench(Bench):
         return [line.text async for line in lines]
 
     def volumes(self) -> list[Any]:
-        """Return what the SDK says of our volumes."""
+        """Return the SDK's objects of our volumes."""
         label = f"{OWNER}={self.options.owner}"
         found: list[Any] = self.sdk.volumes.list(filters={"label": label})
         return found
@@ -145,24 +145,26 @@ class DockerBench(Bench):
         # First: some are copies of ours, labels included.
         for container in self._unmanaged:
             await asyncio.to_thread(container.remove, force=True, v=True)
-        made = self.sdk.containers.list(
+        containers = self.sdk.containers.list(
             all=True, filters={"label": f"{OWNER}={self.options.owner}"}
         )
         inside = [
-            container for container in made if DOCKER_SANDBOX_ID in container.labels
+            container
+            for container in containers
+            if DOCKER_SANDBOX_ID in container.labels
         ]
-        # Podman removes no sandbox before what is in it.
-        for together in (
+        # Podman removes no sandbox before its containers.
+        for group in (
             inside,
-            [container for container in made if container not in inside],
+            [container for container in containers if container not in inside],
         ):
             await asyncio.gather(
                 *(
                     asyncio.to_thread(container.remove, force=True, v=True)
-                    for container in together
+                    for container in group
                 )
             )
-        # Last: while a container has it, an image loses its name only, and stays.
+        # Last: an image in use by a container only loses its name, and stays.
         for name in self._images:
             await asyncio.to_thread(self.sdk.images.remove, name)
         last = self.another()
@@ -193,6 +195,6 @@ def built_image(*instructions: str) -> Iterator[str]:
 @pytest.fixture
 async def bench() -> AsyncIterator[DockerBench]:
     """Return a bench that is empty before and after the test."""
-    made = DockerBench()
-    yield made
-    await made.close()
+    containers = DockerBench()
+    yield containers
+    await containers.close()

@@ -324,7 +324,7 @@ class TestConnecting:
         assert "\n" not in str(caught.value)
         assert caught.value.exit_status == 3
 
-    async def test_all_that_was_tried_is_in_the_error_in_order(self) -> None:
+    async def test_the_error_lists_all_attempts_in_order(self) -> None:
         tried = list(
             try_endpoints((DockerEndpoint(DEAD, "a"), DockerEndpoint(DEAD, "b")))
         )
@@ -336,14 +336,14 @@ class TestConnecting:
             f"{DEAD} (b): no such socket",
         )
 
-    async def test_what_a_daemon_does_not_tell_of_itself_is_no_error(self) -> None:
+    async def test_missing_fields_of_the_daemon_version_are_no_error(self) -> None:
         with answering(ApiVersion="1.41") as url:
             runtime = await connect(SystemClock(), OPTIONS, host=url)
 
         assert ("endpoint", url) in runtime.facts()
         await runtime.close()
 
-    async def test_a_daemon_that_does_not_tell_of_itself_at_all_is_none(self) -> None:
+    async def test_a_daemon_without_any_version_is_no_daemon(self) -> None:
         with (
             answering(ApiVersion="1.41", info_status=500) as url,
             pytest.raises(RuntimeUnavailableError, match="HTTP status 500"),
@@ -433,7 +433,7 @@ class TestConnecting:
         ),
     ],
 )
-def test_why_there_is_no_daemon_is_told_by_type_and_number(
+def test_a_connection_error_is_described_by_type_and_number(
     error: Exception, outcome_words: str, advice: str
 ) -> None:
     found = diagnose(error)
@@ -464,7 +464,7 @@ class TestErrors:
             pytest.param(ConnectionResetError(errno.ECONNRESET, "reset"), id="reset"),
         ],
     )
-    def test_a_daemon_that_is_gone_is_unreachable(self, error: Exception) -> None:
+    def test_a_stopped_daemon_is_unreachable(self, error: Exception) -> None:
         assert to_runtime_error(error).unreachable
 
     @pytest.mark.parametrize(

@@ -208,7 +208,7 @@ class TestKilling:
         after = bench.docker(container).top()["Processes"]
         assert [process[-1] for process in after] == [process[-1] for process in before]
 
-    async def test_a_dead_container_does_not_tell_whether_processes_show(
+    async def test_a_dead_container_does_not_show_whether_processes_are_visible(
         self, bench: DockerBench, client: DockerClient, container: ContainerID
     ) -> None:
         executor = DockerExecutor(client, HostProcesses())
@@ -221,7 +221,7 @@ class TestKilling:
 
         assert b"PROBETUI" not in result.stdout
 
-    async def test_where_no_way_is_open_it_says_so(
+    async def test_without_a_way_to_kill_processes_there_is_an_error(
         self, bench: DockerBench, client: DockerClient
     ) -> None:
         with built_image("RUN rm /bin/sh") as image:

@@ -28,7 +28,7 @@ def test_an_exec_is_ours_once() -> None:
     assert not own.discard("b")
 
 
-def test_execs_of_which_nobody_tells_are_forgotten_in_time() -> None:
+def test_execs_without_an_event_are_forgotten_after_a_while() -> None:
     own = OwnExecs()
 
     for number in range(REMEMBERED + 1):
@@ -57,47 +57,56 @@ def test_an_event_names_the_command(action: str, command: str) -> None:
 class TestDockerExecs:
     """Against a real daemon."""
 
-    async def told(
-        self, bench: DockerBench, told: AsyncIterator[StartedExec], docker_id: str
+    async def observe_execs(
+        self,
+        bench: DockerBench,
+        events: AsyncIterator[StartedExec],
+        docker_id: str,
     ) -> list[StartedExec]:
-        """Let us and somebody else run commands until the latter was told of."""
-        heard: list[StartedExec] = []
+        """Run commands of ours and of another client until the latter is reported."""
+        observed: list[StartedExec] = []
         container_id = to_container_id(docker_id)
         exec_run = bench.sdk.containers.get(docker_id).exec_run
 
         async def listen() -> None:
-            async for command in told:
-                heard.append(command)  # noqa: PERF401  # it never ends by itself
+            async for command in events:
+                observed.append(command)  # noqa: PERF401  # it never ends by itself
 
-        async def is_told() -> bool:
+        async def is_observed() -> bool:
             await asyncio.gather(
                 *(bench.runtime.exec_sync(container_id, OURS, 10) for _ in range(5)),
                 asyncio.to_thread(exec_run, ["echo", "theirs"]),
             )
-            return bool(heard)
+            return bool(observed)
 
         async with bench.meanwhile(listen()):
-            await bench.until(is_told)
-        return heard
+            await bench.until(is_observed)
+        return observed
 
-    async def test_only_what_others_run_is_told_of(self, bench: DockerBench) -> None:
+    async def test_only_commands_of_others_are_reported(
+        self, bench: DockerBench
+    ) -> None:
         container_id = await bench.run_ready(POLITE)
         docker_id = container_id.removeprefix("docker://")
 
-        heard = await self.told(bench, bench.runtime.watch_execs(), docker_id)
+        observed = await self.observe_execs(
+            bench, bench.runtime.watch_execs(), docker_id
+        )
 
-        assert set(heard) == {StartedExec(container_id, "echo theirs")}
+        assert set(observed) == {StartedExec(container_id, "echo theirs")}
 
-    async def test_so_it_is_in_containers_of_others(self, bench: DockerBench) -> None:
+    async def test_commands_in_unmanaged_containers_are_reported(
+        self, bench: DockerBench
+    ) -> None:
         found = bench.run_unmanaged()
-        told = bench.runtime.unmanaged().watch_execs()
+        events = bench.runtime.unmanaged().watch_execs()
 
-        heard = await self.told(bench, told, found.id)
+        observed = await self.observe_execs(bench, events, found.id)
 
         mine = to_container_id(found.id)
         commands = {
             started_exec.command
-            for started_exec in heard
+            for started_exec in observed
             if started_exec.container_id == mine
         }
         assert commands == {"echo theirs"}

@@ -85,7 +85,7 @@ class TestOnDocker:
         assert tag == name
         assert digest.startswith(f"{repository}@sha256:")
 
-    async def test_an_image_knows_the_containers_that_have_it(
+    async def test_an_image_lists_the_containers_that_use_it(
         self, bench: DockerBench
     ) -> None:
         container_id = await bench.run(UNAWARE)
@@ -214,7 +214,7 @@ def test_what_docker_lists_becomes_images() -> None:
         pytest.param({}, "", id="else nothing"),
     ],
 )
-def test_a_copy_is_told_by_what_the_daemon_says_of_it(
+def test_a_copied_image_is_recognized_by_its_inspection(
     inspected: Mapping[str, Any], expected: str
 ) -> None:
     assert copy_mark(inspected) == expected

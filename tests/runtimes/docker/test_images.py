@@ -63,7 +63,7 @@ class TestPulling:
         assert image.image_id.startswith("sha256:")
         assert image.size_bytes == 5000
 
-    async def test_a_pull_tells_how_far_it_is(
+    async def test_a_pull_reports_its_progress(
         self, bench: DockerBench, registry: Registry, pulled: list[str]
     ) -> None:
         name = registry.add("app", size=3_000_000)
@@ -145,7 +145,7 @@ class TestPulling:
         await bench.close()
         await stranger.close()
 
-    async def test_a_pull_can_be_given_up(
+    async def test_a_pull_can_be_cancelled(
         self, bench: DockerBench, registry: Registry
     ) -> None:
         registry.may_send_layers.clear()
@@ -246,7 +246,7 @@ def test_the_best_image_stands_in(tags: list[str], expected: str | None) -> None
         pytest.param("alpine:3", WAIT_IN_SHELL, id="alpine"),
     ],
 )
-def test_an_image_with_a_shell_is_told_to_wait(
+def test_an_image_with_a_shell_runs_a_waiting_script(
     image: str, expected: tuple[str, ...]
 ) -> None:
     assert sandbox_command(image) == expected

@@ -128,7 +128,7 @@ async def test_a_lease_that_the_daemon_refuses_leaves_no_note(
     assert os.listdir(tmp_path) == []  # noqa: PTH208  # of a moment
 
 
-async def test_a_pod_that_is_run_is_known_by_its_holder_to_everybody(
+async def test_every_session_sees_the_holder_of_a_running_pod(
     daemon: Daemon, tmp_path: Path
 ) -> None:
     lease = await leases_on(daemon, tmp_path / "mine").new()
@@ -152,7 +152,7 @@ async def test_a_pod_that_is_run_is_known_by_its_holder_to_everybody(
         pytest.param(a_pod(name="other", uid=WEB.uid), id="of the same uid"),
     ],
 )
-async def test_a_second_session_of_a_pod_is_told_who_runs_it_and_leaves_nothing(
+async def test_a_second_session_of_a_pod_gets_the_holder_and_leaves_nothing(
     daemon: Daemon, tmp_path: Path, second: Any
 ) -> None:
     first = await leases_on(daemon, tmp_path / "mine").new()
@@ -246,7 +246,7 @@ async def test_a_holder_on_another_machine_holds_for_as_long_as_it_renews(
     assert bool(holders) is holds
 
 
-async def test_a_session_that_could_not_renew_is_told_who_took_its_pod(
+async def test_a_session_that_could_not_renew_gets_the_new_holder(
     daemon: Daemon, tmp_path: Path
 ) -> None:
     lease = await leases_on(daemon, tmp_path).new()

@@ -27,7 +27,7 @@ async def bench(own_daemon: OwnDaemon) -> AsyncIterator[DockerBench]:
     made.sdk.close()
 
 
-async def test_all_calls_say_that_it_is_gone_and_work_again_when_it_is_back(
+async def test_all_calls_fail_during_an_outage_and_work_again_afterwards(
     bench: DockerBench, own_daemon: OwnDaemon
 ) -> None:
     container_id = await bench.run_ready(POLITE)
@@ -55,7 +55,7 @@ async def test_all_calls_say_that_it_is_gone_and_work_again_when_it_is_back(
     assert len(await bench.runtime.relist()) == 2
 
 
-async def test_what_waits_when_it_goes_does_not_wait_on(
+async def test_waiting_calls_fail_when_the_runtime_is_lost(
     bench: DockerBench, own_daemon: OwnDaemon
 ) -> None:
     container_id = await bench.run_ready(POLITE)

@@ -149,7 +149,7 @@ class TestKilling:
 
         assert signals.sent == [(10, signal.SIGKILL), (11, signal.SIGKILL)]
 
-    def test_what_may_not_be_killed_is_told(
+    def test_a_process_that_may_not_be_killed_is_reported(
         self, processes: HostProcesses, signals: Signals, add: AddProcess
     ) -> None:
         add(10, session=10)

@@ -100,7 +100,7 @@ class TestContainerRequest:
         assert host_config["IpcMode"] == f"container:{SANDBOX_ID}"
         assert host_config["PidMode"] == ""
 
-    def test_processes_are_shared_if_the_pod_says_so(self) -> None:
+    def test_processes_are_shared_if_the_pod_sets_it(self) -> None:
         request = created(a_container(), share_process_namespace=True)
 
         assert request["HostConfig"]["PidMode"] == f"container:{SANDBOX_ID}"

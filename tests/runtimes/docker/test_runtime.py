@@ -263,7 +263,7 @@ class TestPods:
 
         assert await bench.printed(client) == ["reached"]
 
-    async def test_processes_are_shared_only_if_the_pod_says_so(
+    async def test_processes_are_shared_only_if_the_pod_sets_it(
         self, bench: DockerBench
     ) -> None:
         own, shared = (
@@ -286,7 +286,7 @@ class TestPods:
         assert alone == "1"
         assert int(beside_others) > 1
 
-    async def test_the_nodes_network_is_used_if_the_pod_says_so(
+    async def test_the_host_network_is_used_if_the_pod_sets_it(
         self, bench: DockerBench
     ) -> None:
         sandbox_id = await bench.sandbox(a_pod(host_network=True))
@@ -322,7 +322,9 @@ class TestPods:
 class TestEnds:
     """How containers end."""
 
-    async def test_a_container_out_of_memory_says_so(self, bench: DockerBench) -> None:
+    async def test_a_container_out_of_memory_has_the_reason(
+        self, bench: DockerBench
+    ) -> None:
         # One that ends in the same moment may take the news with it.
         eats = "head -c 100000000 /dev/zero | tail; sleep 1; exit 1"
         hungry = replace(
@@ -334,7 +336,9 @@ class TestEnds:
 
         assert (status.reason, status.oom_killed) == ("OOMKilled", True)
 
-    async def test_what_cannot_run_says_why(self, bench: DockerBench) -> None:
+    async def test_a_container_that_cannot_run_has_a_reason(
+        self, bench: DockerBench
+    ) -> None:
         container_id = await bench.create(a_container(command=("/no/such/program",)))
         assert await bench.state(container_id) is RuntimeState.CREATED
         with contextlib.suppress(ContainerRuntimeError):
@@ -399,14 +403,14 @@ class TestEnds:
 class TestRelists:
     """Relists look only at what has changed."""
 
-    async def test_what_has_not_changed_is_not_looked_at_again(
+    async def test_unchanged_containers_are_not_inspected_again(
         self, bench: DockerBench
     ) -> None:
         sandbox_id = await bench.sandbox(a_pod())
         one = await bench.run_ready(POLITE, name="one", sandbox_id=sandbox_id)
         await bench.run_ready(POLITE, name="two", sandbox_id=sandbox_id)
         first = await bench.runtime.relist()
-        bench.api.looks.clear()
+        bench.api.inspections.clear()
 
         second = await bench.runtime.relist()
         bench.docker(one).kill()
@@ -414,7 +418,7 @@ class TestRelists:
 
         assert second == first
         assert third != second
-        assert dict(bench.api.looks) == {to_docker_id(one): 1}
+        assert dict(bench.api.inspections) == {to_docker_id(one): 1}
 
     async def test_a_restart_by_hand_is_noticed_by_who_watches(
         self, bench: DockerBench
@@ -438,31 +442,31 @@ class TestRelists:
     async def test_execs_are_no_happenings(self, bench: DockerBench) -> None:
         container_id = await bench.run_ready(POLITE)
         container = bench.docker(container_id)
-        happenings = 0
+        event_count = 0
 
         async def watch() -> None:
-            nonlocal happenings
+            nonlocal event_count
             async for _ in bench.runtime.watch():
-                happenings += 1
+                event_count += 1
 
-        async def heard(act: Callable[[], object]) -> None:
-            before = happenings
+        async def wait_for_event(act: Callable[[], object]) -> None:
+            before = event_count
             act()
 
-            async def is_heard() -> bool:
-                return happenings > before
+            async def has_event() -> bool:
+                return event_count > before
 
-            await bench.until(is_heard)
+            await bench.until(has_event)
 
         async with bench.meanwhile(watch()):
             assert await asyncio.to_thread(bench.api.watched.wait, 10)
-            await heard(container.pause)
-            await heard(container.unpause)
+            await wait_for_event(container.pause)
+            await wait_for_event(container.unpause)
             for _ in range(5):
                 await bench.sh(container_id, "true")
-            await heard(container.pause)
+            await wait_for_event(container.pause)
 
-        assert happenings == 3
+        assert event_count == 3
 
 
 class TestLogs:
@@ -545,7 +549,7 @@ class TestEntrypoints:
             pytest.param(("echo", "mine"), ("args",), "mine args", id="both"),
         ],
     )
-    async def test_they_stand_in_as_kubernetes_says(
+    async def test_volumes_are_filled_as_kubernetes_specifies(
         self,
         bench: DockerBench,
         image: str,

@@ -133,13 +133,15 @@ async def test_a_container_may_be_kept_from_more_privileges(bench: DockerBench) 
     assert found.split() == ["NoNewPrivs:", "1"]
 
 
-async def test_an_image_tells_its_user(bench: DockerBench) -> None:
+async def test_an_image_has_its_user(bench: DockerBench) -> None:
     with built_image("USER 1234:99") as image:
         assert await bench.runtime.image_user(image) == "1234:99"
     assert await bench.runtime.image_user(bench.image) == ""
 
 
-async def test_names_are_resolved_as_the_pod_says(bench: DockerBench) -> None:
+async def test_names_are_resolved_by_the_dns_settings_of_the_pod(
+    bench: DockerBench,
+) -> None:
     config = DNSConfig(("192.0.2.53",), ("a.test",), (DNSOption("ndots", "3"),))
     pod = a_pod_of(
         dns_policy="None",

@@ -31,7 +31,7 @@ async def test_a_container_without_a_path_has_no_file(bench: DockerBench) -> Non
     assert found == ""
 
 
-async def test_what_docker_says_comes_first(bench: DockerBench) -> None:
+async def test_the_message_of_docker_comes_first(bench: DockerBench) -> None:
     pod = a_pod(a_container(command=("/no/such/program",)))
     sandbox_id = await bench.sandbox(pod)
     image_id = await bench.runtime.image_status(bench.image) or ""

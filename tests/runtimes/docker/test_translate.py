@@ -134,7 +134,7 @@ class TestContainerStatus:
             ),
         ],
     )
-    def test_states_are_told_in_the_words_of_the_cri(
+    def test_states_have_the_names_of_the_cri(
         self,
         docker_state: dict[str, Any],
         expected: RuntimeState,

@@ -192,7 +192,7 @@ async def test_what_is_gone_is_not_there(
     assert await unmanaged.inspect(GONE) is None
 
 
-async def test_a_restart_by_somebody_else_is_told_of(
+async def test_a_restart_by_another_client_is_reported(
     bench: DockerBench, unmanaged: UnmanagedDockerContainers, start: Start
 ) -> None:
     container = start()
@@ -239,7 +239,7 @@ def network(bench: DockerBench) -> Iterator[Any]:
     made.remove()
 
 
-async def test_one_is_frozen_and_let_go(
+async def test_a_process_is_frozen_and_thawed(
     unmanaged: UnmanagedDockerContainers, start: Start
 ) -> None:
     container = start()

@@ -1,4 +1,4 @@
-"""A process runtime to try things on, and another probetui beside it."""
+"""A process runtime under test, and another probetui beside it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ProcessBench(Bench):
         return (self.base / "theirs/sandbox.json").exists()
 
     def home(self, container_id: ContainerID) -> Path:
-        """Return the folder that a container's program finds itself in."""
+        """Return the working folder of a container's program."""
         (found,) = self.base.glob(f"*/{container_id.removeprefix('process://')}/home")
         return found
 
@@ -109,20 +109,20 @@ class AnotherProbetui:
         _pipe(self._process.stdout).close()
 
     def crash(self) -> None:
-        """Have it end without a chance to do anything."""
+        """Kill it with SIGKILL."""
         self._process.kill()
         self._process.wait()
 
     def freeze(self) -> None:
-        """Have it do nothing until it is thawed."""
+        """Freeze it."""
         self._process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Have it go on."""
+        """Thaw it."""
         self._process.send_signal(signal.SIGCONT)
 
     def leave(self) -> None:
-        """Have it end normally, leaving its pod as it is."""
+        """End it normally, leaving its pod unchanged."""
         _pipe(self._process.stdin).close()
         self._process.wait()
 

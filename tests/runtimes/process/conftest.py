@@ -1,4 +1,4 @@
-"""What the tests of the process runtime share."""
+"""Fixtures of the process runtime's tests."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ async def test_what_was_left_goes_to_who_runs_that_pod_and_to_nobody_else(
     assert adopted.owner == identify(os.getpid())
 
 
-async def test_what_ended_meanwhile_has_ended_in_an_unknown_way(
+async def test_an_exit_during_an_outage_has_an_unknown_status(
     bench: ProcessBench, another: Start
 ) -> None:
     other = another(f"sleep 300 & echo $! > child; {SCRIPT}")
@@ -177,7 +177,7 @@ async def test_who_sees_all_sees_the_pods_of_a_probetui_that_runs(
     assert list(bench.base.iterdir()) == []
 
 
-async def test_the_parent_tells_how_a_container_ended_that_another_one_stopped(
+async def test_the_parent_reports_the_exit_of_a_container_stopped_by_another_session(
     bench: ProcessBench, another: Start, observer: ProcessRuntime
 ) -> None:
     other = another(SCRIPT)
@@ -193,11 +193,11 @@ async def test_the_parent_tells_how_a_container_ended_that_another_one_stopped(
     assert record["finished_at"] is None  # it is not for the observer to say
     other.thaw()
 
-    async def is_known() -> bool:
+    async def has_exit_code() -> bool:
         status = await bench.ended(other.container_id, observer)
         return status.exit_code == 7
 
-    await bench.until(is_known)
+    await bench.until(has_exit_code)
 
 
 async def test_a_number_that_was_used_again_is_not_the_container(

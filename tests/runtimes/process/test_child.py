@@ -36,7 +36,7 @@ both_ways = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def nowhere() -> Iterator[int]:
+def null_device() -> Iterator[int]:
     descriptor = os.open(os.devnull, os.O_WRONLY)
     yield descriptor
     os.close(descriptor)
@@ -66,10 +66,10 @@ def wait(process: Process) -> int:
         pytest.param("kill -KILL $$", 137, id="SIGKILL"),
     ],
 )
-async def test_the_end_of_a_child_is_seen_and_its_code_is_known(
-    nowhere: int, watch: Watch, script: str, expected: int
+async def test_the_exit_of_a_child_is_observed_with_its_code(
+    null_device: int, watch: Watch, script: str, expected: int
 ) -> None:
-    process = run(script, nowhere)
+    process = run(script, null_device)
     ended = asyncio.Event()
 
     watch(process, ended.set)
@@ -80,10 +80,10 @@ async def test_the_end_of_a_child_is_seen_and_its_code_is_known(
 
 
 @both_ways
-async def test_the_end_of_a_process_that_is_long_gone_is_seen(
-    nowhere: int, watch: Watch
+async def test_the_exit_of_a_long_ended_process_is_observed(
+    null_device: int, watch: Watch
 ) -> None:
-    process = run("exit 0", nowhere)
+    process = run("exit 0", null_device)
     wait(process)
     ended = asyncio.Event()
 
@@ -94,10 +94,8 @@ async def test_the_end_of_a_process_that_is_long_gone_is_seen(
 
 
 @both_ways
-async def test_a_watch_that_is_stopped_tells_nothing(
-    nowhere: int, watch: Watch
-) -> None:
-    process = run("exec sleep 300", nowhere)
+async def test_a_stopped_watch_reports_nothing(null_device: int, watch: Watch) -> None:
+    process = run("exec sleep 300", null_device)
     others_ended, ended = asyncio.Event(), asyncio.Event()
     stop = watch(process, ended.set)
     watch(process, others_ended.set)
@@ -113,8 +111,8 @@ async def test_a_watch_that_is_stopped_tells_nothing(
     assert reap(process) == 137
 
 
-async def test_a_child_that_runs_has_no_exit_code_yet(nowhere: int) -> None:
-    process = run("exec sleep 300", nowhere)
+async def test_a_child_that_runs_has_no_exit_code_yet(null_device: int) -> None:
+    process = run("exec sleep 300", null_device)
 
     assert reap(process) is None
 
@@ -123,8 +121,8 @@ async def test_a_child_that_runs_has_no_exit_code_yet(nowhere: int) -> None:
     assert reap(process) is None
 
 
-async def test_a_child_that_only_has_the_number_is_not_reaped(nowhere: int) -> None:
-    process = run("exit 5", nowhere)
+async def test_a_child_that_only_has_the_number_is_not_reaped(null_device: int) -> None:
+    process = run("exit 5", null_device)
     ended = asyncio.Event()
     watch_polling(process, ended.set)
     await ended.wait()
@@ -134,9 +132,9 @@ async def test_a_child_that_only_has_the_number_is_not_reaped(nowhere: int) -> N
 
 
 async def test_no_signal_goes_to_a_process_that_only_has_the_number(
-    nowhere: int,
+    null_device: int,
 ) -> None:
-    process = run("exec sleep 300", nowhere)
+    process = run("exec sleep 300", null_device)
 
     send_signal(Process(process.pid, "another birth"), signal.SIGKILL)
     assert reap(process) is None
@@ -219,16 +217,16 @@ def prepared(prepare: str, rest: str) -> Iterator[Process]:
 
 
 async def test_where_it_cannot_be_seen_every_signal_would_reach_a_first_process(
-    nowhere: int,
+    null_device: int,
 ) -> None:
-    process = run("exit 0", nowhere)
+    process = run("exit 0", null_device)
     wait(process)
 
     assert reaches_pid_1(process, signal.SIGTERM)
 
 
-async def test_a_child_has_a_session_of_its_own(nowhere: int) -> None:
-    process = run("exec sleep 300", nowhere)
+async def test_a_child_has_a_session_of_its_own(null_device: int) -> None:
+    process = run("exec sleep 300", null_device)
 
     session = os.getsid(process.pid)
 
@@ -313,9 +311,13 @@ def test_text_that_is_not_unicode_reaches_a_program_as_bytes(tmp_path: Path) -> 
     ],
 )
 def test_a_program_that_cannot_be_started_is_refused_in_a_runtimes_words(
-    nowhere: int, command: tuple[str, ...], env: dict[str, str], cwd: str, message: str
+    null_device: int,
+    command: tuple[str, ...],
+    env: dict[str, str],
+    cwd: str,
+    message: str,
 ) -> None:
     pattern = message.replace("(", r"\(").replace(")", r"\)").replace("$", r"\$")
 
     with pytest.raises(ContainerRuntimeError, match=pattern):
-        spawn(command, env=env, cwd=Path(cwd), stdout=nowhere, stderr=nowhere)
+        spawn(command, env=env, cwd=Path(cwd), stdout=null_device, stderr=null_device)

@@ -212,7 +212,7 @@ async def test_only_the_end_of_a_flood_is_moved_away(
     assert size_on_disk(moved) < 1 << 20
 
 
-async def test_who_follows_a_flood_goes_on_from_its_end(
+async def test_following_a_flood_continues_at_its_end(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logs, "MAX_FILE_BYTES", 10_000)

@@ -220,11 +220,11 @@ async def test_a_pod_keeps_its_address_and_shares_it_with_nobody(
     assert one.ips != two.ips
 
 
-async def test_a_container_that_cannot_be_started_says_why_and_stays_so(
+async def test_a_container_that_cannot_be_started_has_a_reason_and_stays_so(
     bench: ProcessBench,
 ) -> None:
-    nowhere = replace(bench.container(""), command=(MISSING_PROGRAM,))
-    container_id = await bench.create(nowhere)
+    null_device = replace(bench.container(""), command=(MISSING_PROGRAM,))
+    container_id = await bench.create(null_device)
 
     for _ in range(2):
         with pytest.raises(ContainerRuntimeError):
@@ -300,7 +300,7 @@ async def test_a_log_is_bounded(
     assert (folder / "4.log.1").read_bytes() == bytes(4000) + b"x" * 1000
 
 
-async def test_watchers_are_told_at_once_when_a_container_ends(
+async def test_watchers_are_notified_at_once_of_an_exit(
     bench: ProcessBench,
 ) -> None:
     assert isinstance(bench.runtime, EventSource)

@@ -129,7 +129,7 @@ async def test_a_command_runs_where_the_process_does(
     assert result.stdout.decode().split() == ["hello", str(tmp_path)]
 
 
-async def test_a_command_that_takes_too_long_is_killed(program: Program) -> None:
+async def test_a_command_that_times_out_is_killed(program: Program) -> None:
     child = program("")
     unmanaged = await looked_at(child)
 
@@ -137,7 +137,7 @@ async def test_a_command_that_takes_too_long_is_killed(program: Program) -> None
         await unmanaged.exec_sync(id_of(child), ("sleep", "60"), 1)
 
 
-async def test_a_process_is_asked_to_end(program: Program) -> None:
+async def test_a_process_can_be_signalled(program: Program) -> None:
     child = program("")
     unmanaged = await looked_at(child)
 
@@ -209,7 +209,7 @@ print(child, end="", flush=True)
 """
 
 
-def stands_still(pid: int) -> bool:
+def is_frozen(pid: int) -> bool:
     process = identify(pid)
     assert process is not None
     return is_stopped(process)
@@ -218,7 +218,7 @@ def stands_still(pid: int) -> bool:
 async def are_still(expected: Mapping[int, bool]) -> None:
     """Wait until processes stand still or go on: signals may be delivered late."""
     async with asyncio.timeout(10):
-        while {pid: stands_still(pid) for pid in expected} != expected:  # noqa: ASYNC110
+        while {pid: is_frozen(pid) for pid in expected} != expected:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
@@ -226,7 +226,7 @@ def children_of(parent: int) -> list[int]:
     return [process.pid for process in list_processes() if process.parent == parent]
 
 
-async def test_a_process_is_frozen_with_those_it_started_and_let_go(
+async def test_a_process_is_frozen_and_thawed_with_its_children(
     program: Program,
 ) -> None:
     child = program(FORKS)
@@ -240,7 +240,7 @@ async def test_a_process_is_frozen_with_those_it_started_and_let_go(
     await are_still({child.pid: False, grandchild: False})
 
 
-async def test_in_the_end_all_goes_on_but_what_stood_still_before(
+async def test_at_the_end_all_processes_are_thawed_but_those_frozen_before(
     program: Program,
 ) -> None:
     child = program(FORKS)
@@ -278,7 +278,7 @@ async def test_a_process_gets_the_signal(
     assert child.wait() == -ends_by
 
 
-async def test_who_is_probetui_itself_or_has_started_it_is_not_frozen() -> None:
+async def test_probetui_and_its_parents_are_not_frozen() -> None:
     parent = identify(os.getppid())
     assert isinstance(parent, Process)
     me = ListedProcess(os.getpid(), parent.pid, ("me",), AT)
