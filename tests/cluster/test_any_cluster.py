@@ -218,7 +218,7 @@ async def test_watch_shows_the_restart_of_a_pod(any_cluster: AnyCluster) -> None
     assert "liveness" in printed
 
 
-async def test_attach_says_what_the_pods_probes_lead_to(
+async def test_attach_reports_the_consequences_of_the_pods_probes(
     any_cluster: AnyCluster,
 ) -> None:
     async with any_cluster.running_node():

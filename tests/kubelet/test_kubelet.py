@@ -73,7 +73,7 @@ class TestOrphans:
             RemoveContainer(an_instance().container_id)
         ]
 
-    def test_one_that_is_empty_is_forgotten_although_all_are_looked_at(self) -> None:
+    def test_an_empty_pod_is_forgotten_during_the_iteration(self) -> None:
         removed_uids: list[str] = []
         kubelet = Kubelet(KubeletConfig(), START, on_pod_removed=removed_uids.append)
         for name in ("web", "other"):

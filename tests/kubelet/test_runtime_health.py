@@ -167,7 +167,7 @@ class TestNetwork:
         assert len(times) == 2
         assert times[1] - times[0] >= timedelta(seconds=1)
 
-    def test_a_pod_in_the_network_of_the_host_goes_on(self) -> None:
+    def test_a_pod_in_the_host_network_is_synced(self) -> None:
         bench = Bench(a_pod(host_network=True, name="host"), a_pod())
         bench.run()
         bench.read(READY, NO_NETWORK)

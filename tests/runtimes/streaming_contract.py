@@ -78,7 +78,7 @@ class StreamingContract:
 
         assert (code, streams.out, streams.err) == (0, b"one\ntwo\n", b"")
 
-    async def test_a_command_with_streams_tells_output_from_errors(
+    async def test_a_command_with_streams_separates_output_and_errors(
         self, bench: Bench
     ) -> None:
         streams = TypedStreams()

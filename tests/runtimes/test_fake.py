@@ -181,7 +181,7 @@ async def test_a_container_exits_when_its_script_ends() -> None:
     assert (container.exit_code, container.finished_at) == (2, at(3))
 
 
-async def test_every_attempt_has_its_own_script_and_the_last_one_goes_on() -> None:
+async def test_every_attempt_has_its_own_script_and_the_last_one_repeats() -> None:
     scene = Scene(Run(exits_after=SECOND), Run())
 
     for attempt in range(3):

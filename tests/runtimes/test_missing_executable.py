@@ -46,7 +46,7 @@ RUNC = "OCI runtime exec failed: exec failed: unable to start container process:
         pytest.param("", False, id="nothing"),
     ],
 )
-def test_only_a_missing_executable_is_known_as_one(
+def test_only_a_missing_executable_is_recognized_as_such(
     words: str, *, expected: bool
 ) -> None:
     error = command_error(words)

@@ -160,7 +160,7 @@ def test_of_processes_only_their_own_sockets_count(proc: Proc) -> None:
     )
 
 
-def test_a_process_that_is_gone_cannot_be_seen(proc: Proc) -> None:
+def test_an_ended_process_cannot_be_inspected(proc: Proc) -> None:
     with pytest.raises(ContainerRuntimeError, match="is not visible from here"):
         listeners_in_network_of(12, proc.folder)
 

@@ -65,7 +65,7 @@ def test_an_unused_process_id_is_no_process() -> None:
     assert identify(NO_PID) is None
 
 
-def test_where_there_is_no_proc_ps_is_asked(sleeper: subprocess.Popen[bytes]) -> None:
+def test_without_proc_ps_is_run(sleeper: subprocess.Popen[bytes]) -> None:
     answer = _ask_ps(sleeper.pid)
 
     assert answer is not None

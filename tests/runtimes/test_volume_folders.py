@@ -113,7 +113,9 @@ def test_a_volume_whose_pod_cannot_be_read_is_listed_and_removed(
     assert list((tmp_path / "volumes").iterdir()) == []
 
 
-def test_sockets_are_told_from_files(volumes: VolumeFolders, tmp_path: Path) -> None:
+def test_sockets_are_distinguished_from_files(
+    volumes: VolumeFolders, tmp_path: Path
+) -> None:
     path = tmp_path / "s"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))

@@ -64,7 +64,7 @@ def test_events_of_another_container_are_other_events() -> None:
     assert [event.count for event in shown] == [1, 1]
 
 
-def test_the_event_seen_last_is_the_last() -> None:
+def test_the_latest_event_is_the_last() -> None:
     shown = correlate_events([an_event(0, "a"), an_event(1, "b"), an_event(2, "a")])
 
     assert [event.message for event in shown] == ["b", "a"]

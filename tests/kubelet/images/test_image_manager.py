@@ -98,7 +98,7 @@ class TestPolicy:
         assert bench.returned == [EnsuredImage("", "ImageInspectError", message)]
         assert bench.events() == [("Warning", "InspectFailed", message)]
 
-    def test_what_is_not_a_name_is_never_asked_for(self) -> None:
+    def test_an_invalid_image_name_is_never_requested(self) -> None:
         bench = Bench()
 
         bench.ensure(image="Busybox")

@@ -163,7 +163,7 @@ def test_a_container_that_ran_for_long_starts_with_the_first_window_again() -> N
     assert decision.next_window == seconds(10)
 
 
-def test_an_instance_whose_end_is_not_known_is_not_waited_for() -> None:
+def test_an_instance_with_an_unknown_end_causes_no_wait() -> None:
     decision = start(a_backoff(), now=6, finished=None)
 
     assert not decision.waits

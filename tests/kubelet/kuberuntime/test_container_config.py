@@ -115,7 +115,7 @@ def test_a_volume_that_the_pod_does_not_have_is_refused() -> None:
     )
 
 
-def test_what_cannot_be_looked_up_is_refused() -> None:
+def test_a_reference_that_cannot_be_resolved_is_refused() -> None:
     container = a_container(env_from=(EnvFrom(ConfigMapEnvSource("none")),))
 
     assert make(container) == ConfigRefusal(

@@ -73,7 +73,9 @@ class TestContent:
 
         assert bench.pending_operations() == [StopPodSandbox("sandbox")]
 
-    def test_after_an_error_it_goes_on_and_can_be_tried_again(self) -> None:
+    def test_garbage_collection_continues_after_an_error_and_can_be_retried(
+        self,
+    ) -> None:
         bench = Bench()
         status = a_runtime_status(an_instance(state=EXITED))
         bench.remove_content(status)

@@ -42,7 +42,7 @@ POD = a_pod(
         pytest.param("metadata.annotations", 'note="two\\nlines"', id="annotations"),
     ],
 )
-def test_metadata_is_known_to_variables_and_files(path: str, value: str) -> None:
+def test_metadata_is_available_in_variables_and_files(path: str, value: str) -> None:
     assert pod_field(POD, FieldRef(path), WHERE) == value
     assert metadata_field(POD, FieldRef(path)) == value
 
@@ -59,7 +59,9 @@ def test_metadata_is_known_to_variables_and_files(path: str, value: str) -> None
         pytest.param("status.podIPs", "10.0.0.2,fd00::2", id="pod IPs"),
     ],
 )
-def test_where_a_pod_runs_is_known_to_variables_only(path: str, value: str) -> None:
+def test_the_node_of_a_pod_is_available_in_variables_only(
+    path: str, value: str
+) -> None:
     assert pod_field(POD, FieldRef(path), WHERE) == value
     assert metadata_field(POD, FieldRef(path)) == ConfigRefusal(
         f"unsupported fieldPath: {path}"
@@ -141,7 +143,7 @@ def test_another_container_may_be_named() -> None:
         ),
     ],
 )
-def test_what_is_not_known_is_refused(ref: ResourceFieldRef, message: str) -> None:
+def test_an_unknown_field_is_refused(ref: ResourceFieldRef, message: str) -> None:
     pod = a_pod()
 
     assert container_resource(pod, pod.containers[0], ref, NODE) == ConfigRefusal(

@@ -46,7 +46,7 @@ def test_literal_values_keep_their_order() -> None:
     assert list(environment.items()) == [("B", "1"), ("A", "2")]
 
 
-def test_a_value_sees_the_variables_before_it_and_no_later_ones() -> None:
+def test_a_value_can_reference_earlier_variables_only() -> None:
     variables = env(A="1", B="$(A)-$(C)-$$(A)", C="3")
 
     assert make(a_container(env=variables)) == {
@@ -108,7 +108,7 @@ def test_a_variable_has_the_value_of_its_source(
     assert make(container, pod_ips=("10.0.0.9",)) == {"X": value}
 
 
-def test_what_comes_from_a_source_is_not_expanded() -> None:
+def test_a_value_from_a_source_is_not_expanded() -> None:
     container = a_container(
         env=(*env(A="1"), sourced("B", ConfigMapKeyRef("raw", "x")))
     )
@@ -198,7 +198,7 @@ def test_a_field_that_does_not_exist_is_refused_even_if_others_are_optional() ->
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text()))
-def test_values_without_dollars_come_through_unchanged(values: dict[str, str]) -> None:
+def test_values_without_dollars_are_unchanged(values: dict[str, str]) -> None:
     plain = {name: value.replace("$", "") for name, value in values.items()}
     variables = tuple(EnvVar(name, value) for name, value in plain.items())
 

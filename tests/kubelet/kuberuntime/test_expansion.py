@@ -42,7 +42,7 @@ def test_the_byte_after_a_lone_dollar_becomes_a_character() -> None:
     assert expand("$é".encode(), {}) == b"$\xc3\x83\xa9"
 
 
-def test_a_variable_with_a_source_is_known_and_empty() -> None:
+def test_a_variable_with_a_source_is_defined_and_empty() -> None:
     """Quirk: `valueFrom` is not looked up, but the reference goes away."""
     variables = (EnvVar("A", has_value_from=True),)
 

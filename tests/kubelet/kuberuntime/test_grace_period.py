@@ -50,7 +50,7 @@ def test_a_deletion_decides_over_a_probe() -> None:
     assert grace == GracePeriod(0, GraceSource.DELETION)
 
 
-def test_without_one_of_the_pod_a_probe_is_not_looked_at() -> None:
+def test_without_a_grace_period_of_the_pod_that_of_the_probe_is_ignored() -> None:
     """Quirk: the probe's own value counts only where the pod has one."""
     pod = a_pod(termination_grace_period_seconds=None)
 

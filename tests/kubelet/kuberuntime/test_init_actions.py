@@ -278,7 +278,7 @@ class TestPlainInitContainersBesideSidecars:
             is_initialized=False, kills_pod=True, to_start=(), to_kill=()
         )
 
-    def test_they_are_not_looked_at_once_the_pod_is_initialized(self) -> None:
+    def test_init_containers_are_not_checked_once_the_pod_is_initialized(self) -> None:
         failed = an_instance(FIRST, EXITED, exit_code=1)
         pod = with_inits(FIRST, a_sidecar())
 

@@ -91,7 +91,7 @@ class TestContainer:
         ]
         assert bench.events() == [("Normal", "Killing", "Stopping container app")]
 
-    def test_it_has_been_killed_once_the_runtime_says_so(self) -> None:
+    def test_a_container_is_killed_once_the_runtime_reports_it(self) -> None:
         bench = Bench()
         bench.kill(a_pod())
 

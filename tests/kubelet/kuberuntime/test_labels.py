@@ -56,7 +56,7 @@ def test_a_container_has_only_names() -> None:
     }
 
 
-def test_the_names_on_docker_tell_everything_apart() -> None:
+def test_the_names_on_docker_are_unique() -> None:
     assert docker_sandbox_name(POD, 2) == "k8s_POD_web_default_uid1_2"
     assert docker_container_name(POD, APP, 3) == "k8s_app_web_default_uid1_3"
 
@@ -190,7 +190,7 @@ def test_docker_keeps_annotations_as_labels() -> None:
     )
 
 
-def test_a_sandbox_on_docker_says_that_it_is_one() -> None:
+def test_a_sandbox_on_docker_has_its_label() -> None:
     labels = docker_sandbox_labels(a_pod(annotations={"a": "b"}, uid="uid1"))
 
     assert labels == {

@@ -74,7 +74,7 @@ def test_every_container_is_restarted_also_one_that_has_ended() -> None:
     assert last_status(simulation).phase is PodPhase.RUNNING
 
 
-def test_the_end_that_is_shown_says_that_all_were_restarted() -> None:
+def test_the_shown_exit_has_the_reason_that_all_were_restarted() -> None:
     simulation = run(a_pod(ASKS, HOOKED, restart_policy=NEVER))
 
     for status in last_status(simulation).container_statuses or ():
@@ -127,7 +127,7 @@ def test_a_pod_of_one_container_is_synced_at_once_from_1_36_on(
     assert len(started) == 1 + restarts
 
 
-def test_workers_of_containers_that_were_over_come_back() -> None:
+def test_workers_of_exited_containers_are_added_again() -> None:
     over = a_container("done", readiness_probe=an_exec_probe("true", period_seconds=1))
     lives = {**LIVES, "done": (InstanceBehavior(timedelta(seconds=3), 0),)}
     pod = a_pod(ASKS, over, restart_policy=NEVER)

@@ -19,7 +19,7 @@ OF_POD = PodSecurityContext(
 )
 
 
-def test_the_pods_context_holds_where_the_container_says_nothing() -> None:
+def test_the_security_context_of_the_pod_applies_where_the_container_has_none() -> None:
     app = a_container(security_context=SecurityContext(privileged=True))
 
     found = effective_security_context(a_pod(app, security_context=OF_POD), app)
@@ -33,7 +33,7 @@ def test_the_pods_context_holds_where_the_container_says_nothing() -> None:
     )
 
 
-def test_what_a_container_says_counts_even_if_it_is_nothing_much() -> None:
+def test_the_security_context_of_a_container_takes_precedence_even_if_false() -> None:
     own = SecurityContext(
         run_as_user=0,
         run_as_group=0,
@@ -74,7 +74,7 @@ def test_the_user_of_an_image(text: str, user: ImageUser) -> None:
         ),
     ],
 )
-def test_the_user_of_an_image_matters_where_nothing_else_says_it(
+def test_the_user_of_an_image_applies_without_another_setting(
     context: SecurityContext, *, needs: bool
 ) -> None:
     app = a_container(security_context=context)
@@ -141,7 +141,7 @@ def test_a_container_that_would_be_root_may_not_run(
     assert refused(context, user) == ConfigRefusal(f"{message} {where}")
 
 
-def test_the_image_says_as_whom_a_container_runs_that_does_not_say_it_itself() -> None:
+def test_a_container_without_a_user_runs_as_the_user_of_its_image() -> None:
     own, user = SecurityContext(run_as_user=1), ImageUser(None, "nginx")
 
     assert with_image_user(own, user) is own

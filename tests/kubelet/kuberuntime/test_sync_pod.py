@@ -519,7 +519,7 @@ class TestBackOff:
         instance = an_instance(APP, EXITED, number, finished_at=at(seconds))
         return bench.sync(a_pod(), a_runtime_status(instance))
 
-    def test_a_first_start_says_nothing_of_back_off(self) -> None:
+    def test_a_first_start_has_no_back_off_entry(self) -> None:
         bench = Bench()
 
         bench.sync(a_pod(), a_runtime_status())
@@ -551,7 +551,7 @@ class TestBackOff:
         )
         assert bench.reasons()[-1] == "BackOff"
 
-    def test_a_wait_is_written_once_and_its_event_comes_every_time(self) -> None:
+    def test_a_wait_is_journaled_once_and_its_event_is_repeated(self) -> None:
         bench = Bench()
         self.crash(bench, 5)
 
@@ -576,7 +576,7 @@ class TestBackOff:
             timedelta(seconds=20),
         )
 
-    def test_what_back_off_said_last_is_kept_for_the_screen(self) -> None:
+    def test_the_last_back_off_is_kept_for_the_screen(self) -> None:
         bench = Bench()
         self.crash(bench, 5)
 

@@ -33,7 +33,7 @@ def answering(bench: Bench, pod: Pod, user: str | None, error: str | None) -> No
     bench.obey()
 
 
-def test_a_container_is_created_with_all_that_was_looked_up() -> None:
+def test_a_container_is_created_with_all_resolved_values() -> None:
     bench = Bench()
     app = a_container(args=("$(A)", "$(IP)"), env=(*env(A="1"), POD_IP))
 

@@ -22,7 +22,7 @@ FALLBACK = "FallbackToLogsOnError"
         pytest.param("", b"\xff", "\udcff", id="not-utf-8"),
     ],
 )
-def test_what_a_container_wrote_follows_what_the_runtime_says(
+def test_the_message_of_a_container_follows_that_of_the_runtime(
     runtime: str, own: bytes, expected: str
 ) -> None:
     assert termination_message(runtime, own) == expected

@@ -94,7 +94,7 @@ def test_a_lease_is_renewed_as_a_whole_with_its_version() -> None:
     assert ours["metadata"] == first["metadata"]
 
 
-def test_a_lease_says_how_long_ago_it_was_renewed() -> None:
+def test_a_lease_has_the_time_of_its_renewal() -> None:
     lease = new_lease("n", "u", REGISTERED)
     assert lease_age(lease, REGISTERED + timedelta(seconds=7)) == timedelta(seconds=7)
     assert lease_age({}, REGISTERED) is None

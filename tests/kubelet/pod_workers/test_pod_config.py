@@ -77,7 +77,7 @@ class TestSet:
     def test_a_change_updates_the_pod(self, changed: Pod) -> None:
         assert changes(merge(holding(a_pod()), changed)) == [(UPDATE, ["web"])]
 
-    def test_an_update_keeps_when_the_pod_was_first_seen(self) -> None:
+    def test_an_update_keeps_the_time_of_the_first_update(self) -> None:
         config = holding(a_pod())
         later = SourceUpdate(SET, "file", (SourcedPod(a_pod(NEW_IMAGE)),))
 
@@ -99,7 +99,7 @@ class TestSet:
         """Quirk: a pod with the same UID keeps its name."""
         assert changes(merge(holding(a_pod()), changed)) == []
 
-    def test_a_deletion_is_told_apart_from_an_update(self) -> None:
+    def test_a_deletion_is_distinguished_from_an_update(self) -> None:
         deleted = a_pod(deletion_requested_at=START)
 
         assert changes(merge(holding(a_pod()), deleted)) == [(DELETE, ["web"])]
@@ -130,7 +130,7 @@ class TestSet:
 
 
 class TestFirstSet:
-    def test_an_empty_add_says_that_the_source_was_heard(self) -> None:
+    def test_an_empty_add_marks_the_source_as_updated(self) -> None:
         config = PodConfig()
 
         first, second = merge(config), merge(config)
@@ -153,7 +153,7 @@ class TestFirstSet:
             (RECONCILE, ["web"]),
         ]
 
-    def test_a_source_that_gave_only_some_pods_is_not_heard(self) -> None:
+    def test_a_source_with_only_some_of_its_pods_is_not_complete(self) -> None:
         config = PodConfig()
 
         merge(config, a_pod(), operation=ADD)
@@ -173,7 +173,7 @@ class TestOtherOperations:
 
         assert (changes(added), changes(again)) == ([(ADD, ["new"])], [])
 
-    def test_remove_drops_what_is_known(self) -> None:
+    def test_remove_drops_known_pods(self) -> None:
         config = holding(a_pod())
 
         merged = merge(config, a_pod(), a_pod(name="other"), operation=REMOVE)

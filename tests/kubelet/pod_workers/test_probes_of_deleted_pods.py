@@ -60,7 +60,7 @@ def failures_while_ending(version: str, pod: Pod) -> int:
 @pytest.mark.parametrize(
     ("version", "failures"), [("1.15", 3), ("1.20", 3), ("1.28", 0), ("1.36", 0)]
 )
-def test_liveness_of_a_deleted_pod_goes_on_until_1_20(
+def test_liveness_probes_of_a_deleted_pod_continue_until_1_20(
     version: str, failures: int
 ) -> None:
     assert failures_while_ending(version, hooked_pod()) == failures

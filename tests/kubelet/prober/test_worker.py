@@ -275,7 +275,7 @@ class TestGates:
         assert bench.decide(a_container_status(started=None)) is Exit.POD_DELETED
         assert bench.stored_result() is SUCCESS
 
-    def test_readiness_goes_on_in_a_pod_being_deleted(self) -> None:
+    def test_readiness_probes_continue_in_a_pod_that_is_deleted(self) -> None:
         bench = Bench(READINESS, pod=a_pod(deletion_requested_at=START))
 
         assert bench.decide(a_container_status()) == ProbeNow(FIRST)
@@ -339,7 +339,7 @@ class TestGates:
         assert minute.age_seconds == 5
         assert bench.worker.considered == replace(minute, new_container=False)
 
-    def test_what_a_decision_looked_at_is_kept_for_the_screen(self) -> None:
+    def test_the_facts_of_a_decision_are_kept_for_the_screen(self) -> None:
         bench = Bench(initial_delay_seconds=5)
 
         bench.decide(a_container_status(), seconds=3)

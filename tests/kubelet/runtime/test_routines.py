@@ -60,7 +60,7 @@ class TestOperations:
             ]
         ]
 
-    def test_the_next_step_comes_only_after_the_one_before(self) -> None:
+    def test_the_next_step_runs_only_after_the_previous_one(self) -> None:
         carrier = EffectExecutor()
 
         carrier.start(yielding(ONE, TWO))
@@ -75,7 +75,7 @@ class TestOperations:
 
         assert turn_builder.finish().effects == (RunOperation(1, "uid", ONE),)
 
-    def test_what_is_under_way_can_be_looked_up_by_pod(self) -> None:
+    def test_operations_under_way_can_be_listed_by_pod(self) -> None:
         carrier = EffectExecutor()
         carrier.start(yielding(ONE), "a")
         carrier.start(yielding(TWO), "a")
@@ -159,7 +159,7 @@ class TestLatches:
 
         assert carrier.returned == [[StepResult(START)]]
 
-    def test_a_latch_that_never_comes_is_waited_for_until_the_limit(self) -> None:
+    def test_a_wait_for_an_event_that_never_comes_times_out(self) -> None:
         carrier = EffectExecutor()
         carrier.start(yielding(WaitFor((OneShotEvent(),), at(9))))
 

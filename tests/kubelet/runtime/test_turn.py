@@ -17,7 +17,7 @@ def test_an_empty_turn_is_always_the_same_object() -> None:
     assert turn_builder.finish() is NOTHING
 
 
-def test_a_turn_has_what_was_written_and_asked_for_since_the_last_one() -> None:
+def test_a_turn_has_the_entries_and_effects_since_the_last_one() -> None:
     turn_builder = TurnBuilder()
     note = NoteEntry(turn_builder.next_sequence(), START, "one")
     turn_builder.write(note)
@@ -61,7 +61,7 @@ def test_an_event_of_a_pod_has_no_field_path() -> None:
     assert turn_builder.finish().entries == (EventEntry(1, at(7), event),)
 
 
-def test_an_event_of_a_container_says_where_in_the_spec_it_is() -> None:
+def test_an_event_of_a_container_has_its_field_path() -> None:
     turn_builder = TurnBuilder()
     side = a_container("side", restart_policy=RestartPolicy.ALWAYS)
     pod = replace(a_pod(), init_containers=(side,))

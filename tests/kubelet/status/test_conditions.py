@@ -90,7 +90,7 @@ class TestReady:
             "containers with unready status: [side a b]",
         )
 
-    def test_false_says_which_gates_are_missing_or_shut(self) -> None:
+    def test_a_false_condition_names_missing_and_false_gates(self) -> None:
         shut = [PodCondition("x.io/two", FALSE)]
 
         condition = pod_ready(

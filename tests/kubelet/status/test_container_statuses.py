@@ -148,7 +148,7 @@ class TestWithoutAnInstance:
 
         assert status.restart_count == 3
 
-    def test_an_end_seen_before_is_kept(self) -> None:
+    def test_an_exit_of_an_earlier_relist_is_kept(self) -> None:
         status = status_of_app(old=was(Running(), Terminated(1)))
 
         assert (status.last_state, status.restart_count) == (Terminated(1), 3)
@@ -178,7 +178,7 @@ class TestWithInstances:
     def test_a_created_one_waits_without_a_reason(self) -> None:
         assert status_of_app(an_instance(state=CREATED)).state == Waiting()
 
-    def test_an_exited_one_says_how_it_ended(self) -> None:
+    def test_an_exited_container_has_its_exit_status(self) -> None:
         instance = an_instance(state=EXITED, exit_code=2, reason="Error", message="why")
 
         assert status_of_app(instance).state == Terminated(
@@ -197,13 +197,13 @@ class TestWithInstances:
 
         assert status.last_state is None
 
-    def test_an_unknown_one_that_ran_has_ended(self) -> None:
+    def test_an_unknown_container_that_ran_has_exited(self) -> None:
         status = status_of_app(an_instance(state=UNKNOWN), old=was(Running()))
 
         assert (status.state, status.restart_count) == (LOST_END, 4)
 
     @pytest.mark.parametrize("old", [None, was(CREATING)])
-    def test_an_unknown_one_that_did_not_run_waits(
+    def test_an_unknown_container_that_did_not_run_waits(
         self, old: ContainerStatus | None
     ) -> None:
         assert status_of_app(an_instance(state=UNKNOWN), old=old).state == Waiting()

@@ -57,7 +57,7 @@ def generations(status: PodStatus) -> set[int]:
         pytest.param("1.36", (), {1}, id="1.36"),
     ],
 )
-def test_a_status_says_which_generation_it_is_about(
+def test_a_status_has_the_observed_generation(
     version: str, gates: tuple[str, ...], seen: set[int]
 ) -> None:
     simulation = a_simulation(version, *gates)
@@ -94,7 +94,7 @@ def test_a_change_of_the_spec_makes_another_generation(
     assert generations(status_of(simulation, 15)) == seen
 
 
-def test_a_deletion_is_seen_in_the_status_before_the_containers_have_ended() -> None:
+def test_a_deletion_is_in_the_status_before_the_containers_have_exited() -> None:
     simulation = a_simulation("1.36")
     simulation.submit(SetPods((WEB,)))
     simulation.run_until(at(5))

@@ -190,7 +190,7 @@ class TestSameToTheKubelet:
             ),
         ],
     )
-    def test_only_what_the_kubelet_says_counts(
+    def test_only_the_status_of_the_kubelet_counts(
         self,
         old: PodStatus,
         new: PodStatus,

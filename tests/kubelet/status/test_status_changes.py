@@ -81,7 +81,7 @@ def test_each_change_is_journaled_with_before_and_after(
     assert changes(old, new) == [change]
 
 
-def test_what_is_not_set_is_not_told_apart_from_no() -> None:
+def test_an_unset_value_is_not_distinguished_from_false() -> None:
     old = a_status(a_container_status(started=None))
     new = a_status(a_container_status(started=False))
 

@@ -196,7 +196,7 @@ class TestProbeResults:
 
         assert published == replace(of_app(started=True), start_time=at(0))
 
-    def test_what_is_known_already_changes_nothing(self) -> None:
+    def test_an_equal_status_changes_nothing(self) -> None:
         manager = publishing(a_pod(), of_app(ready=True, started=True))
         before = manager.get("uid-of-web")
 
@@ -303,7 +303,7 @@ class TestTermination:
             ),
         ],
     )
-    def test_what_the_api_server_knows_tells_whether_the_app_may_have_run(
+    def test_the_status_of_the_api_server_shows_whether_the_app_may_have_run(
         self, container: Container, api_status: PodStatus, expected: ContainerState
     ) -> None:
         """Quirk: what is published here is not looked at."""
@@ -345,7 +345,7 @@ class TestTermination:
 
 
 class TestForgetting:
-    def test_pods_that_are_not_known_are_forgotten(self) -> None:
+    def test_unknown_pods_are_forgotten(self) -> None:
         manager = publishing(a_pod(), of_app())
         manager.set_pod_status(a_pod(name="other"), of_app(), at(0))
         manager.terminate_pod(a_pod(), at(1))

@@ -100,7 +100,7 @@ def test_conditions_of_others_stay_as_they_are() -> None:
     assert new["nominatedNodeName"] == "n2"
 
 
-def test_a_pod_is_not_said_to_have_ended_while_a_container_may_run() -> None:
+def test_a_pod_is_not_reported_as_ended_while_a_container_may_run() -> None:
     ended = PodStatus(PodPhase.SUCCEEDED)
     held = _api_status(_running(0), {})
     assert _api_status(ended, held)["phase"] == "Running"

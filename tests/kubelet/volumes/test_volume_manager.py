@@ -376,7 +376,9 @@ def test_volumes_are_mounted_for_containers_of_every_kind() -> None:
     assert mounted_names(pod) == {"a", "b", "c"}
 
 
-def test_nothing_is_unmounted_until_all_sources_have_been_heard(bench: Bench) -> None:
+def test_nothing_is_unmounted_before_the_first_updates_of_all_sources(
+    bench: Bench,
+) -> None:
     pod = a_pod_with(DATA)
     bench.mount_all(pod)
     bench.sources_ready = False
@@ -395,7 +397,9 @@ def test_nothing_is_unmounted_until_all_sources_have_been_heard(bench: Bench) ->
     assert bench.returned == [True]
 
 
-def test_volumes_are_mounted_before_the_sources_have_been_heard(bench: Bench) -> None:
+def test_volumes_are_mounted_before_the_first_updates_of_the_sources(
+    bench: Bench,
+) -> None:
     bench.sources_ready = False
 
     bench.mount(a_pod_with(DATA))

@@ -171,7 +171,7 @@ async def test_acting_a_container_is_stopped_and_started_again(
     assert started.containers[0].restart_count == 1
 
 
-async def test_how_an_instance_ended_is_known_as_soon_as_its_stop_returns(
+async def test_the_exit_status_of_an_instance_is_available_as_soon_as_its_stop_returns(
     unmanaged: FakeUnmanaged,
 ) -> None:
     runtime = attached(unmanaged, acts=True)
@@ -323,7 +323,7 @@ async def test_commands_of_others_are_those_in_the_newest_instance() -> None:
     assert told == [StartedExec(ContainerID(f"{WEB}@2"), "date")]
 
 
-async def test_where_a_container_listens_is_asked_by_its_own_id() -> None:
+async def test_listeners_are_requested_with_the_own_id_of_a_container() -> None:
     runtime = attached(ExecsAndListeners("web"))
 
     found = await runtime.listeners(ContainerID(f"{WEB}@2"))

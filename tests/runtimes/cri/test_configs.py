@@ -198,14 +198,14 @@ class TestContainers:
         assert config.annotations["io.kubernetes.container.hash"] == "395745"
         assert config.annotations["dev.probetui.image"] == "busybox:1.36"
 
-    def test_a_container_is_made_of_the_image_that_was_looked_up(self) -> None:
+    def test_a_container_is_created_from_the_inspected_image(self) -> None:
         found = created(a_container()).image
 
         assert found == cri.ImageSpec(
             image=IMAGE_ID, user_specified_image="busybox:1.36"
         )
 
-    def test_a_container_runs_what_it_says(self) -> None:
+    def test_a_container_runs_its_command(self) -> None:
         config = created(
             a_container(
                 command=("sh", "-c"),
@@ -311,7 +311,7 @@ class TestSecurity:
             ),
         ],
     )
-    def test_a_container_may_do_what_it_says(
+    def test_a_container_has_its_security_context(
         self, context: SecurityContext, expected: dict[str, Any]
     ) -> None:
         assert security(context) == {**security(), **expected}

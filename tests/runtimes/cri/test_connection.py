@@ -234,7 +234,7 @@ class TestRefusals:
             ),
         ],
     )
-    def test_what_the_system_says_of_a_socket(
+    def test_messages_of_the_system_about_a_socket(
         self, error: OSError, outcome: str, advice: str
     ) -> None:
         found = diagnose_socket(error)
@@ -316,7 +316,7 @@ class TestRefusals:
         assert "has no image service (runtime.v1.ImageService)" in str(error)
         assert "IMAGE_SERVICE_ENDPOINT" in str(error)
 
-    async def test_an_image_service_that_is_not_where_it_was_said_to_be(
+    async def test_an_image_service_missing_at_its_named_socket(
         self, options: CriOptions, place: Place
     ) -> None:
         async with place.runtime(IMAGE_SERVICE):
@@ -385,7 +385,7 @@ class TestConnections:
             (f"{place.url} (two)", "answers, fake 0"),
         )
 
-    async def test_one_whose_network_is_not_ready_is_used_and_says_so(
+    async def test_a_runtime_without_a_ready_network_is_used_with_a_note(
         self, options: CriOptions, place: Place
     ) -> None:
         async with place.runtime() as server:

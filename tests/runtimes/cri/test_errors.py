@@ -170,7 +170,7 @@ class TestLoss:
 class TestExecs:
     """Commands in containers."""
 
-    async def test_one_that_ran_too_long_was_killed_if_the_runtime_says_so(
+    async def test_a_command_that_timed_out_was_killed_if_the_runtime_reports_it(
         self, server: CriServer, runtime: CriRuntime
     ) -> None:
         app = container_id(server.add_container(ME))

@@ -70,7 +70,7 @@ class TestOtherWaysToFreeze:
     def injector(self, bench: CriBench, control_groups: Path) -> CriFaultInjector:
         return fault_injector_of(bench, control_groups)
 
-    async def test_it_stands_still_until_it_goes_on(
+    async def test_a_frozen_container_stops_until_it_is_thawed(
         self, bench: CriBench, injector: CriFaultInjector
     ) -> None:
         container_id = await bench.run(COUNTS)
@@ -82,7 +82,7 @@ class TestOtherWaysToFreeze:
         assert is_still
         await continues(bench, container_id, await count(bench, container_id))
 
-    async def test_in_the_end_it_goes_on(
+    async def test_a_frozen_container_is_thawed_at_the_end(
         self, bench: CriBench, injector: CriFaultInjector
     ) -> None:
         container_id = await bench.run(COUNTS)
@@ -95,7 +95,7 @@ class TestOtherWaysToFreeze:
         assert is_still
         await continues(bench, container_id, await count(bench, container_id))
 
-    async def test_what_another_froze_can_be_let_go(
+    async def test_a_container_frozen_by_another_session_can_be_thawed(
         self, bench: CriBench, injector: CriFaultInjector, control_groups: Path
     ) -> None:
         container_id = await bench.run(COUNTS)
@@ -150,7 +150,7 @@ async def theirs(bench: CriBench) -> AsyncIterator[ContainerID]:
 class TestAttached:
     """Containers of others are disrupted for who was told to, and let go in the end."""
 
-    async def test_one_can_be_frozen_and_goes_on_when_the_session_ends(
+    async def test_a_container_can_be_frozen_and_is_thawed_when_the_session_ends(
         self, bench: CriBench, theirs: ContainerID
     ) -> None:
         unmanaged = bench.runtime.unmanaged()

@@ -53,7 +53,7 @@ async def test_a_group_of_the_first_kind_is_frozen_and_thawed(
 @pytest.mark.parametrize(
     "place", [pytest.param("", id="alone"), pytest.param("unified", id="beside")]
 )
-async def test_a_group_that_is_half_frozen_is_let_go(
+async def test_a_partly_frozen_group_is_thawed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
 ) -> None:
     """Else runtimes would wait for ever for it: not even a kill would end."""

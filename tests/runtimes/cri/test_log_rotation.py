@@ -81,7 +81,7 @@ async def test_others_stay(
     assert size(log) == length
 
 
-async def test_logs_are_not_looked_at_all_the_time(
+async def test_logs_are_checked_at_intervals(
     client: CriClient, container: CriContainer, log: Path
 ) -> None:
     log_rotation = LogRotation(client, LIMIT)

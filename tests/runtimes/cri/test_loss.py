@@ -138,7 +138,7 @@ async def test_a_runtime_without_a_network_reports_it(
     assert conditions["NetworkReady"].reason == "NetworkPluginNotReady"
 
 
-async def test_a_containerd_without_its_cri_is_told_apart(
+async def test_a_containerd_without_its_cri_has_its_own_error(
     own_containerd: OwnContainerd, tmp_path: Path
 ) -> None:
     own_containerd.switch_off_cri()

@@ -86,7 +86,7 @@ class TestFiles:
         assert has_folder
         assert not logs_of(pod).exists()
 
-    async def test_a_log_that_is_too_long_goes_on_in_a_new_file(
+    async def test_a_log_that_is_too_long_continues_in_a_new_file(
         self, bench: CriBench
     ) -> None:
         app = await bench.run(

@@ -70,7 +70,7 @@ async def test_a_process_of_this_machine_that_is_not_the_containers_is_left_alon
         pytest.param('{"pid": 0}', id="none"),
     ],
 )
-async def test_a_runtime_that_does_not_say_which_process_it_is_is_told_of(
+async def test_a_runtime_that_hides_its_process_is_reported(
     server: CriServer, runtime: CriRuntime, info: str
 ) -> None:
     cri_id = server.add_container(OURS)

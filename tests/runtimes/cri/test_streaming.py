@@ -26,7 +26,7 @@ from tests.runtimes.streaming_contract import TypedStreams
 BOTH = RemoteCommand(("cat",), stdin=True, stdout=True, stderr=True)
 
 
-async def test_input_output_errors_and_the_exit_code_come_through() -> None:
+async def test_stdin_stdout_stderr_and_the_exit_code_are_passed_on() -> None:
     async def run(_command: RemoteCommand, remote: RemoteStreams) -> int:
         await remote.write(await remote.stdin.read())
         await remote.write(b"wrong", is_stderr=True)

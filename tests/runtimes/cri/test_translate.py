@@ -173,7 +173,7 @@ class TestContainers:
 
         assert status.state is RuntimeState.UNKNOWN
 
-    def test_what_the_manifest_said_is_in_the_annotations(self) -> None:
+    def test_fields_of_the_manifest_are_in_the_annotations(self) -> None:
         found = a_container(
             annotations={
                 "dev.probetui.image": "busybox:1.36",

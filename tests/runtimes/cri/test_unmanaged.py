@@ -90,7 +90,7 @@ async def test_all_are_listed_with_what_they_can_be_found_by(
         ),
     ],
 )  # fmt: skip
-def test_the_image_is_what_somebody_asked_for(
+def test_the_image_is_the_requested_one(
     spec: cri.ImageSpec, annotations: dict[str, str], image: str
 ) -> None:
     found = cri.Container(id="c", image=spec, annotations=annotations)
@@ -98,7 +98,7 @@ def test_the_image_is_what_somebody_asked_for(
     assert unmanaged_container(found, "fake").image == image
 
 
-async def test_one_is_looked_at_without_anything_of_a_manifest(
+async def test_a_container_is_inspected_without_a_manifest(
     server: CriServer, unmanaged: UnmanagedCriContainers
 ) -> None:
     app = server.add_container(KUBELETS)

@@ -286,7 +286,7 @@ class TestTrying:
         with answering(error="bad", status=400) as url:
             assert outcome(url) == expected
 
-    def test_a_server_that_says_something_else(self) -> None:
+    def test_a_server_with_another_protocol(self) -> None:
         with answering(hello="world") as url:
             assert "ApiVersion" in outcome(url)
 
@@ -480,7 +480,7 @@ class TestErrors:
         assert not found.unreachable
         assert str(found) == str(error)
 
-    def test_an_error_is_told_in_the_operating_systems_words(self) -> None:
+    def test_an_error_has_the_message_of_the_operating_system(self) -> None:
         error = to_runtime_error(
             requests.ConnectionError(
                 urllib3.exceptions.ProtocolError(

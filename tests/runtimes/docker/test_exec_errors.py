@@ -34,7 +34,7 @@ async def test_it_is_an_error_as_on_cri_runtimes() -> None:
             await bench.runtime.exec_sync(container_id, MISSING, 10)
 
 
-async def test_it_is_a_failure_as_dockershim_had_it_when_that_is_asked_for() -> None:
+async def test_it_is_a_failure_as_with_dockershim_if_requested() -> None:
     async with a_bench("docker") as bench:
         container_id = await bench.run(POLITE)
 

@@ -177,7 +177,7 @@ class TestSandboxImage:
 
     pytestmark = real_docker
 
-    async def test_without_the_wanted_image_another_one_stands_in_visibly(
+    async def test_a_missing_image_is_replaced_by_another_with_a_note(
         self,
     ) -> None:
         bench = DockerBench(sandbox_image="127.0.0.1:9/no/pause:1")
@@ -201,7 +201,7 @@ class TestSandboxImage:
         assert "instead of probetui-test/own/busybox:1" in told
         await bench.close()
 
-    async def test_a_stand_in_ends_when_it_is_asked_to(
+    async def test_a_stand_in_exits_when_it_is_stopped(
         self, bench: DockerBench
     ) -> None:
         sandbox = bench.sdk.containers.run(

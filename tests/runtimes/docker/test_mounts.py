@@ -70,7 +70,7 @@ def test_a_volume_of_the_pods_is_one_of_dockers(
     assert asked(source, **mount) == expected
 
 
-def test_a_part_of_a_volume_is_asked_for_as_such() -> None:
+def test_a_sub_path_is_requested_as_such() -> None:
     found = asked(EmptyDir(), sub_path="a/b")
 
     assert found == a_volume(Subpath="a/b")
@@ -177,7 +177,7 @@ def test_a_sandbox_has_a_place_for_files_and_holds_on_to_what_is_in_memory() -> 
     assert held["Source"] == "me_uid-of-web_data"
 
 
-def test_a_volume_says_whose_it_is() -> None:
+def test_a_volume_has_the_label_of_its_owner() -> None:
     labels = volume_labels(a_pod(namespace="shop"), Volume("data"), "me")
 
     assert {

@@ -37,7 +37,7 @@ NAME = "k8s_app_web_default_uid_0"
         pytest.param({}, "Docker", True, id="an old one that does not say"),
     ],
 )
-def test_an_engine_is_known_by_what_it_is_made_of(
+def test_an_engine_is_recognized_by_its_components(
     version: dict[str, Any], engine: str, *, keeps: bool
 ) -> None:
     daemon = DockerDaemon.of("unix:///run/podman/podman.sock", {}, version)
@@ -47,7 +47,7 @@ def test_an_engine_is_known_by_what_it_is_made_of(
     assert daemon.starts_joined_containers is not keeps
 
 
-def test_where_a_network_brings_no_name_it_is_asked_for() -> None:
+def test_a_missing_name_of_a_network_is_requested() -> None:
     request = created(a_container())
 
     set_shared_hostname(request, SANDBOX_ID)
@@ -155,7 +155,7 @@ async def test_a_dead_leftover_of_ours_makes_room_for_its_name(
 
 
 @pytest.mark.parametrize("status", STATUSES)
-async def test_next_to_what_lives_the_name_gets_an_ending(
+async def test_a_name_in_use_gets_a_suffix(
     containers_on: ContainersOn, status: int
 ) -> None:
     engine = Engine(("me", "running"), status)

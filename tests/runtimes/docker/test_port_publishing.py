@@ -124,7 +124,7 @@ def test_ports_are_published_where_addresses_do_not_answer(
         pytest.param(a_daemon("tcp://127.0.0.1:2375"), False, id="over TCP"),
     ],
 )
-def test_processes_are_looked_for_only_where_they_may_show(
+def test_processes_are_searched_only_if_they_can_be_visible(
     daemon: DockerDaemon, *, expected: bool
 ) -> None:
     assert daemon.is_on_this_kernel is expected

@@ -55,7 +55,7 @@ class TestSandboxRequest:
         assert request["HostConfig"]["NetworkMode"] == "host"
         assert request["Hostname"] is None
 
-    def test_ports_are_published_on_free_ports_of_the_address_asked_for(self) -> None:
+    def test_ports_are_published_on_free_ports_of_the_requested_address(self) -> None:
         request = sandbox_request(
             a_pod(),
             0,
@@ -131,7 +131,7 @@ class TestContainerRequest:
         assert request["Env"] == ["A=1", "B="]
         assert request["WorkingDir"] == "/srv"
 
-    def test_the_image_is_the_one_that_was_looked_up(self) -> None:
+    def test_the_image_is_the_inspected_one(self) -> None:
         assert created(a_container())["Image"] == IMAGE_ID
 
     def test_the_images_own_health_check_does_not_run(self) -> None:
@@ -190,7 +190,7 @@ class TestContainerRequest:
 class TestNames:
     """How names are resolved in a pod."""
 
-    def test_a_pod_that_says_nothing_resolves_names_as_the_machine_does(self) -> None:
+    def test_a_pod_without_dns_settings_resolves_names_as_the_machine(self) -> None:
         assert {"Dns", "DnsSearch", "DnsOptions", "ExtraHosts"}.isdisjoint(
             sandbox()["HostConfig"]
         )
@@ -301,7 +301,9 @@ class TestSecurity:
 
         assert asked["GroupAdd"] == ["0", "5", "6"]
 
-    def test_a_container_that_says_nothing_may_do_what_docker_lets_it(self) -> None:
+    def test_a_container_without_a_security_context_has_the_defaults_of_docker(
+        self,
+    ) -> None:
         asked = created(a_container())["HostConfig"]
 
         assert {

@@ -119,9 +119,7 @@ class TestNames:
         assert await bench.status(first) is None
         assert bench.docker(second).name == f"k8s_app_web_default_{pod.uid}_0"
 
-    async def test_next_to_what_lives_a_name_gets_an_ending(
-        self, bench: DockerBench
-    ) -> None:
+    async def test_a_name_in_use_gets_a_suffix(self, bench: DockerBench) -> None:
         pod = a_pod(uid=bench.options.owner)
         first = await bench.sandbox(pod)
 
@@ -479,7 +477,7 @@ class TestLogs:
         found = bench.runtime.follow_logs(container_id, tail=10, follow=False)
         return [line async for line in found]
 
-    async def test_lines_tell_their_stream_and_their_instant(
+    async def test_lines_have_their_stream_and_their_instant(
         self, bench: DockerBench
     ) -> None:
         before = bench.clock.now()

@@ -63,7 +63,7 @@ def test_of_each_stream_the_beginning_is_kept() -> None:
     assert (outputs.stdout, outputs.stderr) == (b"abcd", b"erro")
 
 
-def test_pieces_tell_where_a_frame_ends() -> None:
+def test_pieces_mark_the_end_of_a_frame() -> None:
     demultiplexer = Demultiplexer()
     data = frame(b"abcd")
 
@@ -170,7 +170,7 @@ class TestPullProgress:
             pytest.param({"stream": "x"}, id="something else"),
         ],
     )
-    def test_what_is_not_about_a_layer_says_nothing(
+    def test_a_message_without_a_layer_is_no_progress(
         self, message: dict[str, Any]
     ) -> None:
         assert PullProgress().feed(message) is None

@@ -324,7 +324,7 @@ class TestPods:
         assert with_dead_one_on_top.ips == ()
         assert alone.ips == ("172.17.0.5",)
 
-    def test_pods_of_one_name_are_told_apart_by_their_uid(self) -> None:
+    def test_pods_with_one_name_are_distinguished_by_uid(self) -> None:
         parts = [
             inspected(sandbox(uid="uid-1"), Id="s1"),
             inspected(sandbox(uid="uid-2"), Id="s2"),

@@ -103,7 +103,7 @@ async def test_a_container_is_listed_with_what_it_can_be_found_by(
         pytest.param({}, "", id="one whose image is known by its ID alone"),
     ],
 )
-async def test_an_image_has_the_name_that_was_asked_for(
+async def test_an_image_has_the_requested_name(
     unmanaged: UnmanagedDockerContainers,
     bench: DockerBench,
     start: Start,
@@ -264,7 +264,7 @@ async def test_one_is_killed(
     assert container.wait()["StatusCode"] == 137
 
 
-async def test_what_was_frozen_is_let_go_when_the_session_ends(
+async def test_frozen_containers_are_thawed_when_the_session_ends(
     bench: DockerBench, start: Start
 ) -> None:
     container, theirs, gone = start(), start(), start()

@@ -153,7 +153,9 @@ async def test_a_volume_that_could_not_be_filled_does_not_count_as_ready(
     assert bench.volumes() == []
 
 
-async def test_what_looks_into_volumes_is_no_part_of_a_pod(bench: DockerBench) -> None:
+async def test_helper_containers_for_volumes_are_no_part_of_a_pod(
+    bench: DockerBench,
+) -> None:
     pod = a_pod_with(Volume("data"))
     await mount(bench, pod)
     await run(bench, pod, VolumeMount("data", "/data", sub_path="a"))

@@ -161,7 +161,7 @@ async def test_pods_of_a_probetui_that_runs_are_left_to_it(
     assert runs(pid)
 
 
-async def test_who_sees_all_sees_the_pods_of_a_probetui_that_runs(
+async def test_an_observer_lists_the_pods_of_a_running_probetui(
     bench: ProcessBench, another: Start, observer: ProcessRuntime
 ) -> None:
     other = another(SCRIPT)

@@ -82,7 +82,7 @@ async def test_a_container_that_printed_nothing_has_no_lines(log: Path) -> None:
     assert await last(log, 10) == []
 
 
-async def test_lines_to_come_are_followed_to_the_end(log: Path) -> None:
+async def test_later_lines_are_followed_to_the_end(log: Path) -> None:
     clock, ending = FakeClock(), Ending()
     append(log, b"before\nhal")
     follower = asyncio.ensure_future(
@@ -134,7 +134,9 @@ async def test_a_container_can_be_followed_before_it_starts(log: Path) -> None:
         pytest.param(b"x" * (2 * logs.MAX_LINE_BYTES + 10), id="there already"),
     ],
 )
-async def test_a_line_without_an_end_comes_in_parts(log: Path, before: bytes) -> None:
+async def test_a_line_without_an_end_is_returned_in_parts(
+    log: Path, before: bytes
+) -> None:
     clock, ending = FakeClock(), Ending()
     append(log, before)
     follower = asyncio.ensure_future(
@@ -265,7 +267,7 @@ async def test_a_log_without_a_line_end_is_read_in_parts(log: Path) -> None:
     assert [len(part) for part in read] == [logs.MAX_LINE_BYTES] * 3 + [1]
 
 
-def test_of_a_log_without_a_line_end_no_more_is_read_than_is_asked_for(
+def test_a_log_without_a_line_end_is_read_only_as_far_as_requested(
     log: Path,
 ) -> None:
     append(log, b"x" * (64 * logs.MAX_LINE_BYTES))

@@ -62,7 +62,7 @@ def test_a_sandbox_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert records.read_sandbox(file) == SANDBOX
 
 
-def test_the_labels_are_not_known_of_a_sandbox_of_an_earlier_version(
+def test_a_sandbox_of_an_earlier_version_has_no_labels(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / SANDBOX.sandbox_id / "sandbox.json"

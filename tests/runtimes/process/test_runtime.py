@@ -142,7 +142,7 @@ async def test_a_command_ends_with_its_container(bench: ProcessBench) -> None:
     assert command.exit_code == 137
 
 
-async def test_where_marks_cannot_be_seen_groups_and_commands_end_all_the_same(
+async def test_without_readable_marks_groups_and_commands_are_killed_too(
     bench: ProcessBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(container, "kill_marked", lambda _marker: None)
@@ -409,7 +409,7 @@ async def test_fifty_pods_are_listed_quickly(bench: ProcessBench) -> None:
     assert [len(pod) for pod in pods] == [50] * 10
 
 
-async def test_an_id_of_another_runtime_is_not_known(bench: ProcessBench) -> None:
+async def test_an_id_of_another_runtime_is_unknown(bench: ProcessBench) -> None:
     await bench.runtime.stop_container(ContainerID("docker://c0c0"), 1)
 
     with pytest.raises(ContainerRuntimeError, match="docker://c0c0"):

@@ -82,7 +82,7 @@ def test_a_pod_of_the_hosts_network_listens_at_this_machine() -> None:
         pytest.param("/srv/app", "/srv/app", id="absolute"),
     ],
 )
-def test_a_container_runs_in_its_own_folder_or_where_it_says(
+def test_a_container_runs_in_its_own_folder_or_in_its_working_dir(
     working_dir: str, expected: str
 ) -> None:
     container = a_script("exit 0", working_dir=working_dir)
@@ -112,7 +112,7 @@ def test_the_host_name_is_the_pods(pod: Pod, expected: str) -> None:
     assert hostname(pod) == expected
 
 
-def test_a_system_may_not_tell_how_much_memory_there_is() -> None:
+def test_the_memory_of_a_system_may_be_unknown() -> None:
     def refuse(name: str) -> int:
         raise ValueError(name)
 
