@@ -1,4 +1,4 @@
-"""The lives of a container, put together from the journal."""
+"""The instances of a container, built from the journal."""
 
 from __future__ import annotations
 
@@ -98,7 +98,9 @@ def a_refused_tick(sequence: int) -> TickEntry:
     return a_tick(DEMO_KEY, START)._replace(sequence=sequence, attempts=(attempt,))
 
 
-def a_look(sequence: int, cause: int, there: SocketAddress = THERE) -> ListenersEntry:
+def a_listeners_entry(
+    sequence: int, cause: int, there: SocketAddress = THERE
+) -> ListenersEntry:
     return ListenersEntry(
         sequence, START, DEMO_KEY, a_refused_tick(1).container_id, there, None,
         cause=cause,
@@ -106,23 +108,31 @@ def a_look(sequence: int, cause: int, there: SocketAddress = THERE) -> Listeners
 
 
 @pytest.mark.parametrize(
-    ("looks", "expected"),
+    ("entries", "expected"),
     [
         pytest.param((), None, id="nobody-looked"),
-        pytest.param((a_look(11, 10),), 11, id="for-this-tick"),
-        pytest.param((a_look(3, 1), a_look(11, 10)), 11, id="for-this-tick-anew"),
-        pytest.param((a_look(3, 1), a_look(8, 7)), 8, id="said-before"),
-        pytest.param((a_look(12, 11),), None, id="only-later"),
+        pytest.param((a_listeners_entry(11, 10),), 11, id="for-this-tick"),
         pytest.param(
-            (a_look(3, 1, SocketAddress("h", 1)),), None, id="of-another-port"
+            (a_listeners_entry(3, 1), a_listeners_entry(11, 10)),
+            11,
+            id="for-this-tick-anew",
+        ),
+        pytest.param(
+            (a_listeners_entry(3, 1), a_listeners_entry(8, 7)), 8, id="said-before"
+        ),
+        pytest.param((a_listeners_entry(12, 11),), None, id="only-later"),
+        pytest.param(
+            (a_listeners_entry(3, 1, SocketAddress("h", 1)),),
+            None,
+            id="of-another-port",
         ),
     ],
 )
 def test_a_refused_tick_has_the_listeners_of_the_container(
-    looks: tuple[ListenersEntry, ...], expected: int | None
+    entries: tuple[ListenersEntry, ...], expected: int | None
 ) -> None:
     lives = ContainerHistories()
-    lives.add_entries(looks)
+    lives.add_entries(entries)
 
     found = lives.container(DEMO_KEY.pod_uid, DEMO_KEY.container_name).listeners(
         a_refused_tick(10)
@@ -191,11 +201,11 @@ def test_an_instance_that_was_there_before_has_no_beginning() -> None:
         ]
     )
 
-    (life,) = lives.container(POD.uid, "app").instances
+    (instance,) = lives.container(POD.uid, "app").instances
 
-    assert life.number == 5
-    assert life.started_at is None
-    assert life.exited is not None
+    assert instance.number == 5
+    assert instance.started_at is None
+    assert instance.exited is not None
 
 
 def test_the_oldest_lives_are_dropped() -> None:
@@ -225,8 +235,8 @@ def test_a_kill_of_an_instance_from_before_begins_its_life() -> None:
 
     lives.add_entries([tick, tick._replace(container_id=NO_CONTAINER)])
 
-    (life,) = lives.container(DEMO_KEY.pod_uid, DEMO_KEY.container_name).instances
-    assert life.kill is tick
+    (instance,) = lives.container(DEMO_KEY.pod_uid, DEMO_KEY.container_name).instances
+    assert instance.kill is tick
 
 
 class TestObstacles:

@@ -77,10 +77,10 @@ def test_the_marks_of_a_tick_are_kept_beside_the_journal(letter: str) -> None:
 def test_everything_around_a_mark_is_kept_too(fields: dict[str, object]) -> None:
     tick = a_tick(DEMO_KEY, NOW, "f", **fields)
 
-    looks = Timeline.of([tick]).mark_at(0)
+    mark = Timeline.of([tick]).mark_at(0)
 
-    assert looks == classify_tick(tick)
-    assert looks != TickMark("failure")
+    assert mark == classify_tick(tick)
+    assert mark != TickMark("failure")
 
 
 def test_every_mark_has_room_in_a_byte() -> None:

@@ -84,17 +84,17 @@ def test_where_each_has_its_own_network_the_others_keep_theirs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("done", "undone"),
+    ("fault", "reverse"),
     [
         pytest.param(Fault.FREEZE, Fault.UNFREEZE, id="freeze"),
         pytest.param(Fault.CUT_NETWORK, Fault.RESTORE_NETWORK, id="cut"),
     ],
 )
-def test_what_is_undone_is_forgotten(done: Fault, undone: Fault) -> None:
+def test_what_is_undone_is_forgotten(fault: Fault, reverse: Fault) -> None:
     state = disrupted("sandbox")
-    state.record_fault(done, POD_UID, FIRST, at(1))
+    state.record_fault(fault, POD_UID, FIRST, at(1))
 
-    state.record_fault(undone, POD_UID, FIRST, at(2))
+    state.record_fault(reverse, POD_UID, FIRST, at(2))
 
     assert since(state, FIRST) == [None, None]
 

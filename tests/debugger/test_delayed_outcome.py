@@ -23,7 +23,7 @@ from tests.builders import (
 APP = a_container()
 
 
-def asked(probe: Probe | None = None) -> RunProbe:
+def a_run_probe(probe: Probe | None = None) -> RunProbe:
     probe = probe or an_exec_probe("true", timeout_seconds=2)
     return RunProbe(1, a_key(), a_pod(APP), APP, probe, ContainerID("x://1"), "::1")
 
@@ -43,7 +43,7 @@ def outcome(*attempts: Attempt) -> ProbeOutcome:
 
 
 def test_an_answer_within_the_limit_only_takes_longer() -> None:
-    late = delayed_outcome(outcome(took(0.5)), seconds(1), asked())
+    late = delayed_outcome(outcome(took(0.5)), seconds(1), a_run_probe())
 
     assert late == outcome(took(1.5))
 
@@ -52,7 +52,7 @@ def test_an_answer_within_the_limit_only_takes_longer() -> None:
 def test_an_answer_that_does_not_come_within_the_limit_is_a_time_out_at_the_limit(
     delay: float,
 ) -> None:
-    late = delayed_outcome(outcome(took(0.5)), seconds(delay), asked())
+    late = delayed_outcome(outcome(took(0.5)), seconds(delay), a_run_probe())
 
     assert late.duration == late.last.duration == seconds(2)
     assert late.last.result is ProbeResult.FAILURE
@@ -86,7 +86,7 @@ def test_an_answer_that_does_not_come_within_the_limit_is_a_time_out_at_the_limi
     ],
 )
 def test_a_time_out_speaks_as_the_handler_does(probe: Probe, words: str) -> None:
-    late = delayed_outcome(outcome(took(0)), seconds(2), asked(probe))
+    late = delayed_outcome(outcome(took(0)), seconds(2), a_run_probe(probe))
 
     assert late.last.output == words
 
@@ -94,7 +94,9 @@ def test_a_time_out_speaks_as_the_handler_does(probe: Probe, words: str) -> None
 def test_each_errored_attempt_is_answered_late() -> None:
     errored = took(0.1, "cannot be run")
 
-    late = delayed_outcome(outcome(errored, errored, errored), seconds(1), asked())
+    late = delayed_outcome(
+        outcome(errored, errored, errored), seconds(1), a_run_probe()
+    )
 
     assert [attempt.duration for attempt in late.attempts] == [seconds(1.1)] * 3
     assert late.duration == seconds(3.3)
@@ -103,7 +105,9 @@ def test_each_errored_attempt_is_answered_late() -> None:
 def test_after_a_time_out_there_is_no_other_attempt() -> None:
     errored = took(0.1, "cannot be run")
 
-    late = delayed_outcome(outcome(errored, errored, errored), seconds(2), asked())
+    late = delayed_outcome(
+        outcome(errored, errored, errored), seconds(2), a_run_probe()
+    )
 
     assert len(late.attempts) == 1
     assert late.duration == seconds(2)
@@ -112,12 +116,12 @@ def test_after_a_time_out_there_is_no_other_attempt() -> None:
 def test_an_attempt_that_has_timed_out_by_itself_stays_as_it_is() -> None:
     timed_out = outcome(took(2.03))
 
-    assert delayed_outcome(timed_out, seconds(5), asked()) == timed_out
+    assert delayed_outcome(timed_out, seconds(5), a_run_probe()) == timed_out
 
 
 def test_an_attempt_that_is_alone_took_as_long_as_its_probe() -> None:
     simulated = ProbeOutcome((took(0),), START, seconds(0.5))
 
-    late = delayed_outcome(simulated, seconds(1), asked())
+    late = delayed_outcome(simulated, seconds(1), a_run_probe())
 
     assert late.duration == seconds(1.5)

@@ -233,7 +233,7 @@ class Foreign:
         self.turns.append(self.engine.submit(seen, at(self.now)))
 
     @property
-    def wanted(self) -> set[type]:
+    def effect_types(self) -> set[type]:
         return {
             type(getattr(effect, "operation", effect))
             for turn in self.turns
@@ -275,7 +275,7 @@ class TestUnmanagedContainers:
         assert foreign.state == Waiting(
             "NotRunning", "no such container; waiting for one"
         )
-        assert not foreign.wanted & CHANGES
+        assert not foreign.effect_types & CHANGES
 
     def test_what_vanishes_is_gone_and_what_comes_is_found(self) -> None:
         foreign = Foreign(a_pod())
@@ -291,7 +291,7 @@ class TestUnmanagedContainers:
         assert gone == Waiting("Gone", "it has vanished; waiting for another one")
         assert foreign.entry() == [LifecycleStep.GONE]
         assert isinstance(foreign.state, Running)
-        assert not foreign.wanted & CHANGES
+        assert not foreign.effect_types & CHANGES
 
     @pytest.mark.parametrize(
         "command",
@@ -318,7 +318,7 @@ class TestUnmanagedContainers:
         ]
         assert len(notes) == 1
         assert notes[0].endswith("is only watched")
-        assert not foreign.wanted & CHANGES
+        assert not foreign.effect_types & CHANGES
 
     def test_acting_what_was_there_is_started_again_and_nothing_else(self) -> None:
         acting = replace(ATTACHED, kills=True, restarts=True)
@@ -327,14 +327,14 @@ class TestUnmanagedContainers:
         for _ in range(3):
             foreign.show(an_instance(state=RuntimeState.EXITED, exit_code=1))
 
-        asked = [
+        operations = [
             getattr(effect, "operation", None)
             for turn in foreign.turns
             for effect in turn.effects
         ]
         images = [
             operation
-            for operation in asked
+            for operation in operations
             if type(operation).__name__ == "GetImageStatus"
         ]
         assert len(images) == 1

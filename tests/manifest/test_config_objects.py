@@ -55,15 +55,15 @@ def test_an_object_may_be_empty() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "asked", "namespace"),
+    ("written", "requested", "namespace"),
     [
         pytest.param("", None, "default", id="none"),
         pytest.param("metadata: {name: x, namespace: a}", None, "a", id="written"),
         pytest.param("metadata: {name: x, namespace: a}", "b", "b", id="asked for"),
     ],
 )
-def test_the_namespace(written: str, asked: str | None, namespace: str) -> None:
-    value, _ = read("ConfigMap", written, asked)
+def test_the_namespace(written: str, requested: str | None, namespace: str) -> None:
+    value, _ = read("ConfigMap", written, requested)
 
     assert value is not None
     assert value.namespace == namespace

@@ -598,7 +598,7 @@ def test_kinds_without_a_pod_are_skipped_with_one_note_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "asked", "namespace"),
+    ("written", "requested", "namespace"),
     [
         pytest.param("", None, "default", id="none"),
         pytest.param("shop", None, "shop", id="written"),
@@ -606,13 +606,13 @@ def test_kinds_without_a_pod_are_skipped_with_one_note_each() -> None:
     ],
 )
 def test_config_maps_and_secrets_are_kept_for_pods_of_their_namespace(
-    written: str, asked: str | None, namespace: str
+    written: str, requested: str | None, namespace: str
 ) -> None:
     metadata = f"{{name: cfg, namespace: '{written}'}}"
     manifests = load(
         f"apiVersion: v1\nkind: ConfigMap\nmetadata: {metadata}\ndata: {{a: b}}\n---\n"
         f"apiVersion: v1\nkind: Secret\nmetadata: {metadata}\nstringData: {{a: b}}\n",
-        namespace=asked,
+        namespace=requested,
     )
 
     assert manifests.config_objects == (

@@ -79,7 +79,7 @@ class HealthServer:
     """Answers every call; to be run by `serving`.
 
     Args:
-        answers: what to say of a service.
+        answers: the answers by service.
         delay_seconds: how long each answer takes.
     """
 

@@ -88,11 +88,11 @@ async def test_curl_asks_what_the_probe_asks(
     probed, repeated = listeners.requests
     assert repeated["requestLine"] == probed["requestLine"]
     # The kubelet says besides that it will not ask again.
-    rest = as_said(probed["headers"]) - {"connection: close"}
-    assert as_said(repeated["headers"]) == rest
+    rest = normalized(probed["headers"]) - {"connection: close"}
+    assert normalized(repeated["headers"]) == rest
 
 
-def as_said(headers: list[str]) -> set[str]:
+def normalized(headers: list[str]) -> set[str]:
     return {header.lower().strip() for header in headers}
 
 

@@ -237,7 +237,7 @@ async def test_a_server_with_tls_is_probed_without_verification(
     assert [call.service for call in server.calls] == ["web"] * is_healthy
 
 
-async def say_nothing(peer: Peer) -> None:
+async def stay_silent(peer: Peer) -> None:
     await peer.drain_until_end()
 
 
@@ -259,7 +259,7 @@ async def speak_nonsense(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize(
-    "serve", [say_nothing, hang_up, speak_http1, speak_tls, speak_nonsense]
+    "serve", [stay_silent, hang_up, speak_http1, speak_tls, speak_nonsense]
 )
 async def test_what_is_no_grpc_server_is_not_connected(
     serve: Serve, capfd: pytest.CaptureFixture[str]
@@ -271,7 +271,7 @@ async def test_what_is_no_grpc_server_is_not_connected(
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("serve", [say_nothing, hang_up, speak_http1, speak_nonsense])
+@pytest.mark.parametrize("serve", [stay_silent, hang_up, speak_http1, speak_nonsense])
 async def test_a_server_without_tls_is_not_connected_to_by_tls(serve: Serve) -> None:
     async with serving(serve) as port:
         attempt = await probe_grpc(LOOPBACK, port, "", SHORT, is_tls=True)

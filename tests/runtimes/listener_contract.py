@@ -17,7 +17,7 @@ Server = Callable[[str], tuple[str, ...]]
 
 
 class ListenerContract:
-    """For runtimes whose containers' networks can be seen from here."""
+    """For runtimes whose container networks can be inspected from here."""
 
     extent = ListenerScope.POD
 

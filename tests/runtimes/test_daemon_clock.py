@@ -236,13 +236,13 @@ async def test_sandboxes_and_lines_of_logs_are_converted_too(clock: FakeClock) -
 
 async def test_an_offset_and_its_changes_are_reported_once(clock: FakeClock) -> None:
     daemon_clock = DaemonClock(clock)
-    told: list[timedelta] = []
-    daemon_clock.on_offset(told.append)
+    offsets: list[timedelta] = []
+    daemon_clock.on_offset(offsets.append)
 
     for ahead in (0.9, 45, 45.5, 44.5, -45, 0):
         daemon_clock.sample(START + ahead * SECOND, START, START)
 
-    assert told == [45 * SECOND, -45 * SECOND, timedelta()]
+    assert offsets == [45 * SECOND, -45 * SECOND, timedelta()]
 
 
 @pytest.mark.parametrize(

@@ -180,8 +180,10 @@ class VolumeContract:
 
         await mount(bench, pod, VolumeFile("a.txt", b"two\n"), VolumeFile("c", b"3\n"))
 
-        seen = await inspect(bench, app, "cd $ROOT/config; cat a.txt c; test -e deep/b")
-        assert seen == "two\n3\n"
+        output = await inspect(
+            bench, app, "cd $ROOT/config; cat a.txt c; test -e deep/b"
+        )
+        assert output == "two\n3\n"
         is_removed = await bench.sh(app, f"test -e {bench.root}/config/deep/b")
         assert is_removed.exit_code == 1
 
@@ -255,11 +257,11 @@ class VolumeContract:
             VolumeMount("host", "/one", sub_path="file"),
         )
 
-        seen = await inspect(bench, app, "cat $ROOT/host/file $ROOT/one")
+        output = await inspect(bench, app, "cat $ROOT/host/file $ROOT/one")
         await bench.runtime.remove_container(app)
         await host(bench.runtime).unmount_volume(UnmountVolume(pod.uid, "host"))
 
-        assert seen == "mine\nmine\n"
+        assert output == "mine\nmine\n"
         assert (tmp_path / "file").read_text() == "mine\n"
 
     @pytest.mark.parametrize(

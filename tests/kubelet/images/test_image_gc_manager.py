@@ -1,4 +1,4 @@
-"""Which images the kubelet would remove, and what it would say."""
+"""The images that the kubelet would remove, and its events."""
 
 from __future__ import annotations
 
@@ -357,6 +357,6 @@ def test_only_a_failure_after_a_failure_is_worth_an_event() -> None:
     streak = FailureStreak()
     fails, works = GcResult(error="no"), GcResult()
 
-    told = [streak.judge(name) for name in (fails, fails, fails, works, fails)]
+    reasons = [streak.judge(name) for name in (fails, fails, fails, works, fails)]
 
-    assert told == ["", "ImageGCFailed", "ImageGCFailed", "", ""]
+    assert reasons == ["", "ImageGCFailed", "ImageGCFailed", "", ""]

@@ -293,11 +293,11 @@ class TestWaitingForUnmounts:
         bench.mount_all(pod)
 
         bench.unmount(pod)
-        asked = bench.pending_operations()
+        pending = bench.pending_operations()
         bench.answer()
         bench.answer()
 
-        assert asked == [
+        assert pending == [
             UnmountVolume(pod.uid, "data"),
             UnmountVolume(pod.uid, "cache"),
         ]
@@ -314,10 +314,10 @@ class TestWaitingForUnmounts:
 
         bench.unmount(pod)
         bench.answer()
-        asked = bench.pending_operations()
+        pending = bench.pending_operations()
         bench.answer()
 
-        assert asked == [UnmountVolume(pod.uid, "data")]
+        assert pending == [UnmountVolume(pod.uid, "data")]
         assert bench.returned == [False, True]
 
     def test_one_that_is_gone_before_another_is_even_there_ends_no_wait(
@@ -341,10 +341,10 @@ class TestWaitingForUnmounts:
         bench.answer(error="busy")
 
         bench.wait(0.5)
-        asked = bench.pending_operations()
+        pending = bench.pending_operations()
         bench.answer()
 
-        assert asked == [UnmountVolume(pod.uid, "data")]
+        assert pending == [UnmountVolume(pod.uid, "data")]
         assert bench.returned == [True]
         assert bench.events() == []
 

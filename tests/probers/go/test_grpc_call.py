@@ -36,7 +36,7 @@ REQUEST = [
 Say = Callable[[h2.connection.H2Connection], None]
 
 
-async def asked(say: Say, *, then_closes: bool = False) -> bytes:
+async def call(respond: Say, *, then_closes: bool = False) -> bytes:
     """Make a call to a server with one response."""
 
     async def serve(peer: Peer) -> None:
@@ -49,7 +49,7 @@ async def asked(say: Say, *, then_closes: bool = False) -> bytes:
         while data := await peer.receive():
             events = connection.receive_data(data)
             if any(isinstance(event, h2.events.StreamEnded) for event in events):
-                say(connection)
+                respond(connection)
                 await peer.send(connection.data_to_send())
                 if then_closes:
                     return
@@ -72,7 +72,7 @@ def answer(
 ) -> Say:
     """Say a head, a body and trailers; without trailers the body ends the stream."""
 
-    def say(connection: h2.connection.H2Connection) -> None:
+    def respond(connection: h2.connection.H2Connection) -> None:
         ends_with_head = not body and trailers is None
         connection.send_headers(1, head, end_stream=ends_with_head)
         if body:
@@ -80,7 +80,7 @@ def answer(
         if trailers is not None:
             connection.send_headers(1, trailers, end_stream=True)
 
-    return say
+    return respond
 
 
 def packed(message: bytes) -> bytes:
@@ -94,12 +94,12 @@ def framed(data: bytes) -> bytes:
 async def test_a_message_is_returned_also_compressed() -> None:
     head = [*HEAD, ("grpc-encoding", "gzip")]
 
-    assert await asked(answer(HEAD, MESSAGE, OK)) == b"\x08\1"
-    assert await asked(answer(head, packed(b"\x08\1"), OK)) == b"\x08\1"
+    assert await call(answer(HEAD, MESSAGE, OK)) == b"\x08\1"
+    assert await call(answer(head, packed(b"\x08\1"), OK)) == b"\x08\1"
 
 
 @pytest.mark.parametrize(
-    ("say", "code", "message"),
+    ("respond", "code", "message"),
     [
         pytest.param(
             answer([*HEAD, ("grpc-status", "5"), ("grpc-message", "no%20%E2%82%AC%")]),
@@ -217,17 +217,17 @@ async def test_a_message_is_returned_also_compressed() -> None:
     ],
 )
 async def test_what_is_no_answer_is_an_error_in_grpc_go_s_words(
-    say: Say, code: int, message: str
+    respond: Say, code: int, message: str
 ) -> None:
     with pytest.raises(GRPCCallError) as failed:
-        await asked(say)
+        await call(respond)
 
     assert (failed.value.code, str(failed.value)) == (code, message)
 
 
 async def test_a_connection_that_ends_is_unavailable() -> None:
     with pytest.raises(GRPCCallError) as failed:
-        await asked(lambda _: None, then_closes=True)
+        await call(lambda _: None, then_closes=True)
 
     assert failed.value.code == GRPCCode.UNAVAILABLE
     assert str(failed.value) == "error reading from server: EOF"

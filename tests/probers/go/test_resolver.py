@@ -22,11 +22,11 @@ class FakeServers:
     """A name server: names that begin with `silent` are not answered before `speak`."""
 
     def __init__(self) -> None:
-        self.asked: Counter[str] = Counter()
+        self.requests: Counter[str] = Counter()
         self._has_spoken = threading.Event()
 
     def __call__(self, host: str) -> Sequence[Address]:
-        self.asked[host] += 1
+        self.requests[host] += 1
         if host.startswith("silent"):
             self._has_spoken.wait()
         if host.startswith("unknown"):
@@ -48,7 +48,9 @@ def servers() -> Iterator[FakeServers]:
     made.speak()
 
 
-async def asked_for(resolver: Resolver, host: str) -> asyncio.Task[Sequence[Address]]:
+async def start_lookup(
+    resolver: Resolver, host: str
+) -> asyncio.Task[Sequence[Address]]:
     """Return a look-up that has begun."""
     task = asyncio.ensure_future(resolver.look_up(host))
     await asyncio.sleep(0)
@@ -65,7 +67,7 @@ async def test_a_name_is_answered_while_many_others_are_silent(
     servers: FakeServers,
 ) -> None:
     resolver = Resolver(servers)
-    silent = [await asked_for(resolver, f"silent-{number}") for number in range(100)]
+    silent = [await start_lookup(resolver, f"silent-{number}") for number in range(100)]
 
     async with asyncio.timeout(60):
         found = await resolver.look_up("healthy")
@@ -77,14 +79,14 @@ async def test_a_name_is_answered_while_many_others_are_silent(
 
 async def test_one_look_up_serves_all_who_ask_for_a_name(servers: FakeServers) -> None:
     resolver = Resolver(servers)
-    waiting = [await asked_for(resolver, "silent") for _ in range(50)]
+    waiting = [await start_lookup(resolver, "silent") for _ in range(50)]
     await end(waiting[:25])
 
     servers.speak()
 
     async with asyncio.timeout(60):
         assert await asyncio.gather(*waiting[25:]) == [[LOOPBACK]] * 25
-    assert servers.asked == {"silent": 1}
+    assert servers.requests == {"silent": 1}
 
 
 async def test_a_look_up_that_takes_long_is_begun_once_more_and_no_oftener(
@@ -93,7 +95,7 @@ async def test_a_look_up_that_takes_long_is_begun_once_more_and_no_oftener(
     monkeypatch.setattr(module, "LOOKUP_SHARED_SECONDS", 0)
     resolver = Resolver(servers)
 
-    waiting = [await asked_for(resolver, "silent") for _ in range(50)]
+    waiting = [await start_lookup(resolver, "silent") for _ in range(50)]
 
     assert resolver.under_way == module.MAX_LOOKUPS_OF_A_NAME
     await end(waiting)
@@ -101,7 +103,7 @@ async def test_a_look_up_that_takes_long_is_begun_once_more_and_no_oftener(
 
 async def test_without_a_thread_to_ask_it_is_our_trouble(servers: FakeServers) -> None:
     resolver = Resolver(servers, limit=2)
-    silent = [await asked_for(resolver, f"silent-{number}") for number in range(2)]
+    silent = [await start_lookup(resolver, f"silent-{number}") for number in range(2)]
 
     with pytest.raises(LocalResourceError, match="2 look-ups of other names"):
         await resolver.look_up("healthy")
@@ -111,7 +113,7 @@ async def test_without_a_thread_to_ask_it_is_our_trouble(servers: FakeServers) -
 
 async def test_threads_are_free_again_when_servers_answer(servers: FakeServers) -> None:
     resolver = Resolver(servers, limit=2)
-    silent = [await asked_for(resolver, f"silent-{number}") for number in range(2)]
+    silent = [await start_lookup(resolver, f"silent-{number}") for number in range(2)]
     servers.speak()
 
     async with asyncio.timeout(60):

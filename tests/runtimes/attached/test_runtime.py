@@ -1,4 +1,4 @@
-"""Containers of others as the containers of pods: seen, and left alone."""
+"""Unmanaged containers as the containers of pods: observed, and left alone."""
 
 from __future__ import annotations
 
@@ -317,10 +317,10 @@ async def test_commands_of_others_are_those_in_the_newest_instance() -> None:
     unmanaged.run("web")
     await runtime.relist()
 
-    told = [watch_exec async for watch_exec in runtime.watch_execs()]
+    execs = [watch_exec async for watch_exec in runtime.watch_execs()]
 
     assert runtime.reports_execs
-    assert told == [StartedExec(ContainerID(f"{WEB}@2"), "date")]
+    assert execs == [StartedExec(ContainerID(f"{WEB}@2"), "date")]
 
 
 async def test_listeners_are_requested_with_the_own_id_of_a_container() -> None:

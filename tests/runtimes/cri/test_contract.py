@@ -34,7 +34,7 @@ class TestCriContract(
     MessageContract,
     VolumeContract,
 ):
-    """CRI runtimes keep the contract; they are not told the stop signal.
+    """CRI runtimes fulfil the contract; they do not get the stop signal.
 
     A command whose client is gone runs on.
     """

@@ -516,7 +516,7 @@ class TestEvents:
 
 
 class TestPods:
-    """What is told to a runtime that cannot be done."""
+    """Requests that a runtime cannot perform."""
 
     async def test_annotations_have_to_be_text(self, runtime: CriRuntime) -> None:
         operation = RunPodSandbox(a_pod(annotations={"a": "\udcff"}), 0)

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.cri, pytest.mark.slow]
 
 
 class TestCriListeners(ListenerContract):
-    """A CRI runtime's containers are seen while it is on this machine."""
+    """Listeners of a CRI runtime's containers are found if it is on this machine."""
 
     @pytest.fixture
     def server(self) -> Server:

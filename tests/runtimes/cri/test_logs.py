@@ -108,11 +108,11 @@ def test_a_long_line_without_an_end_is_returned_in_parts() -> None:
     lines = LineJoiner()
     part = entry("x" * 16_000, "P").removesuffix(b"\n")
 
-    told = [line for _ in range(1_000) if (line := lines.feed(part)) is not None]
+    returned = [line for _ in range(1_000) if (line := lines.feed(part)) is not None]
 
     longest = LONGEST_LINE_BYTES + 16_000
-    assert all(len(line.text) < longest for line in told)
-    assert sum(len(line.text) for line in told) > 1_000 * 16_000 - longest
+    assert all(len(line.text) < longest for line in returned)
+    assert sum(len(line.text) for line in returned) > 1_000 * 16_000 - longest
 
 
 @pytest.mark.parametrize(

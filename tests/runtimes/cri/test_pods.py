@@ -50,7 +50,7 @@ async def start(bench: CriBench, pod: Pod) -> ContainerID:
     return app
 
 
-async def seen(bench: CriBench, pod: Pod, script: str) -> str:
+async def output_of(bench: CriBench, pod: Pod, script: str) -> str:
     """Return what a script prints in the only container of a pod."""
     return await inspect(bench, await start(bench, pod), script)
 
@@ -191,7 +191,7 @@ class TestPods:
     ) -> None:
         pod = a_pod(a_container(command=sh(SLOW)), hostname="db-0")
 
-        found = await seen(bench, pod, "hostname; hostname -i; cat /etc/hosts")
+        found = await output_of(bench, pod, "hostname; hostname -i; cat /etc/hosts")
 
         (ip,) = (await bench.pod()).ips
         assert found.splitlines()[:2] == ["db-0", ip]
@@ -202,8 +202,8 @@ class TestPods:
     ) -> None:
         script = "ls -d /proc/[0-9]* | wc -l"
 
-        own = await seen(bench, a_pod_of(), script)
-        shared = await seen(
+        own = await output_of(bench, a_pod_of(), script)
+        shared = await output_of(
             bench, a_pod_of(name="shared", share_process_namespace=True), script
         )
 
@@ -237,7 +237,7 @@ class TestPods:
             host_aliases=(HostAlias("192.0.2.1", ("one.test", "two.test")),),
         )
 
-        found = await seen(bench, pod, "cat /etc/resolv.conf /etc/hosts")
+        found = await output_of(bench, pod, "cat /etc/resolv.conf /etc/hosts")
 
         lines = [line.split() for line in found.splitlines()]
         assert ["nameserver", "192.0.2.53"] in lines
@@ -257,7 +257,7 @@ class TestSecurity:
             ),
         )
 
-        assert await seen(bench, pod, "id -u; id -g; id -G") == (
+        assert await output_of(bench, pod, "id -u; id -g; id -G") == (
             "10000\n20000\n20000 4 30000\n"
         )
 
@@ -336,8 +336,8 @@ class TestSecurity:
         one = SecurityContext(drop_capabilities=("ALL",), add_capabilities=("KILL",))
         script = "grep CapEff /proc/1/status | cut -f 2"
 
-        assert await seen(bench, a_pod_of(none), script) == "0000000000000000\n"
-        assert await seen(bench, a_pod_of(one, name="one"), script) == (
+        assert await output_of(bench, a_pod_of(none), script) == "0000000000000000\n"
+        assert await output_of(bench, a_pod_of(one, name="one"), script) == (
             "0000000000000020\n"
         )
 
@@ -346,7 +346,9 @@ class TestSecurity:
     ) -> None:
         context = SecurityContext(allow_privilege_escalation=False)
 
-        found = await seen(bench, a_pod_of(context), "grep NoNewPrivs /proc/1/status")
+        found = await output_of(
+            bench, a_pod_of(context), "grep NoNewPrivs /proc/1/status"
+        )
 
         assert found.split() == ["NoNewPrivs:", "1"]
 

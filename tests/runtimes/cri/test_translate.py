@@ -67,12 +67,15 @@ class TestSandboxes:
     """Sandboxes."""
 
     def test_a_sandbox_that_is_ready(self) -> None:
-        seen = to_sandbox(a_sandbox())
+        translated = to_sandbox(a_sandbox())
 
-        assert seen.owner == "me"
-        assert seen.pod.uid == "u"
-        assert (seen.status.is_ready, seen.status.ip) == (True, "10.0.0.2")
-        assert (seen.status.attempt, seen.status.created_at) == (2, second(1))
+        assert translated.owner == "me"
+        assert translated.pod.uid == "u"
+        assert (translated.status.is_ready, translated.status.ip) == (True, "10.0.0.2")
+        assert (translated.status.attempt, translated.status.created_at) == (
+            2,
+            second(1),
+        )
 
     @pytest.mark.parametrize(
         ("fields", "ip"),
@@ -203,10 +206,10 @@ class TestContainers:
             log_path="/var/log/x",
         )
 
-        seen = to_container(found, "x")
+        translated = to_container(found, "x")
 
-        assert (seen.message_file, seen.message_policy) == ("/b", "File")
-        assert seen.log_file == "/var/log/x"
+        assert (translated.message_file, translated.message_policy) == ("/b", "File")
+        assert translated.log_file == "/var/log/x"
 
     def test_without_a_message_path_there_are_no_last_words(self) -> None:
         found = a_container(mounts=[cri.Mount(host_path="/a")])

@@ -312,7 +312,7 @@ class TestTrying:
 
 
 class TestConnecting:
-    """What people are told."""
+    """Messages for the user."""
 
     async def test_the_error_names_what_was_tried_and_what_to_do(self) -> None:
         with pytest.raises(RuntimeUnavailableError) as caught:

@@ -62,7 +62,7 @@ async def container(bench: DockerBench) -> ContainerID:
 
 
 class TestStarting:
-    """What could not be started is told from what ended badly."""
+    """Commands that could not be started differ from commands that failed."""
 
     pytestmark = real_docker
 

@@ -1,4 +1,4 @@
-"""Commands that others run in containers, told from our own (UX-34)."""
+"""Commands of others in containers, distinguished from our own (UX-34)."""
 
 from __future__ import annotations
 

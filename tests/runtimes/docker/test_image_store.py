@@ -1,4 +1,4 @@
-"""Images on Docker: listed with who has them, told apart, removed, measured."""
+"""Images on Docker: lists with their containers, copies, removal, sizes."""
 
 from __future__ import annotations
 

@@ -330,9 +330,9 @@ class TestOnDocker:
         lease = await two_homes[0].new()
         await lease.add([WEB])
 
-        (seen,) = await two_homes[1].valid()
+        (lease,) = await two_homes[1].valid()
         await lease.release()
 
-        assert seen.renewed_at is not None
-        assert replace(seen, holder=ELSEWHERE).is_held(seen.renewed_at)
-        assert not replace(seen, holder=ELSEWHERE).is_held(seen.renewed_at + VALID)
+        assert lease.renewed_at is not None
+        assert replace(lease, holder=ELSEWHERE).is_held(lease.renewed_at)
+        assert not replace(lease, holder=ELSEWHERE).is_held(lease.renewed_at + VALID)

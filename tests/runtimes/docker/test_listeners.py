@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 
 class TestDockerListeners(ListenerContract):
-    """Docker's containers are seen while the daemon is on this machine."""
+    """Listeners of Docker's containers are found if the daemon is on this machine."""
 
     @pytest.fixture
     def server(self) -> Server:

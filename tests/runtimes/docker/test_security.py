@@ -29,7 +29,7 @@ __all__ = ["bench"]
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 
-async def seen(bench: DockerBench, pod: Pod, script: str) -> str:
+async def output_of(bench: DockerBench, pod: Pod, script: str) -> str:
     """Return what a script prints in the only container of a pod."""
     (container,) = pod.containers
     sandbox_id = await bench.sandbox(pod)
@@ -52,7 +52,7 @@ async def test_a_container_runs_as_user_and_groups(bench: DockerBench) -> None:
         security_context=PodSecurityContext(supplemental_groups=(30000,), fs_group=4),
     )
 
-    assert await seen(bench, pod, "id -u; id -g; id -G") == (
+    assert await output_of(bench, pod, "id -u; id -g; id -G") == (
         "10000\n20000\n20000 4 30000\n"
     )
 
@@ -94,8 +94,8 @@ async def test_capabilities_are_added_and_dropped(bench: DockerBench) -> None:
     one = SecurityContext(drop_capabilities=("ALL",), add_capabilities=("KILL",))
     script = "grep CapEff /proc/1/status | cut -f 2"
 
-    assert await seen(bench, a_pod_of(none), script) == "0000000000000000\n"
-    assert await seen(bench, a_pod_of(one, name="one"), script) == (
+    assert await output_of(bench, a_pod_of(none), script) == "0000000000000000\n"
+    assert await output_of(bench, a_pod_of(one, name="one"), script) == (
         "0000000000000020\n"
     )
 
@@ -116,8 +116,8 @@ def _privileges(bench: DockerBench) -> None:
 async def test_a_privileged_container_may_do_anything(bench: DockerBench) -> None:
     script = "mount -t tmpfs x /mnt && echo mounted"
 
-    plain = await seen(bench, a_pod_of(), script)
-    privileged = await seen(
+    plain = await output_of(bench, a_pod_of(), script)
+    privileged = await output_of(
         bench, a_pod_of(SecurityContext(privileged=True), name="strong"), script
     )
 
@@ -128,7 +128,7 @@ async def test_a_privileged_container_may_do_anything(bench: DockerBench) -> Non
 async def test_a_container_may_be_kept_from_more_privileges(bench: DockerBench) -> None:
     context = SecurityContext(allow_privilege_escalation=False)
 
-    found = await seen(bench, a_pod_of(context), "grep NoNewPrivs /proc/1/status")
+    found = await output_of(bench, a_pod_of(context), "grep NoNewPrivs /proc/1/status")
 
     assert found.split() == ["NoNewPrivs:", "1"]
 
@@ -150,7 +150,7 @@ async def test_names_are_resolved_by_the_dns_settings_of_the_pod(
         hostname="my-host",
     )
 
-    found = await seen(bench, pod, "cat /etc/resolv.conf /etc/hosts; hostname")
+    found = await output_of(bench, pod, "cat /etc/resolv.conf /etc/hosts; hostname")
 
     lines = [line.split() for line in found.splitlines() if line[:1] != "#"]
     assert ["nameserver", "192.0.2.53"] in lines
@@ -162,7 +162,7 @@ async def test_names_are_resolved_by_the_dns_settings_of_the_pod(
 
 
 async def test_a_pod_finds_its_own_name(bench: DockerBench) -> None:
-    found = await seen(bench, a_pod_of(), "cat /etc/hosts")
+    found = await output_of(bench, a_pod_of(), "cat /etc/hosts")
 
     (status,) = await bench.runtime.relist()
     assert [status.ips[0], "web"] in [line.split() for line in found.splitlines()]

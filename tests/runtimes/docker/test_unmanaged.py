@@ -198,7 +198,7 @@ async def test_a_restart_by_another_client_is_reported(
     container = start()
     first = await inspect(unmanaged, container)
 
-    async def seen_again() -> UnmanagedStatus:
+    async def read_changed_status() -> UnmanagedStatus:
         # Each happening forgets what was known of its own container, and the daemon
         # tells of those of others too.
         async for _ in unmanaged.watch():
@@ -206,11 +206,11 @@ async def test_a_restart_by_another_client_is_reported(
                 return second
         raise AssertionError("the events came to an end")
 
-    told = asyncio.ensure_future(seen_again())
+    changed = asyncio.ensure_future(read_changed_status())
     await asyncio.to_thread(bench.api.watched.wait, 30)
 
     await asyncio.to_thread(container.restart, timeout=0)
-    second = await asyncio.wait_for(told, timeout=30)
+    second = await asyncio.wait_for(changed, timeout=30)
 
     assert second.status != first.status
 

@@ -305,11 +305,11 @@ async def test_watchers_are_notified_at_once_of_an_exit(
 ) -> None:
     assert isinstance(bench.runtime, EventSource)
     container_id = await bench.run_ready(UNTIL_END)
-    told = asyncio.ensure_future(anext(bench.runtime.watch()))
+    change = asyncio.ensure_future(anext(bench.runtime.watch()))
     await bench.sh(container_id, "touch end")
 
     async with asyncio.timeout(10):
-        await told
+        await change
 
     assert await bench.state(container_id) is RuntimeState.EXITED
 

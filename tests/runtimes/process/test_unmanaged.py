@@ -1,4 +1,4 @@
-"""Processes of others as containers: looked at, asked, and stopped if told to."""
+"""Processes of others as containers: inspected, probed, and stopped on request."""
 
 from __future__ import annotations
 
