@@ -27,10 +27,10 @@ from tests.runtimes.docker import bench as docker_bench
 from tests.runtimes.docker.bench import DockerBench
 from tests.runtimes.fault_contract import (
     COUNTS,
-    continues,
     count,
     inject_fault,
     is_frozen,
+    wait_for_more_lines,
 )
 from tests.runtimes.process.bench import AnotherProbetui, ProcessBench
 
@@ -123,7 +123,7 @@ async def survives_a_kill(
 
     assert is_still
     assert "was left frozen by a killed probetui" in told
-    await continues(bench, container_id, await count(bench, container_id))
+    await wait_for_more_lines(bench, container_id, await count(bench, container_id))
     assert await another() == []
 
 
@@ -253,7 +253,7 @@ class TestOnProcesses:
         assert is_still
         assert told.startswith("container app of default/other was left frozen")
         before = await count(bench, other.container_id)
-        await continues(bench, other.container_id, before)
+        await wait_for_more_lines(bench, other.container_id, before)
         await bench.clean_up()
 
     @staticmethod

@@ -44,7 +44,9 @@ async def count(bench: Bench, container_id: ContainerID) -> int:
     return len([line async for line in lines])
 
 
-async def continues(bench: Bench, container_id: ContainerID, before: int) -> None:
+async def wait_for_more_lines(
+    bench: Bench, container_id: ContainerID, before: int
+) -> None:
     """Wait until a container has printed more than so many lines."""
 
     async def has_printed() -> bool:
@@ -67,7 +69,7 @@ class FaultContract:
         self, bench: Bench
     ) -> None:
         container_id = await bench.run(COUNTS)
-        await continues(bench, container_id, 0)
+        await wait_for_more_lines(bench, container_id, 0)
 
         await inject_fault(bench, container_id, Fault.FREEZE)
         await bench.wait(LONG_ENOUGH)
@@ -79,7 +81,7 @@ class FaultContract:
 
         assert later == frozen_at
         assert state is RuntimeState.RUNNING
-        await continues(bench, container_id, later)
+        await wait_for_more_lines(bench, container_id, later)
 
     async def test_to_freeze_and_unfreeze_twice_is_no_error(self, bench: Bench) -> None:
         container_id = await bench.run(COUNTS)
@@ -88,7 +90,7 @@ class FaultContract:
             await inject_fault(bench, container_id, fault)
             await inject_fault(bench, container_id, fault)
 
-        await continues(bench, container_id, 0)
+        await wait_for_more_lines(bench, container_id, 0)
 
     async def test_another_of_the_pod_is_not_frozen_with_it(self, bench: Bench) -> None:
         sandbox_id = await bench.sandbox(a_pod())
@@ -97,7 +99,7 @@ class FaultContract:
 
         await inject_fault(bench, container_id, Fault.FREEZE)
 
-        await continues(bench, other, await count(bench, other))
+        await wait_for_more_lines(bench, other, await count(bench, other))
         assert await is_frozen(bench, container_id)
 
     async def test_one_that_is_just_being_started_can_be_frozen_and_killed(
@@ -167,7 +169,7 @@ class FaultContract:
         await another.close()
 
         assert is_still
-        await continues(bench, container_id, await count(bench, container_id))
+        await wait_for_more_lines(bench, container_id, await count(bench, container_id))
 
     async def test_who_is_closed_leaves_alone_what_others_froze(
         self, bench: Bench

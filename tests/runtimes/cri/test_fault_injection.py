@@ -22,12 +22,12 @@ from tests.runtimes.fault_contract import (
     FaultContract,
     NetworkFaultContract,
     a_server,
-    continues,
     count,
     inject_fault,
     is_frozen,
     is_reached,
     is_reached_soon,
+    wait_for_more_lines,
 )
 
 __all__ = ["bench"]
@@ -80,7 +80,7 @@ class TestOtherWaysToFreeze:
         await injector.inject_fault(to_cri_id(container_id), Fault.UNFREEZE)
 
         assert is_still
-        await continues(bench, container_id, await count(bench, container_id))
+        await wait_for_more_lines(bench, container_id, await count(bench, container_id))
 
     async def test_a_frozen_container_is_thawed_at_the_end(
         self, bench: CriBench, injector: CriFaultInjector
@@ -93,7 +93,7 @@ class TestOtherWaysToFreeze:
         await injector.undo()
 
         assert is_still
-        await continues(bench, container_id, await count(bench, container_id))
+        await wait_for_more_lines(bench, container_id, await count(bench, container_id))
 
     async def test_a_container_frozen_by_another_session_can_be_thawed(
         self, bench: CriBench, injector: CriFaultInjector, control_groups: Path
@@ -106,7 +106,7 @@ class TestOtherWaysToFreeze:
         await injector.inject_fault(to_cri_id(container_id), Fault.UNFREEZE)
 
         assert is_still
-        await continues(bench, container_id, await count(bench, container_id))
+        await wait_for_more_lines(bench, container_id, await count(bench, container_id))
 
     async def test_it_can_be_killed(
         self, bench: CriBench, injector: CriFaultInjector
@@ -161,7 +161,7 @@ class TestAttached:
 
         bench.runtime = bench.another()
         assert is_still
-        await continues(bench, theirs, await count(bench, theirs))
+        await wait_for_more_lines(bench, theirs, await count(bench, theirs))
 
     async def test_one_can_be_killed(
         self, bench: CriBench, theirs: ContainerID

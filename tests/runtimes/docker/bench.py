@@ -195,6 +195,6 @@ def built_image(*instructions: str) -> Iterator[str]:
 @pytest.fixture
 async def bench() -> AsyncIterator[DockerBench]:
     """Return a bench that is empty before and after the test."""
-    containers = DockerBench()
-    yield containers
-    await containers.close()
+    docker_bench = DockerBench()
+    yield docker_bench
+    await docker_bench.close()

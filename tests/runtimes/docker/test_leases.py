@@ -330,9 +330,11 @@ class TestOnDocker:
         lease = await two_homes[0].new()
         await lease.add([WEB])
 
-        (lease,) = await two_homes[1].valid()
+        (published,) = await two_homes[1].valid()
         await lease.release()
 
-        assert lease.renewed_at is not None
-        assert replace(lease, holder=ELSEWHERE).is_held(lease.renewed_at)
-        assert not replace(lease, holder=ELSEWHERE).is_held(lease.renewed_at + VALID)
+        assert published.renewed_at is not None
+        assert replace(published, holder=ELSEWHERE).is_held(published.renewed_at)
+        assert not replace(published, holder=ELSEWHERE).is_held(
+            published.renewed_at + VALID
+        )
