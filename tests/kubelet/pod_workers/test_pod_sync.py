@@ -9,7 +9,14 @@ from msgspec.structs import replace
 from probetui.k8s.pod import Pod, RestartPolicy, VolumeMount
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
-from probetui.k8s.status import PodPhase, PodStatus, Terminated, Waiting
+from probetui.k8s.status import (
+    ConditionStatus,
+    PodCondition,
+    PodPhase,
+    PodStatus,
+    Terminated,
+    Waiting,
+)
 from probetui.k8s.volume import EmptyDir, Volume
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import (
@@ -41,6 +48,7 @@ from probetui.kubelet.prober.prober_manager import ProbeManager
 from probetui.kubelet.runtime.backoff import Backoff
 from probetui.kubelet.runtime.routines import OneShotEvent
 from probetui.kubelet.runtime_health import RuntimeHealth
+from probetui.kubelet.status.conditions import CONTAINERS_READY
 from probetui.kubelet.status.status_manager import StatusManager
 from probetui.kubelet.volumes.volume_manager import WAIT_LIMIT, VolumeManager
 from tests.builders import (
@@ -179,6 +187,19 @@ class TestSync:
         bench.call()
 
         assert len(bench.entries(StatusEntry)) == 1
+
+    def test_a_condition_keeps_its_time_from_the_kubelet_before(self) -> None:
+        bench = Bench(a_pod(a_container()), an_instance())
+        before = PodCondition(
+            CONTAINERS_READY, ConditionStatus.TRUE, last_transition_at=at(-600)
+        )
+        bench.statuses.set_api_conditions(bench.pod.uid, [before])
+
+        bench.call()
+
+        status = bench.statuses.get(bench.pod.uid)
+        assert status is not None
+        assert status.condition(CONTAINERS_READY) == before
 
     def test_probe_workers_are_there_before_the_container(self) -> None:
         bench = Bench(a_probed_pod())

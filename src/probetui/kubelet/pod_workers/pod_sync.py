@@ -273,9 +273,10 @@ class PodSync:
         old = self._statuses.get(pod.uid)
         if self._is_last(old):
             return
-        self.journal_changes(
-            pod, self._statuses.set_pod_status(pod, status, now), old, now
+        published = self._statuses.set_pod_status(
+            pod, status, now, api_status=self._statuses.in_source(pod)
         )
+        self.journal_changes(pod, published, old, now)
 
     def _is_last(self, published: PodStatus | None) -> bool:
         """Return whether nothing more is published of a pod, as its time is over."""
