@@ -11,7 +11,7 @@ QUIET = 0.01
 
 def samples(*took: float) -> list[Sample]:
     """Return samples one after the other, a second apart."""
-    return [Sample(index + 1 - each, each) for index, each in enumerate(took)]
+    return [Sample(index + 1 - seconds, seconds) for index, seconds in enumerate(took)]
 
 
 def test_nothing_is_lost_on_a_quiet_machine() -> None:

@@ -56,7 +56,7 @@ def history(
     before a letter is a new container, `K` after one a kill, `'` out of schedule.
     """
     ticks: list[TickEntry] = []
-    steps = [each for each in letters if each not in "|K'"]
+    steps = [letter for letter in letters if letter not in "|K'"]
     period = timedelta(seconds=probe.period_seconds)
     at = last_at - period * (len(steps) - 1)
     run, last = 0, Result.SUCCESS
@@ -132,7 +132,7 @@ def a_tick(key: ProbeKey, at: datetime, letter: str = "s", **fields: Any) -> Tic
         "n": 1,
         "trigger": Trigger.PERIODIC,
         "started_at": at,
-        "duration": sum((each.duration for each in attempts), timedelta()),
+        "duration": sum((attempt.duration for attempt in attempts), timedelta()),
         "container_id": SECOND,
         "new_container": False,
         "gates": (Gate("initial delay", "3 of 5s", passed=False),),
