@@ -136,7 +136,7 @@ def test_the_names_of_hostile_files_are_harmless() -> None:
 
 def test_a_read_only_screen_says_so_in_every_version() -> None:
     versions = [
-        shown(each, about=SessionInfo(is_read_only=True))[0] for each in range(LEVELS)
+        shown(level, about=SessionInfo(is_read_only=True))[0] for level in range(LEVELS)
     ]
 
     assert all("[LIVE 1x] [READ-ONLY]" in version for version in versions[:4])

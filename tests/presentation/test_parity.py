@@ -199,7 +199,7 @@ def of_the_detail(stage: Stage, pod: Pod) -> dict[str, str]:
     view = View(TimeFormatter(at(stage.now), START, zone=UTC), acts=stage.snapshot.acts)
     labels: dict[str, str] = {}
     label = ""
-    lines = [text_of(each) for each in full_lines(subject, view, 400) if each]
+    lines = [text_of(line) for line in full_lines(subject, view, 400) if line]
     # Above the handler is the verdict, in sentences made of the facts below.
     begins = next(n for n, line in enumerate(lines) if line.startswith("handler"))
     for line in lines[begins:]:
@@ -329,11 +329,13 @@ def test_the_next_failure_tells_whether_the_restart_would_wait(seconds: int) -> 
 def check(facts: Mapping[str, str], plain: str) -> None:
     """Look for every fact of the detail pane in plain lines."""
     for label, value in facts.items():
-        expected = [each(value) for each in FACTS[label]]
-        known = [each for each in expected if each is not None]
+        expected = [pattern_of(value) for pattern_of in FACTS[label]]
+        known = [pattern for pattern in expected if pattern is not None]
         assert known, f"nobody knows how {label!r} reads in plain: {value!r}"
-        for each in known:
-            assert re.search(each, plain), f"{label}: {value!r} is not told: {each}"
+        for pattern in known:
+            assert re.search(pattern, plain), (
+                f"{label}: {value!r} is not told: {pattern}"
+            )
 
 
 @pytest.mark.parametrize("kind", ["readiness", "startup"])

@@ -185,7 +185,7 @@ class TestQueue:
             Upcoming(UpcomingKind.TICK, NOW, *DEMO_KEY),
         )
 
-        assert [each[:1] for each in queued(snapshot)] == [" ", ">", " "]
+        assert [line[:1] for line in queued(snapshot)] == [" ", ">", " "]
 
     def test_a_tick_says_what_it_would_do(self) -> None:
         tick = Upcoming(UpcomingKind.TICK, NOW + timedelta(seconds=3), *DEMO_KEY)
@@ -262,7 +262,7 @@ class TestQueue:
 class TestLastStep:
     def lines(self, snapshot: Snapshot, *entries: JournalEntry) -> list[str]:
         found = step_lines(snapshot, entries, NAMES, VIEW)
-        return [" ".join(text_of(each).split()) for each in found]
+        return [" ".join(text_of(line).split()) for line in found]
 
     def test_without_a_step_it_says_how_to_take_one(self) -> None:
         (line,) = self.lines(upcoming())

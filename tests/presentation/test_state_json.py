@@ -50,7 +50,7 @@ def state_of(snapshot: Snapshot, mask: Mask | None = None) -> Any:
 
 
 @pytest.mark.parametrize(
-    "scene", [pytest.param(each, id=name) for name, each in SCENES.items()]
+    "scene", [pytest.param(scene, id=name) for name, scene in SCENES.items()]
 )
 def test_every_state_has_the_shape_that_the_schema_says(
     scene: Callable[[], Snapshot],
@@ -128,7 +128,9 @@ def test_a_run_that_was_reset_has_no_result() -> None:
 
 def test_kinds_of_containers_and_waits_are_told() -> None:
     (pod,) = state_of(a_snapshot(shop()))["pods"]
-    kinds = {each["container"]: each["kind"] for each in pod["containers"]}
+    kinds = {
+        container["container"]: container["kind"] for container in pod["containers"]
+    }
     worker = pod["containers"][-1]
 
     assert kinds["proxy"] == "sidecar"
@@ -144,7 +146,7 @@ def test_kinds_of_containers_and_waits_are_told() -> None:
 def test_the_queue_is_in_the_order_of_its_instants() -> None:
     queue = state_of(a_snapshot(demo(), shop()))["queue"]
 
-    assert [each["at"] for each in queue] == sorted(each["at"] for each in queue)
+    assert [event["at"] for event in queue] == sorted(event["at"] for event in queue)
 
 
 def test_secrets_are_masked_wherever_they_are_said() -> None:

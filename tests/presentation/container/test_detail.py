@@ -149,7 +149,7 @@ def test_of_a_worker_that_has_left_the_session_knows_the_last_run() -> None:
     probe = with_last_run(subject.probe, past)
     subject = replace(subject, probe=probe, timeline=past)
 
-    lines = [text_of(each) for each in lone_card_lines(subject, VIEW, 76, 5)]
+    lines = [text_of(line) for line in lone_card_lines(subject, VIEW, 76, 5)]
 
     assert lines[0].startswith("NOT PROBED")
     assert lines[3].startswith("last ✗ exit 1 in 34ms  cat: ")

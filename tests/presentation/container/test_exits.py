@@ -73,7 +73,7 @@ def test_exit_words(entry: ContainerEntry, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "exit_code", [pytest.param(each, id=str(each)) for each in (1, 137, 139, 143, 255)]
+    "exit_code", [pytest.param(code, id=str(code)) for code in (1, 137, 139, 143, 255)]
 )
 def test_out_of_memory_is_said_only_with_the_flag(exit_code: int) -> None:
     assert "out of memory" not in format_exit(an_exit(exit_code))
@@ -143,7 +143,7 @@ def test_the_signal_behind_an_exit_code(exit_code: int, name: str) -> None:
     assert signal_name(exit_code) == name
 
 
-@pytest.mark.parametrize("by", [pytest.param(each, id=each) for each in ExitCause])
+@pytest.mark.parametrize("by", [pytest.param(cause, id=cause) for cause in ExitCause])
 def test_everybody_who_can_ask_for_an_end_has_words(by: ExitCause) -> None:
     assert stop_reason_text(by)
 

@@ -104,7 +104,9 @@ def test_the_worst_that_applies(pod: PodSnapshot, health: Health) -> None:
 
 def test_a_startup_probe_that_fails_is_a_container_that_starts() -> None:
     pod = shop()
-    web = next(each for each in pod.containers if each.container.name == "web")
+    web = next(
+        container for container in pod.containers if container.container.name == "web"
+    )
 
     assert container_health(pod, web) is Health.STARTING
 

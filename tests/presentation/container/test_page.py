@@ -94,13 +94,13 @@ def test_of_a_kill_nothing_is_cut_at_any_width(
 
     shown = [text_of(line) for line in short_lines(hooked, seen(snapshot), width, 9)]
 
-    first = next(n for n, each in enumerate(shown) if each.startswith("kill"))
-    after = next(n for n, each in enumerate(shown) if each.startswith("inst"))
+    first = next(n for n, line in enumerate(shown) if line.startswith("kill"))
+    after = next(n for n, line in enumerate(shown) if line.startswith("inst"))
     told = shown[first:after]
     begins = "SIGTERM 08:21:10" if hook is None else "preStop 08:21:10, then SIGTERM"
     ends = "" if hook is None else ", preStop sleep 5s, within the grace"
     assert max(map(len, told)) <= width
-    assert " ".join(each[14:] for each in told) == (
+    assert " ".join(line[14:] for line in told) == (
         f"{begins}, SIGKILL 08:21:40, 23s of 30s grace left (pod), liveness probe{ends}"
     )
 
@@ -205,7 +205,7 @@ def test_the_hook_before_a_kill(hook: LifecycleHandler | None, words: str) -> No
     ],
 )
 def test_what_comes_next(scene: str, words: str) -> None:
-    assert any(words in each for each in short(SCENES[scene]()))
+    assert any(words in line for line in short(SCENES[scene]()))
 
 
 def test_a_container_without_probes_has_its_lives_and_its_wait() -> None:

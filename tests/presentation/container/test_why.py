@@ -494,14 +494,16 @@ class TestTick:
 
         assert ("Trigger: the probe's period." in text) is (trigger is Trigger.PERIODIC)
 
-    @pytest.mark.parametrize("skip", [pytest.param(each, id=each) for each in Skip])
+    @pytest.mark.parametrize("skip", [pytest.param(skip, id=skip) for skip in Skip])
     def test_what_keeps_it_from_probing_and_what_ends_that(self, skip: Skip) -> None:
         text = self.sentences("s", skip=skip, attempts=(), result=None)
 
         assert "The probe did not run: " in text
         assert "In a cluster: no event, no log line" in text
 
-    @pytest.mark.parametrize("reason", [pytest.param(each, id=each) for each in Exit])
+    @pytest.mark.parametrize(
+        "reason", [pytest.param(reason, id=reason) for reason in Exit]
+    )
     def test_a_last_tick(self, reason: Exit) -> None:
         text = self.sentences("s", exit=reason, attempts=(), result=None)
 
@@ -617,7 +619,7 @@ class TestHints:
 
         listens = "Nothing listens on 8080: the container listens on no port at all."
         assert listens in told
-        assert untold == [each for each in told if each != listens]
+        assert untold == [line for line in told if line != listens]
 
     def test_a_time_limit(self) -> None:
         text = self.hints(self.failing("context deadline exceeded"), CONTAINER)
@@ -749,7 +751,7 @@ def test_the_report_has_the_ticks_that_led_to_a_kill_and_the_command() -> None:
     pod = a_failing_pod()
     past = past_of(played(pod, 45, probing=FAILING))
 
-    lines = [each.strip() for each in why_report(case_of(past, pod), past, pod.uid)]
+    lines = [line.strip() for line in why_report(case_of(past, pod), past, pod.uid)]
 
     start = lines.index("Tick by tick:")
     assert [line.partition(" ")[0] for line in lines[start + 1 : start + 4]] != []

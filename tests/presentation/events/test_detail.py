@@ -72,7 +72,7 @@ SHOWN = ClusterEvent(
 def told(
     entry: EventLine, fold: AggregatedEvent | None, view: View = VIEW
 ) -> list[str]:
-    return [text_of(each) for each in event_detail(entry, fold, view)]
+    return [text_of(line) for line in event_detail(entry, fold, view)]
 
 
 def test_an_event_is_told_with_its_tick_and_its_place_in_a_cluster() -> None:
@@ -162,7 +162,7 @@ def test_secrets_are_masked_in_full_and_when_copied() -> None:
     view = View(TIMES, mask=Mask(["s3cr3t-token"]))
     entry = replace(ENTRY, message="with s3cr3t-token")
 
-    assert not any("s3cr3t" in each for each in told(entry, None, view))
+    assert not any("s3cr3t" in line for line in told(entry, None, view))
     assert "s3cr3t" not in format_event_line(entry, view)
 
 

@@ -10,8 +10,10 @@ from tests.ticks import NOW
 
 def lines(start: int, stop: int) -> list[EventLine]:
     return [
-        EventLine(each, NOW + timedelta(seconds=each), "note", "", "", f"line {each}")
-        for each in range(start, stop)
+        EventLine(
+            number, NOW + timedelta(seconds=number), "note", "", "", f"line {number}"
+        )
+        for number in range(start, stop)
     ]
 
 

@@ -66,7 +66,7 @@ KILLING = ClusterEvent(
 
 
 def page(pod: PodSnapshot, *events: ClusterEvent, view: View = VIEW) -> str:
-    return "\n".join(text_of(each).rstrip() for each in describe_pod(pod, events, view))
+    return "\n".join(text_of(line).rstrip() for line in describe_pod(pod, events, view))
 
 
 def demo_with(*statuses: ContainerStatus, pod: Pod = DEMO) -> PodSnapshot:
@@ -324,7 +324,7 @@ def test_no_events_are_said_to_be_none() -> None:
 def test_columns_go_over_neighbouring_lines(
     rows: list[tuple[str, ...]], filled: list[str]
 ) -> None:
-    assert ["".join(each) for each in align_columns(rows)] == filled
+    assert ["".join(row) for row in align_columns(rows)] == filled
 
 
 _RARE = """

@@ -67,7 +67,9 @@ def test_markup_and_escape_sequences_are_only_text() -> None:
     text = text_of_pod(replace(DEMO, containers=(container,)))
 
     assert "image: '[red]x[/red]'" in text
-    assert not any(not (each.isprintable() or each == "\n") for each in text)
+    assert not any(
+        not (character.isprintable() or character == "\n") for character in text
+    )
 
 
 def test_secrets_are_masked_unless_they_may_be_seen() -> None:

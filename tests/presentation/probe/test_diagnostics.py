@@ -57,7 +57,7 @@ def a_subject(attempt: Attempt, *entries: JournalEntry) -> Subject:
 def detail(attempt: Attempt, *entries: JournalEntry) -> list[str]:
     """Return what the detail says of it."""
     subject = a_subject(attempt, *entries)
-    return [text_of(each) for each in card_lines(subject, VIEW, 120, 20)]
+    return [text_of(line) for line in card_lines(subject, VIEW, 120, 20)]
 
 
 def a_look() -> ListenersEntry:
@@ -74,7 +74,7 @@ def test_a_refused_connection_is_explained_in_the_detail() -> None:
 
     lines = detail(refused, a_look())
 
-    (line,) = [each for each in lines if each.startswith("refused")]
+    (line,) = [line for line in lines if line.startswith("refused")]
     assert line.endswith(
         "the container listens on 127.0.0.1:8080 only; the probe connects to "
         "10.1.2.3, so "
@@ -108,7 +108,7 @@ def test_a_finding_is_in_the_detail_of_its_probe_and_made_harmless() -> None:
 
     lines = detail(Attempt(ProbeResult.SUCCESS), FINDING, other)
 
-    (line,) = [each for each in lines if each.startswith("finding")]
+    (line,) = [line for line in lines if line.startswith("finding")]
     assert line.endswith("pod.yaml:9:7: spec.x: is \\x1b so  redirect-seen")
 
 
@@ -116,7 +116,7 @@ def test_a_description_ends_with_what_was_found() -> None:
     findings = past_of(FINDING).findings(DEMO_KEY.pod_uid)
 
     lines = [
-        text_of(each).rstrip() for each in describe_pod(demo(), (), VIEW, findings)
+        text_of(line).rstrip() for line in describe_pod(demo(), (), VIEW, findings)
     ]
 
     assert lines[-4:] == [
@@ -128,7 +128,7 @@ def test_a_description_ends_with_what_was_found() -> None:
 
 
 def test_without_findings_a_description_is_kubectls_alone() -> None:
-    lines = [text_of(each) for each in describe_pod(demo(), (), VIEW)]
+    lines = [text_of(line) for line in describe_pod(demo(), (), VIEW)]
 
     assert not any(line.startswith("Findings") for line in lines)
     assert past_of().findings(DEMO_KEY.pod_uid) == []

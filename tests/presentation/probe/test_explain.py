@@ -62,7 +62,7 @@ def test_what_is_never_restarted_is_said_to_be_so() -> None:
     container = a_container(liveness_probe=an_exec_probe("true", failure_threshold=1))
     pod = a_pod(container, restart_policy=RestartPolicy.NEVER)
 
-    lines = [each.strip() for each in explain_pod(pod, VIEW)]
+    lines = [line.strip() for line in explain_pod(pod, VIEW)]
 
     assert "restart    none (restartPolicy Never)" in lines
     assert "noticed    0s to 11s after the app fails: 1 failure is enough" in lines

@@ -14,8 +14,8 @@ def test_only_kinds_that_a_pod_has_are_explained_and_each_once() -> None:
     demo = [text_of(line) for line in meaning_lines(DEMO)]
     shop = [text_of(line) for line in meaning_lines(SHOP)]
 
-    assert [each for each in demo if each[:4] == "what"] == ["what liveness means here"]
-    assert len([each for each in shop if each[:4] == "what"]) == 3
+    assert [line for line in demo if line[:4] == "what"] == ["what liveness means here"]
+    assert len([line for line in shop if line[:4] == "what"]) == 3
 
 
 def test_it_counts_with_the_numbers_of_the_probe() -> None:

@@ -123,7 +123,7 @@ def test_the_beginning_of_a_body_is_part_of_the_answer_to_why() -> None:
 def test_all_attempts_are_told() -> None:
     error = Attempt(ProbeResult.UNKNOWN, error="cannot")
 
-    headings = [each for each in said(a_tick(error, error)) if "attempt" in each]
+    headings = [line for line in said(a_tick(error, error)) if "attempt" in line]
 
     assert len(headings) == 2
 

@@ -30,7 +30,7 @@ def test_every_run_of_a_probe_is_there_the_newest_first() -> None:
 def test_a_probe_that_printed_nothing_says_so() -> None:
     tick = a_tick(DEMO_KEY, NOW, attempts=(Attempt(ProbeResult.SUCCESS, ""),))
 
-    assert [text_of(each) for each in output_block(tick, VIEW)][1:] == ["  (no output)"]
+    assert [text_of(line) for line in output_block(tick, VIEW)][1:] == ["  (no output)"]
 
 
 def test_the_error_of_a_probe_that_could_not_run_is_what_is_shown() -> None:
@@ -45,7 +45,7 @@ def test_all_of_a_long_output_is_there() -> None:
     text = "".join(f"line {number}\n" for number in range(1000))
     tick = a_tick(DEMO_KEY, NOW, attempts=(Attempt(ProbeResult.SUCCESS, text),))
 
-    lines = [text_of(each) for each in output_block(tick, VIEW)]
+    lines = [text_of(line) for line in output_block(tick, VIEW)]
 
     assert lines[1] == "  line 0"
     assert lines[-1] == "  line 999"

@@ -28,9 +28,7 @@ from probetui.presentation.text.filters import Filter
 def test_a_filter_keeps(typed: str, kept: set[str]) -> None:
     wanted = Filter.parse(typed)
 
-    assert {
-        each for each in ("demo/liveness", "shop/web") if wanted.keeps(each)
-    } == kept
+    assert {pod for pod in ("demo/liveness", "shop/web") if wanted.keeps(pod)} == kept
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,6 @@ def test_every_mark_is_different_and_explained(marks: MarkSet) -> None:
 
 
 def test_the_ascii_marks_are_ascii() -> None:
-    every = (getattr(ASCII, each) for each in ASCII.__struct_fields__)
+    every = (getattr(ASCII, name) for name in ASCII.__struct_fields__)
 
     assert "".join(every).isascii()

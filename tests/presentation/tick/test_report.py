@@ -92,7 +92,7 @@ def test_the_summary(tick: TickEntry, sentence: str) -> None:
     assert report_tick(tick).summary == sentence
 
 
-@pytest.mark.parametrize("skip", [pytest.param(each, id=each) for each in Skip])
+@pytest.mark.parametrize("skip", [pytest.param(skip, id=skip) for skip in Skip])
 def test_every_skip_has_a_reason(skip: Skip) -> None:
     assert report_tick(demo_tick("s", skip=skip)).summary.startswith("skipped: ")
 
@@ -110,7 +110,7 @@ def test_a_startup_probe_that_has_succeeded_is_done_and_not_on_hold() -> None:
     assert killed == "skipped: on hold until the container has restarted"
 
 
-@pytest.mark.parametrize("reason", [pytest.param(each, id=each) for each in Exit])
+@pytest.mark.parametrize("reason", [pytest.param(reason, id=reason) for reason in Exit])
 def test_every_exit_has_a_reason(reason: Exit) -> None:
     assert report_tick(demo_tick("s", exit=reason)).summary.startswith("last tick: ")
 

@@ -314,6 +314,6 @@ class TestNextDue:
         assert next_due(demo_tick("s", exit=Exit.STOPPED), None, 5) is None
 
 
-@pytest.mark.parametrize("skip", [pytest.param(each, id=each) for each in Skip])
+@pytest.mark.parametrize("skip", [pytest.param(skip, id=skip) for skip in Skip])
 def test_every_skip_has_a_trace(skip: Skip) -> None:
     assert facts(demo_tick("s", skip=skip, result=None, attempts=()))

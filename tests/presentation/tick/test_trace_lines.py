@@ -27,13 +27,13 @@ def lines(snapshot: Any, width: int, height: int = 30, **fields: Any) -> list[st
 def test_with_room_questions_stand_side_by_side() -> None:
     shown = lines(steady(), 116)
 
-    assert [" ".join(each[:58].split()) for each in shown[:4]] == [
+    assert [" ".join(line[:58].split()) for line in shown[:4]] == [
         "pod status known yes",
         "phase Running",
         "container id d71cb34f0e11, same as last tick",
         "on hold no",
     ]
-    assert [" ".join(each[58:].split()) for each in shown[:4]] == [
+    assert [" ".join(line[58:].split()) for line in shown[:4]] == [
         "container running yes started 08:20:25.2, 39s before",
         "pod being deleted no",
         "initial delay 5s, over 40s since 08:20:25.0",
@@ -45,7 +45,7 @@ def test_with_room_questions_stand_side_by_side() -> None:
 def test_the_question_that_stopped_a_tick_has_a_line_of_its_own() -> None:
     shown = lines(stopping(), 116)
 
-    stopped = next(each for each in shown if "-> skipped" in each)
+    stopped = next(line for line in shown if "-> skipped" in line)
     assert stopped.startswith("on hold  ")
 
 
