@@ -74,7 +74,7 @@ def test_what_would_be_done_is_in_the_record(
     )
 
     records = [json.loads(line) for line in record.read_text().splitlines()]
-    (stop,) = [each for each in records if each["type"] == "container"]
+    (stop,) = [record for record in records if record["type"] == "container"]
     assert (stop["what"], stop["by"], stop["grace"]) == ("would-stop", "liveness", 1)
     assert stop["containerID"] == f"process://{process.pid}"
 

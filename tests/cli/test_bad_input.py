@@ -229,7 +229,8 @@ def test_every_command_tells_that_nothing_was_piped(
 
 
 @pytest.mark.parametrize(
-    "command", [pytest.param(each, id=each) for each in COMMANDS if each != "check"]
+    "command",
+    [pytest.param(command, id=command) for command in COMMANDS if command != "check"],
 )
 def test_every_command_that_starts_something_keeps_standard_output_to_data(
     capfd: pytest.CaptureFixture[str], command: str

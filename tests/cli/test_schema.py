@@ -122,10 +122,10 @@ def test_what_the_schema_allows_the_program_takes(tmp_path: Path) -> None:
     values = {
         key: OF_FORM[key]
         if key in OF_FORM
-        else each["enum"][0]
-        if "enum" in each
-        else ANY[each["type"]]
-        for key, each in properties.items()
+        else schema["enum"][0]
+        if "enum" in schema
+        else ANY[schema["type"]]
+        for key, schema in properties.items()
         if key != "keymap"
     }
     values["keymap"] = {"time.step": "n", "probe.trigger": ["t", "f5"]}

@@ -95,7 +95,7 @@ def test_a_session_prints_records_if_told_to(
     assert printed[0] == written[0]
     assert printed[0]["options"]["kubelet_age"] == "fresh"
     assert printed[-1]["reason"] == written[-1]["reason"] == "until"
-    assert {each.get("container") for each in printed[1:-1]} <= {"app", None}
+    assert {line.get("container") for line in printed[1:-1]} <= {"app", None}
     assert len(written) > len(printed)
 
 

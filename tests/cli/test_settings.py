@@ -134,7 +134,7 @@ def test_a_value_that_the_schema_has_is_taken_and_any_other_is_taken_or_refused_
     found = problems_of(path)
 
     assert not (found and fits(schema, value))
-    assert all(each.startswith(f"{path}:1:1: {key}: ") for each in found)
+    assert all(problem.startswith(f"{path}:1:1: {key}: ") for problem in found)
 
 
 def test_what_no_path_can_have_is_no_path(path: Path) -> None:

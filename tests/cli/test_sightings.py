@@ -83,8 +83,8 @@ def test_a_record_tells_the_same_as_the_session(
     run(["why", record])
     why = capfd.readouterr().out
 
-    assert any(REFUSED[4:] in each for each in lived)
-    assert sum(FINDING.format(path=path) in each for each in lived) == 1
+    assert any(REFUSED[4:] in line for line in lived)
+    assert sum(FINDING.format(path=path) in line for line in lived) == 1
     assert sightings(replayed.out) == lived
     assert "replay differs" not in replayed.err
     assert REFUSED in " ".join(why.split())
@@ -99,4 +99,4 @@ def test_without_findings_there_are_facts_only(
 
     lived = sightings(capfd.readouterr().out)
     assert lived
-    assert not any(" finding " in each for each in lived)
+    assert not any(" finding " in line for line in lived)

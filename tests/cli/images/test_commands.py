@@ -181,7 +181,7 @@ def test_a_collection_can_be_told_what_to_remove(
     out = capsys.readouterr().out
     verb = "would remove" if "--dry-run" in args else "removed"
     assert status == 0
-    assert out.splitlines() == [f"{verb} {each} (64MB)" for each in printed]
+    assert out.splitlines() == [f"{verb} {image} (64MB)" for image in printed]
     assert len(full.images) == left
 
 

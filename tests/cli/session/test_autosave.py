@@ -73,7 +73,7 @@ def test_a_long_session_is_kept_in_parts_and_each_begins_with_the_session(
         False,
         *[True] * (len(read) - 1),
     ]
-    assert [each["n"] for part in read for each in part[1:]] == [*range(40)]
+    assert [line["n"] for part in read for line in part[1:]] == [*range(40)]
     assert records(tmp_path / LAST) == read[-1]
 
 

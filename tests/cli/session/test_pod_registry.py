@@ -27,7 +27,7 @@ def test_objects_are_told_of_before_the_pods_that_need_them() -> None:
     heard: list[str] = []
     pod_registry.subscribe(lambda pods: heard.extend(pod.name for pod in pods))
     pod_registry.subscribe_objects(
-        lambda objects: heard.extend(each.name for each in objects)
+        lambda objects: heard.extend(pod.name for pod in objects)
     )
 
     pod_registry.apply(DesiredState((WEB,), (CONFIG,)))

@@ -48,7 +48,7 @@ def values(manifest: str) -> dict[str, str]:
     container = load_manifests([SourceFile("x", manifest)]).pods[0].containers[0]
     probe = container.liveness_probe
     headers = getattr(probe and probe.handler, "http_headers", ())
-    return {each.name: each.value for each in (*container.env, *headers)}
+    return {variable.name: variable.value for variable in (*container.env, *headers)}
 
 
 def test_values_with_secret_names_are_masked_and_nothing_else_changes(
