@@ -192,5 +192,5 @@ def _at(snapshot: Snapshot, instant: datetime) -> Snapshot:
 
 
 STORIES: dict[str, Callable[[], Snapshot]] = {
-    each.__name__: each for each in (steady, stopping, waiting)
+    scene.__name__: scene for scene in (steady, stopping, waiting)
 }

@@ -41,8 +41,8 @@ def restarted() -> Snapshot:
     of_pod = PodStatus(
         PodPhase.RUNNING,
         conditions=tuple(
-            PodCondition(each, ConditionStatus.TRUE)
-            for each in ("Initialized", "Ready", "ContainersReady", "PodScheduled")
+            PodCondition(condition, ConditionStatus.TRUE)
+            for condition in ("Initialized", "Ready", "ContainersReady", "PodScheduled")
         ),
         pod_ip="10.0.0.2",
         pod_ips=("10.0.0.2",),

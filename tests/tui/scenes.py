@@ -298,8 +298,8 @@ def empty() -> Snapshot:
 
 
 SCENES: dict[str, Callable[[], Snapshot]] = {
-    each.__name__: each
-    for each in (
+    scene.__name__: scene
+    for scene in (
         running,
         failing,
         on_hold,

@@ -160,7 +160,7 @@ def a_snapshot(
     ]
     queue = sorted(
         (QueuedTick(p.key, p.next_tick_at) for p in probes if p.next_tick_at),
-        key=lambda each: each.at,
+        key=lambda entry: entry.at,
     )
     defaults: dict[str, Any] = {
         "taken_at": NOW,
@@ -181,7 +181,7 @@ def a_snapshot(
         "runtime_error": "",
         "queue": tuple(queue),
     }
-    ordered = sorted(entries, key=lambda each: each.at)
+    ordered = sorted(entries, key=lambda entry: entry.at)
     numbered = (
         numbered_as(entry, index) for index, entry in enumerate(ordered, start=1)
     )

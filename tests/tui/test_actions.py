@@ -29,7 +29,7 @@ from probetui.tui.screens.menu import MenuPane
 from tests.tui.app_harness import an_app
 from tests.tui.scenes import failing
 
-ROWS = [pytest.param(each, id=each.id) for each in ACTIONS]
+ROWS = [pytest.param(action, id=action.id) for action in ACTIONS]
 
 
 # Screens are imported when they are opened; here all of them are looked at.
@@ -40,8 +40,8 @@ for module in iter_modules(screens.__path__, f"{screens.__name__}."):
 def all_of(kind: type[DOMNode]) -> list[type[DOMNode]]:
     """Return a class and all that are made of it."""
     found = [kind]
-    for each in kind.__subclasses__():
-        found += all_of(each)
+    for subclass in kind.__subclasses__():
+        found += all_of(subclass)
     return found
 
 
@@ -49,12 +49,12 @@ def places_of(owner: type[DOMNode]) -> tuple[KeyContext, ...]:
     return tuple(vars(owner).get("KEY_CONTEXTS", ()))
 
 
-PLACED = [each for each in all_of(DOMNode) if places_of(each)]
+PLACED = [node for node in all_of(DOMNode) if places_of(node)]
 
 
 def at_home(action: Action) -> list[type[DOMNode]]:
     """Return the classes that have a place where the action's keys work."""
-    return [each for each in PLACED if set(action.where) & set(places_of(each))]
+    return [node for node in PLACED if set(action.where) & set(places_of(node))]
 
 
 @pytest.mark.parametrize("action", ROWS)
@@ -106,7 +106,7 @@ def test_no_two_actions_have_the_same_id_or_name() -> None:
 
 @pytest.mark.parametrize(
     "places",
-    [pytest.param(each, id="-".join(map(str, each))) for each in OVERLAPPING_CONTEXTS],
+    [pytest.param(pair, id="-".join(map(str, pair))) for pair in OVERLAPPING_CONTEXTS],
 )
 def test_no_key_means_two_things_at_the_same_time(
     places: tuple[KeyContext, ...],
@@ -126,7 +126,7 @@ def test_no_key_means_two_things_at_the_same_time(
 
 @pytest.mark.parametrize(
     "action",
-    [pytest.param(each, id=each.id) for each in ACTIONS if each.shares_keys_of],
+    [pytest.param(action, id=action.id) for action in ACTIONS if action.shares_keys_of],
 )
 def test_actions_that_share_keys_have_the_same_ones(action: Action) -> None:
     assert ACTIONS_BY_ID[action.shares_keys_of].keys == action.keys
@@ -141,7 +141,7 @@ def test_every_place_has_keys_that_work_with_others() -> None:
 
 @pytest.mark.parametrize(
     "owner",
-    [pytest.param(each, id=each.__name__) for each in PLACED],
+    [pytest.param(node, id=node.__name__) for node in PLACED],
 )
 def test_every_binding_comes_from_the_table(owner: type[DOMNode]) -> None:
     found = [binding for binding in owner.BINDINGS if isinstance(binding, Binding)]
@@ -167,7 +167,7 @@ async def test_the_palette_offers_every_key_that_works_and_what_it_acts_on(
         here = list(available_actions(app.screen))
         titles = [row.title for row in ActionProvider(app.screen).rows()]
 
-    expected = {each for each in active if ACTIONS_BY_ID[each].is_listed}
+    expected = {action for action in active if ACTIONS_BY_ID[action].is_listed}
     hidden = {action.id for action in here if action.keys} - expected
     assert {action.id for action in here} >= expected
     assert hidden <= {"app.quit"}, "behind another action with its key"

@@ -128,7 +128,7 @@ def written(app: ProbetuiApp) -> Iterator[tuple[str, Style]]:
             continue
         for strip in widget.render_lines(widget.size.region):
             for text, style, _ in strip:
-                if style is not None and any(each.isalnum() for each in text):
+                if style is not None and any(character.isalnum() for character in text):
                     yield text, style
 
 

@@ -50,7 +50,7 @@ NOTE = Action(
     "none",
     arguments=(Argument("text", takes_rest=True),),
 )
-KNOWN = (*(each for each in ACTIONS if each.is_listed), INJECT, NOTE)
+KNOWN = (*(action for action in ACTIONS if action.is_listed), INJECT, NOTE)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ async def press_on(
 
 async def type_on(snapshot: Snapshot, text: str) -> tuple[FakeSession, str]:
     """Type a line after a colon."""
-    keys = ["space" if each == " " else each for each in text]
+    keys = ["space" if character == " " else character for character in text]
     names = {"/": "slash", "=": "equals_sign", "-": "minus", ".": "full_stop"}
     return await press_on(
         snapshot, "colon", *(names.get(key, key) for key in keys), "enter"
@@ -424,7 +424,7 @@ class TestQueue:
     async def test_it_says_what_the_last_step_did(self) -> None:
         _, screen = await press_on(stopped(), "Q")
 
-        (line,) = [each for each in screen.splitlines() if "result run" in each]
+        (line,) = [line for line in screen.splitlines() if "result run" in line]
         assert "failure 1 of 3" in line
         assert "failure 2 of 3" in line
 

@@ -41,7 +41,7 @@ def an_event(number: int, type_: EventType = EventType.NORMAL) -> EventEntry:
 
 
 def with_events(count: int) -> Snapshot:
-    return a_snapshot(demo(), entries=[an_event(each) for each in range(count)])
+    return a_snapshot(demo(), entries=[an_event(number) for number in range(count)])
 
 
 def numbers(lines: list[str]) -> list[int]:
@@ -171,7 +171,7 @@ async def test_no_event_is_lost_however_many_come() -> None:
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
         for start in range(0, 1000, 100):
-            events = [an_event(each) for each in range(start, start + 100)]
+            events = [an_event(number) for number in range(start, start + 100)]
             session.publish(session.snapshot, *events)
         await pilot.pause()
         pane = app.screen.query_one(EventPane)
@@ -230,7 +230,7 @@ async def test_a_filter_finds_what_became_of_a_result() -> None:
 
 async def test_five_events_are_in_sight_at_80x24_however_many_containers() -> None:
     """UX-39: and beside a banner, too."""
-    entries = [an_event(each) for each in range(100)]
+    entries = [an_event(number) for number in range(100)]
     lost = NOW - timedelta(seconds=8)
     snapshot = a_snapshot(demo(), shop(), entries=entries, runtime_lost_since=lost)
     async with an_app(snapshot).run_test(size=SIZE) as pilot:

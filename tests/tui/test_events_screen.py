@@ -67,7 +67,7 @@ def an_event(
 
 
 def with_events(count: int) -> Snapshot:
-    return a_snapshot(demo(), entries=[an_event(each) for each in range(count)])
+    return a_snapshot(demo(), entries=[an_event(number) for number in range(count)])
 
 
 def numbers(app: ProbetuiApp) -> list[int]:
@@ -144,7 +144,7 @@ async def test_the_list_keeps_its_height_whatever_is_chosen() -> None:
     entries = [
         an_event(1),
         an_event(2, message="a long message " * 40),
-        *(an_event(each) for each in range(3, 60)),
+        *(an_event(number) for number in range(3, 60)),
     ]
     app = an_app(a_snapshot(demo(), entries=entries))
     async with app.run_test(size=TALL) as pilot:
@@ -275,8 +275,8 @@ async def test_long_messages_are_wrapped_and_stay_in_their_column() -> None:
 
 async def test_wrapped_lines_are_gone_through_entry_by_entry() -> None:
     entries = [
-        an_event(each, message=f"event number {each:05} " + "long " * 60)
-        for each in range(50)
+        an_event(number, message=f"event number {number:05} " + "long " * 60)
+        for number in range(50)
     ]
     app = an_app(a_snapshot(demo(), entries=entries))
     async with app.run_test(size=TALL) as pilot:
@@ -346,7 +346,7 @@ async def test_what_a_cluster_would_show_is_shown_folded(keys: tuple[str, ...]) 
 
 async def test_a_cluster_drops_what_exceeds_its_allowance_and_it_is_counted() -> None:
     entries = [
-        an_event(each, EventType.WARNING, "always the same") for each in range(40)
+        an_event(number, EventType.WARNING, "always the same") for number in range(40)
     ]
     now = [
         replace(entry, at=NOW, event=replace(entry.event, at=NOW)) for entry in entries

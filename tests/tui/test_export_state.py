@@ -59,7 +59,7 @@ async def test_what_a_probe_showed_is_in_it(tmp_path: Path) -> None:
 
     (path,) = files(tmp_path)
     told = json.loads(path.read_text())["pods"][0]["containers"][0]["probes"][0]
-    assert [each["rule"] for each in told["findings"]] == ["redirect-seen"]
+    assert [finding["rule"] for finding in told["findings"]] == ["redirect-seen"]
 
 
 async def test_only_its_owner_may_read_the_file(tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ from tests.tui.snapshots import (
 
 WIDTH, HEIGHT = 80, 24
 SCREENS = [
-    pytest.param(each, id=name)
-    for name, each in {
+    pytest.param(keys, id=name)
+    for name, keys in {
         "events": ("v",),
         "events wrapped": ("v", "W"),
         "folded": ("v", "F"),
@@ -116,10 +116,10 @@ def saying(*texts: str) -> Snapshot:
         EventEntry(
             number,
             NOW + timedelta(seconds=number),
-            Event(EventType.WARNING, "Unhealthy", each, DEMO.uid, "", NOW, "liveness"),
+            Event(EventType.WARNING, "Unhealthy", text, DEMO.uid, "", NOW, "liveness"),
             tick,
         )
-        for number, (each, tick) in enumerate(zip(texts, ticks, strict=True))
+        for number, (text, tick) in enumerate(zip(texts, ticks, strict=True))
     ]
     return a_snapshot(shown, entries=events)
 
@@ -146,13 +146,13 @@ async def test_lines_stay_straight_and_nothing_is_obeyed(keys: tuple[str, ...]) 
             await pilot.pause()
             pages.append(screen_lines(app))
 
-    assert [crooked(each) for each in pages] == [[]] * (PAGES + 1)
-    assert {each[-1] for page in pages for each in page[2:-2]} <= set("┃█")
+    assert [crooked(page) for page in pages] == [[]] * (PAGES + 1)
+    assert {line[-1] for page in pages for line in page[2:-2]} <= set("┃█")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "text", [pytest.param(each, id=id_) for id_, each in NASTY.items()]
+    "text", [pytest.param(text, id=id_) for id_, text in NASTY.items()]
 )
 async def test_whatever_has_that_name_and_says_it_nothing_is_obeyed(text: str) -> None:
     app = an_app(called(saying(text), text))
@@ -221,7 +221,7 @@ async def test_what_is_copied_is_harmless_too(keys: tuple[str, ...]) -> None:
 
         copied = app.clipboard
         assert copied
-        assert all(each.isprintable() or each == "\n" for each in copied)
+        assert all(character.isprintable() or character == "\n" for character in copied)
 
 
 async def test_any_text_can_be_looked_through() -> None:

@@ -92,7 +92,7 @@ def test_what_cannot_be_is_refused_by_name(
 ) -> None:
     _, problems = read_keymap(written)
 
-    assert any(problem in each for each in problems)
+    assert any(problem in message for message in problems)
 
 
 def test_two_actions_may_change_places() -> None:

@@ -151,7 +151,7 @@ async def test_one_pane_can_have_the_whole_screen(
 
 @pytest.mark.parametrize(
     "back",
-    [pytest.param(each, id=each) for each in ("escape", "q", "z")],
+    [pytest.param(key, id=key) for key in ("escape", "q", "z")],
 )
 async def test_all_panes_come_back(back: str) -> None:
     _, lines = await press_on(failing(), "2", "z", back)
@@ -213,7 +213,9 @@ async def test_a_read_only_screen_gives_no_commands_and_shows_no_keys_for_them()
     session, lines = await press_on(failing(), *keys, read_only=True)
 
     assert session.sent == []
-    assert not any(each in lines[-1] for each in ("pause", "step", "probe", "restart"))
+    assert not any(
+        label in lines[-1] for label in ("pause", "step", "probe", "restart")
+    )
 
 
 async def test_times_are_shown_in_three_ways() -> None:
@@ -444,9 +446,9 @@ def keys_of(*owners: type[DOMNode]) -> list[tuple[str, str]]:
 
 OURS = (ProbetuiApp, MainScreen, ContainerTable, EventPane)
 BINDINGS = [
-    pytest.param(each, id=f"{owner.__name__}-{each.action}")
+    pytest.param(binding, id=f"{owner.__name__}-{binding.action}")
     for owner in OURS
-    for each in bindings_of(owner)
+    for binding in bindings_of(owner)
 ]
 
 
@@ -458,7 +460,7 @@ def test_every_key_has_an_id_and_a_tooltip(binding: Binding) -> None:
 
 @pytest.mark.parametrize("binding", BINDINGS)
 def test_no_letter_takes_precedence_over_typing(binding: Binding) -> None:
-    letters = [each for each in binding.key.split(",") if len(each) == 1]
+    letters = [key for key in binding.key.split(",") if len(key) == 1]
 
     assert not (binding.priority and letters)
 

@@ -424,9 +424,9 @@ async def _text_of(app: ProbetuiApp) -> str:
 async def test_a_thousand_containers_scroll_from_end_to_end() -> None:
     pods = [
         a_pod_snapshot(
-            Pod(str(each), f"pod-{each}"), a_container_snapshot(Container("c"))
+            Pod(str(number), f"pod-{number}"), a_container_snapshot(Container("c"))
         )
-        for each in range(1000)
+        for number in range(1000)
     ]
     app = an_app(a_snapshot(*pods))
     async with app.run_test(size=SIZE) as pilot:
@@ -437,7 +437,7 @@ async def test_a_thousand_containers_scroll_from_end_to_end() -> None:
         await pilot.press("g")
         first = line_with(app, "▌")
 
-    assert [each.split()[2] for each in (last, higher, first)] == [
+    assert [line.split()[2] for line in (last, higher, first)] == [
         "pod-999/c",
         "pod-989/c",
         "pod-0/c",

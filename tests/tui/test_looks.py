@@ -23,7 +23,7 @@ WORDS_FOR_PEOPLE = (
     "debugger", "kubelet", "manifest", "runtimes",
 )  # fmt: skip
 PAGES = (
-    *(SOURCES.parents[1] / each for each in ("README.md", "CHANGELOG.md")),
+    *(SOURCES.parents[1] / name for name in ("README.md", "CHANGELOG.md")),
     *(
         page
         for kind in ("tutorials", "how-to", "reference", "explanation")
@@ -98,8 +98,8 @@ async def test_a_terminal_that_is_too_small_gets_one_line(
 @pytest.mark.parametrize(
     "key",
     [
-        pytest.param(each, id=each)
-        for each in ("f8", "ctrl+r", "ctrl+b", "ctrl+f", "ctrl+d", "ctrl+k", "ctrl+s")
+        pytest.param(key, id=key)
+        for key in ("f8", "ctrl+r", "ctrl+b", "ctrl+f", "ctrl+d", "ctrl+k", "ctrl+s")
     ],
 )
 @pytest.mark.parametrize("opened_by", ["slash", "colon"])
@@ -167,8 +167,8 @@ def test_what_is_said_to_people_was_found() -> None:
     said = [text for _, text in prose()]
 
     assert len(said) > 300
-    assert any("stored result" in each for each in said)
-    assert {each.partition(":")[0] for each, _ in prose()} >= {
+    assert any("stored result" in text for text in said)
+    assert {place.partition(":")[0] for place, _ in prose()} >= {
         "README.md", "liveness.yaml", "container_commands.py", "why.py",
         "format.py",
     }  # fmt: skip

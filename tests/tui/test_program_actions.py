@@ -136,8 +136,8 @@ async def test_a_menu_offers_what_there_is_to_copy(
         await pilot.press("C")
         await pilot.pause()
         assert isinstance(app.screen, ChoiceScreen)
-        names = [each for each, _ in app.screen._pane._choices]
-        index = next(i for i, each in enumerate(names) if name in each)
+        names = [choice for choice, _ in app.screen._pane._choices]
+        index = next(i for i, choice in enumerate(names) if name in choice)
         await pilot.press(*["down"] * index, "enter")
         await until_told(app, pilot, "Copied (")
 

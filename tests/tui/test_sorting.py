@@ -24,7 +24,7 @@ NAMES = {
 
 def listed(lines: list[str]) -> list[str]:
     """Return the short names of containers, from the top."""
-    rows = [each.split()[0] for line in lines[3:9] if (each := line[4:24].strip())]
+    rows = [name.split()[0] for line in lines[3:9] if (name := line[4:24].strip())]
     return [NAMES[row] for row in rows if row in NAMES]
 
 

@@ -39,7 +39,7 @@ KEYS = st.lists(
 def test_wherever_reading_parts_the_stream_keys_stay_and_answers_go(
     before: list[bytes], between: list[bytes], after: list[bytes], data: st.DataObject
 ) -> None:
-    typed = [b"".join(each) for each in (before, between, after)]
+    typed = [b"".join(parts) for parts in (before, between, after)]
     stream = typed[0] + WHITE + typed[1] + KIND + typed[2]
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)))))
     sieve = TerminalReplyFilter()

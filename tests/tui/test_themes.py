@@ -26,9 +26,9 @@ from tests.tui.app_harness import an_app
 from tests.tui.scenes import failing
 
 THEMES = [
-    pytest.param(each, id=each.name)
-    for each in (*BUILTIN_THEMES.values(), *OWN_THEMES)
-    if not each.ansi
+    pytest.param(theme, id=theme.name)
+    for theme in (*BUILTIN_THEMES.values(), *OWN_THEMES)
+    if not theme.ansi
 ]
 ROLES = ("plain", "success", "warning", "error", "accent", "key", "muted")
 LEAST_DIFFERENCE = 15
@@ -85,7 +85,7 @@ def linear(channel: float) -> float:
 
 def lab(color: Color, kind: str) -> tuple[float, float, float]:
     """Return a colour as an eye of some kind sees it, in CIE L*a*b* for D65."""
-    rgb = [linear(each) for each in color.normalized]
+    rgb = [linear(channel) for channel in color.normalized]
     seen = [
         min(max(sum(a * b for a, b in zip(row, rgb, strict=True)), 0), 1)
         for row in DEFICIENCIES[kind]
@@ -95,8 +95,8 @@ def lab(color: Color, kind: str) -> tuple[float, float, float]:
     y = 0.2126 * red + 0.7152 * green + 0.0722 * blue
     z = (0.0193 * red + 0.1192 * green + 0.9505 * blue) / 1.089
     fx, fy, fz = (
-        each ** (1 / 3) if each > 0.008856 else 7.787 * each + 16 / 116
-        for each in (x, y, z)
+        value ** (1 / 3) if value > 0.008856 else 7.787 * value + 16 / 116
+        for value in (x, y, z)
     )
     return 116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)
 
@@ -155,8 +155,8 @@ def test_a_theme_is_read() -> None:
 @pytest.mark.parametrize(
     "theme",
     [
-        pytest.param(each, id=each.name)
-        for each in (*BUILTIN_THEMES.values(), *OWN_THEMES)
+        pytest.param(theme, id=theme.name)
+        for theme in (*BUILTIN_THEMES.values(), *OWN_THEMES)
     ],
 )
 def test_every_theme_there_is_could_have_been_written_down(theme: Theme) -> None:
@@ -201,7 +201,7 @@ def test_a_theme_that_cannot_be_used_says_why(content: object, problem: str) -> 
     theme, problems = read_theme("mine", content)
 
     assert theme is None
-    assert any(problem in each for each in problems)
+    assert any(problem in message for message in problems)
 
 
 VALUES = st.one_of(
