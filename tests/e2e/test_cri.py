@@ -56,7 +56,7 @@ def program(tmp_path: Path, namespace: str) -> Iterator[Program]:
 def pods(program: Program, namespace: str) -> list[str]:
     """Return the names of our pods that are there."""
     listed = program.run("ls", "--runtime", "cri", "-n", namespace, "-o", "name")
-    return [each.removeprefix("pod/") for each in listed.stdout.split()]
+    return [pod.removeprefix("pod/") for pod in listed.stdout.split()]
 
 
 def files(program: Program) -> list[Path]:

@@ -36,7 +36,7 @@ def containers_of(pod: str, namespace: str) -> list[str]:
     try:
         filters = {"label": [f"{POD_NAME}={pod}", f"{POD_NAMESPACE}={namespace}"]}
         found = client.containers.list(all=True, filters=filters)
-        return [each.name for each in found]
+        return [container.name for container in found]
     finally:
         client.close()
 

@@ -42,7 +42,7 @@ spec:
 @pytest.fixture
 def manifest(tmp_path: Path) -> Path:
     path = tmp_path / "pods.yaml"
-    path.write_text("".join(POD.format(number=each) for each in range(PODS)))
+    path.write_text("".join(POD.format(number=number) for number in range(PODS)))
     return path
 
 
@@ -94,7 +94,7 @@ def last_tick(record: Path) -> float:
     """Return the second of the session that the last whole record of a tick is of."""
     lines = record.read_text().splitlines(keepends=True) if record.exists() else []
     whole = (json.loads(line) for line in lines if line.endswith("\n"))
-    return max((each["t"] for each in whole if each["type"] == "tick"), default=0)
+    return max((line["t"] for line in whole if line["type"] == "tick"), default=0)
 
 
 def test_probes_go_on_while_nothing_can_be_painted(

@@ -68,7 +68,7 @@ def test_every_fact_is_one_line() -> None:
     printer(stream).consume([started("app"), started("log")])
 
     assert [
-        each.split(" ", 1)[1] for each in stream.getvalue().decode().split("\n")[:-1]
+        line.split(" ", 1)[1] for line in stream.getvalue().decode().split("\n")[:-1]
     ] == [
         "web/app started restart=0",
         "web/app image busybox:1.36 id 1",

@@ -106,7 +106,7 @@ def test_names_and_labels_of_pods_are_listed_and_not_obeyed(
     told = [printed(capsys, "ls")]
     told += [printed(capsys, "ls", "-o", output) for output in OUTPUTS]
 
-    assert [obeyed(each) for each in told] == [[]] * len(told)
+    assert [obeyed(text) for text in told] == [[]] * len(told)
     assert all(told)
 
 
@@ -150,7 +150,7 @@ def test_names_of_images_are_not_obeyed(
     told += [printed(capsys, "images", "-o", output) for output in OUTPUTS]
     told.append(printed(capsys, "images", "gc", "--all"))
 
-    assert [obeyed(each) for each in told] == [[]] * len(told)
+    assert [obeyed(text) for text in told] == [[]] * len(told)
 
 
 @every_text

@@ -270,4 +270,4 @@ def test_what_is_given_on_the_command_line_is_not_obeyed(capsys: Captured) -> No
         )
     ]
 
-    assert [obeyed(each) for each in told] == [[]] * len(told)
+    assert [obeyed(text) for text in told] == [[]] * len(told)

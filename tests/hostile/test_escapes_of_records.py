@@ -139,4 +139,4 @@ def test_what_is_no_record_at_all_is_not_obeyed(
     write(path, [first, {"type": TEXT, TEXT: TEXT}, *others[:5]])
     told.append(printed(capsys, path))
 
-    assert [obeyed(each) for each in told] == [[]] * len(told)
+    assert [obeyed(text) for text in told] == [[]] * len(told)

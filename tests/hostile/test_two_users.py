@@ -94,13 +94,13 @@ def test_nobody_removes_or_runs_what_another_user_runs(
     docker_only = ("--runtime", "docker")
 
     with ann.session():
-        before = {each.id for each in sdk.containers.list()}
+        before = {container.id for container in sdk.containers.list()}
         second = bob.probetui("run", "-f", str(bob.manifest), "--plain")
         down = bob.probetui("down", "--all", *docker_only)
         forced = bob.probetui("down", "--all", "--all-users", *docker_only)
         own = ann.probetui("down", "--all", *docker_only)
         (seen,) = bob.pods()
-        after = {each.id for each in sdk.containers.list()}
+        after = {container.id for container in sdk.containers.list()}
 
     assert second.returncode == 2
     assert "pod default/shared is run by another probetui (process " in second.stderr
@@ -132,7 +132,7 @@ def test_what_another_user_has_kept_is_removed_only_on_demand(
 
     run = bob.probetui("run", "-f", str(bob.manifest), "--plain")
     left = bob.probetui("down", "--all", "--runtime", "docker")
-    still = {each.id for each in sdk.containers.list()}
+    still = {container.id for container in sdk.containers.list()}
     on_demand = bob.probetui("down", "--all", "--all-users", "--runtime", "docker")
 
     assert kept.returncode == 0
@@ -144,5 +144,5 @@ def test_what_another_user_has_kept_is_removed_only_on_demand(
         0,
         "removed default/shared (docker)\n",
     )
-    assert [each.id for each in sdk.containers.list(all=True)] == [copy.id]
+    assert [container.id for container in sdk.containers.list(all=True)] == [copy.id]
     sdk.close()
