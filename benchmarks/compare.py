@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--tolerance", type=float, default=10.0, metavar="PERCENT")
     parser.add_argument("--save", metavar="RELEASE", help="keep what is measured")
     options = parser.parse_args()
-    now = {name: value for each in QUICK for name, value in run(*each)}
+    now = {name: value for benchmark in QUICK for name, value in run(*benchmark)}
     releases = json.loads(RELEASES.read_text()) if RELEASES.exists() else {}
     if options.save:
         releases[options.save] = now

@@ -206,7 +206,7 @@ def lost(
         if before is None:
             continue
         phase = due[tick.key]
-        places = [(each.started_at - phase) // PERIOD for each in (before, tick)]
+        places = [(entry.started_at - phase) // PERIOD for entry in (before, tick)]
         ended_at = before.started_at + before.duration
         said = tick.late_drops + ticks_lost(before, ended_at, 1)
         told += said
@@ -239,9 +239,9 @@ async def measure(count: int, seconds: int, port: int) -> dict[str, float]:
     await running
     # Before the whole journal is unpacked, which only a benchmark does.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    ticks = [each for each in session.journal if isinstance(each, TickEntry)]
+    ticks = [entry for entry in session.journal if isinstance(entry, TickEntry)]
     judged = [tick for tick in ticks if tick.started_at >= since and tick.attempts]
-    assert all(each.result is Result.SUCCESS for each in judged)
+    assert all(tick.result is Result.SUCCESS for tick in judged)
     judged = [tick for tick in judged if tick.key in due]
     late = lateness(judged, due)
     told, silent = lost(judged, due)

@@ -90,9 +90,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=120)
     given = parser.parse_args()
     observation = ClusterObservation(_START)
-    each = given.pods // given.nodes
+    pods_per_node = given.pods // given.nodes
     homes = {
-        f"node{it}": range(it * each, (it + 1) * each) for it in range(given.nodes)
+        f"node{it}": range(it * pods_per_node, (it + 1) * pods_per_node)
+        for it in range(given.nodes)
     }
     for node, numbers in homes.items():
         for number in numbers:
@@ -105,7 +106,7 @@ def main() -> None:
         for node, numbers in homes.items():
             inputs.append((now, node, _metrics(numbers, 10 + half // 2)))
         for number in range(half % 12, given.pods, 1200):
-            home = f"node{number // each}"
+            home = f"node{number // pods_per_node}"
             inputs.append((now, "", _pod(number, home, 1 + half // 12, now)))
     began = time.process_time()
     ticks = 0

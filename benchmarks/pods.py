@@ -179,9 +179,9 @@ async def idle_rate() -> float:
 def daemon_seconds() -> float:
     """Return the CPU time of the daemon's processes, ended children included."""
     ticks = 0
-    for each in Path("/proc").glob("[0-9]*/stat"):
+    for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            name, _, fields = each.read_text().partition("(")[2].rpartition(")")
+            name, _, fields = path.read_text().partition("(")[2].rpartition(")")
         except OSError:
             continue  # it has ended since
         if name in DAEMONS:
@@ -228,7 +228,7 @@ def per_tick(pods: list[Pod]) -> float:
 
 
 def count_ticks(simulation: Simulation) -> int:
-    return sum(isinstance(each, TickEntry) for each in simulation.journal)
+    return sum(isinstance(entry, TickEntry) for entry in simulation.journal)
 
 
 def one_pod() -> list[Pod]:
@@ -271,7 +271,7 @@ def main() -> None:
     figures = {"shapes": asdict(shapes)}
     if not options.without_docker:
         rounds = [asyncio.run(start_pods(options.pods)) for _ in range(options.rounds)]
-        started = min(rounds, key=lambda each: each.engine_ms)
+        started = min(rounds, key=lambda start: start.engine_ms)
         figures["started"] = asdict(started)
     if options.json:
         print(json.dumps(figures))

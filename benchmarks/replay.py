@@ -69,8 +69,8 @@ def pods(count: int) -> tuple[Pod, ...]:
 def world() -> World:
     """Return one in which containers flap, and are killed now and then."""
     success, failure = (
-        ScriptedResult(each, takes=timedelta(milliseconds=20))
-        for each in (ResultName.SUCCESS, ResultName.FAILURE)
+        ScriptedResult(result, takes=timedelta(milliseconds=20))
+        for result in (ResultName.SUCCESS, ResultName.FAILURE)
     )
     flapping = ResultPhases(
         (ResultPhase(success, times=7), ResultPhase(failure, times=4)), repeat=True
@@ -85,7 +85,7 @@ def world() -> World:
 def record(path: Path, count: int, ticks: int) -> Mapping[str, float]:
     """Simulate and record until there are so many ticks."""
     wanted, config = pods(count), KubeletConfig()
-    context = RecordContext(START, {each.uid: each for each in wanted})
+    context = RecordContext(START, {pod.uid: pod for pod in wanted})
     recorder = Recorder(RecordWriter.open(path), context)
     recorder.begin(SessionHeader("0", "sim", "v1.32", {}, [], 0, config))
     simulation = Simulation(Engine(config, START), world(), START)
@@ -191,13 +191,13 @@ def named(what: str, took: Took) -> Mapping[str, float]:
 
 
 def worst(times: Sequence[Took]) -> Took:
-    return Took(max(each.wall for each in times), max(each.cpu for each in times))
+    return Took(max(took.wall for took in times), max(took.cpu for took in times))
 
 
 def median(times: Sequence[Took]) -> Took:
     return Took(
-        statistics.median(each.wall for each in times),
-        statistics.median(each.cpu for each in times),
+        statistics.median(took.wall for took in times),
+        statistics.median(took.cpu for took in times),
     )
 
 

@@ -169,7 +169,7 @@ def measure_command(
     command: list[str], home: Path, options: argparse.Namespace, press: Press
 ) -> dict[str, float]:
     """Run a screen on a terminal, press keys, and read what it paints."""
-    width, height = (int(each) for each in options.size.split("x"))
+    width, height = (int(number) for number in options.size.split("x"))
     here, there = pty.openpty()
     fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
     environment = {
@@ -390,7 +390,7 @@ if "--child" in sys.argv:
             self._rng = random.Random(2)
             self.started_at = clock.now()
             self.journal: list[JournalEntry] = [
-                an_event(each, self.started_at) for each in range(events)
+                an_event(number, self.started_at) for number in range(events)
             ]
             self._is_growing = not events
             self._callbacks: list[Callable[[], None]] = []
@@ -449,7 +449,7 @@ if "--child" in sys.argv:
         )
         probes = tuple(
             ProbeSnapshot(
-                ProbeKey(pod.uid, CONTAINER, each),
+                ProbeKey(pod.uid, CONTAINER, probe_type),
                 PROBE,
                 worker_alive=True,
                 stored_result=Result.SUCCESS,
@@ -469,7 +469,11 @@ if "--child" in sys.argv:
                 last_run=None,
                 history=(),
             )
-            for each in (ProbeType.LIVENESS, ProbeType.READINESS, ProbeType.STARTUP)
+            for probe_type in (
+                ProbeType.LIVENESS,
+                ProbeType.READINESS,
+                ProbeType.STARTUP,
+            )
         )
         status = ContainerStatus(CONTAINER, ID, Running(now), ready=True, started=True)
         container = ContainerSnapshot(

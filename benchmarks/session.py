@@ -187,15 +187,15 @@ def measure(runtime: str, pods: int, seconds: int, port: int) -> dict[str, float
         used, used_bare = used + cpu_seconds(process), used_bare + cpu_seconds(bare.pid)
         probes, wall = probes + count(lines, SUCCEEDED), time.monotonic() - began
     bare.terminate()
-    each = MICROSECONDS * (used - idle * wall) / probes
-    bare_each = MICROSECONDS * used_bare / (wall * pods * PROBES_OF_A_POD)
+    probe_us = MICROSECONDS * (used - idle * wall) / probes
+    bare_probe_us = MICROSECONDS * used_bare / (wall * pods * PROBES_OF_A_POD)
     return {
         "probes_per_second": round(probes / wall, 1),
         "cpu_per_probe_us": round(MICROSECONDS * used / probes, 1),
-        "cpu_per_probe_over_idle_us": round(each, 1),
-        "bare_us": round(bare_each, 1),
+        "cpu_per_probe_over_idle_us": round(probe_us, 1),
+        "bare_us": round(bare_probe_us, 1),
         "idle_cores": round(idle, 4),
-        "over_idle_times": times(each, bare_each),
+        "over_idle_times": times(probe_us, bare_probe_us),
     }
 
 

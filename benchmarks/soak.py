@@ -395,14 +395,14 @@ def growth(samples: Sequence[Sample], field: Callable[[Sample], float]) -> float
 
 def limits_of(samples: Sequence[Sample], probes_per_second: int) -> list[Limit]:
     """Return what grew, beside what it may."""
-    memory = slope(samples, lambda each: each.memory_bytes / MEGABYTE)
-    record = slope(samples, lambda each: each.record_bytes / MEGABYTE)
+    memory = slope(samples, lambda sample: sample.memory_bytes / MEGABYTE)
+    record = slope(samples, lambda sample: sample.record_bytes / MEGABYTE)
     may = RECORD_MEGABYTES_A_MINUTE * probes_per_second / RECORD_PROBES_PER_SECOND
     counts = {
-        "descriptors": growth(samples, lambda each: each.descriptors),
-        "threads": growth(samples, lambda each: each.threads),
-        "tasks": growth(samples, lambda each: each.tasks),
-        "children": growth(samples, lambda each: each.children),
+        "descriptors": growth(samples, lambda sample: sample.descriptors),
+        "threads": growth(samples, lambda sample: sample.threads),
+        "tasks": growth(samples, lambda sample: sample.tasks),
+        "children": growth(samples, lambda sample: sample.children),
     }
     return [
         Limit("memory", round(memory, 4), MEMORY_MEGABYTES_A_MINUTE, "MB a minute"),
@@ -461,7 +461,7 @@ def main() -> None:
         "memory_max_mb": round(
             max(sample.memory_bytes for sample in samples) / MEGABYTE, 1
         ),
-        "blocks_a_minute": round(slope(judged, lambda each: each.blocks), 1),
+        "blocks_a_minute": round(slope(judged, lambda sample: sample.blocks), 1),
     }
     if options.json:
         print(json.dumps(figures | {limit.what: limit.figure for limit in limits}))
