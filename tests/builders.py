@@ -1,4 +1,4 @@
-"""Pods, containers and probes for tests, where only what matters is spelled out."""
+"""Builders of pods, containers and probes; a test sets only the fields it needs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 
 START = datetime(2025, 1, 1, 12, 0, tzinfo=UTC)
-"""When everything in tests begins."""
+"""The start time of all tests."""
 
 
 def at(seconds: float) -> datetime:
@@ -110,7 +110,7 @@ def an_outcome(
     duration: timedelta = timedelta(),
     **fields: Any,
 ) -> ProbeOutcome:
-    """Return what one probe with one attempt came to; `fields` are the attempt's."""
+    """Return the outcome of a probe with one attempt; `fields` are the attempt's."""
     attempt = Attempt(result, duration=duration, **fields)
     return ProbeOutcome((attempt,), started_at=started_at, duration=duration)
 
@@ -121,7 +121,7 @@ def an_instance(
     number: int = 0,
     **fields: Any,
 ) -> RuntimeContainerStatus:
-    """Return an instance of a container as the runtime tells of it.
+    """Return an instance of a container as the runtime reports it.
 
     The instances of a container are `number`ed in the order of their creation, 100 s
     apart; each starts a second after its creation and lives for 10 s.
@@ -157,7 +157,7 @@ def a_sandbox(**fields: Any) -> SandboxStatus:
 def a_runtime_status(
     *instances: RuntimeContainerStatus, pod: str = "web", **fields: Any
 ) -> RuntimePodStatus:
-    """Return what the runtime says of `a_pod(name=pod)`, the newest instance first."""
+    """Return the runtime's status of `a_pod(name=pod)`, the newest instance first."""
     return RuntimePodStatus(
         pod_uid=f"uid-of-{pod}",
         containers=instances,

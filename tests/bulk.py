@@ -1,7 +1,7 @@
-"""Many small cases in one test: all of them run, and a failure names each that failed.
+"""Many small cases in one test: all of them run, and the failure lists those that fail.
 
-A test for each of thousands of cases costs more than the cases. `--case` takes those
-whose name has some text: `pytest tests/parity -k worker_run --case worker_run-07`.
+A test for each of thousands of cases costs more than the cases. `--case` selects those
+whose name contains a text: `pytest tests/parity -k worker_run --case worker_run-07`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 SHOWN = 20
-"""So many failures are told with their last lines, the others by name."""
+"""How many failures to show with their last lines; the others are only named."""
 
 _LINES = 12
 
 
 def chosen(names: Iterable[str], config: pytest.Config) -> list[str]:
-    """Return the names of the cases to run: all, or those that `--case` asks for."""
+    """Return the names of the cases to run: all, or those that `--case` selects."""
     text = config.getoption("case")
     found = [name for name in names if text in name]
     if not found:
@@ -27,15 +27,15 @@ def chosen(names: Iterable[str], config: pytest.Config) -> list[str]:
 
 
 def fail_with(problems: Mapping[str, BaseException]) -> None:
-    """Fail if there are problems, by the name of the case; say what each is."""
+    """Fail if there are problems, given by the name of the case; report all of them."""
     if not problems:
         return
-    told = [
+    reports = [
         f"{name}\n{_last_lines(problem)}"
         for name, problem in list(problems.items())[:SHOWN]
     ]
     names = "\n".join(problems)
-    details = "\n\n".join(told)
+    details = "\n\n".join(reports)
     pytest.fail(f"{len(problems)} cases:\n{names}\n\n{details}", pytrace=False)
 
 

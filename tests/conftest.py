@@ -1,16 +1,16 @@
-"""What holds for all tests: which of them run, where, and with what engines.
+"""Test selection, scheduling and required engines for the whole suite.
 
 `pytest` alone runs the quick tests: no engine, no terminal, not against the clock. Its
-last lines say what it left out. `pytest --rest` runs just that, `pytest --all` both.
-Where files, `-k` or `-m` say what to run, that is run.
+last lines list what it left out. `pytest --rest` runs only those, `pytest --all` both.
+If files, `-k` or `-m` select tests, exactly these run.
 
-`PROBETUI_REQUIRE_ENGINES` names engines, apart by commas, that must be there: their
-tests then fail where they would otherwise be skipped. Tools (tmux, curl,
-kubectl, asciinema) count too; they must be there with any engine, and wherever `CI`
-is set.
+`PROBETUI_REQUIRE_ENGINES` is a comma-separated list of required engines: without its
+engine a test then fails instead of being skipped. Tools (tmux, curl, kubectl,
+asciinema) can be listed too; all of them are required as soon as one engine is, and
+wherever `CI` is set.
 
-Quick tests share the machine's cores. The rest mostly waits, for engines, the installed
-program or the clock: four processes share it a file at a time.
+Quick tests run in parallel on all cores. The rest mostly waits for engines, the
+installed program or the clock: four processes run it, a file at a time.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.engines import CRI_ENDPOINT, tool_path
 
-# The contract's assertions explain themselves, like those of a test module. Whoever
-# imports one of these first, this has to come before.
+# Assertions in the contracts get pytest's detailed messages, as in test modules. This
+# call has to come before the first import of any of these modules.
 pytest.register_assert_rewrite(
     "tests.runtimes.bench",
     "tests.runtimes.contract",
@@ -51,20 +51,20 @@ settings.load_profile(
     or ("ci" if os.environ.get("CI") else "default")
 )
 
-ONE_AFTER_THE_OTHER = ("tests/runtimes/docker/", "tests/runtimes/cri/")
-"""Folders whose tests change what an engine has for all: images, networks."""
+SERIAL_FOLDERS = ("tests/runtimes/docker/", "tests/runtimes/cri/")
+"""Folders whose tests change shared state of an engine: images, networks."""
 
-LONGEST = (*ONE_AFTER_THE_OTHER, "tests/docs/test_commands.py")
-"""What takes one process minutes: begun last, it would keep the others waiting."""
+LONGEST = (*SERIAL_FOLDERS, "tests/docs/test_commands.py")
+"""Each takes one process minutes: started last, it would keep the others waiting."""
 
 LIVE_SUITES = (
     "tests/conformance/test_conformance.py",
     "tests/traces/test_live.py",
 )
-"""Each runs a hundred pods side by side for minutes, beside nothing else."""
+"""Each runs a hundred pods in parallel for minutes; nothing else may run then."""
 
-LIVE = "live"
-"""What these are handed out as."""
+LIVE_SCOPE = "live"
+"""The scheduling scope of the live suites."""
 
 REST_PROCESSES = 6
 
@@ -77,60 +77,60 @@ TOOLS = frozenset({"tmux", "curl", "kubectl", "asciinema"})
 
 
 def is_required(name: str) -> bool:
-    """Return whether tests must not go without an engine."""
+    """Return whether tests fail without this engine or tool."""
     is_checked = bool(REQUIRED_ENGINES or os.environ.get("CI"))
     return name in REQUIRED_ENGINES or (name in TOOLS and is_checked)
 
 
 @cache
-def _why_no_docker() -> str | None:
-    """Return why there is no Docker daemon to test with, None if there is one."""
-    # Half a second that only tests with an engine need.
+def _docker_problem() -> str | None:
+    """Return why no Docker daemon is available, None if one is."""
+    # This import takes half a second; only tests with an engine need it.
     from probetui.runtimes.docker import connection  # noqa: PLC0415
 
-    places = connection.list_endpoints(None, None, os.environ)
-    tried = list(connection.try_endpoints(places))
-    if tried[-1].api is None:
-        return str(connection.unavailable_error(tried))
-    tried[-1].api.close()
+    endpoints = connection.list_endpoints(None, None, os.environ)
+    attempts = list(connection.try_endpoints(endpoints))
+    if attempts[-1].api is None:
+        return str(connection.unavailable_error(attempts))
+    attempts[-1].api.close()
     return None
 
 
 @cache
-def _why_no_cri() -> str | None:
-    """Return why there is no CRI runtime to test with, None if there is one."""
-    # Time that only tests with an engine need.
+def _cri_problem() -> str | None:
+    """Return why no CRI runtime is available, None if one is."""
+    # This import takes long; only tests with an engine need it.
     from probetui.runtimes.cri import connection  # noqa: PLC0415
 
-    async def look() -> str | None:
-        tried = []
+    async def try_endpoints() -> str | None:
+        attempts = []
         async for attempt in connection.try_endpoints(
             connection.list_endpoints(CRI_ENDPOINT)
         ):
             if isinstance(attempt.result, connection.UsableRuntime):
                 await attempt.result.client.close()
                 return None
-            tried.append(attempt)
-        return str(connection.unavailable_error(tried))
+            attempts.append(attempt)
+        return str(connection.unavailable_error(attempts))
 
-    return asyncio.run(look())
+    return asyncio.run(try_endpoints())
 
 
-def _why_no_tool(name: str) -> str | None:
+def _tool_problem(name: str) -> str | None:
     """Return why a tool cannot be used, None if it can."""
     path = tool_path() if name == "kubectl" else None
     return None if shutil.which(name, path=path) else f"{name} is not installed"
 
 
 ENGINES: dict[str, Callable[[], str | None]] = {
-    "docker": _why_no_docker,
-    "cri": _why_no_cri,
-    **{name: partial(_why_no_tool, name) for name in TOOLS},
+    "docker": _docker_problem,
+    "cri": _cri_problem,
+    **{name: partial(_tool_problem, name) for name in TOOLS},
 }
 
 
 class Selection(StrEnum):
-    """Which tests a run of the whole suite is about."""
+    """Which part of the whole suite to run."""
 
     QUICK = "quick"
     REST = "rest"
@@ -148,20 +148,20 @@ LEFT_OUT_BY_MARKER = {
     "live": "run against the clock for minutes",
     "slow": "take long",
 }
-"""Why a test is none of the quick ones, by its marker."""
+"""Why a test is not quick, by its marker."""
 
 AGAINST_THE_CLOCK = (
     "tests/hostile/",
     "tests/runtimes/process/",
     "tests/runtimes/test_process.py",
 )
-"""Tests with real processes and servers, which wait for them."""
+"""Tests that wait for real processes and servers."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what selects tests of the whole suite."""
+    """Add the options that select tests of the whole suite."""
     group = parser.getgroup("probetui")
-    for selection, which in (
+    for selection, description in (
         (Selection.REST, "the tests that `pytest` alone leaves out"),
         (Selection.ALL, "every test"),
     ):
@@ -171,48 +171,48 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             action="store_const",
             const=selection,
             default=Selection.QUICK,
-            help=f"run {which}",
+            help=f"run {description}",
         )
     group.addoption(
         "--case",
         default="",
         metavar="TEXT",
-        help="of tests with many cases, run the cases with this in their name",
+        help="in tests with many cases, run only cases whose name contains TEXT",
     )
 
 
 def selected_tests(config: pytest.Config) -> Selection:
-    """Return which tests are to be run: all, where the user says which."""
+    """Return which tests to run: all that were collected, if the user selected some."""
     is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    if hasattr(config, "workerinput"):  # xdist hands on the paths as arguments
+    if hasattr(config, "workerinput"):  # xdist passes the paths as arguments
         is_whole = config.workerinput["is_whole"]
-    is_chosen = (
+    is_filtered = (
         config.option.keyword
         or config.option.markexpr
         or getattr(config.option, "lf", False)
     )
-    if not is_whole or is_chosen:
+    if not is_whole or is_filtered:
         return Selection.ALL
     return Selection(config.getoption("selection"))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Pass on to a process of xdist whether the whole suite is run."""
+    """Pass to an xdist worker whether the whole suite is run."""
     is_whole = node.config.args_source is pytest.Config.ArgsSource.TESTPATHS
     node.workerinput["is_whole"] = is_whole
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Share the whole suite among processes, unless something else was asked for."""
+    """Run the whole suite in several processes, unless options request otherwise."""
     is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    # What xdist started has no processes of its own.
-    is_first = not hasattr(config, "workerinput")
-    if not (is_whole and is_first and config.getoption("numprocesses", 0) is None):
+    # An xdist worker has no workers of its own.
+    is_controller = not hasattr(config, "workerinput")
+    if not (is_whole and is_controller and config.getoption("numprocesses", 0) is None):
         return
     if selected_tests(config) is Selection.QUICK:
-        # Twice the cores: tests of the screen wait as long as they compute.
+        # Twice the number of cores: screen tests wait as long as they compute.
         config.option.numprocesses = max(2, min(2 * (os.cpu_count() or 1), 8))
         config.option.dist = "worksteal"
     else:
@@ -223,9 +223,10 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Keep what is collected out of the collection of garbage: all of it stays.
+    """Keep collected tests out of garbage collection, because all of them stay.
 
-    Each would go through a million objects, a third of a second, a thousand times.
+    The collector would otherwise go through a million objects a thousand times, a third
+    of a second each time.
     """
     gc.disable()
     try:
@@ -235,26 +236,26 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
-def why_not_quick(item: pytest.Item) -> str:
-    """Return why a test is none of the quick ones, empty if it is one."""
+def not_quick_reason(item: pytest.Item) -> str:
+    """Return why a test is not quick, an empty string if it is."""
     for marker, reason in LEFT_OUT_BY_MARKER.items():
         if item.get_closest_marker(marker) is not None:
             return reason
-    is_waiting = item.nodeid.startswith(AGAINST_THE_CLOCK)
-    return "run processes and servers against the clock" if is_waiting else ""
+    waits = item.nodeid.startswith(AGAINST_THE_CLOCK)
+    return "run processes and servers against the clock" if waits else ""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Take the tests that were asked for: the longest files first, live suites last.
+    """Select tests and sort them: folders that run serially first, live suites last.
 
-    The live ones want a quiet machine, and what computes is over by then.
+    The live suites need an idle machine; by then everything that computes has ended.
     """
     selection = selected_tests(config)
     if selection is not Selection.ALL:
-        reasons = [why_not_quick(item) for item in items]
+        reasons = [not_quick_reason(item) for item in items]
         is_rest = selection is Selection.REST
         left_out = [
             item
@@ -262,22 +263,24 @@ def pytest_collection_modifyitems(
             if bool(reason) is not is_rest
         ]
         config.hook.pytest_deselected(items=left_out)
-        taken = set(items).difference(left_out)
-        items[:] = [item for item in items if item in taken]
+        selected = set(items).difference(left_out)
+        items[:] = [item for item in items if item in selected]
         if not is_rest:
-            told_at_the_end(config)["left out"] = describe_left_out(Counter(reasons))
-    # In every process of xdist, whose tests must come in the same order.
-    items.sort(key=lambda item: (_live_turn(item), not item.nodeid.startswith(LONGEST)))
+            summary_sections(config)["left out"] = describe_left_out(Counter(reasons))
+    # Every process of xdist sorts: all must collect the tests in the same order.
+    items.sort(
+        key=lambda item: (_live_position(item), not item.nodeid.startswith(LONGEST))
+    )
 
 
-def _live_turn(item: pytest.Item) -> int:
-    """Return when a test's turn is among the live ones; -1 for others."""
+def _live_position(item: pytest.Item) -> int:
+    """Return the position of a test among the live ones; -1 for others."""
     mark = item.get_closest_marker("live")
     return -1 if mark is None else mark.kwargs["turn"]
 
 
 def describe_left_out(reasons: Counter[str]) -> str:
-    """Say how many tests a quick run left out, why, and how to run them."""
+    """Return how many tests a quick run left out, why, and how to run them."""
     del reasons[""]
     lines = [f"{count:6,} tests {reason}" for reason, count in reasons.most_common()]
     return "\n".join(
@@ -293,56 +296,58 @@ def describe_left_out(reasons: Counter[str]) -> str:
 def pytest_xdist_make_scheduler(
     config: pytest.Config, log: Producer
 ) -> LoadScopeScheduling | None:
-    """Hand out the rest a file at a time."""
+    """Distribute the tests that are not quick by file."""
     return RestScheduling(config, log) if config.option.dist == "loadscope" else None
 
 
-TOLD = pytest.StashKey[dict[str, str]]()
+SUMMARY_SECTIONS = pytest.StashKey[dict[str, str]]()
 
 
-def told_at_the_end(config: pytest.Config) -> dict[str, str]:
-    """Return what is printed when all is over, by its heading; to be added to."""
+def summary_sections(config: pytest.Config) -> dict[str, str]:
+    """Return the sections of the terminal summary by heading; callers add to it."""
     output = getattr(config, "workeroutput", None)
-    if output is not None:  # it is another process that prints
-        told: dict[str, str] = output.setdefault("told", {})
-        return told
-    return config.stash.setdefault(TOLD, {})
+    if output is not None:  # in a worker: the controller prints
+        sections: dict[str, str] = output.setdefault("summary_sections", {})
+        return sections
+    return config.stash.setdefault(SUMMARY_SECTIONS, {})
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take over what another process has to tell."""
-    told_at_the_end(node.config).update(
-        getattr(node, "workeroutput", {}).get("told", {})
+    """Take over the summary sections of a worker."""
+    summary_sections(node.config).update(
+        getattr(node, "workeroutput", {}).get("summary_sections", {})
     )
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Print what is to be told."""
-    for heading, text in told_at_the_end(config).items():
+    """Print the summary sections."""
+    for heading, text in summary_sections(config).items():
         terminalreporter.section(heading)
         terminalreporter.write_line(text)
 
 
 class RestScheduling(LoadScopeScheduling):  # type: ignore[misc]  # it comes without types
-    """Hands out tests a file at a time, or a folder."""
+    """Distributes tests by file, or by folder where these must run serially."""
 
     def _split_scope(self, nodeid: str) -> str:
-        """Return what a test is handed out with; its base class has no other name."""
-        for folder in ONE_AFTER_THE_OTHER:
+        """Return the scope of a test; the base class calls this method."""
+        for folder in SERIAL_FOLDERS:
             if nodeid.startswith(folder):
                 return folder
         file = nodeid.partition("::")[0]
-        return LIVE if file in LIVE_SUITES else file
+        return LIVE_SCOPE if file in LIVE_SUITES else file
 
     def _reschedule(self, node: Any) -> None:
-        """Give a process more to do; what is live waits until the others are done."""
+        """Assign more tests to a worker; live suites wait until the others are done."""
         others = [
-            one for one in self.nodes if one is not node and not one.shutting_down
+            other
+            for other in self.nodes
+            if other is not node and not other.shutting_down
         ]
-        if others and set(self.workqueue) == {LIVE}:
+        if others and set(self.workqueue) == {LIVE_SCOPE}:
             node.shutdown()
         else:
             super()._reschedule(node)
@@ -354,10 +359,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
     This comes before fixtures, whatever their scope, that would need the engine.
     """
-    for name, why_not in ENGINES.items():
+    for name, find_problem in ENGINES.items():
         if item.get_closest_marker(name) is None:
             continue
-        reason = why_not()
+        reason = find_problem()
         if reason is None:
             continue
         if is_required(name):

@@ -1,8 +1,8 @@
-"""The fakes: a clock that moves when told, a runtime and a prober that are scripted.
+"""Fakes: a clock that tests advance, a scripted runtime and a scripted prober.
 
-The runtime is held to the contract of the real ones in `tests/runtimes`. Fakes show
-what became of things (`FakeEngine.containers`, `FakeProber.probes`), never which
-calls were made.
+The runtime passes the same contract tests as the real ones in `tests/runtimes`. Fakes
+expose state (`FakeEngine.containers`, `FakeProber.probes`), never which calls were
+made.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class FakeClock:
             timer.cancel()
 
     def call_at(self, deadline: datetime, callback: Callable[[], None]) -> _Timer:
-        """Call back when that instant comes; those of one instant in their order."""
+        """Call back at that instant; callbacks of one instant run in their order."""
         timer = _Timer(max(deadline, self._now), next(self._sequence), callback)
         heapq.heappush(self._timers, timer)
         self._timer_added.set()
@@ -96,15 +96,15 @@ class FakeClock:
 
     @property
     def next_deadline(self) -> datetime | None:
-        """The next instant that somebody waits for."""
+        """The earliest instant that a timer waits for."""
         while self._timers and self._timers[0].callback is None:
             heapq.heappop(self._timers)
         return self._timers[0].deadline if self._timers else None
 
     async def advance(self, by: timedelta) -> None:
-        """Move on, waking all whose instant comes, each at its own instant.
+        """Advance the clock and run the timers that become due, at their own instants.
 
-        Between two instants, and at the end, all tasks go on as far as they can.
+        Between two instants, and at the end, all tasks run as far as they can.
         """
         until = self._now + by
         await self.settle()
@@ -130,7 +130,7 @@ class FakeClock:
         loop = asyncio.get_running_loop()
         for _ in range(100_000):
             await asyncio.sleep(0)
-            # asyncio has no public way to ask whether anything is left to run.
+            # asyncio has no public way to check whether anything is left to run.
             if not loop._ready:  # type: ignore[attr-defined]  # see above
                 return
         raise AssertionError("the tasks never come to rest")
@@ -154,11 +154,11 @@ class FakeClock:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one instance of a container does once it is started.
+    """Behavior of one instance of a container after its start.
 
-    `exit_code` is for an end by itself, after `exits_after` (None: never).
+    `exit_code` is for an exit of its own, after `exits_after` (None: never).
     `on_sigterm` is the exit code after a SIGTERM, which takes `stops_after`; None
-    ignores the signal. `prints` has the time after the start and the text.
+    ignores the signal. `prints` pairs the time after the start with the text.
     """
 
     exits_after: timedelta | None = None
@@ -173,7 +173,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Exec:
-    """What a command in a container comes to; `takes` None never ends."""
+    """The result of a command in a container; with `takes` None it never ends."""
 
     exit_code: int = 0
     stdout: bytes = b""
@@ -183,7 +183,7 @@ class Exec:
 
 
 class Image(Struct, frozen=True):
-    """An image, here or to be pulled."""
+    """An image, present or to be pulled."""
 
     image_id: str = "sha256:0f1e2d"
     size_bytes: int = 4_000_000
@@ -194,10 +194,10 @@ class Image(Struct, frozen=True):
 
 @dataclass(slots=True)
 class FakeContainer:
-    """A container as the fake engine has it; tests may look, and change what it does.
+    """A container of the fake engine; tests may read it and change its behavior.
 
     `running_execs` are the commands that run in it at this moment. While it `is_frozen`
-    it prints nothing and heeds no SIGTERM.
+    it prints nothing and does not react to SIGTERM.
     """
 
     container_id: ContainerID
@@ -249,7 +249,7 @@ class FakeContainer:
 
 @dataclass(slots=True)
 class FakeSandbox:
-    """A sandbox as the fake engine has it."""
+    """A sandbox of the fake engine."""
 
     operation: RunPodSandbox
     status: SandboxStatus
@@ -266,11 +266,11 @@ def by_name(runs: Mapping[str, Sequence[Run]]) -> Callable[[CreateContainer], Ru
 
 
 class FakeEngine:
-    """What stands behind `FakeRuntime`, as a daemon does; all state is here.
+    """The backend of `FakeRuntime`, like a daemon; it holds all state.
 
     `unreachable` is the error of every call while it is not empty, `answers_after`
-    the time every call takes. Images that `images` does not name are here. `cut_off`
-    has the sandboxes without a network.
+    the time every call takes. Images that `images` does not list are present.
+    `cut_off` has the sandboxes without a network.
     """
 
     def __init__(self, clock: FakeClock) -> None:
@@ -302,14 +302,14 @@ class FakeEngine:
         ][-1]
 
     def end(self, container: FakeContainer, exit_code: int, reason: str = "") -> None:
-        """Have a container end now; one that does not run stays as it is."""
+        """Let a container exit now; one that does not run stays as it is."""
         if not container.runs():
             return
         container.finished_at = self.clock.now()
         container.exit_code = exit_code
         container.reason = reason or ("Error" if exit_code else "Completed")
         container.wake()
-        self.tell()
+        self.notify_watchers()
 
     def start(self, container: FakeContainer) -> None:
         now, run = self.clock.now(), container.run
@@ -322,21 +322,21 @@ class FakeEngine:
                 now + run.exits_after,
                 lambda: self.end(container, run.exit_code, reason),
             )
-        self.tell()
+        self.notify_watchers()
 
     def print(self, container: FakeContainer, text: str) -> None:
-        """Have a container print a line now, if it runs and is not frozen."""
+        """Let a container print a line now, if it runs and is not frozen."""
         if container.runs() and not container.is_frozen:
             container.lines.append(LogLine(self.clock.now(), text))
             container.wake()
 
-    def tell(self) -> None:
+    def notify_watchers(self) -> None:
         for watcher in self.watchers:
             watcher.set()
 
 
 class FakeRuntime:
-    """`ports.Runtime` on a `FakeEngine`, with logs, events and disruptions."""
+    """`ports.Runtime` on a `FakeEngine`, with logs, events and faults."""
 
     name = "fake"
 
@@ -347,15 +347,15 @@ class FakeRuntime:
         self._cut: set[str] = set()
 
     async def version(self) -> str:
-        await self._ask()
+        await self._call()
         return "fake 1.0"
 
     async def conditions(self) -> tuple[RuntimeCondition, ...]:
-        await self._ask()
+        await self._call()
         return self.engine.conditions
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
-        await self._ask()
+        await self._call()
         by_pod: dict[str, list[FakeSandbox]] = {}
         for sandbox in self.engine.sandboxes.values():
             by_pod.setdefault(sandbox.operation.pod.uid, []).insert(0, sandbox)
@@ -379,7 +379,7 @@ class FakeRuntime:
         )
 
     async def run_pod_sandbox(self, operation: RunPodSandbox) -> str:
-        await self._ask()
+        await self._call()
         if self.engine.sandbox_error:
             raise ContainerRuntimeError(self.engine.sandbox_error)
         serial = self.engine.serial()
@@ -394,22 +394,22 @@ class FakeRuntime:
             ip="" if is_on_host else f"10.88.{serial // 250}.{serial % 250 + 1}",
         )
         self.engine.sandboxes[sandbox_id] = FakeSandbox(operation, status)
-        self.engine.tell()
+        self.engine.notify_watchers()
         return sandbox_id
 
     async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
-        await self._ask()
+        await self._call()
         return self._sandbox(sandbox_id).status
 
     async def stop_pod_sandbox(self, sandbox_id: str) -> None:
-        await self._ask()
+        await self._call()
         sandbox = self.engine.sandboxes.get(sandbox_id)
         if sandbox is None:
             return
         for container in self._containers_in(sandbox_id):
             self.engine.end(container, SIGKILL_EXIT_CODE)
         sandbox.status = replace(sandbox.status, is_ready=False)
-        self.engine.tell()
+        self.engine.notify_watchers()
 
     async def remove_pod_sandbox(self, sandbox_id: str) -> None:
         await self.stop_pod_sandbox(sandbox_id)
@@ -418,12 +418,12 @@ class FakeRuntime:
         self.engine.sandboxes.pop(sandbox_id, None)
 
     async def image_status(self, image: str) -> str | None:
-        await self._ask()
+        await self._call()
         found = self._image(image)
         return found.image_id if found.is_here else None
 
     async def pull_image(self, operation: PullImage, progress: Progress) -> PulledImage:
-        await self._ask()
+        await self._call()
         found = self._image(operation.image)
         progress(f"pulling {operation.image}")
         await self._clock.sleep_until(self._clock.now() + found.pull_takes)
@@ -433,7 +433,7 @@ class FakeRuntime:
         return PulledImage(found.image_id, found.size_bytes)
 
     async def create_container(self, operation: CreateContainer) -> ContainerID:
-        await self._ask()
+        await self._call()
         if not self._sandbox(operation.sandbox_id).status.is_ready:
             raise ContainerRuntimeError(f"{operation.sandbox_id} is not running")
         if not self._image(operation.container.image).is_here:
@@ -445,11 +445,11 @@ class FakeRuntime:
         self.engine.containers[container_id] = FakeContainer(
             container_id, operation, run, self._clock.now()
         )
-        self.engine.tell()
+        self.engine.notify_watchers()
         return container_id
 
     async def start_container(self, container_id: ContainerID) -> None:
-        await self._ask()
+        await self._call()
         container = self._container(container_id)
         if container.state is not RuntimeState.CREATED:
             raise ContainerRuntimeError(f"container is {container.state}")
@@ -460,24 +460,24 @@ class FakeRuntime:
     async def stop_container(
         self, container_id: ContainerID, grace_period_seconds: int
     ) -> None:
-        await self._ask()
+        await self._call()
         container = self.engine.containers.get(container_id)
         if container is None or not container.runs():
             return
         now = self._clock.now()
         if grace_period_seconds > 0:
-            self._ask_to_end(container)
+            self._send_sigterm(container)
         await self._sleep(container, now + timedelta(seconds=grace_period_seconds))
         self.engine.end(container, SIGKILL_EXIT_CODE)
 
     async def container_status(
         self, container_id: ContainerID
     ) -> RuntimeContainerStatus | None:
-        await self._ask()
+        await self._call()
         container = self.engine.containers.get(container_id)
         return None if container is None else container.status()
 
-    def _ask_to_end(self, container: FakeContainer) -> None:
+    def _send_sigterm(self, container: FakeContainer) -> None:
         run, exit_code = container.run, container.run.on_sigterm
         if exit_code is not None and not container.is_frozen:
             self._clock.call_at(
@@ -486,7 +486,7 @@ class FakeRuntime:
             )
 
     async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
-        await self._ask()
+        await self._call()
         container = self._container(container_id)
         if not container.runs():
             raise ContainerRuntimeError(f"container is {container.state}")
@@ -498,7 +498,7 @@ class FakeRuntime:
             case Fault.UNFREEZE:
                 container.is_frozen = False
             case Fault.STOP:
-                self._ask_to_end(container)
+                self._send_sigterm(container)
             case Fault.KILL:
                 self.engine.end(container, SIGKILL_EXIT_CODE)
             case Fault.CUT_NETWORK:
@@ -511,12 +511,12 @@ class FakeRuntime:
         return ""
 
     async def remove_container(self, container_id: ContainerID) -> None:
-        await self._ask()
+        await self._call()
         container = self.engine.containers.get(container_id)
         if container is not None:
             self.engine.end(container, SIGKILL_EXIT_CODE)
             del self.engine.containers[container_id]
-            self.engine.tell()
+            self.engine.notify_watchers()
 
     async def exec_sync(
         self,
@@ -524,7 +524,7 @@ class FakeRuntime:
         command: tuple[str, ...],
         timeout_seconds: int,
     ) -> ExecResult:
-        await self._ask()
+        await self._call()
         container = self._container(container_id)
         if not container.runs():
             raise ContainerRuntimeError(f"container is {container.state}")
@@ -550,8 +550,8 @@ class FakeRuntime:
     async def follow_logs(
         self, container_id: ContainerID, *, tail: int, follow: bool
     ) -> AsyncIterator[LogLine]:
-        """Yield the last lines, then, if asked, those to come until the end."""
-        await self._ask()
+        """Yield the last lines and, with `follow`, new ones until it exits."""
+        await self._call()
         container = self._container(container_id)
         seen = max(0, len(container.lines) - tail)
         while True:
@@ -564,7 +564,7 @@ class FakeRuntime:
             await self._change(container)
 
     async def watch(self) -> AsyncIterator[None]:
-        """Yield when something happened; what happens at once is one yield."""
+        """Yield after changes; simultaneous changes are one yield."""
         happened = asyncio.Event()
         self.engine.watchers.append(happened)
         try:
@@ -578,12 +578,12 @@ class FakeRuntime:
             self.engine.watchers.remove(happened)
 
     async def close(self) -> None:
-        """Undo what was disrupted here; there is nothing else to let go of."""
+        """Undo the faults that were injected here; there is nothing to release."""
         for container in self._frozen:
             container.is_frozen = False
         self.engine.cut_off -= self._cut
 
-    async def _ask(self) -> None:
+    async def _call(self) -> None:
         if self.engine.answers_after:
             await self._clock.sleep_until(self._in(self.engine.answers_after))
         if self.engine.unreachable:
@@ -596,14 +596,14 @@ class FakeRuntime:
         return self._clock.now() + duration
 
     async def _sleep(self, container: FakeContainer, deadline: datetime | None) -> None:
-        """Wait for that instant (None: for ever) or for the container's end."""
+        """Wait until that instant (None: for ever) or for the container's exit."""
         while container.runs() and (deadline is None or self._clock.now() < deadline):
             await self._change(container, deadline)
 
     async def _change(
         self, container: FakeContainer, deadline: datetime | None = None
     ) -> None:
-        """Wait until the container ends or prints, at most until that instant."""
+        """Wait until the container exits or prints, at most until that instant."""
         wake = asyncio.Event()
         container.wakers.append(wake)
         timer = self._clock.call_at(deadline, wake.set) if deadline else None
@@ -639,7 +639,7 @@ class FakeRuntime:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one probe comes to, in one attempt."""
+    """The scripted outcome of a probe, in one attempt."""
 
     result: ProbeResult = ProbeResult.SUCCESS
     output: str = ""
@@ -651,9 +651,9 @@ FAILING = Answer(ProbeResult.FAILURE, "not well")
 
 
 class FakeProber:
-    """`ports.Prober` with a script per probe; what has none succeeds at once.
+    """`ports.Prober` with a script per probe; a probe without one succeeds at once.
 
-    `probes` counts the probes that have begun, `in_flight` has those that have not
+    `probes` counts the probes that have started, `in_flight` has those that have not
     ended.
     """
 
@@ -664,7 +664,7 @@ class FakeProber:
         self.in_flight: set[ProbeKey] = set()
 
     def script(self, key: ProbeKey, *answers: Answer) -> None:
-        """Answer from now on like this; the last answer is given again and again."""
+        """Set the outcomes from now on; the last one is repeated."""
         self._scripts[key] = deque(answers)
 
     async def probe(self, effect: RunProbe) -> ProbeOutcome:

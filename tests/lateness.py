@@ -1,7 +1,7 @@
-"""How much time a busy machine takes from programs, measured while they are judged.
+"""Measure how much time a busy machine takes from programs while a test runs.
 
-No test may depend on the speed of a machine. What runs against the clock is judged with
-the seconds that a small program of ours, run again and again beside it, was late.
+No test may depend on the speed of a machine. A test that runs against the clock allows
+for the seconds by which a small program, run again and again beside it, was late.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from typing import NamedTuple, Self
 
 COMMAND = ("/bin/sh", "-c", ":")
 PAUSE = 0.25
-"""Seconds between two runs of it: it takes a hundredth of a processor."""
+"""Seconds between two runs of the command; it takes a hundredth of a processor."""
 
 NOISE = 4.0
-"""So many times the shortest time it may take and count as on time."""
+"""How many times its shortest duration a run may take and still be on time."""
 
 WINDOW = 10.0
-"""Seconds over which the worst lateness is reckoned."""
+"""Seconds over which the worst lateness is computed."""
 
 
 class Sample(NamedTuple):
-    """When the small program was run, and how long it took; seconds."""
+    """When the command was run, and how long it took, in seconds."""
 
     at: float
     took: float
 
 
 def lost(samples: list[Sample], since: float, until: float) -> float:
-    """Return how many seconds programs did not get between two times.
+    """Return how many seconds of processor time programs lost between two instants.
 
-    One that takes four times as long as on a quiet machine got a quarter of its time.
+    A run that takes four times as long as on an idle machine got a quarter of its time.
     """
     if not samples:
         return 0.0
@@ -50,7 +50,7 @@ def lost(samples: list[Sample], since: float, until: float) -> float:
 
 
 class Lateness:
-    """Measures while it is entered as a context manager."""
+    """A context manager that measures lateness while its block runs."""
 
     def __init__(self) -> None:
         self.samples: list[Sample] = []
@@ -78,7 +78,7 @@ class Lateness:
         return time.monotonic()  # noqa: TID251  # real time is measured
 
     def lost(self, since: float) -> float:
-        """Return how many seconds programs did not get since a time."""
+        """Return how many seconds of processor time programs lost since an instant."""
         return lost(list(self.samples), since, self.now)
 
     def worst(self, since: float = 0.0) -> float:

@@ -1,4 +1,4 @@
-"""What a test needs of the machine: without it the test is skipped, in CI it fails."""
+"""Requirements of a test on the machine: without them it is skipped, in CI it fails."""
 
 from __future__ import annotations
 

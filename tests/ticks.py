@@ -1,4 +1,4 @@
-"""Ticks of a journal that is written by hand: one, or a letter each."""
+"""Builders of ticks for journals: one tick, or one per letter of a string."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def history(
                     else probe.failure_threshold
                 ),
                 skip=skip,
-                gates=asked(SECOND, skip, probe.initial_delay_seconds),
+                gates=gates_up_to_skip(SECOND, skip, probe.initial_delay_seconds),
                 result=result,
                 new_container=letters[index - 1 : index] == "|",
                 action=_action(letter, after),
@@ -93,10 +93,10 @@ def history(
     return tuple(ticks)
 
 
-def asked(
+def gates_up_to_skip(
     container: ContainerID, skip: Skip | None, delay_seconds: int
 ) -> tuple[Gate, ...]:
-    """Return the questions that a tick asked, up to the one that stopped it."""
+    """Return the gates that a tick checked, up to the one that stopped it."""
     state: ContainerState = Running(STARTED_AT)
     if skip is Skip.NOT_RUNNING:
         state = Terminated(137)
@@ -104,7 +104,7 @@ def asked(
         "any", container, state, started=skip is not Skip.NOT_STARTED
     )
     age = 3 if skip is Skip.INITIAL_DELAY else delay_seconds
-    considered = TickFacts(
+    tick_facts = TickFacts(
         None if skip is Skip.NO_STATUS else PodPhase.RUNNING,
         None if skip is Skip.CONTAINER_MISSING else status,
         container,
@@ -112,7 +112,7 @@ def asked(
         initial_delay_seconds=delay_seconds,
         age_seconds=age,
     )
-    return gates_of(considered, skip)
+    return gates_of(tick_facts, skip)
 
 
 def _action(letter: str, after: str) -> TickAction:
@@ -122,7 +122,7 @@ def _action(letter: str, after: str) -> TickAction:
 
 
 def a_tick(key: ProbeKey, at: datetime, letter: str = "s", **fields: Any) -> TickEntry:
-    """Return a tick; `letter` says what was attempted, if anything."""
+    """Return a tick; `letter` determines its attempts, if any."""
     attempt = _ATTEMPTS.get(letter)
     attempts = () if attempt is None else (attempt,) * (3 if letter == "e" else 1)
     defaults: dict[str, Any] = {
@@ -153,12 +153,12 @@ def a_tick(key: ProbeKey, at: datetime, letter: str = "s", **fields: Any) -> Tic
 
 
 def demo_tick(letters: str, **fields: Any) -> TickEntry:
-    """Return the last tick of the demo's history, with fields of its own."""
+    """Return the last tick of the demo's history, with some fields replaced."""
     return history(DEMO_KEY, LIVENESS, letters, NOW)[-1]._replace(**fields)
 
 
 def demo_ticks(letters: str) -> list[TickEntry]:
-    """Return the demo's history, numbered as in a journal."""
+    """Return the demo's history, with sequence numbers as in a journal."""
     return [
         entry._replace(sequence=number)
         for number, entry in enumerate(history(DEMO_KEY, LIVENESS, letters, NOW))
@@ -168,7 +168,7 @@ def demo_ticks(letters: str) -> list[TickEntry]:
 def skipped_tick(
     n: int = 1, probe: ProbeType = ProbeType.LIVENESS, container: str = "app"
 ) -> TickEntry:
-    """Return the tick of a probe whose container does not run, at its own second."""
+    """Return tick `n` of a probe whose container does not run, at second `n`."""
     return a_tick(
         a_key(probe, container=container),
         at(n),

@@ -1,4 +1,4 @@
-"""How long the event loop was held up, as its thread's time on the processor."""
+"""Measure how long the event loop was blocked, in CPU time of its thread."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import time
 from collections.abc import AsyncIterator
 
 LONGEST_TURN_SECONDS = 0.3
-"""Ten times what was seen, and a tenth of what holds up a probe."""
+"""Ten times the usual longest turn, and a tenth of what delays a probe."""
 
 _BEAT_SECONDS = 0.01
 
 
 class Turns:
-    """What was measured so far: the longest turn, in seconds, and how many beats."""
+    """Measurements so far: the longest turn, in seconds, and the number of beats."""
 
     def __init__(self) -> None:
         self.longest = 0.0
         self.beats = 0
 
     async def measure(self) -> None:
-        """Go on until cancelled."""
+        """Measure until cancelled."""
         while True:
             began_at = time.thread_time()
             await asyncio.sleep(_BEAT_SECONDS)
@@ -31,7 +31,7 @@ class Turns:
 
 @contextlib.asynccontextmanager
 async def measured_turns() -> AsyncIterator[Turns]:
-    """Measure while the body runs, and a moment longer: the last turn counts too."""
+    """Measure while the block runs and a little longer: the last turn counts too."""
     turns = Turns()
     task = asyncio.create_task(turns.measure())
     try:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conformance.background import BackgroundRun
 from tests.conformance.observe import summary
-from tests.conftest import told_at_the_end
+from tests.conftest import summary_sections
 
 RUN = pytest.StashKey[BackgroundRun]()
 
@@ -15,4 +15,4 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Print the outcomes of all cases."""
     run = session.config.stash.get(RUN, None)
     if run is not None:
-        told_at_the_end(session.config)["conformance"] = summary(run.outcomes())
+        summary_sections(session.config)["conformance"] = summary(run.outcomes())
