@@ -386,7 +386,7 @@ class TestErrors:
         self, effect: Effect, fact: Fact, caplog: pytest.LogCaptureFixture
     ) -> None:
         class Broken(FakeRuntime):
-            async def _ask(self) -> None:
+            async def _call(self) -> None:
                 raise LookupError("a bug")
 
         bench = Bench()
