@@ -1,4 +1,4 @@
-"""How tests look at things: at the instant of the hand-made states, in UTC."""
+"""The view that tests use: in UTC, at the instant of the snapshots in the tests."""
 
 from __future__ import annotations
 

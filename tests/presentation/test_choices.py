@@ -1,4 +1,4 @@
-"""What people chose for a probe is marked wherever it is shown (UX-24)."""
+"""A probe is marked everywhere if a user muted, injected or delayed it (UX-24)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def chosen(**fields: Any) -> tuple[Subject, ProbeSnapshot]:
         ),
     ],
 )
-def test_choices_stand_behind_the_badge(
+def test_choices_follow_the_badge(
     fields: dict[str, Any], badges: str, in_the_table: str
 ) -> None:
     subject, probe = chosen(**fields)
@@ -65,7 +65,7 @@ def test_choices_stand_behind_the_badge(
     assert text_of(probe_cell(probe, VIEW)) == in_the_table
 
 
-def test_a_muted_result_is_told_as_such() -> None:
+def test_a_muted_result_is_marked() -> None:
     facts = {
         fact.label: text_of(fact.words)
         for fact in build_trace(REACHED, DEMO, None, VIEW).facts

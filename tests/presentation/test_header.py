@@ -1,4 +1,4 @@
-"""The line at the top, and the banner below it (UX-38)."""
+"""The header line and the banner below it (UX-38)."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ ABOUT = SessionInfo(("shop.yaml", "demo.yaml"), "session.jsonl")
 def shown(
     level: int, snapshot: Snapshot | None = None, about: SessionInfo = ABOUT
 ) -> tuple[str, str]:
-    seen = snapshot or a_snapshot(demo(), shop())
-    left, right = header(seen, NAME, VIEW, level, about)
+    current = snapshot or a_snapshot(demo(), shop())
+    left, right = header(current, NAME, VIEW, level, about)
     return text_of(left), text_of(right)
 
 
@@ -134,7 +134,7 @@ def test_the_names_of_hostile_files_are_harmless() -> None:
     assert "\\x1b[2J.jsonl" in right
 
 
-def test_a_read_only_screen_says_so_in_every_version() -> None:
+def test_a_read_only_screen_has_its_badge_in_every_version() -> None:
     versions = [
         shown(level, about=SessionInfo(is_read_only=True))[0] for level in range(LEVELS)
     ]
@@ -143,7 +143,7 @@ def test_a_read_only_screen_says_so_in_every_version() -> None:
     assert all("[LIVE 1x] [RO]" in version for version in versions[4:])
 
 
-def test_a_pause_does_not_hide_that_nothing_is_acted_on() -> None:
+def test_a_pause_does_not_hide_watch_only_mode() -> None:
     watched = replace(a_snapshot(demo()), acts=False)
     paused = replace(watched, is_paused=True)
 
@@ -151,7 +151,7 @@ def test_a_pause_does_not_hide_that_nothing_is_acted_on() -> None:
     assert shown(0, paused)[0].endswith("[PAUSED  live] [WATCH ONLY]")
 
 
-def test_a_pause_is_said() -> None:
+def test_a_pause_is_shown() -> None:
     left, _ = shown(4, replace(a_snapshot(demo()), is_paused=True))
 
     assert left == " probetui  docker  1 pod 1 ctr   [PAUSED  live]"
@@ -164,7 +164,7 @@ def test_a_pause_is_said() -> None:
         pytest.param(None, "speed max", id="as fast as it goes"),
     ],
 )
-def test_a_pause_of_another_clock_tells_at_which_speed_it_will_go(
+def test_a_pause_of_another_clock_shows_its_speed(
     pace: float | None, words: str
 ) -> None:
     paused = PlaybackSnapshot(PlaybackKind.SIM, is_paused=True, pace=pace)
@@ -177,7 +177,7 @@ def test_a_pause_of_another_clock_tells_at_which_speed_it_will_go(
     assert "speed" not in without
 
 
-def test_a_pause_in_which_containers_stand_still_says_so() -> None:
+def test_a_pause_with_frozen_containers_shows_both() -> None:
     pod = demo()
     (container,) = pod.containers
     frozen = replace(pod, containers=(replace(container, frozen_since=NOW),))
@@ -188,21 +188,21 @@ def test_a_pause_in_which_containers_stand_still_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("milliseconds", "is_said"),
+    ("milliseconds", "is_shown"),
     [
         pytest.param(100, False, id="hardly"),
         pytest.param(300, True, id="noticeably"),
     ],
 )
-def test_ticks_that_come_late_are_said(milliseconds: int, is_said: bool) -> None:  # noqa: FBT001  # a column
+def test_late_ticks_are_shown(milliseconds: int, is_shown: bool) -> None:  # noqa: FBT001  # a column
     late = timedelta(milliseconds=milliseconds)
 
     _, right = shown(3, replace(a_snapshot(demo()), lateness=late))
 
-    assert right.startswith("  late 0.3s  ") is is_said
+    assert right.startswith("  late 0.3s  ") is is_shown
 
 
-def test_a_runtime_that_does_not_answer_is_said_with_its_words() -> None:
+def test_a_runtime_that_does_not_answer_is_shown_with_its_error() -> None:
     snapshot = replace(
         a_snapshot(demo()),
         runtime_lost_since=NOW - timedelta(seconds=8),
@@ -219,7 +219,7 @@ def test_there_is_no_banner_while_the_runtime_answers() -> None:
     assert runtime_lost_banner(a_snapshot(demo()), NAME, VIEW) == ()
 
 
-def test_where_pods_are_only_watched_a_lost_server_makes_no_probe_error() -> None:
+def test_a_lost_api_server_makes_no_probe_error_in_watch_only_mode() -> None:
     lost = replace(a_snapshot(demo()), runtime_lost_since=NOW, is_observed=True)
 
     assert "; nothing newer is known, retrying" in text_of(
@@ -253,15 +253,15 @@ def slow_pods(*letters: str) -> Snapshot:
         pytest.param("ssss", "", id="none"),
     ],
 )
-def test_most_probes_timing_out_at_once_is_the_machine(
+def test_the_machine_is_busy_if_most_probes_time_out_at_once(
     letters: str, words: str
 ) -> None:
-    said = text_of(overload_banner(slow_pods(*letters)))
+    banner = text_of(overload_banner(slow_pods(*letters)))
 
-    assert said == (f" {words}: this machine is busy" if words else "")
+    assert banner == (f" {words}: this machine is busy" if words else "")
 
 
-def test_a_busy_machine_says_how_late_its_ticks_are() -> None:
+def test_the_banner_shows_how_late_ticks_are_on_a_busy_machine() -> None:
     snapshot = replace(slow_pods(*"tttt"), lateness=timedelta(milliseconds=200))
 
     assert text_of(overload_banner(snapshot)).endswith(", its ticks are 0.2s late")
@@ -300,7 +300,7 @@ def test_a_busy_machine_says_how_late_its_ticks_are() -> None:
         ),
     ],
 )
-def test_ticks_that_may_be_lost_are_told_and_whose_fault_it_is(
+def test_ticks_that_may_be_lost_are_shown_with_who_caused_them(
     milliseconds: int, cause: LatenessCause | None, words: str
 ) -> None:
     snapshot = replace(
@@ -312,7 +312,7 @@ def test_ticks_that_may_be_lost_are_told_and_whose_fault_it_is(
     assert text_of(lateness_banner(snapshot)) == words
 
 
-def test_a_wide_header_says_whose_lateness_it_is() -> None:
+def test_a_wide_header_shows_who_caused_the_lateness() -> None:
     late = replace(
         a_snapshot(demo()),
         lateness=timedelta(milliseconds=200),
@@ -326,7 +326,7 @@ def test_a_wide_header_says_whose_lateness_it_is() -> None:
     assert "late 0.2s  " in narrow
 
 
-def test_timeouts_of_long_ago_are_no_overload() -> None:
+def test_old_timeouts_are_no_overload() -> None:
     snapshot = slow_pods(*"tttt")
 
     later = replace(snapshot, taken_at=snapshot.taken_at + timedelta(minutes=1))
@@ -410,7 +410,7 @@ def test_another_clock_than_the_wall_s_is_named(
     assert "00:41.0]" in shown(4, snapshot)[0]
 
 
-def test_what_is_not_as_it_should_be_with_a_recording_is_said() -> None:
+def test_a_problem_with_the_recording_is_shown() -> None:
     playback = PlaybackSnapshot(
         PlaybackKind.REPLAY, is_paused=False, pace=1, note="line 7: 3 bytes are cut off"
     )
@@ -421,7 +421,7 @@ def test_what_is_not_as_it_should_be_with_a_recording_is_said() -> None:
 
 
 def with_choices(**fields: Any) -> Snapshot:
-    """Return a snapshot in which people chose something for the demo's probe."""
+    """Return a snapshot with a user's choices for the demo's probe."""
     pod = demo()
     (container,) = pod.containers
     probes = tuple(replace(probe, **fields) for probe in container.probes)
@@ -438,7 +438,7 @@ def with_choices(**fields: Any) -> Snapshot:
     ],
 )
 @pytest.mark.parametrize("level", range(LEVELS))
-def test_what_people_chose_is_counted_at_every_size(
+def test_choices_of_users_are_counted_at_every_size(
     level: int, fields: dict[str, Any], words: str
 ) -> None:
     """UX-24: a muted probe is never forgotten."""
@@ -455,10 +455,10 @@ def test_what_people_chose_is_counted_at_every_size(
     ],
 )
 @pytest.mark.parametrize("level", range(LEVELS))
-def test_what_people_did_to_containers_is_counted_at_every_size(
+def test_injected_faults_are_counted_at_every_size(
     level: int, fields: dict[str, Any], words: str
 ) -> None:
-    """UX-24: a frozen container is never taken for one that hangs by itself."""
+    """UX-24: a frozen container is never mistaken for one that hangs on its own."""
     pod = demo()
     (container,) = pod.containers
     changed = replace(pod, containers=(replace(container, **fields),))
@@ -468,13 +468,13 @@ def test_what_people_did_to_containers_is_counted_at_every_size(
     assert words in right
 
 
-def test_a_run_to_a_change_is_said() -> None:
+def test_a_run_to_the_next_change_is_shown() -> None:
     left, _ = shown(3, replace(a_snapshot(demo()), is_running_to_change=True))
 
     assert left.endswith("[TO A CHANGE]")
 
 
-def test_why_it_stopped_is_said_until_it_goes_on() -> None:
+def test_why_it_stopped_is_shown_until_it_continues() -> None:
     reason = StopReason(NOW, BreakpointKind.BEFORE_KILL, None, "before a kill: demo")
     snapshot = replace(a_snapshot(demo()), is_paused=True, stopped_by=reason)
 

@@ -56,7 +56,7 @@ def shown(node: NodeSnapshot) -> list[str]:
 
 
 def warned(node: NodeSnapshot) -> list[str]:
-    """Return the last words of the lines that stand out."""
+    """Return the last words of the highlighted lines."""
     snapshot = replace(a_snapshot(demo()), node=node)
     return [
         line[-1].text.strip()
@@ -65,7 +65,7 @@ def warned(node: NodeSnapshot) -> list[str]:
     ]
 
 
-def test_all_that_is_known_of_a_node_that_is_well() -> None:
+def test_the_page_of_a_healthy_node() -> None:
     assert shown(WELL) == [
         "Name:     node-1",
         "Kubelet:  v1.32",
@@ -94,7 +94,7 @@ def test_all_that_is_known_of_a_node_that_is_well() -> None:
     assert warned(WELL) == []
 
 
-def test_what_is_wrong_stands_out() -> None:
+def test_problems_are_highlighted() -> None:
     node = replace(
         WELL,
         conditions=(NETWORK,),
@@ -114,7 +114,7 @@ def test_what_is_wrong_stands_out() -> None:
     ]
 
 
-def test_a_node_of_which_nothing_is_asked() -> None:
+def test_the_page_of_a_node_without_data() -> None:
     page = shown(NodeSnapshot())
 
     assert page[0] == "Name:     -"

@@ -1,4 +1,4 @@
-"""What would be done and is not: told everywhere that a kill is told."""
+"""Watch-only mode: suppressed kills are shown wherever a kill would be."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ WOULD_STOP = a_step(
 )
 
 
-def test_a_tick_says_that_it_would_have_killed() -> None:
+def test_a_tick_reports_that_it_would_have_killed() -> None:
     report = report_tick(TICK)
 
     assert report.summary.endswith(f"{report.effect.text} (watch only)")
@@ -56,7 +56,7 @@ def test_a_tick_says_that_it_would_have_killed() -> None:
     assert classify_tick(TICK).is_kill
 
 
-def test_its_trace_says_what_a_cluster_would_have_done() -> None:
+def test_the_trace_shows_what_a_cluster_would_have_done() -> None:
     facts = build_trace(TICK, pod=DEMO, next_at=None, view=VIEW).facts
 
     (effect,) = [text_of(fact.words) for fact in facts if fact.label == "effect"]
@@ -65,7 +65,7 @@ def test_its_trace_says_what_a_cluster_would_have_done() -> None:
     assert report.cluster.startswith("this event, then Killing")
 
 
-def test_a_line_says_with_how_much_grace() -> None:
+def test_a_line_has_the_grace_period() -> None:
     lines = PlainLines(started_at=None, is_verbose=False)
     lines.register_pods([DEMO])
 
@@ -92,14 +92,14 @@ def test_a_line_says_with_how_much_grace() -> None:
         ),
     ],
 )
-def test_what_is_not_done_is_a_line(entry: ContainerEntry, line: str) -> None:
+def test_a_suppressed_action_has_a_line(entry: ContainerEntry, line: str) -> None:
     lines = PlainLines(started_at=None, is_verbose=False)
 
     assert format_entry(entry, NAMES) == line
     assert len(list(lines.format_entry(entry))) == 1
 
 
-def test_what_a_tick_has_told_is_told_once() -> None:
+def test_a_kill_that_a_tick_reports_has_no_second_line() -> None:
     assert (
         list(PlainLines(started_at=None, is_verbose=False).format_entry(WOULD_STOP))
         == []
@@ -129,7 +129,7 @@ def test_what_a_tick_has_told_is_told_once() -> None:
         ),
     ],
 )
-def test_what_is_not_done_is_among_the_events(
+def test_a_suppressed_action_is_in_the_event_log(
     entry: ContainerEntry, reason: str, message: str
 ) -> None:
     line = EventLog().add_entry(entry, NAMES)
@@ -138,7 +138,7 @@ def test_what_is_not_done_is_among_the_events(
     assert (line.reason, line.message) == (reason, message)
 
 
-def test_a_hold_that_no_tick_has_lifted_is_told_apart() -> None:
+def test_a_hold_that_no_tick_released_is_reported_separately() -> None:
     change = StateEntry(
         1, NOW, DEMO.uid, "liveness", "Liveness", StateField.HOLD, "on", "off"
     )
@@ -156,13 +156,13 @@ def test_a_hold_that_no_tick_has_lifted_is_told_apart() -> None:
         pytest.param(True, "[WATCH]", id="narrow"),
     ],
 )
-def test_the_header_says_that_nothing_is_done(*, is_short: bool, badge: str) -> None:
+def test_the_header_shows_watch_only_mode(*, is_short: bool, badge: str) -> None:
     snapshot = replace(a_snapshot(), acts=False)
 
     assert clock_badge(snapshot, is_short=is_short).text == badge
 
 
-def test_a_kill_that_was_asked_for_counts_for_until() -> None:
+def test_a_suppressed_kill_counts_for_until() -> None:
     watch = ConditionWatch(parse_condition("killed"), [DEMO])
 
     watch.observe(replace(WOULD_STOP, by=ExitCause.POD))

@@ -57,11 +57,11 @@ MISSING = ProbeAnswer(
     Attempt(ProbeResult.UNKNOWN, error="not there", detail="", is_missing=True)
 )
 
-Told = Callable[[str], str | None]
+PatternOf = Callable[[str], str | None]
 
 
-def pattern(of_the_detail: str, in_plain: str) -> Told:
-    """Return how a fact of the detail pane reads in plain lines, as a pattern.
+def pattern(of_the_detail: str, in_plain: str) -> PatternOf:
+    """Return a function from a fact of the detail pane to its pattern in plain lines.
 
     Groups of the first pattern stand for `{0}`, `{1}`, … in the second one.
     """
@@ -82,7 +82,7 @@ def with_zero_counts(value: str) -> str:
     return "counted " + ", ".join(f"{shown.get(word, '0')} {word}" for word in words)
 
 
-FACTS: dict[str, list[Told]] = {
+FACTS: dict[str, list[PatternOf]] = {
     "handler": [pattern("(.+)", "(liveness|readiness|startup) probes {0} period=")],
     "timing": [
         pattern(
@@ -106,7 +106,7 @@ FACTS: dict[str, list[Told]] = {
         pattern(r"(?:^|over \()(\d+)s", "delay={0}s "),
         pattern("the startup probe has to succeed", "skipped not-started"),
     ],
-    # A line has the time of its tick, and the period is told at the start.
+    # A line has the time of its tick, and the first line has the period.
     "next tick": [pattern("(.+)", r"period=\d+s ")],
     "why": [
         pattern("below threshold", "no-action"),
@@ -187,13 +187,13 @@ FACTS: dict[str, list[Told]] = {
 
 
 def of_the_detail(stage: Stage, pod: Pod) -> dict[str, str]:
-    """Return what the detail pane says, by its labels."""
+    """Return the facts of the detail pane by their labels."""
     past = SessionHistory(stage.journal)
     past.add_entries(stage.journal, 0)
     shown = stage.snapshot.pods[0]
     container = shown.containers[0]
     probe = container.probes[0]
-    # Without its lives: their strips are pictures of ticks, each of which has a line.
+    # Without its instances: their strips show ticks, each of which has a plain line.
     known = replace(past.container(pod.uid, "app"), instances=())
     subject = Subject(shown, container, probe, past.timeline(probe.key), history=known)
     view = View(TimeFormatter(at(stage.now), START, zone=UTC), acts=stage.snapshot.acts)
@@ -205,8 +205,8 @@ def of_the_detail(stage: Stage, pod: Pod) -> dict[str, str]:
     for line in lines[begins:]:
         starts = bool(line[:1].strip())
         label = line[:14].strip() if starts else label
-        said = line[14 if starts else 0 :].strip()
-        labels[label] = f"{labels[label]}  {said}" if label in labels else said
+        fact = line[14 if starts else 0 :].strip()
+        labels[label] = f"{labels[label]}  {fact}" if label in labels else fact
     return {
         label: value
         for label, value in labels.items()
@@ -215,11 +215,11 @@ def of_the_detail(stage: Stage, pod: Pod) -> dict[str, str]:
 
 
 def in_plain(stage: Stage, pod: Pod) -> str:
-    """Return everything that is said in plain lines."""
+    """Return all plain lines of a session."""
     lines = PlainLines(is_verbose=True, acts=stage.snapshot.acts)
     lines.register_pods([pod])
-    told = [line for entry in stage.journal for line in lines.format_entry(entry)]
-    return "\n".join([*told, *lines.flush(at(stage.now))])
+    printed = [line for entry in stage.journal for line in lines.format_entry(entry)]
+    return "\n".join([*printed, *lines.flush(at(stage.now))])
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def in_plain(stage: Stage, pod: Pod) -> str:
         ),
     ],
 )
-def test_every_fact_of_the_detail_pane_is_told_in_plain(
+def test_every_fact_of_the_detail_pane_is_in_plain_lines(
     seconds: float, script: dict[str, Any]
 ) -> None:
     stage = Stage(POD, **script)
@@ -306,7 +306,7 @@ READY = a_pod(a_container(readiness_probe=a_probe(period_seconds=5)))
         ),
     ],
 )
-def test_facts_of_other_probes_and_of_what_people_did_are_told_too(
+def test_facts_of_other_probes_and_of_interventions_are_in_plain_lines(
     pod: Pod, command: Command | None, script: dict[str, Any]
 ) -> None:
     stage = Stage(pod, **script)
@@ -319,7 +319,7 @@ def test_facts_of_other_probes_and_of_what_people_did_are_told_too(
 
 
 @pytest.mark.parametrize("seconds", [12, 26, 42, 56, 95, 110])
-def test_the_next_failure_tells_whether_the_restart_would_wait(seconds: int) -> None:
+def test_the_next_failure_shows_whether_the_restart_would_wait(seconds: int) -> None:
     stage = Stage(POD, probing=probing(liveness=always(FAILS)))
     stage.run_until(seconds)
 
@@ -327,14 +327,14 @@ def test_the_next_failure_tells_whether_the_restart_would_wait(seconds: int) -> 
 
 
 def check(facts: Mapping[str, str], plain: str) -> None:
-    """Look for every fact of the detail pane in plain lines."""
+    """Check that plain lines contain every fact of the detail pane."""
     for label, value in facts.items():
         expected = [pattern_of(value) for pattern_of in FACTS[label]]
         known = [pattern for pattern in expected if pattern is not None]
         assert known, f"nobody knows how {label!r} reads in plain: {value!r}"
         for pattern in known:
             assert re.search(pattern, plain), (
-                f"{label}: {value!r} is not told: {pattern}"
+                f"{label}: {value!r} is not in plain lines: {pattern}"
             )
 
 

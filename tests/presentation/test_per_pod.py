@@ -1,4 +1,4 @@
-"""What is kept of each pod is what would be found out anew."""
+"""Values cached per pod equal freshly computed ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.ticks import NOW
 from tests.tui.snapshots import demo, shop
 
 
-def test_only_pods_that_changed_are_asked_again() -> None:
+def test_values_are_computed_again_for_changed_pods_only() -> None:
     asked: list[PodSnapshot] = []
 
     def length(pod: PodSnapshot) -> int:
@@ -29,7 +29,7 @@ def test_only_pods_that_changed_are_asked_again() -> None:
     assert asked == [one, two, other]
 
 
-def test_other_pods_in_the_same_places_have_their_own_values() -> None:
+def test_other_pods_at_the_same_positions_have_their_own_values() -> None:
     one, two = demo("sss"), shop()
     lengths = PerPod(lambda pod: len(pod.containers))
     lengths.of((one, two))
@@ -39,7 +39,7 @@ def test_other_pods_in_the_same_places_have_their_own_values() -> None:
     assert lengths.of(()) == []
 
 
-def test_all_pods_count_as_changed_when_one_more_comes() -> None:
+def test_all_pods_count_as_changed_when_a_pod_is_added() -> None:
     one, two, other = demo("sss"), shop(), demo("ssf")
 
     assert changed_pods((one, two), (one,)) == (one, two)
@@ -51,7 +51,7 @@ def test_all_pods_count_as_changed_when_one_more_comes() -> None:
     "order", [order for order in ContainerOrder if order is not ContainerOrder.WORST]
 )
 @pytest.mark.parametrize("is_reversed", [False, True])
-def test_a_sorter_that_remembers_sorts_as_a_new_one(
+def test_a_sorter_with_a_cache_sorts_like_a_new_one(
     order: ContainerOrder, *, is_reversed: bool
 ) -> None:
     random = Random(3)
@@ -67,7 +67,7 @@ def test_a_sorter_that_remembers_sorts_as_a_new_one(
         assert sorter.places(pods, order, now, is_reversed=is_reversed) == fresh
 
 
-def test_what_got_better_moves_down_without_another_change() -> None:
+def test_a_recovered_pod_moves_down_without_another_change() -> None:
     sorter = ContainerSorter()
     bad, good, calm = demo("sff"), demo("sss"), shop()
 
@@ -80,7 +80,7 @@ def test_what_got_better_moves_down_without_another_change() -> None:
     assert places(good, 30) != bad_places
 
 
-def test_places_stay_the_same_object_while_nothing_moves() -> None:
+def test_the_positions_are_the_same_object_while_nothing_moves() -> None:
     sorter = ContainerSorter()
     first = sorter.places((demo("sss"), shop()), ContainerOrder.NAME, NOW)
 

@@ -1,4 +1,4 @@
-"""What people did to probes, in words: lines, events, the queue (UX-24, UX-52)."""
+"""Texts about interventions in probes: lines, events, the queue (UX-24, UX-52)."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ NAMES = {DEMO.uid: "demo"}
 LATE = timedelta(seconds=2)
 
 
-def a_try(attempt: Attempt, result: Result | None, times: int = 1) -> DryRunEntry:
+def a_dry_run(attempt: Attempt, result: Result | None, times: int = 1) -> DryRunEntry:
     took = timedelta(milliseconds=34)
     return DryRunEntry(1, NOW, DEMO_KEY, FIRST, NOW, took, (attempt,) * times, result)
 
 
-FAILED = a_try(Attempt(ProbeResult.FAILURE, "not well"), Result.FAILURE)
-ERRED = a_try(Attempt(ProbeResult.UNKNOWN, error="no such program"), None, times=3)
-WARNED = a_try(Attempt(ProbeResult.WARNING, "moved"), Result.SUCCESS)
+FAILED = a_dry_run(Attempt(ProbeResult.FAILURE, "not well"), Result.FAILURE)
+ERRED = a_dry_run(Attempt(ProbeResult.UNKNOWN, error="no such program"), None, times=3)
+WARNED = a_dry_run(Attempt(ProbeResult.WARNING, "moved"), Result.SUCCESS)
 
 
 class TestLines:
@@ -92,13 +92,13 @@ class TestLines:
             ),
         ],
     )
-    def test_what_people_did_has_a_line(self, entry: JournalEntry, text: str) -> None:
+    def test_an_intervention_has_a_line(self, entry: JournalEntry, text: str) -> None:
         lines = PlainLines()
         lines.register_pods([DEMO])
 
-        (told,) = lines.format_entry(entry)
+        (line,) = lines.format_entry(entry)
 
-        assert told.partition(" ")[2] == text
+        assert line.partition(" ")[2] == text
 
     @pytest.mark.parametrize(
         ("fields", "words"),
@@ -114,7 +114,7 @@ class TestLines:
             ),
         ],
     )
-    def test_a_tick_says_what_was_done_to_it(
+    def test_a_tick_shows_the_interventions_in_it(
         self, fields: dict[str, Any], words: str
     ) -> None:
         defaults = {"action": TickAction.NONE}
@@ -128,7 +128,7 @@ class TestLines:
 
 
 class TestEventLog:
-    def test_a_try_and_a_bookmark_are_shown(self) -> None:
+    def test_a_dry_run_and_a_bookmark_are_shown(self) -> None:
         log = EventLog()
 
         tried = log.add_entry(FAILED, NAMES)
@@ -156,14 +156,14 @@ class TestEventLog:
             pytest.param({"result": None}, "not counted, injected", id="errored"),
         ],
     )
-    def test_what_was_injected_is_told_beside_the_event(
+    def test_an_injected_result_is_marked_beside_the_event(
         self, fields: dict[str, Any], words: str
     ) -> None:
         tick = a_tick(DEMO_KEY, NOW, "f", injected=True, threshold=3, **fields)
 
         assert report_tick(tick).note == words
 
-    def test_what_was_delayed_is_told_beside_the_event(self) -> None:
+    def test_a_delayed_answer_is_marked_beside_the_event(self) -> None:
         tick = a_tick(DEMO_KEY, NOW, "f", run=1, threshold=3, delay=LATE)
 
         assert report_tick(tick).note == "1/3 ignored, delayed"
@@ -187,7 +187,7 @@ class TestQueue:
 
         assert [line[:1] for line in queued(snapshot)] == [" ", ">", " "]
 
-    def test_a_tick_says_what_it_would_do(self) -> None:
+    def test_a_queued_tick_shows_what_it_would_do(self) -> None:
         tick = Upcoming(UpcomingKind.TICK, NOW + timedelta(seconds=3), *DEMO_KEY)
 
         (line,) = queued(upcoming(tick))
@@ -219,7 +219,7 @@ class TestQueue:
             ),
         ],
     )
-    def test_a_tick_that_will_not_probe_says_so(
+    def test_a_queued_tick_that_will_not_probe_shows_why(
         self, fields: dict[str, Any], words: str
     ) -> None:
         probe = a_probe_snapshot(DEMO_KEY, LIVENESS, **fields)
@@ -230,7 +230,7 @@ class TestQueue:
 
         assert line.endswith(words)
 
-    def test_a_long_name_is_told_whole(self) -> None:
+    def test_a_long_name_is_shown_in_full(self) -> None:
         name = "a-name-that-is-long"
         tick = Upcoming(UpcomingKind.TICK, NOW, *DEMO_KEY)
 
@@ -238,7 +238,7 @@ class TestQueue:
 
         assert f"{name}/liveness liveness" in text_of(line)
 
-    def test_on_another_clock_it_says_when_by_that_clock(self) -> None:
+    def test_a_pause_on_another_clock_shows_the_time_of_that_clock(self) -> None:
         tick = Upcoming(UpcomingKind.TICK, NOW + timedelta(seconds=1.5), *DEMO_KEY)
         started_at = NOW - timedelta(seconds=40)
 
@@ -252,7 +252,7 @@ class TestQueue:
 
         assert line.split()[:3] == [">", "+1.5s", "00:41.5"]
 
-    def test_it_says_who_paused(self) -> None:
+    def test_a_pause_shows_who_paused(self) -> None:
         reason = StopReason(NOW, BreakpointKind.BEFORE_KILL, DEMO_KEY, "before a kill")
 
         assert text_of(stop_line(upcoming())) == "paused"
@@ -264,13 +264,13 @@ class TestLastStep:
         found = step_lines(snapshot, entries, NAMES, VIEW)
         return [" ".join(text_of(line).split()) for line in found]
 
-    def test_without_a_step_it_says_how_to_take_one(self) -> None:
+    def test_the_screen_explains_how_to_step_before_the_first_step(self) -> None:
         (line,) = self.lines(upcoming())
 
         assert line.startswith("No step yet")
         assert step_subject(upcoming(), NAMES, VIEW) == ()
 
-    def test_a_step_is_told_before_and_after_with_its_events(self) -> None:
+    def test_a_step_is_shown_before_and_after_with_its_events(self) -> None:
         snapshot = upcoming()
         before = self.with_run(snapshot, 1)
         step = LastStep(NOW, 10, DEMO_KEY, before)
@@ -311,7 +311,7 @@ class TestLastStep:
         assert lines[1] == "result run failure 2 of 3 -> failure 3 of 3, reset to 0"
         assert lines[2] == "on hold no -> yes"
 
-    def test_a_step_without_an_effect_says_what_was_counted(self) -> None:
+    def test_a_step_without_an_effect_shows_what_was_counted(self) -> None:
         snapshot = upcoming()
         step = LastStep(NOW, 10, DEMO_KEY, self.with_run(snapshot, 1))
         tick = a_tick(DEMO_KEY, NOW, "f", run=2, threshold=3, sequence=11)
@@ -330,7 +330,7 @@ class TestLastStep:
 
         assert "result run failure 4 -> failure 2 of 3" in lines
 
-    def test_a_run_to_a_change_tells_of_what_changed(self) -> None:
+    def test_a_run_to_a_change_shows_what_changed(self) -> None:
         snapshot = upcoming()
         before = tuple(replace(pod, operation="x") for pod in snapshot.pods)
 
@@ -350,7 +350,7 @@ class TestLastStep:
         return self.with_probe(snapshot, result_run=run)
 
     def with_probe(self, snapshot: Snapshot, **fields: Any) -> Any:
-        """Return the pods, with the demo's liveness probe otherwise."""
+        """Return the pods with changed fields of the demo's liveness probe."""
         pod, *others = (pod_snapshot for pod_snapshot in snapshot.pods)
         assert pod.pod is DEMO
         (container,) = pod.containers

@@ -1,4 +1,4 @@
-"""The conditions of a pod, for a glance."""
+"""A short view of the conditions of a pod."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def lines(*conditions: PodCondition) -> list[str]:
     return [text_of(line).rstrip() for line in condition_lines(pod, "demo", VIEW)]
 
 
-def test_what_is_true_is_left_out() -> None:
+def test_true_conditions_are_left_out() -> None:
     assert not lines(
         PodCondition("PodScheduled", _TRUE), PodCondition("Initialized", _TRUE)
     )
 
 
-def test_what_is_not_true_is_there_with_its_reason() -> None:
+def test_conditions_that_are_not_true_are_shown_with_their_reason() -> None:
     assert lines(
         PodCondition("PodScheduled", _FALSE, "Unschedulable"),
         PodCondition("Ready", _FALSE, "ContainersNotReady"),
@@ -37,7 +37,7 @@ def test_a_pod_without_conditions_has_no_lines() -> None:
     assert lines() == []
 
 
-def test_conditions_of_hostile_pods_are_harmless() -> None:
+def test_escape_sequences_in_conditions_are_harmless() -> None:
     shown = lines(PodCondition("Ready\x1b[2J", _FALSE, "\udcff"))
 
     assert shown[1] == "  Ready\\x1b[2J  False  \\xff"

@@ -52,7 +52,7 @@ def state_of(snapshot: Snapshot, mask: Mask | None = None) -> Any:
 @pytest.mark.parametrize(
     "scene", [pytest.param(scene, id=name) for name, scene in SCENES.items()]
 )
-def test_every_state_has_the_shape_that_the_schema_says(
+def test_every_state_conforms_to_the_schema(
     scene: Callable[[], Snapshot],
 ) -> None:
     read = msgspec.convert(state_of(scene()), SessionState)
@@ -60,7 +60,7 @@ def test_every_state_has_the_shape_that_the_schema_says(
     assert read.kind == "SessionState"
 
 
-def test_a_late_answer_is_told_in_seconds() -> None:
+def test_a_delay_is_in_seconds() -> None:
     late = timedelta(seconds=1.5)
     tick = a_tick(DEMO_KEY, NOW, "f", delay=late)
     probe = a_probe_snapshot(
@@ -69,12 +69,12 @@ def test_a_late_answer_is_told_in_seconds() -> None:
     )  # fmt: skip
     pod = a_pod_snapshot(DEMO, a_container_snapshot(DEMO.containers[0], probe))
 
-    (told,) = state_of(a_snapshot(pod))["pods"][0]["containers"][0]["probes"]
+    (probe_state,) = state_of(a_snapshot(pod))["pods"][0]["containers"][0]["probes"]
 
-    assert told["delay"] == told["lastRun"]["delay"] == 1.5
+    assert probe_state["delay"] == probe_state["lastRun"]["delay"] == 1.5
 
 
-def test_the_schema_names_every_field_and_lets_no_other_pass() -> None:
+def test_the_schema_has_every_field_and_allows_no_others() -> None:
     schema = state_schema()
 
     probe = schema["$defs"]["Probe"]
@@ -83,7 +83,7 @@ def test_the_schema_names_every_field_and_lets_no_other_pass() -> None:
     assert probe["additionalProperties"] is False
 
 
-def test_a_probe_is_told_with_its_run_and_what_is_stored() -> None:
+def test_a_probe_has_its_result_run_and_stored_result() -> None:
     (pod,) = state_of(a_snapshot(demo()))["pods"]
     (container,) = pod["containers"]
     (probe,) = container["probes"]
@@ -104,7 +104,7 @@ def test_a_probe_is_told_with_its_run_and_what_is_stored() -> None:
     assert probe["lastRun"]["ms"] == 34
 
 
-def test_a_pod_s_whole_status_is_there() -> None:
+def test_a_pod_has_its_whole_status() -> None:
     status = PodStatus(
         conditions=(
             PodCondition("Ready", ConditionStatus.TRUE, message="s3cr3t-token"),
@@ -113,11 +113,11 @@ def test_a_pod_s_whole_status_is_there() -> None:
     )
     pod = a_pod_snapshot(DEMO, status=status)
 
-    (told,) = state_of(a_snapshot(pod), Mask(["s3cr3t-token"]))["pods"]
+    (pod_state,) = state_of(a_snapshot(pod), Mask(["s3cr3t-token"]))["pods"]
 
-    assert told["phase"] == "Pending"
-    assert told["status"]["conditions"][0]["message"] == MASKED
-    assert told["status"]["containerStatuses"][0]["name"] == "liveness"
+    assert pod_state["phase"] == "Pending"
+    assert pod_state["status"]["conditions"][0]["message"] == MASKED
+    assert pod_state["status"]["containerStatuses"][0]["name"] == "liveness"
 
 
 def test_a_run_that_was_reset_has_no_result() -> None:
@@ -126,7 +126,7 @@ def test_a_run_that_was_reset_has_no_result() -> None:
     assert pod["containers"][0]["probes"][0]["run"]["result"] is None
 
 
-def test_kinds_of_containers_and_waits_are_told() -> None:
+def test_containers_have_their_kind_and_back_off() -> None:
     (pod,) = state_of(a_snapshot(shop()))["pods"]
     kinds = {
         container["container"]: container["kind"] for container in pod["containers"]
@@ -143,24 +143,24 @@ def test_kinds_of_containers_and_waits_are_told() -> None:
     }
 
 
-def test_the_queue_is_in_the_order_of_its_instants() -> None:
+def test_the_queue_is_sorted_by_instant() -> None:
     queue = state_of(a_snapshot(demo(), shop()))["queue"]
 
     assert [event["at"] for event in queue] == sorted(event["at"] for event in queue)
 
 
-def test_secrets_are_masked_wherever_they_are_said() -> None:
+def test_secrets_are_masked_everywhere() -> None:
     action = HTTPGetAction(80, http_headers=(HTTPHeader("Authorization", "abc"),))
-    said = "with s3cr3t-token"
+    secret = "with s3cr3t-token"
     attempts = (
-        Attempt(ProbeResult.FAILURE, said, detail=said),
-        Attempt(ProbeResult.UNKNOWN, "", said),
+        Attempt(ProbeResult.FAILURE, secret, detail=secret),
+        Attempt(ProbeResult.UNKNOWN, "", secret),
     )
     tick = a_tick(DEMO_KEY, a_snapshot().taken_at, attempts=attempts)
     probe = a_probe_snapshot(DEMO_KEY, Probe(action), last_run=tick)
-    status = ContainerStatus("liveness", "", Terminated(1, message=said))
+    status = ContainerStatus("liveness", "", Terminated(1, message=secret))
     container = a_container_snapshot(Container("liveness"), probe, status=status)
-    pod = a_pod_snapshot(DEMO, container, operation=said)
+    pod = a_pod_snapshot(DEMO, container, operation=secret)
 
     text = state_text(a_snapshot(pod), "docker", Mask(["s3cr3t-token"]))
 
@@ -195,7 +195,7 @@ def a_refused_tick() -> TickEntry:
 
 
 def shown_by(tick: TickEntry, *entries: JournalEntry, mask: Mask | None = None) -> Any:
-    """Return what is told of the demo's probe after that tick and those entries."""
+    """Return the state of the demo's probe after that tick and those entries."""
     probe = a_probe_snapshot(DEMO_KEY, Probe(None), last_run=tick)
     pod = a_pod_snapshot(DEMO, a_container_snapshot(DEMO.containers[0], probe))
     past = SessionHistory(())
@@ -205,15 +205,15 @@ def shown_by(tick: TickEntry, *entries: JournalEntry, mask: Mask | None = None) 
     return json.loads(text)["pods"][0]["containers"][0]["probes"][0]
 
 
-def a_look(listeners: Listeners | None, problem: str = "") -> ListenersEntry:
+def a_listeners_entry(listeners: Listeners | None, problem: str = "") -> ListenersEntry:
     return ListenersEntry(
         42, NOW, DEMO_KEY, a_refused_tick().container_id, THERE, listeners, problem,
         cause=41,
     )  # fmt: skip
 
 
-def test_why_the_last_connection_was_refused_is_told() -> None:
-    probe = shown_by(a_refused_tick(), a_look(LOOPBACK))
+def test_the_state_explains_the_last_refused_connection() -> None:
+    probe = shown_by(a_refused_tick(), a_listeners_entry(LOOPBACK))
 
     assert probe["lastRun"]["refusal"] == {
         "at": "2026-11-20T08:21:07.000000Z",
@@ -227,8 +227,8 @@ def test_why_the_last_connection_was_refused_is_told() -> None:
     }
 
 
-def test_why_nobody_knows_who_listens_is_told_without_secrets() -> None:
-    look = a_look(None, "s3cr3t-token is not allowed to look")
+def test_a_failed_lookup_of_listeners_is_reported_without_secrets() -> None:
+    look = a_listeners_entry(None, "s3cr3t-token is not allowed to look")
 
     probe = shown_by(a_refused_tick(), look, mask=Mask(["s3cr3t-token"]))
 
@@ -241,12 +241,12 @@ def test_why_nobody_knows_who_listens_is_told_without_secrets() -> None:
 def test_a_connection_that_was_not_refused_has_no_reason_for_it() -> None:
     answered = a_tick(DEMO_KEY, NOW, "s", sequence=43)
 
-    probe = shown_by(answered, a_look(LOOPBACK))
+    probe = shown_by(answered, a_listeners_entry(LOOPBACK))
 
     assert probe["lastRun"]["refusal"] is None
 
 
-def test_what_a_probe_showed_to_be_unwise_is_told_of_that_probe_alone() -> None:
+def test_a_finding_belongs_to_its_probe_alone() -> None:
     message = "answered with a redirect by s3cr3t-token"
     path = "spec.containers[0].livenessProbe"
     finding = FindingEntry(

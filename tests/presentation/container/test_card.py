@@ -1,4 +1,4 @@
-"""The verdict card: what matters of a probe, in the order in which it matters."""
+"""The verdict card: the facts about a probe, the most important ones first."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def worker() -> ContainerSnapshot:
 
 
 def probing(**fields: Any) -> PodSnapshot:
-    """Return the demo with other settings of its probe."""
+    """Return the demo with changed settings of its probe."""
     pod = demo()
     shown = pod.containers[0].probes[0]
     probe = replace(shown, probe=replace(shown.probe, **fields))
@@ -111,7 +111,7 @@ def test_the_card_begins_with_the_verdict_and_ends_with_the_handler() -> None:
     ]
 
 
-def test_a_pod_that_is_deleted_is_not_believed_to_be_probed_later() -> None:
+def test_no_future_probe_is_announced_for_a_deleted_pod() -> None:
     stopping = StoppingSnapshot(VIEW.now, 30, "deletion", ExitCause.DELETE)
     container = demo().containers[0]
     probe = ProbeSnapshot(container.probes[0].key, container.probes[0].probe)
@@ -133,13 +133,13 @@ def test_at_80_by_24_it_has_ticks_output_and_reason_too() -> None:
     ]
 
 
-def test_without_room_there_is_one_line() -> None:
+def test_a_card_without_room_has_one_line() -> None:
     row = one_line_card(the_subject(demo()), VIEW, 50)
 
     assert text_of(row) == "FAILING kill in 3.1s if the next probe fails"
 
 
-def test_in_ascii_nothing_is_lost() -> None:
+def test_nothing_is_lost_in_ascii() -> None:
     assert card(demo(), replace(VIEW, marks=ASCII))[0] == " FAILING      [##.]  2 of 3"
 
 
@@ -274,7 +274,7 @@ def test_in_ascii_nothing_is_lost() -> None:
         ),
     ],
 )
-def test_a_state_has_its_word_its_meter_and_its_sentence(
+def test_a_state_has_its_badge_its_meter_and_its_sentence(
     pod: PodSnapshot, badge: str, meter: str, sentence: str, tone: Tone
 ) -> None:
     first, second, *_ = card(pod, width=60)
@@ -325,7 +325,7 @@ def test_a_state_has_its_word_its_meter_and_its_sentence(
         ),
     ],
 )
-def test_other_probes_have_their_own_words(
+def test_other_kinds_of_probes_have_their_own_texts(
     wanted: ProbeType, place: int, badge: str, sentence: str
 ) -> None:
     subject = the_subject(shop(), place, wanted)
@@ -366,7 +366,7 @@ def test_a_muted_run_beyond_its_threshold_is_named() -> None:
 
 
 @pytest.mark.parametrize("width", [28, 30, 32])
-def test_a_wait_without_room_for_its_bar_is_told_in_numbers(width: int) -> None:
+def test_a_wait_without_room_for_its_bar_is_shown_in_numbers(width: int) -> None:
     until = clock("08:21:07") + 253 * _SECOND
     waiting = BackoffSnapshot(300 * _SECOND, clock("08:20:50"), until, 300 * _SECOND)
     pod = demo(on_hold=True, container={"backoff": waiting})
@@ -377,12 +377,12 @@ def test_a_wait_without_room_for_its_bar_is_told_in_numbers(width: int) -> None:
     assert card(pod, width=33)[0] == " BACK-OFF     ██░  4m13s of 5m00s"
 
 
-def test_a_run_without_room_for_its_segments_is_told_in_numbers() -> None:
+def test_a_run_without_room_for_its_segments_is_shown_in_numbers() -> None:
     assert card(demo(muted=True), width=30)[0] == " FAILING      2 of 3  MUTED"
     assert card(demo(muted=True), width=33)[0] == " FAILING      ██░  2 of 3  MUTED"
 
 
-def test_a_choice_without_room_beside_the_run_stands_below_it() -> None:
+def test_a_choice_without_room_beside_the_run_is_below_it() -> None:
     first, second, *_ = card(demo("|" + "s" * 9, muted=True), width=28)
 
     assert first == "HEALTHY       9 successes"
@@ -404,7 +404,7 @@ def test_a_choice_without_room_beside_the_run_stands_below_it() -> None:
         ),
     ],
 )
-def test_what_is_unwise_about_a_probe_is_never_cut(width: int, rows: list[str]) -> None:
+def test_a_finding_is_never_cut(width: int, rows: list[str]) -> None:
     message = "it always takes as long as its timeout"
     subject = the_subject(demo())
     found = FindingEntry(1, NOW, DEMO_KEY, "slow", "", message)
@@ -417,7 +417,7 @@ def test_what_is_unwise_about_a_probe_is_never_cut(width: int, rows: list[str]) 
     assert shown[at : at + len(rows)] == rows
 
 
-def test_while_paused_no_time_is_promised() -> None:
+def test_no_time_is_announced_during_a_pause() -> None:
     due_later = demo(next_tick_at=NOW + 3 * _SECOND)
     paused = replace(VIEW, is_paused=True)
 
@@ -451,7 +451,7 @@ def test_an_image_that_is_too_long_loses_its_id_and_then_its_beginning() -> None
     assert narrow == "image         …e/team/shop/web:2.4"
 
 
-def test_beside_another_probe_a_kill_is_not_said_twice() -> None:
+def test_a_kill_is_not_repeated_beside_another_probe() -> None:
     (cache,) = (one for one in shop().containers if one.container.name == "cache")
     stopped = replace(cache, stopping=STOPPING)
     pod = replace(shop(), containers=(stopped,))
@@ -463,7 +463,7 @@ def test_beside_another_probe_a_kill_is_not_said_twice() -> None:
     assert not any("SIG" in row for row in shown)
 
 
-def test_a_pause_does_not_hide_how_far_it_is() -> None:
+def test_a_pause_does_not_hide_the_result_run() -> None:
     pod = demo(is_held_back=True, next_tick_at=NOW - _SECOND)
 
     first, second, *_ = card(pod, replace(VIEW, is_paused=True))
@@ -472,7 +472,7 @@ def test_a_pause_does_not_hide_how_far_it_is() -> None:
     assert second == "kill if the next probe fails"
 
 
-def test_where_nothing_is_done_the_card_says_so() -> None:
+def test_the_card_shows_watch_only_mode() -> None:
     second = card(demo(), replace(VIEW, acts=False), width=60)[1]
 
     assert second == "would kill (watch only) in 3.1s if the next probe fails"
@@ -494,7 +494,7 @@ def test_every_badge_is_as_wide_as_the_widest() -> None:
     assert max(map(len, WORDS)) < BADGE
 
 
-def test_what_is_none_or_over_is_not_drawn() -> None:
+def test_empty_and_finished_meters_are_not_drawn() -> None:
     text = "\n".join(card(demo("|ss"), height=6))
 
     assert " no" not in text.replace("not", "")
@@ -509,7 +509,7 @@ def test_what_is_none_or_over_is_not_drawn() -> None:
         pytest.param(RestartPolicy.ALWAYS, "restart  no back-off", id="always"),
     ],
 )
-def test_a_kill_says_whether_a_restart_follows(
+def test_a_kill_shows_whether_a_restart_follows(
     policy: RestartPolicy, words: str
 ) -> None:
     pod = replace(demo(), pod=replace(DEMO, restart_policy=policy))
@@ -540,14 +540,14 @@ def test_badge_meter_and_sentence_are_never_cut(pod: PodSnapshot, width: int) ->
     assert max(len(text_of(row)) for row in rows[:2]) <= width
 
 
-def test_where_facts_do_not_fit_the_handler_stays() -> None:
+def test_the_handler_is_kept_if_facts_do_not_fit() -> None:
     rows = card(demo(), width=28, height=6)
 
     assert len(rows) == 6
     assert rows[-1] == "exec cat /tmp/hea…  every 5s"
 
 
-def test_with_room_the_rest_is_below() -> None:
+def test_the_remaining_facts_are_below_if_there_is_room() -> None:
     labels = [row.split("  ")[0] for row in card(demo(), height=30)]
 
     assert labels[7:9] == ["image", "counted"]
@@ -562,15 +562,15 @@ def test_an_error_is_shown_in_place_of_an_output() -> None:
         ProbeResult.UNKNOWN, "", "exec failed: token s3cr3t-token", 34 * _SECOND / 1000
     )
     assert probe.last_run is not None
-    told = replace(probe, last_run=probe.last_run._replace(attempts=(attempt,)))
-    pod = replace(pod, containers=(replace(pod.containers[0], probes=(told,)),))
+    changed = replace(probe, last_run=probe.last_run._replace(attempts=(attempt,)))
+    pod = replace(pod, containers=(replace(pod.containers[0], probes=(changed,)),))
 
     rows = alone(pod, replace(VIEW, mask=Mask(["s3cr3t-token"])))
 
     assert rows[3] == "last ✗ errored in 34ms  exec failed: token ***"
 
 
-def test_a_container_without_probes_says_what_that_means() -> None:
+def test_a_container_without_probes_has_an_explanation() -> None:
     pod = a_pod_snapshot(DEMO, a_container_snapshot(Container("app", "web:1")))
 
     assert card(pod, height=9) == [
@@ -604,7 +604,7 @@ def test_a_container_that_would_be_killed_is_not_called_healthy() -> None:
     assert container_health(pod, container) is Health.LAST_CHANCE
 
 
-def test_of_a_container_that_is_not_made_yet_no_id_is_announced() -> None:
+def test_a_container_that_is_not_created_yet_has_no_id() -> None:
     container = a_container_snapshot(Container("app", "web:1"))
     assert container.status is not None
     status = replace(container.status, container_id=NO_CONTAINER)
@@ -621,7 +621,7 @@ def test_of_a_container_that_is_not_made_yet_no_id_is_announced() -> None:
         pytest.param({"state": Running()}, id="start unknown"),
     ],
 )
-def test_a_container_that_does_not_run_can_be_looked_at(fields: dict[str, Any]) -> None:
+def test_a_container_that_does_not_run_can_be_shown(fields: dict[str, Any]) -> None:
     rows = card(demo("", container=fields), height=20)
 
     assert rows[0].startswith("WAITING")

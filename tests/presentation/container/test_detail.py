@@ -1,4 +1,4 @@
-"""What is chosen: a container, one of its probes, one of its ticks (UX-03, UX-05)."""
+"""The selection: a container, one of its probes, one of its ticks (UX-03, UX-05)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ READY = {"stored_result": Result.SUCCESS, "last_result": Result.SUCCESS}
 
 
 def shop_with(**changed: dict[str, Any]) -> ContainerSnapshot:
-    """Return a container whose probes all succeed, but for what is changed."""
+    """Return a container whose probes all succeed, with changed fields."""
     container = shop().containers[0]
     return replace(
         container,
@@ -142,7 +142,7 @@ def test_title_and_summary() -> None:
     )
 
 
-def test_of_a_worker_that_has_left_the_session_knows_the_last_run() -> None:
+def test_the_last_run_of_a_worker_that_has_left_is_known() -> None:
     past = Timeline.of(demo("|ssfn").containers[0].probes[0].history)
     subject = the_subject(demo("", worker_alive=False, stored_result=None))
     assert subject.probe is not None

@@ -1,4 +1,4 @@
-"""How a container ended, and never more than is known of it (UX-02)."""
+"""Texts about exits, which never claim more than is known (UX-02)."""
 
 from __future__ import annotations
 
@@ -68,18 +68,18 @@ def an_exit(
         pytest.param(an_exit(3, ExitCause.DELETE), "exit 3, pod deleted", id="deleted"),
     ],
 )
-def test_exit_words(entry: ContainerEntry, words: str) -> None:
+def test_the_text_of_an_exit(entry: ContainerEntry, words: str) -> None:
     assert format_exit(entry) == words
 
 
 @pytest.mark.parametrize(
     "exit_code", [pytest.param(code, id=str(code)) for code in (1, 137, 139, 143, 255)]
 )
-def test_out_of_memory_is_said_only_with_the_flag(exit_code: int) -> None:
+def test_out_of_memory_is_reported_only_with_the_flag(exit_code: int) -> None:
     assert "out of memory" not in format_exit(an_exit(exit_code))
 
 
-def test_the_instance_before_is_told_of_without_its_grace() -> None:
+def test_the_previous_instance_is_described_without_its_grace_period() -> None:
     last_exit = LastExit(NOW, 137, ExitCause.LIVENESS, "Error", False, FIRST)  # noqa: FBT003  # a field
 
     assert format_last_exit(last_exit) == (
@@ -101,7 +101,7 @@ def test_the_instance_before_is_told_of_without_its_grace() -> None:
         ),
     ],
 )
-def test_no_grace_is_told_of_that_nobody_gave(
+def test_no_grace_period_is_shown_if_none_was_given(
     entry: ContainerEntry, words: str
 ) -> None:
     assert exit_cause(entry) == words
@@ -126,7 +126,10 @@ def test_no_grace_is_told_of_that_nobody_gave(
         ),
     ],
 )
-def test_the_grace_was_used_up(entry: ContainerEntry, expected: bool) -> None:  # noqa: FBT001  # a column
+def test_whether_the_grace_period_was_used_up(
+    entry: ContainerEntry,
+    expected: bool,  # noqa: FBT001  # a column
+) -> None:
     assert is_after_grace(entry) is expected
 
 
@@ -144,7 +147,7 @@ def test_the_signal_behind_an_exit_code(exit_code: int, name: str) -> None:
 
 
 @pytest.mark.parametrize("by", [pytest.param(cause, id=cause) for cause in ExitCause])
-def test_everybody_who_can_ask_for_an_end_has_words(by: ExitCause) -> None:
+def test_every_cause_of_an_exit_has_a_text(by: ExitCause) -> None:
     assert stop_reason_text(by)
 
 
@@ -167,6 +170,6 @@ def ended(exit_code: int, by: ExitCause, *, oom_killed: bool = False) -> LastExi
         pytest.param(ended(255, ExitCause.POD), "255 pod", id="pod stopped"),
     ],
 )
-def test_an_end_in_nine_cells(known: LastExit, words: str) -> None:
+def test_an_exit_in_nine_cells(known: LastExit, words: str) -> None:
     assert format_exit_cell(known) == words
     assert len(words) <= 9

@@ -1,4 +1,4 @@
-"""How bad a container's situation is, and the order that follows from it (UX-47)."""
+"""The health of a container, and the sort order that follows from it (UX-47)."""
 
 from __future__ import annotations
 
@@ -98,11 +98,13 @@ def one(**fields: Any) -> PodSnapshot:
         ),
     ],
 )
-def test_the_worst_that_applies(pod: PodSnapshot, health: Health) -> None:
+def test_the_worst_health_that_applies_is_shown(
+    pod: PodSnapshot, health: Health
+) -> None:
     assert container_health(pod, pod.containers[0]) is health
 
 
-def test_a_startup_probe_that_fails_is_a_container_that_starts() -> None:
+def test_a_container_with_a_failing_startup_probe_is_starting() -> None:
     pod = shop()
     web = next(
         container for container in pod.containers if container.container.name == "web"
@@ -112,7 +114,7 @@ def test_a_startup_probe_that_fails_is_a_container_that_starts() -> None:
 
 
 def starting(name: str, threshold: int, letters: str) -> PodSnapshot:
-    """Return a pod whose startup probe has done that, and may fail so often."""
+    """Return a pod with that history and failure threshold of its startup probe."""
     probe = a_probe_snapshot(
         ProbeKey(name, "app", ProbeType.STARTUP),
         replace(LIVENESS, failure_threshold=threshold),
@@ -123,7 +125,7 @@ def starting(name: str, threshold: int, letters: str) -> PodSnapshot:
     return a_pod_snapshot(Pod(name, name), container)
 
 
-def test_of_two_that_start_the_nearer_to_its_kill_comes_first() -> None:
+def test_the_starting_container_that_is_closer_to_its_kill_comes_first() -> None:
     waiting, slow = starting("waiting", 3, ""), starting("slow", 30, "fff")
     late, stuck = starting("late", 12, "fff"), starting("stuck", 5, "fff")
     sorter = ContainerSorter()
@@ -133,7 +135,7 @@ def test_of_two_that_start_the_nearer_to_its_kill_comes_first() -> None:
     assert places == ((3, 0), (2, 0), (0, 0), (1, 0))
 
 
-def test_worse_is_shown_at_once_and_better_after_a_while() -> None:
+def test_health_gets_worse_at_once_and_better_after_a_while() -> None:
     settled, bad, good = SettledHealth(), demo("sff"), demo("sss")
 
     def health(pod: PodSnapshot, seconds: float) -> Health:
@@ -146,7 +148,7 @@ def test_worse_is_shown_at_once_and_better_after_a_while() -> None:
     assert health(good, 2 + RECOVERY.total_seconds()) is Health.CALM
 
 
-def test_a_probe_that_flaps_does_not_move_its_container() -> None:
+def test_a_flapping_probe_does_not_move_its_container() -> None:
     sorter = ContainerSorter()
     good, bad = demo("sss"), demo("ssf")
     orders = {
@@ -161,14 +163,14 @@ def test_a_probe_that_flaps_does_not_move_its_container() -> None:
     assert len(orders) == 1
 
 
-def test_time_that_goes_back_forgets_what_was_bad() -> None:
+def test_seeking_back_forgets_bad_health() -> None:
     settled, bad, good = SettledHealth(), demo("sff"), demo("sss")
     settled.of(bad, bad.containers[0], NOW)
 
     assert settled.of(good, good.containers[0], NOW - _SECOND) is Health.CALM
 
 
-def test_names_are_sorted_as_people_count() -> None:
+def test_numbers_in_names_are_sorted_by_value() -> None:
     names = ["svc-10", "svc-2", "svc", "svc-1b", "svc-1", "2-svc"]
 
     assert sorted(names, key=natural) == [

@@ -1,4 +1,4 @@
-"""Which instance a log is of (kubectl logs, and --previous)."""
+"""The instance whose log is shown (kubectl logs, with and without --previous)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def with_status(status: ContainerStatus | None) -> ContainerSnapshot:
         ),
     ],
 )
-def test_the_current_log_is_of(container: ContainerSnapshot, target: LogTarget) -> None:
+def test_the_current_log(container: ContainerSnapshot, target: LogTarget) -> None:
     assert current_log(container) == target
 
 
@@ -86,7 +86,7 @@ def test_the_current_log_is_of(container: ContainerSnapshot, target: LogTarget) 
         pytest.param(with_status(None), NO_CONTAINER, id="no status"),
     ],
 )
-def test_the_previous_log_is_of(
+def test_the_previous_log(
     container: ContainerSnapshot, container_id: ContainerID
 ) -> None:
     target = previous_log(container)

@@ -39,20 +39,20 @@ def the_subject(snapshot: Snapshot, place: int = 0, **fields: Any) -> Subject:
 
 def facts(subject: Subject, snapshot: Snapshot, width: int = 100) -> dict[str, str]:
     """Return the lines of the full form by their labels."""
-    lines = [text_of(line) for line in full_lines(subject, seen(snapshot), width)]
+    lines = [text_of(line) for line in full_lines(subject, view_of(snapshot), width)]
     return {line[:14].strip(): line[14:] for line in lines}
 
 
-def seen(snapshot: Snapshot) -> View:
+def view_of(snapshot: Snapshot) -> View:
     return View(replace(TIMES, now=snapshot.taken_at))
 
 
 def short(snapshot: Snapshot, **fields: Any) -> list[str]:
     subject = the_subject(snapshot, **fields)
-    return [text_of(line) for line in short_lines(subject, seen(snapshot), 76, 9)]
+    return [text_of(line) for line in short_lines(subject, view_of(snapshot), 76, 9)]
 
 
-def test_the_lines_that_matter_most_of_a_container_that_is_stopped() -> None:
+def test_the_short_form_of_a_container_that_is_being_stopped() -> None:
     assert "\n".join(row.rstrip() for row in short(stopping())) == (
         " KILLING      █████████░░░  23s of 30s\n"
         "SIGKILL in 23s unless it exits\n"
@@ -66,12 +66,12 @@ def test_the_lines_that_matter_most_of_a_container_that_is_stopped() -> None:
     )
 
 
-def test_where_there_is_room_a_small_page_has_more_about_the_probe() -> None:
+def test_the_short_form_has_more_about_the_probe_if_there_is_room() -> None:
     snapshot = steady()
     subject = the_subject(snapshot)
 
     low, high = (
-        [text_of(row) for row in short_lines(subject, seen(snapshot), 76, height)]
+        [text_of(row) for row in short_lines(subject, view_of(snapshot), 76, height)]
         for height in (6, 13)
     )
 
@@ -84,7 +84,7 @@ def test_where_there_is_room_a_small_page_has_more_about_the_probe() -> None:
 
 @pytest.mark.parametrize("width", [48, 62, 76, 78, 120])
 @pytest.mark.parametrize("hook", [None, SleepAction(5)], ids=["no hook", "a hook"])
-def test_of_a_kill_nothing_is_cut_at_any_width(
+def test_the_kill_lines_are_not_cut_at_any_width(
     hook: LifecycleHandler | None, width: int
 ) -> None:
     snapshot = stopping()
@@ -92,20 +92,20 @@ def test_of_a_kill_nothing_is_cut_at_any_width(
     spec = replace(subject.container.container, pre_stop=hook)
     hooked = replace(subject, container=replace(subject.container, container=spec))
 
-    shown = [text_of(line) for line in short_lines(hooked, seen(snapshot), width, 9)]
+    shown = [text_of(line) for line in short_lines(hooked, view_of(snapshot), width, 9)]
 
     first = next(n for n, line in enumerate(shown) if line.startswith("kill"))
     after = next(n for n, line in enumerate(shown) if line.startswith("inst"))
-    told = shown[first:after]
+    kill_lines = shown[first:after]
     begins = "SIGTERM 08:21:10" if hook is None else "preStop 08:21:10, then SIGTERM"
     ends = "" if hook is None else ", preStop sleep 5s, within the grace"
-    assert max(map(len, told)) <= width
-    assert " ".join(line[14:] for line in told) == (
+    assert max(map(len, kill_lines)) <= width
+    assert " ".join(line[14:] for line in kill_lines) == (
         f"{begins}, SIGKILL 08:21:40, 23s of 30s grace left (pod), liveness probe{ends}"
     )
 
 
-def test_while_ticks_are_gone_through_the_tick_is_in_its_row() -> None:
+def test_a_selected_tick_is_in_its_row() -> None:
     lines = short(steady(), cursor=3)
 
     assert any(line.startswith("inst 1   ✓✓✓ [✓] ✓✓ ✗✗✗ K hold6") for line in lines)
@@ -115,19 +115,20 @@ def test_while_ticks_are_gone_through_the_tick_is_in_its_row() -> None:
 def test_a_wait_has_window_start_end_and_the_next_one() -> None:
     snapshot = waiting()
 
-    told = facts(the_subject(snapshot), snapshot)
+    labeled = facts(the_subject(snapshot), snapshot)
 
-    assert told["back-off"] == (
+    assert labeled["back-off"] == (
         "window 20s from exit 08:21:11, retry in 14s, next window 40s"
     )
-    assert "kill" not in told
+    assert "kill" not in labeled
 
 
-def test_the_rule_by_which_a_window_is_forgotten_is_told() -> None:
+def test_the_rule_that_resets_a_window_is_shown() -> None:
     snapshot = waiting()
 
     lines = [
-        text_of(line) for line in full_lines(the_subject(snapshot), seen(snapshot), 100)
+        text_of(line)
+        for line in full_lines(the_subject(snapshot), view_of(snapshot), 100)
     ]
 
     assert any("resets after 10 minutes" in line for line in lines)
@@ -159,9 +160,9 @@ def test_what_the_next_restart_would_wait_for(backoff: str | None, words: str) -
         "longer": replace(container, backoff=_longer(known)),
     }
 
-    told = facts(replace(subject, container=shown[backoff]), snapshot)
+    labeled = facts(replace(subject, container=shown[backoff]), snapshot)
 
-    assert told.get("back-off", "") == words
+    assert labeled.get("back-off", "") == words
 
 
 def _longer(backoff: BackoffSnapshot) -> BackoffSnapshot:
@@ -187,7 +188,7 @@ def test_the_hook_before_a_kill(hook: LifecycleHandler | None, words: str) -> No
     lines = [
         text_of(line)
         for line in full_lines(
-            replace(subject, container=container), seen(snapshot), 100
+            replace(subject, container=container), view_of(snapshot), 100
         )
     ]
 
@@ -208,14 +209,14 @@ def test_what_comes_next(scene: str, words: str) -> None:
     assert any(words in line for line in short(SCENES[scene]()))
 
 
-def test_a_container_without_probes_has_its_lives_and_its_wait() -> None:
+def test_a_container_without_probes_has_its_instances_and_its_wait() -> None:
     snapshot = SCENES["gated"]()
     subject = the_subject(snapshot, place=3)
 
-    told = facts(subject, snapshot)
+    labeled = facts(subject, snapshot)
 
-    assert "retry in 71s" in told["back-off"]
-    assert told["probes"].startswith("none: ")
-    assert [text_of(line) for line in short_lines(subject, seen(snapshot), 76, 9)] == [
-        text_of(line) for line in full_lines(subject, seen(snapshot), 76)
-    ]
+    assert "retry in 71s" in labeled["back-off"]
+    assert labeled["probes"].startswith("none: ")
+    assert [
+        text_of(line) for line in short_lines(subject, view_of(snapshot), 76, 9)
+    ] == [text_of(line) for line in full_lines(subject, view_of(snapshot), 76)]

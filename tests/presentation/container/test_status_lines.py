@@ -1,4 +1,4 @@
-"""What is being done to a container, besides its probes (UX-05)."""
+"""Lines about the lifecycle of a container, besides its probes (UX-05)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_container_with_a_hook_gets_sigterm_after_it() -> None:
         pytest.param(Waiting("CrashLoopBackOff", "x"), "08:21:17", "", id="back-off"),
     ],
 )
-def test_why_a_container_does_not_start_is_said_with_the_next_try(
+def test_the_reason_that_a_container_does_not_start_is_shown_with_the_next_try(
     state_now: Waiting, next_pull_at: str, words: str
 ) -> None:
     pod = demo()
@@ -104,7 +104,7 @@ def test_why_a_container_does_not_start_is_said_with_the_next_try(
         ),
     ],
 )
-def test_what_a_person_did_to_it_is_said_instead_of_that_it_runs(
+def test_an_injected_fault_is_shown_instead_of_running(
     fields: dict[str, Any], in_short: str, in_words: str
 ) -> None:
     pod = demo(container=fields)
@@ -116,7 +116,7 @@ def test_what_a_person_did_to_it_is_said_instead_of_that_it_runs(
     assert in_words in lines
 
 
-def test_the_verdict_on_its_probe_names_what_keeps_a_container_from_starting() -> None:
+def test_the_verdict_names_what_keeps_the_container_from_starting() -> None:
     pod = demo("n", upcoming_skip=Skip.NOT_RUNNING)
     status = pod.containers[0].status
     assert status is not None

@@ -1,4 +1,4 @@
-"""What comes first when a container is told to stop, in every place that says it."""
+"""The hook or signal that stops a container, everywhere it is shown."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def a_stop(
         ),
     ],
 )
-def test_an_event_says_what_comes_first(
+def test_an_event_shows_the_first_step_of_a_stop(
     entry: ContainerEntry, pod: Pod, words: str
 ) -> None:
     line = EventLog().add_entry(entry, NAMES, {pod.uid: pod})
@@ -92,13 +92,13 @@ def test_an_event_says_what_comes_first(
         ),
     ],
 )
-def test_a_plain_line_says_that_a_hook_comes_first(
+def test_a_plain_line_shows_that_a_hook_runs_first(
     entry: ContainerEntry, pod: Pod, line: str
 ) -> None:
     assert format_entry(entry, NAMES, {pod.uid: pod}) == line
 
 
-def test_a_tick_that_kills_says_that_a_hook_comes_first() -> None:
+def test_a_tick_that_kills_shows_that_a_hook_runs_first() -> None:
     tick = history(DEMO_KEY, LIVENESS, "fffK", NOW)[-1]
 
     line = format_entry(tick, NAMES, {DEMO.uid: HOOKED})
@@ -113,7 +113,7 @@ def test_a_tick_that_kills_says_that_a_hook_comes_first() -> None:
     )
 
 
-def test_a_hook_that_had_no_time_is_not_said_to_have_run() -> None:
+def test_a_hook_without_time_is_not_reported_as_run() -> None:
     container = HOOKED.containers[0]
 
     hooked = " ".join(
@@ -129,7 +129,7 @@ def test_a_hook_that_had_no_time_is_not_said_to_have_run() -> None:
     assert "preStop" not in at_once
 
 
-def test_an_early_end_is_counted_from_the_hook() -> None:
+def test_an_early_exit_is_counted_from_the_hook() -> None:
     ended = replace(
         a_stop(),
         at=NOW + timedelta(seconds=2),
@@ -138,6 +138,8 @@ def test_an_early_end_is_counted_from_the_hook() -> None:
     )
     life = ContainerInstance(FIRST, 0, stopping=a_stop(), exited=ended)
 
-    told = " ".join(end_sentences(life, HOOKED.containers[0], VIEW))
+    sentences = " ".join(end_sentences(life, HOOKED.containers[0], VIEW))
 
-    assert "That is 2s after the start of its preStop hook, before the grace" in told
+    assert (
+        "That is 2s after the start of its preStop hook, before the grace" in sentences
+    )

@@ -75,7 +75,7 @@ def test_the_state_of_a_container(state: ContainerState, words: str) -> None:
         pytest.param(Waiting("PodInitializing"), "·", id="container is still to come"),
     ],
 )
-def test_a_worker_that_is_not_there_has_left_only_when_its_container_has(
+def test_a_missing_worker_has_left_only_if_its_container_ended(
     state: ContainerState, shown: str
 ) -> None:
     pod = one(state=state, probe={"worker_alive": False, "ticks": 0})
@@ -122,13 +122,13 @@ GOING: dict[str, Any] = {"state": PodWorkerState.TERMINATING}
         ),
     ],
 )
-def test_in_little_room_there_is_the_most_telling_word(
+def test_a_narrow_cell_has_the_most_important_word(
     pod: PodSnapshot, words: str
 ) -> None:
     assert text_of(most_urgent_state(pod, pod.containers[0], VIEW)) == words
 
 
-def test_a_waiting_container_shows_what_is_being_done_for_its_pod() -> None:
+def test_a_waiting_container_shows_the_operation_of_its_pod() -> None:
     pod = one("pulling busybox 40%", state=Waiting("ContainerCreating"))
 
     assert text_of(container_cells(pod, pod.containers[0], VIEW).state) == (
@@ -151,7 +151,7 @@ def test_a_waiting_container_shows_what_is_being_done_for_its_pod() -> None:
         pytest.param(Terminated(3, "Error"), "Error 3", id="error"),
     ],
 )
-def test_in_a_narrow_column_a_state_is_a_short_word(
+def test_a_state_is_a_short_word_in_a_narrow_column(
     state: ContainerState, words: str
 ) -> None:
     pod = one(state=state)
@@ -197,7 +197,7 @@ def test_a_sidecar_is_called_one() -> None:
     assert kinds == ["sidecar", "", "", ""]
 
 
-def test_the_names_of_hostile_pods_are_harmless() -> None:
+def test_escape_sequences_in_names_are_harmless() -> None:
     pod = a_pod_snapshot(
         replace(DEMO, name="[red]\x1b[31m"),
         a_container_snapshot(Container("a\nb")),
@@ -206,7 +206,7 @@ def test_the_names_of_hostile_pods_are_harmless() -> None:
     assert container_cells(pod, pod.containers[0], VIEW).name == "a⏎b"
 
 
-def test_an_init_container_that_is_done_counts_for_nothing() -> None:
+def test_a_finished_init_container_is_not_counted() -> None:
     done = a_container_snapshot(
         Container("setup"), state=Terminated(0, "Completed"), ready=True, is_init=True
     )
@@ -220,7 +220,7 @@ def test_an_init_container_that_is_done_counts_for_nothing() -> None:
     assert ready_containers(pod) == (1, 2)
 
 
-def test_a_namespace_is_named_only_where_names_are_not_enough() -> None:
+def test_a_namespace_is_shown_only_if_names_are_ambiguous() -> None:
     pods = [Pod("1", "web"), Pod("2", "web", "other"), Pod("3", "db")]
 
     assert pod_names(pods) == {"1": "default:web", "2": "other:web", "3": "db"}
@@ -234,7 +234,7 @@ def test_a_namespace_is_named_only_where_names_are_not_enough() -> None:
         pytest.param("9", "app", "9/app", id="a pod that nobody knows"),
     ],
 )
-def test_what_an_object_is_called(uid: str, container: str, name: str) -> None:
+def test_the_name_of_an_object(uid: str, container: str, name: str) -> None:
     assert object_name({"1": "web"}, uid, container) == name
 
 

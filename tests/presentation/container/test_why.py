@@ -1,4 +1,4 @@
-"""Why a tick, a kill or a wait came about.
+"""Explanations of ticks, kills and waits by `why`.
 
 UX-02, UX-15, UX-20, UX-21, UX-28, UX-65.
 """
@@ -95,8 +95,8 @@ def case_of(past: SessionHistory, pod: Pod, name: str = "app") -> WhyContext:
     )
 
 
-def told(journal: Sequence[JournalEntry], pod: Pod) -> str:
-    """Return everything that is said of the pod's container, without a tick."""
+def explained(journal: Sequence[JournalEntry], pod: Pod) -> str:
+    """Return the whole explanation of the pod's container, without a tick."""
     given = explain_container(case_of(past_of(journal), pod), None)
     return "\n".join(
         line for answer in given for line in (answer.subject, *answer.sentences)
@@ -110,7 +110,7 @@ def played(pod: Pod, seconds: float = 45, **script: Any) -> list[JournalEntry]:
 
 
 def before_its_end(journal: list[JournalEntry]) -> list[JournalEntry]:
-    """Return a journal as earlier versions wrote it: the last exit is yet to come."""
+    """Return a journal as earlier versions wrote it, without the last exit."""
     *_, last = (
         entry
         for entry in journal
@@ -124,46 +124,48 @@ def a_failing_pod(container: Container = CONTAINER, **fields: Any) -> Pod:
 
 
 class TestKill:
-    def test_it_tells_who_asked_how_often_it_failed_and_what_it_printed(self) -> None:
-        text = told(played(a_failing_pod(), probing=FAILING), a_failing_pod())
+    def test_a_kill_names_its_probe_the_failures_and_the_output(self) -> None:
+        text = explained(played(a_failing_pod(), probing=FAILING), a_failing_pod())
 
         assert "The liveness probe killed it: failure 3 of 3 in a row, tick #" in text
         assert "The probe failed after 0ms: not well" in text
 
-    def test_the_grace_of_the_pod_is_told_as_such(self) -> None:
+    def test_a_grace_period_of_the_pod_is_named_as_its_own(self) -> None:
         pod = a_failing_pod(termination_grace_period_seconds=20)
 
-        text = told(played(pod, probing=FAILING), pod)
+        text = explained(played(pod, probing=FAILING), pod)
 
         assert "grace period 20s (the pod's terminationGracePeriodSeconds)." in text
 
-    def test_the_default_grace_is_told_as_such(self) -> None:
-        text = told(played(a_failing_pod(), probing=FAILING), a_failing_pod())
+    def test_the_default_grace_period_is_named_as_the_default(self) -> None:
+        text = explained(played(a_failing_pod(), probing=FAILING), a_failing_pod())
 
         assert "terminationGracePeriodSeconds, the default)." in text
 
-    def test_the_grace_of_the_probe_is_told_as_such(self) -> None:
+    def test_a_grace_period_of_the_probe_is_named_as_its_own(self) -> None:
         probe = replace(PROBE, termination_grace_period_seconds=5)
         pod = a_failing_pod(a_container(liveness_probe=probe))
 
-        text = told(played(pod, probing=FAILING), pod)
+        text = explained(played(pod, probing=FAILING), pod)
 
         assert "grace period 5s (from the liveness probe)." in text
 
-    def test_a_hook_before_the_end_is_told(self) -> None:
+    def test_a_pre_stop_hook_is_named(self) -> None:
         pod = a_failing_pod(replace(CONTAINER, pre_stop=ExecAction(("sleep", "1"))))
 
-        assert "The preStop hook runs first" in told(played(pod, probing=FAILING), pod)
+        assert "The preStop hook runs first" in explained(
+            played(pod, probing=FAILING), pod
+        )
 
-    def test_137_is_not_taken_for_out_of_memory(self) -> None:
+    def test_137_alone_is_not_reported_as_out_of_memory(self) -> None:
         pod = a_failing_pod(termination_grace_period_seconds=5)
 
-        text = told(played(pod, probing=FAILING, lives={"app": STUBBORN}), pod)
+        text = explained(played(pod, probing=FAILING, lives={"app": STUBBORN}), pod)
 
         assert "exit code 137, SIGKILL. It did not stop within" in text
         assert "Not out of memory: the runtime set no OOM flag." in text
 
-    def test_the_oom_flag_is_believed(self) -> None:
+    def test_the_oom_flag_is_reported(self) -> None:
         pod = a_failing_pod()
         journal = [
             replace(entry, oom_killed=True, exit_code=137, signal=9)
@@ -172,15 +174,15 @@ class TestKill:
             for entry in played(pod, 6, lives={"app": CRASHES})
         ]
 
-        text = told(journal, pod)
+        text = explained(journal, pod)
 
         assert "exit code 137. Out of memory: the runtime set the OOM flag" in text
 
-    def test_a_sigkill_that_nobody_here_sent_is_told_as_such(self) -> None:
+    def test_a_sigkill_from_elsewhere_is_named_as_such(self) -> None:
         pod = a_failing_pod()
         lives = {"app": (Lasting(timedelta(seconds=4), exit_code=137),)}
 
-        text = told(played(pod, 6, lives=lives), pod)
+        text = explained(played(pod, 6, lives=lives), pod)
 
         assert "The container ended with the exit code of SIGKILL." in text
         assert (
@@ -189,59 +191,61 @@ class TestKill:
         assert "or the program exited with that code" in text
         assert "Not out of memory: the runtime set no OOM flag." in text
 
-    def test_a_sigkill_sooner_than_the_grace_came_from_elsewhere(self) -> None:
+    def test_a_sigkill_before_the_end_of_the_grace_period_came_from_elsewhere(
+        self,
+    ) -> None:
         pod = a_failing_pod()
         stops = (Lasting(stops_after=timedelta(seconds=3), stop_code=137),)
 
-        text = told(played(pod, 20, probing=FAILING, lives={"app": stops}), pod)
+        text = explained(played(pod, 20, probing=FAILING, lives={"app": stops}), pod)
 
         assert "That is 3s after SIGTERM, before the grace period of 30s" in text
 
-    def test_an_end_on_sigterm(self) -> None:
+    def test_an_exit_on_sigterm(self) -> None:
         pod = a_failing_pod()
         stops = (Lasting(stop_code=143),)
 
-        text = told(played(pod, 20, probing=FAILING, lives={"app": stops}), pod)
+        text = explained(played(pod, 20, probing=FAILING, lives={"app": stops}), pod)
 
         assert "exit code 143, SIGTERM. It stopped within the grace period." in text
 
-    def test_while_it_is_being_stopped_the_time_of_sigkill_is_told(self) -> None:
+    def test_the_time_of_sigkill_is_shown_while_a_container_stops(self) -> None:
         pod = a_failing_pod()
 
-        text = told(played(pod, 20, probing=FAILING, lives={"app": STUBBORN}), pod)
+        text = explained(played(pod, 20, probing=FAILING, lives={"app": STUBBORN}), pod)
 
         assert "Stop of web/app, instance 1" in text
         assert "It is still running; SIGKILL follows at 12:00:4" in text
 
-    def test_by_hand(self) -> None:
+    def test_a_restart_by_a_user(self) -> None:
         pod = a_failing_pod()
         stage = Stage(pod)
         stage.run_until(10)
         stage.send(RestartContainer(pod.uid, "app"))
         stage.run_until(45)
 
-        assert "A user requested it." in told(stage.journal, pod)
+        assert "A user requested it." in explained(stage.journal, pod)
 
-    def test_a_kill_by_hand_leaves_no_grace(self) -> None:
+    def test_a_kill_by_a_user_has_no_grace_period(self) -> None:
         pod = a_failing_pod()
         stage = Stage(pod, lives={"app": STUBBORN})
         stage.run_until(10)
         stage.send(KillContainer(pod.uid, "app"))
         stage.run_until(20)
 
-        text = told(stage.journal, pod)
+        text = explained(stage.journal, pod)
 
         assert "grace period 0s (requested by a user)." in text
         assert "It had no grace period." in text
 
-    def test_by_deletion_the_end_before_is_told_too(self) -> None:
+    def test_the_exit_before_a_deletion_is_explained_too(self) -> None:
         pod = a_failing_pod()
         stage = Stage(pod, probing=FAILING)
         stage.run_until(20)
         stage.send(DeletePod(pod.uid))
         stage.run_until(80)
 
-        text = told(stage.journal, pod)
+        text = explained(stage.journal, pod)
 
         assert "The pod was deleted." in text
         assert "The liveness probe killed it" in text
@@ -262,7 +266,7 @@ class TestKill:
             pytest.param(ExitCause.POD, "The liveness probe killed it: f", id="pod"),
         ],
     )
-    def test_everybody_who_can_ask_has_a_sentence(
+    def test_every_cause_of_an_exit_has_a_sentence(
         self, by: ExitCause, sentence: str
     ) -> None:
         pod = a_failing_pod()
@@ -273,18 +277,18 @@ class TestKill:
             for entry in played(pod, probing=FAILING)
         ]
 
-        assert told(journal, pod).splitlines()[1].startswith(sentence)
+        assert explained(journal, pod).splitlines()[1].startswith(sentence)
 
-    def test_a_result_that_somebody_chose_is_told_as_such(self) -> None:
+    def test_an_injected_result_is_named_as_injected(self) -> None:
         pod = a_failing_pod()
         journal = [
             entry._replace(injected=True) if isinstance(entry, TickEntry) else entry
             for entry in played(pod, 20, probing=FAILING)
         ]
 
-        assert "was injected by a user." in told(journal, pod)
+        assert "was injected by a user." in explained(journal, pod)
 
-    def test_a_result_that_somebody_delayed_is_told_as_such(self) -> None:
+    def test_a_delayed_result_is_named_as_delayed(self) -> None:
         pod = a_failing_pod()
         late = timedelta(seconds=2)
         journal = [
@@ -292,9 +296,11 @@ class TestKill:
             for entry in played(pod, 20, probing=FAILING)
         ]
 
-        assert "A user delayed its answers, the last one by 2.0s." in told(journal, pod)
+        assert "A user delayed its answers, the last one by 2.0s." in explained(
+            journal, pod
+        )
 
-    def test_without_the_tick_the_probe_is_still_named(self) -> None:
+    def test_the_probe_is_named_even_without_its_tick(self) -> None:
         pod = a_failing_pod()
         journal = [
             entry
@@ -302,15 +308,15 @@ class TestKill:
             if not isinstance(entry, TickEntry)
         ]
 
-        assert "The liveness probe killed it." in told(journal, pod)
+        assert "The liveness probe killed it." in explained(journal, pod)
 
     def test_another_signal_is_named(self) -> None:
         pod = a_failing_pod()
         lives = {"app": (Lasting(timedelta(seconds=4), exit_code=139),)}
 
-        assert "exit code 139, SIGSEGV." in told(played(pod, 6, lives=lives), pod)
+        assert "exit code 139, SIGSEGV." in explained(played(pod, 6, lives=lives), pod)
 
-    def test_what_back_off_said_may_not_be_known(self) -> None:
+    def test_an_unknown_back_off_is_stated(self) -> None:
         pod = a_failing_pod()
         journal = [
             entry
@@ -318,14 +324,14 @@ class TestKill:
             if not isinstance(entry, BackoffEntry)
         ]
 
-        assert "the back-off at that time is not known." in told(journal, pod)
+        assert "the back-off at that time is not known." in explained(journal, pod)
 
 
 class TestBackOff:
-    def test_the_first_restart_after_a_kill_has_nothing_to_reckon_from(self) -> None:
+    def test_the_first_restart_after_a_kill_has_no_earlier_exit(self) -> None:
         pod = a_failing_pod()
 
-        text = told(played(pod, 20, probing=FAILING), pod)
+        text = explained(played(pod, 20, probing=FAILING), pod)
 
         assert "none had exited when the kubelet checked." in text
         assert "So such restarts are often immediate." in text
@@ -333,25 +339,25 @@ class TestBackOff:
     def test_the_first_window_begins_with_a_restart(self) -> None:
         pod = a_failing_pod()
 
-        text = told(played(pod, 6, lives={"app": CRASHES}), pod)
+        text = explained(played(pod, 6, lives={"app": CRASHES}), pod)
 
         assert "no window yet, this restart opens the first one." in text
         assert "Next window: 10s; it resets when an instance exits more" in text
         assert "more than 10 minutes after its start." in text
 
-    def test_a_wait_tells_its_window_from_when_and_until_when(self) -> None:
+    def test_a_wait_has_its_window_start_and_end(self) -> None:
         pod = a_failing_pod()
 
-        text = told(played(pod, 12, lives={"app": CRASHES}), pod)
+        text = explained(played(pod, 12, lives={"app": CRASHES}), pod)
 
         assert "It is in back-off until 12:00:1" in text
         assert "window 10s, counted from the exit at 12:00" in text
 
-    def test_the_end_of_the_killed_instance_moves_the_window(self) -> None:
+    def test_the_exit_of_the_killed_instance_moves_the_window(self) -> None:
         pod = a_failing_pod()
         journal = played(pod, 64, probing=FAILING)
 
-        text = told(journal, pod)
+        text = explained(journal, pod)
 
         untils = [
             entry.until
@@ -364,7 +370,7 @@ class TestBackOff:
             "counted from the exit at 12:01:00.0." in text
         )
 
-    def test_a_wait_that_is_over_is_told_as_such_though_nothing_was_started(
+    def test_a_wait_that_is_over_is_shown_as_over_before_the_start(
         self,
     ) -> None:
         pod = a_failing_pod()
@@ -377,7 +383,7 @@ class TestBackOff:
         assert "It was in back-off until 12:00:1" in text
         assert "It has not been restarted yet." in text
 
-    def test_while_the_last_instance_still_stops_a_wait_is_told_apart(self) -> None:
+    def test_a_wait_is_explained_separately_while_the_last_instance_stops(self) -> None:
         pod = a_failing_pod()
         past = past_of(before_its_end(played(pod, 60, probing=FAILING)))
 
@@ -387,34 +393,34 @@ class TestBackOff:
         assert answer.subject == "Back-off of web/app"
         assert answer.sentences[0].startswith("It is in back-off until 12:01")
 
-    def test_what_runs_does_not_wait(self) -> None:
+    def test_a_running_container_does_not_wait(self) -> None:
         pod = a_failing_pod()
 
         assert explain_backoff(case_of(past_of(played(pod, 10)), pod)) is None
 
-    def test_a_window_that_is_past_is_told_with_the_time_that_passed(self) -> None:
+    def test_a_past_window_is_shown_with_the_time_since_then(self) -> None:
         pod = a_failing_pod()
 
-        text = told(played(pod, 50, probing=FAILING), pod)
+        text = explained(played(pod, 50, probing=FAILING), pod)
 
         assert (
             "the window of 10s counts from the exit of the previous instance at" in text
         )
         assert "at 12:00:30.0, 15s before." in text
 
-    def test_a_start_after_a_wait_is_told_as_such(self) -> None:
+    def test_a_start_after_a_wait_is_explained(self) -> None:
         pod = a_failing_pod()
 
-        text = told(played(pod, 100, probing=FAILING), pod)
+        text = explained(played(pod, 100, probing=FAILING), pod)
 
         assert "It was in back-off until 12:01:20.0: window 20s" in text
         assert "by the first pod sync after the wait: 29s after the exit at" in text
 
-    def test_a_window_that_was_forgotten(self) -> None:
+    def test_a_window_that_was_reset(self) -> None:
         pod = a_failing_pod()
         lives = {"app": (Lasting(timedelta(seconds=700), exit_code=1),)}
 
-        text = told(played(pod, 1500, lives=lives), pod)
+        text = explained(played(pod, 1500, lives=lives), pod)
 
         assert "without back-off: the window had been reset." in text
 
@@ -432,19 +438,19 @@ class TestTick:
         assert "No such file or directory\n" in text
         assert "Failure 2 of 3 in a row, below the threshold: no action." in text
 
-    def test_what_a_cluster_shows_of_its_own_tick_is_no_supposition(self) -> None:
+    def test_an_observed_tick_shows_what_the_cluster_recorded(self) -> None:
         source = Gate("source", "counters", passed=True)
 
         text = self.sentences("s", gates=(source,))
 
         assert "The cluster shows: no event (a success makes none)." in text
 
-    def test_a_run_that_is_longer_than_it_has_to_be(self) -> None:
+    def test_a_run_beyond_its_threshold(self) -> None:
         text = self.sentences("ssss", threshold=1, stored_before=Result.SUCCESS)
 
         assert "Success 4 in a row, threshold 1; the" in text
 
-    def test_a_failure_that_has_no_status_is_told_by_what_it_said(self) -> None:
+    def test_a_failure_without_a_status_is_described_by_its_output(self) -> None:
         refused = Attempt(
             ProbeResult.FAILURE, "dial tcp 10.0.0.2:80: connect: connection refused"
         )
@@ -467,7 +473,7 @@ class TestTick:
         assert "the stored result changes from Success to Failure." in text
         assert "Effect: container killed, probe on hold." in text
 
-    def test_the_first_tick_that_sees_a_container(self) -> None:
+    def test_the_first_tick_of_an_instance(self) -> None:
         text = self.sentences("s", new_container=True)
 
         assert (
@@ -489,13 +495,13 @@ class TestTick:
         assert "A user delayed the answer to each attempt by 2.0s." in text
 
     @pytest.mark.parametrize("trigger", [pytest.param(e, id=e) for e in Trigger])
-    def test_what_made_it_happen(self, trigger: Trigger) -> None:
+    def test_the_trigger_of_a_tick(self, trigger: Trigger) -> None:
         text = self.sentences("s", trigger=trigger)
 
         assert ("Trigger: the probe's period." in text) is (trigger is Trigger.PERIODIC)
 
     @pytest.mark.parametrize("skip", [pytest.param(skip, id=skip) for skip in Skip])
-    def test_what_keeps_it_from_probing_and_what_ends_that(self, skip: Skip) -> None:
+    def test_the_reason_of_a_skip_and_what_ends_it(self, skip: Skip) -> None:
         text = self.sentences("s", skip=skip, attempts=(), result=None)
 
         assert "The probe did not run: " in text
@@ -509,7 +515,7 @@ class TestTick:
 
         assert "The probe did not run: " in text
 
-    def test_the_tick_that_put_a_probe_on_hold_is_named(self) -> None:
+    def test_the_tick_that_put_the_probe_on_hold_is_named(self) -> None:
         pod = a_failing_pod()
         journal = played(pod, 40, probing=FAILING, lives={"app": STUBBORN})
         past = past_of(journal)
@@ -532,23 +538,25 @@ class TestTick:
 
         assert answer.command == "docker exec d71cb34f0e11 cat /tmp/healthy"
 
-    def test_without_the_manifest_no_command_is_named(self) -> None:
+    def test_no_command_is_named_without_the_manifest(self) -> None:
         tick = history(DEMO_KEY, LIVENESS, "s", NOW)[-1]
         case = replace(case_of(past_of(()), DEMO, "liveness"), pod=None)
 
         assert explain_tick(tick, case).command == ""
 
 
-def test_ticks_that_a_slow_probe_lost_are_told() -> None:
+def test_ticks_lost_to_a_slow_probe_are_reported() -> None:
     slow = a_probe(ExecAction(("sleep", "5")), period_seconds=1, timeout_seconds=9)
     tick = history(DEMO_KEY._replace(container_name="app"), LIVENESS, "s", NOW)[-1]
     pod = a_pod(a_container(liveness_probe=slow))
 
-    told = explain_tick(
+    explanation = explain_tick(
         tick._replace(duration=timedelta(seconds=5)), case_of(past_of(()), pod)
     )
 
-    assert "longer than its period of 1s: 4 ticks were lost" in "".join(told.sentences)
+    assert "longer than its period of 1s: 4 ticks were lost" in "".join(
+        explanation.sentences
+    )
 
 
 HANDLERS = [
@@ -569,7 +577,7 @@ class TestHints:
     def failing(self, output: str, detail: str = "") -> Attempt:
         return Attempt(ProbeResult.FAILURE, output, detail=detail)
 
-    def test_a_refused_connection_names_what_may_listen_elsewhere(self) -> None:
+    def test_a_refused_connection_suggests_other_addresses(self) -> None:
         probe = a_probe(HTTPGetAction(8080))
         container = a_container(liveness_probe=probe, ports=(ContainerPort(9090),))
         output = 'Get "http://10.0.0.2:8080/": dial tcp: connect: connection refused'
@@ -579,7 +587,7 @@ class TestHints:
         assert "or only on 127.0.0.1" in text
         assert "The container declares: 9090." in text
 
-    def test_what_was_looked_up_takes_the_place_of_a_guess(self) -> None:
+    def test_known_listeners_replace_the_guess(self) -> None:
         there = SocketAddress("10.0.0.2", 8080)
         attempt = Attempt(ProbeResult.FAILURE, "connection refused", refused_at=there)
         tick = history(DEMO_KEY, LIVENESS, "f", NOW)[-1]._replace(attempts=(attempt,))
@@ -598,7 +606,7 @@ class TestHints:
             "so it is refused."
         )
 
-    def test_an_end_by_a_refused_probe_says_where_the_container_listens(self) -> None:
+    def test_a_kill_by_a_refused_probe_shows_where_the_container_listens(self) -> None:
         stage = Stage(a_pod(CONTAINER), probing=probing(liveness=always(REFUSED)))
         stage.run_until(45)
         (first, *_) = past_of(stage.journal).container("uid-of-web", "app").instances
@@ -614,12 +622,12 @@ class TestHints:
         )
         past = past_of((*stage.journal, looked)).container("uid-of-web", "app")
 
-        told = list(end_sentences(first, CONTAINER, VIEW, past))
-        untold = list(end_sentences(first, CONTAINER, VIEW))
+        lines = list(end_sentences(first, CONTAINER, VIEW, past))
+        without_listeners = list(end_sentences(first, CONTAINER, VIEW))
 
         listens = "Nothing listens on 8080: the container listens on no port at all."
-        assert listens in told
-        assert untold == [line for line in told if line != listens]
+        assert listens in lines
+        assert without_listeners == [line for line in lines if line != listens]
 
     def test_a_time_limit(self) -> None:
         text = self.hints(self.failing("context deadline exceeded"), CONTAINER)
@@ -665,7 +673,7 @@ class TestHints:
             pytest.param("too many open files", id="this machine's limits"),
         ],
     )
-    def test_an_error_of_the_runtime_is_not_laid_to_the_container(
+    def test_an_error_of_the_runtime_is_not_blamed_on_the_container(
         self, handler: ProbeHandler, error: str
     ) -> None:
         attempt = Attempt(ProbeResult.UNKNOWN, error=error)
@@ -677,7 +685,7 @@ class TestHints:
         assert "listen" not in text
         assert "not in the image" not in text
 
-    def test_a_command_that_is_refused_itself_says_so(self) -> None:
+    def test_a_command_whose_own_connection_is_refused_is_explained(self) -> None:
         attempt = self.failing("psql: connection refused", "exit 2")
 
         text = self.hints(attempt, CONTAINER)
@@ -685,7 +693,7 @@ class TestHints:
         assert "from inside the container, does not listen" in text
         assert "127.0.0.1" not in text
 
-    def test_a_missing_executable_is_named_by_what_the_runtime_found(self) -> None:
+    def test_a_missing_executable_is_named_as_the_runtime_reports_it(self) -> None:
         attempt = Attempt(ProbeResult.UNKNOWN, error="it is gone", is_missing=True)
 
         assert "The command is not in the image" in self.hints(attempt, CONTAINER)
@@ -733,7 +741,7 @@ def through_a_record(
         ),
     ],
 )
-def test_a_record_says_the_same_as_the_session_that_wrote_it(
+def test_a_record_gives_the_same_answer_as_its_session(
     seconds: float, script: dict[str, Any]
 ) -> None:
     pod = a_failing_pod()
@@ -760,17 +768,17 @@ def test_the_report_has_the_ticks_that_led_to_a_kill_and_the_command() -> None:
     assert "Instances:" in lines
 
 
-def test_of_a_container_without_a_past_it_says_that_nothing_happened() -> None:
+def test_a_container_without_history_has_no_tick_and_no_exit() -> None:
     past = past_of(())
 
-    assert told((), a_failing_pod()).endswith("No tick and no exit yet.")
+    assert explained((), a_failing_pod()).endswith("No tick and no exit yet.")
     assert why_report(case_of(past, a_failing_pod()), past, "uid")[-1].endswith(
         "no exit yet."
     )
 
 
 class TestWithLittleToGoOn:
-    def test_a_stop_without_a_grace_has_no_sentence_about_it(self) -> None:
+    def test_a_stop_without_a_grace_period_has_no_sentence_about_it(self) -> None:
         pod = a_failing_pod()
         journal = [
             replace(entry, grace_period_seconds=None)
@@ -779,17 +787,17 @@ class TestWithLittleToGoOn:
             for entry in played(pod, 20, probing=FAILING, lives={"app": STUBBORN})
         ]
 
-        text = told(journal, pod)
+        text = explained(journal, pod)
 
         assert "of grace" not in text
         assert "SIGKILL follows" not in text
 
-    def test_a_wait_of_a_container_that_still_stops_is_an_answer_of_its_own(
+    def test_a_wait_while_a_container_stops_is_a_separate_answer(
         self,
     ) -> None:
         pod = a_failing_pod()
 
-        text = told(before_its_end(played(pod, 60, probing=FAILING)), pod)
+        text = explained(before_its_end(played(pod, 60, probing=FAILING)), pod)
 
         assert "Back-off of web/app" in text
 
@@ -801,7 +809,7 @@ class TestWithLittleToGoOn:
 
         assert "Back-off of web/app" in lines
 
-    def test_of_many_lives_the_last_ones_are_listed(self) -> None:
+    def test_only_the_last_instances_of_many_are_listed(self) -> None:
         pod = a_failing_pod()
         past = past_of(played(pod, 9_000, lives={"app": CRASHES}))
 
@@ -809,7 +817,7 @@ class TestWithLittleToGoOn:
 
         assert "earlier ones)" in lines
 
-    def test_a_tick_that_is_not_known_leads_nowhere(self) -> None:
+    def test_an_unknown_tick_has_no_explanation(self) -> None:
         tick = history(DEMO_KEY, LIVENESS, "s", NOW)[-1]
 
         assert list(tick_history(Timeline(()), tick, VIEW)) == []
@@ -825,7 +833,7 @@ class TestWithLittleToGoOn:
         assert "skipped: initial delay" in lines[0]
         assert len(lines) == 3
 
-    def test_what_has_no_status_is_in_brackets_alone(self) -> None:
+    def test_an_exit_without_a_status_is_in_brackets(self) -> None:
         refused = Attempt(ProbeResult.FAILURE, "connection refused")
         entries = [
             entry._replace(sequence=number + 1, attempts=(refused,))

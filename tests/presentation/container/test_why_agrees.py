@@ -1,7 +1,7 @@
-"""No two sentences of one answer of `why` contradict, whatever ended a container.
+"""No two sentences of an answer of `why` contradict, however a container ended.
 
-Each kind of end is played on virtual time with each restart policy, and asked about at
-every step: as it ends, in back-off, waiting for its sync, running again.
+Every kind of exit is simulated with every restart policy, and `why` is called at every
+step: at the exit, in back-off, waiting for a sync, running again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def exits(code: int, seconds: float = 4) -> InstanceBehavior:
 
 
 def fails(kind: type, *, times: int = 2, after: int = 0) -> RuntimeBehavior:
-    """Refuse a kind of call so many times, after so many that went well."""
+    """Fail `times` calls of a kind, after `after` calls that succeed."""
     calls = [0]
 
     def answer(call: object) -> CallBehavior:
@@ -58,7 +58,7 @@ def fails(kind: type, *, times: int = 2, after: int = 0) -> RuntimeBehavior:
 
 
 class End(Struct, frozen=True):
-    """A way for a container to end, or not to begin."""
+    """A way in which a container ends or fails to start."""
 
     container: Container = field(default_factory=a_container)
     life: InstanceBehavior = InstanceBehavior()
@@ -158,7 +158,7 @@ CONTRADICTIONS: Sequence[tuple[str, str]] = (
 
 
 def answers(end: End, policy: RestartPolicy) -> Iterator[tuple[str, list[str]]]:
-    """Yield what is told at every step of a play, and when."""
+    """Yield the instant and the answer at every step of a simulation."""
     pod = a_pod(
         replace(end.container, image="shop:1"), restart_policy=policy, **end.pod
     )
@@ -175,8 +175,10 @@ def answers(end: End, policy: RestartPolicy) -> Iterator[tuple[str, list[str]]]:
         if second in orders:
             stage.send(orders[second](pod))
         stage.run_until(second + 0.5)
-        told = answer_at(flagged(stage.journal, is_oom=end.is_oom), pod, second + 0.5)
-        yield f"{second}.5s", told
+        explanations = answer_at(
+            flagged(stage.journal, is_oom=end.is_oom), pod, second + 0.5
+        )
+        yield f"{second}.5s", explanations
 
 
 def flagged(journal: Sequence[JournalEntry], *, is_oom: bool) -> Sequence[JournalEntry]:
@@ -205,8 +207,8 @@ def answer_at(journal: Sequence[JournalEntry], pod: Pod, seconds: float) -> list
 def test_no_two_sentences_of_an_answer_contradict(
     name: str, policy: RestartPolicy
 ) -> None:
-    for when, told in answers(ENDS[name](), policy):
-        for explanation in told:
+    for when, explanations in answers(ENDS[name](), policy):
+        for explanation in explanations:
             for one, other in CONTRADICTIONS:
                 contradict = re.search(one, explanation) and re.search(
                     other, explanation
@@ -259,6 +261,10 @@ def test_no_two_sentences_of_an_answer_contradict(
     ],
 )
 def test_the_cause_is_named(name: str, policy: RestartPolicy, words: str) -> None:
-    all_told = [told for _, told in answers(ENDS[name](), policy)]
+    answered = [explanations for _, explanations in answers(ENDS[name](), policy)]
 
-    assert any(words in explanation for told in all_told for explanation in told)
+    assert any(
+        words in explanation
+        for explanations in answered
+        for explanation in explanations
+    )

@@ -37,7 +37,7 @@ def test_an_event_is_on_one_line_as_kubectl_has_it() -> None:
     )
 
 
-def test_warnings_stand_out() -> None:
+def test_warnings_are_highlighted() -> None:
     warning = cluster_cells(an_event(EventType.WARNING, "x"), {}, VIEW)
     normal = cluster_cells(an_event(EventType.NORMAL, "x"), {}, VIEW)
 

@@ -1,4 +1,4 @@
-"""One event in full: what it led to, and what a cluster shows of it (UX-01, UX-26)."""
+"""The detail of an event: its effect, and what a cluster shows of it (UX-01, UX-26)."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ SHOWN = ClusterEvent(
 )
 
 
-def told(
+def detail_texts(
     entry: EventLine, fold: AggregatedEvent | None, view: View = VIEW
 ) -> list[str]:
     return [text_of(line) for line in event_detail(entry, fold, view)]
 
 
-def test_an_event_is_told_with_its_tick_and_its_place_in_a_cluster() -> None:
-    assert told(ENTRY, AggregatedEvent(SHOWN, 3, is_dropped=False)) == [
+def test_an_event_has_its_tick_and_its_event_in_a_cluster() -> None:
+    assert detail_texts(ENTRY, AggregatedEvent(SHOWN, 3, is_dropped=False)) == [
         "08:21:00.1  Warning Unhealthy  demo/liveness   liveness tick #9",
         (
             "  Liveness probe failed: cat: can't open '/tmp/healthy': No such file or "
@@ -103,7 +103,7 @@ def test_an_event_is_told_with_its_tick_and_its_place_in_a_cluster() -> None:
         pytest.param("Normal", "Normal Killing  demo/liveness", id="the cluster's"),
     ],
 )
-def test_what_a_cluster_does_not_show_is_called_as_in_the_log(
+def test_an_entry_that_no_cluster_shows_has_its_name_in_the_log(
     type_: str, heading: str
 ) -> None:
     entry = EventLine(1, NOW, type_, "Killing", "demo/liveness", "", word="KILL")
@@ -142,27 +142,27 @@ def test_what_a_cluster_does_not_show_is_called_as_in_the_log(
         ),
     ],
 )
-def test_what_a_cluster_makes_of_it_is_said(
+def test_aggregation_by_a_cluster_is_shown(
     fold: AggregatedEvent | None, words: str
 ) -> None:
-    assert f"  {words}" in told(ENTRY, fold)
+    assert f"  {words}" in detail_texts(ENTRY, fold)
 
 
-def test_a_message_of_several_lines_is_told_line_by_line() -> None:
+def test_a_message_of_several_lines_is_shown_line_by_line() -> None:
     entry = replace(ENTRY, message="one\n\x1b[31mtwo\n", tick=None)
 
-    assert told(entry, None)[:3] == [
+    assert detail_texts(entry, None)[:3] == [
         "08:21:00.1  Warning Unhealthy  demo/liveness",
         "  one",
         "  \\x1b[31mtwo",
     ]
 
 
-def test_secrets_are_masked_in_full_and_when_copied() -> None:
+def test_secrets_are_masked_in_the_detail_and_in_copies() -> None:
     view = View(TIMES, mask=Mask(["s3cr3t-token"]))
     entry = replace(ENTRY, message="with s3cr3t-token")
 
-    assert not any("s3cr3t" in line for line in told(entry, None, view))
+    assert not any("s3cr3t" in line for line in detail_texts(entry, None, view))
     assert "s3cr3t" not in format_event_line(entry, view)
 
 
@@ -189,7 +189,7 @@ def test_an_event_is_copied_as_kubectl_describes_it() -> None:
         pytest.param(AggregatedEvent(None, 1, is_dropped=True), id="dropped"),
     ],
 )
-def test_what_a_cluster_does_not_show_cannot_be_copied_so(
+def test_an_entry_that_no_cluster_shows_cannot_be_copied_as_an_event(
     fold: AggregatedEvent | None,
 ) -> None:
     assert format_as_kubectl(fold, VIEW) == ""

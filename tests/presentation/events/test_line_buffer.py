@@ -1,4 +1,4 @@
-"""Lines of the log, of which only the newest stay (UX-26)."""
+"""The buffer of log lines, which keeps only the newest (UX-26)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def lines(start: int, stop: int) -> list[EventLine]:
     ]
 
 
-def test_a_hundred_thousand_lines_are_there_whatever_happens() -> None:
+def test_the_newest_hundred_thousand_lines_are_always_kept() -> None:
     kept = EventLineBuffer()
 
     kept.extend(lines(0, 3 * MIN_LINES))
@@ -26,7 +26,7 @@ def test_a_hundred_thousand_lines_are_there_whatever_happens() -> None:
     assert len(kept) + kept.evicted == kept.total == 3 * MIN_LINES
 
 
-def test_old_lines_go_many_at_a_time() -> None:
+def test_old_lines_are_dropped_in_batches() -> None:
     kept = EventLineBuffer(least=100)
 
     kept.extend(lines(0, 110))
@@ -46,7 +46,7 @@ def test_lines_keep_their_numbers() -> None:
     assert kept.since(kept.total) == []
 
 
-def test_long_messages_are_let_go_before_there_are_so_many() -> None:
+def test_long_messages_are_dropped_earlier() -> None:
     kept = EventLineBuffer(least=100, most_characters=60)
 
     kept.extend(lines(0, 40))

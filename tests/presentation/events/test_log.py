@@ -1,4 +1,4 @@
-"""The event log: what a cluster records, and what it keeps to itself (UX-01, UX-20)."""
+"""The event log: what a cluster records and what only probetui shows (UX-01, UX-20)."""
 
 from __future__ import annotations
 
@@ -89,11 +89,11 @@ def a_wait(**fields: Any) -> BackoffEntry:
         ),
     ],
 )
-def test_every_result_says_what_became_of_it(tick: TickEntry, words: str) -> None:
+def test_the_verdict_of_a_tick(tick: TickEntry, words: str) -> None:
     assert report_tick(tick).note == words
 
 
-def test_an_event_is_the_clusters_own_and_the_verdict_is_apart() -> None:
+def test_an_event_is_the_clusters_own_with_a_separate_verdict() -> None:
     message = "Liveness probe failed: [red]\x1b[31m"
     entry = an_event("Unhealthy", EventType.WARNING, message, demo_tick("ff"))
 
@@ -111,7 +111,7 @@ def test_an_event_is_the_clusters_own_and_the_verdict_is_apart() -> None:
     assert shown.is_cluster_event
 
 
-def test_a_start_says_which_restart_it_is() -> None:
+def test_a_start_has_the_number_of_its_restart() -> None:
     log = EventLog()
     log.add_entry(a_step(LifecycleStep.CREATED), NAMES)
 
@@ -220,7 +220,7 @@ def test_the_first_start_is_no_restart() -> None:
         ),
     ],
 )
-def test_a_line_of_state_is_one_that_a_cluster_never_shows(
+def test_a_state_line_is_never_shown_by_a_cluster(
     entry: JournalEntry, reason: str, message: str
 ) -> None:
     shown = EventLog().add_entry(entry, NAMES)
@@ -242,32 +242,32 @@ def test_a_line_of_state_is_one_that_a_cluster_never_shows(
         ),
     ],
 )
-def test_what_is_told_otherwise_has_no_line(entry: JournalEntry) -> None:
+def test_an_entry_that_another_line_covers_has_no_line(entry: JournalEntry) -> None:
     assert EventLog().add_entry(entry, NAMES) is None
 
 
-def test_what_people_do_and_are_told_has_lines_too() -> None:
+def test_actions_of_users_and_notes_have_lines() -> None:
     log = EventLog()
 
     asked = log.add_entry(UserEntry(1, NOW, "probe now", "liveness Liveness"), NAMES)
-    told = log.add_entry(NoteEntry(2, NOW, "docker is gone", is_fault=True), NAMES)
+    line = log.add_entry(NoteEntry(2, NOW, "docker is gone", is_fault=True), NAMES)
 
     assert asked is not None
-    assert told is not None
+    assert line is not None
     assert (asked.type, asked.reason, asked.object) == ("user", "probe now", "")
     assert (asked.word, asked.words) == ("probe now", "liveness Liveness")
-    assert (told.type, told.message, told.is_fault) == ("note", "docker is gone", True)
+    assert (line.type, line.message, line.is_fault) == ("note", "docker is gone", True)
 
 
-def test_one_wait_is_told_of_once_however_often_it_is_asked_about() -> None:
+def test_a_wait_has_one_line_however_often_it_is_checked() -> None:
     log = EventLog()
 
-    told = [
+    lines = [
         log.add_entry(entry, NAMES)
         for entry in (a_wait(), a_wait(), a_wait(until=NOW + 60 * _SECOND))
     ]
 
-    assert [line is not None for line in told] == [True, False, True]
+    assert [line is not None for line in lines] == [True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,9 @@ def test_one_wait_is_told_of_once_however_often_it_is_asked_about() -> None:
         ),
     ],
 )
-def test_a_restart_without_back_off_says_why(entry: BackoffEntry, words: str) -> None:
+def test_a_restart_without_back_off_has_its_reason(
+    entry: BackoffEntry, words: str
+) -> None:
     assert format_backoff(entry) == words
 
 
@@ -316,7 +318,7 @@ def test_warnings_and_normal_events_are_counted() -> None:
         pytest.param("of-a-newer-probetui", Role.MUTED, id="unknown"),
     ],
 )
-def test_a_finding_is_a_line_of_its_own_with_its_place(rule: str, role: Role) -> None:
+def test_a_finding_has_its_own_line_with_its_position(rule: str, role: Role) -> None:
     entry = FindingEntry(1, NOW, DEMO_KEY, rule, "spec.x", "is so", "pod.yaml:9:7")
 
     line = EventLog().add_entry(entry, NAMES)
@@ -328,7 +330,7 @@ def test_a_finding_is_a_line_of_its_own_with_its_place(rule: str, role: Role) ->
 
 
 def a_decision(after_exit: float, window: int, next_window: int) -> BackoffEntry:
-    """Return what back-off says so many seconds after the exit that it counts from."""
+    """Return the back-off decision `after_exit` seconds after the last exit."""
     exited = NOW
     is_waited_for = window > after_exit
     return BackoffEntry(
@@ -345,19 +347,19 @@ def a_decision(after_exit: float, window: int, next_window: int) -> BackoffEntry
     )
 
 
-def test_a_wait_is_told_to_the_nearest_second() -> None:
+def test_a_wait_is_rounded_to_the_nearest_second() -> None:
     assert format_wait(a_decision(0.1, 10, 20)).startswith("restart in 10s: window 10s")
     assert format_wait(a_decision(0.9, 10, 20)).startswith("restart in 9s: window 10s")
 
 
-def test_a_wait_that_was_over_when_it_was_seen_is_never_below_zero() -> None:
+def test_a_wait_that_was_already_over_is_not_below_zero() -> None:
     over = a_wait(since=NOW - 46 * _SECOND, until=NOW - 6 * _SECOND)
 
     assert format_backoff(over) == "waits 0s of 40s, next window 1m20s"
     assert format_wait(over).startswith("restart at the pod's next sync: window 40s")
 
 
-def test_the_exit_that_a_restart_follows_at_once_is_no_earlier_one() -> None:
+def test_the_exit_right_before_a_restart_is_no_earlier_exit() -> None:
     assert format_no_wait(a_decision(0.1, 0, 10)) == (
         "no wait: no window yet, next window 10s"
     )

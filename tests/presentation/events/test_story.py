@@ -1,4 +1,4 @@
-"""The story: what of the event log is one row, and what its words are."""
+"""The story: which entries of the event log share a row, and the texts of the rows."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def rows_of(pod: Pod, journal: Iterable[JournalEntry]) -> list[StoryRow]:
     return story.rows
 
 
-def told(rows: Iterable[StoryRow], room: int = WIDE) -> list[tuple[str, str]]:
+def texts_of(rows: Iterable[StoryRow], room: int = WIDE) -> list[tuple[str, str]]:
     return [
         (text_of(row.event_cell(VIEW, room)), text_of(row.message_cell(VIEW)))
         for row in rows
@@ -67,7 +67,7 @@ def told(rows: Iterable[StoryRow], room: int = WIDE) -> list[tuple[str, str]]:
 
 
 def words(rows: Iterable[StoryRow]) -> list[str]:
-    return [word for word, _ in told(rows)]
+    return [word for word, _ in texts_of(rows)]
 
 
 def played(pod: Pod, seconds: float, **script: Any) -> list[StoryRow]:
@@ -79,7 +79,7 @@ def played(pod: Pod, seconds: float, **script: Any) -> list[StoryRow]:
 def test_failures_kill_exit_and_restart_are_four_rows_in_order() -> None:
     rows = played(a_failing_pod(), 20, lives={"app": IGNORES_SIGTERM}, probing=FAILING)
 
-    assert told(rows)[:5] == [
+    assert texts_of(rows)[:5] == [
         ("START", "Started container app"),
         ("✗ 1/3  2/3  3/3", "Liveness probe failed: not well"),
         ("KILL", "liveness failed 3/3; SIGTERM, SIGKILL in 3s (grace of the pod)"),
@@ -107,15 +107,15 @@ def test_only_kill_exit_and_back_off_are_red_and_what_counts_up_is_orange() -> N
     }
 
 
-def test_a_wait_is_one_row_however_often_the_kubelet_says_so() -> None:
+def test_a_wait_is_one_row_however_often_the_kubelet_reports_it() -> None:
     rows = played(a_pod(), 60, lives={"app": CRASHES})
 
     waits = [word for word in words(rows) if word.startswith("BACK-OFF")]
     assert waits == ["BACK-OFF 10s", "BACK-OFF 20s", "BACK-OFF 40s"]
-    assert ("RESTART 2", "after the back-off of 10s") in told(rows)
+    assert ("RESTART 2", "after the back-off of 10s") in texts_of(rows)
 
 
-def test_until_a_container_has_started_again_it_is_restarting() -> None:
+def test_a_container_is_restarting_until_it_has_started_again() -> None:
     stage = Stage(a_pod(), lives={"app": CRASHES})
     stage.run_until(6)
     started = [
@@ -126,21 +126,24 @@ def test_until_a_container_has_started_again_it_is_restarting() -> None:
 
     rows = rows_of(a_pod(), stage.journal[: started[1]])
 
-    assert told(rows)[-1] == ("restarting", "no wait: no window yet, next window 10s")
-    assert told(rows_of(a_pod(), stage.journal))[2][0] == "RESTART 1"
+    assert texts_of(rows)[-1] == (
+        "restarting",
+        "no wait: no window yet, next window 10s",
+    )
+    assert texts_of(rows_of(a_pod(), stage.journal))[2][0] == "RESTART 1"
 
 
-def test_an_error_of_an_instance_that_has_exited_stands_before_the_restart() -> None:
+def test_an_error_of_an_exited_instance_comes_before_the_restart() -> None:
     lives = (InstanceBehavior(timedelta(seconds=4.5), exit_code=1),)
 
     rows = played(a_failing_pod(), 6, lives={"app": lives})
 
     assert words(rows) == ["START", "EXIT 1", "! error", "RESTART 1"]
-    (error,) = (message for word, message in told(rows) if word == "! error")
+    (error,) = (message for word, message in texts_of(rows) if word == "! error")
     assert error.startswith("the instance had exited: Liveness probe errored")
 
 
-def test_an_error_after_the_restart_says_that_it_is_about_the_instance_before() -> None:
+def test_an_error_after_the_restart_names_the_previous_instance() -> None:
     lives = (InstanceBehavior(timedelta(seconds=4.5), exit_code=1),)
     stage = Stage(a_failing_pod(), lives={"app": lives})
     stage.run_until(6)
@@ -154,7 +157,7 @@ def test_an_error_after_the_restart_says_that_it_is_about_the_instance_before() 
     rows = rows_of(a_failing_pod(), journal)
 
     assert words(rows) == ["START", "EXIT 1", "RESTART 1", "! error"]
-    assert told(rows)[-1][1].startswith("the instance had exited: ")
+    assert texts_of(rows)[-1][1].startswith("the instance had exited: ")
 
 
 def test_a_success_ends_a_run() -> None:
@@ -164,15 +167,15 @@ def test_a_success_ends_a_run() -> None:
     assert words(rows)[1:] == ["✗ 1/3  2/3", "✗ 1/3"]
 
 
-def test_errors_in_a_row_are_one_row_of_their_own() -> None:
+def test_consecutive_errors_are_one_row() -> None:
     answers = in_turn(FAILS, ERRS, ERRS, SUCCEEDS)
     rows = played(a_failing_pod(), 30, probing=probing(liveness=answers))
 
     assert words(rows)[1:] == ["✗ 1/3", "! error x2"]
-    assert "cannot be run" in told(rows)[2][1]
+    assert "cannot be run" in texts_of(rows)[2][1]
 
 
-def test_a_run_that_goes_on_after_an_error_says_that_it_began_before() -> None:
+def test_a_run_that_continues_after_an_error_shows_that_it_began_before() -> None:
     answers = in_turn(FAILS, ERRS, FAILS, FAILS, SUCCEEDS)
     rows = played(a_failing_pod(), 30, probing=probing(liveness=answers))
 
@@ -187,12 +190,12 @@ def test_a_run_that_goes_on_after_an_error_says_that_it_began_before() -> None:
         pytest.param(8, "✗ 4/5", id="the last"),
     ],
 )
-def test_a_long_run_is_told_as_there_is_room(room: int, word: str) -> None:
+def test_a_long_run_is_shown_as_room_allows(room: int, word: str) -> None:
     answers = in_turn(FAILS, FAILS, FAILS, FAILS, SUCCEEDS)
     pod = a_failing_pod(failure_threshold=5)
     rows = played(pod, 30, probing=probing(liveness=answers))
 
-    assert told(rows, room)[1][0] == word
+    assert texts_of(rows, room)[1][0] == word
 
 
 @pytest.mark.parametrize(
@@ -202,16 +205,16 @@ def test_a_long_run_is_told_as_there_is_room(room: int, word: str) -> None:
         pytest.param(17, "✗ 1/3 .. 3/3 +3", id="the first and the last"),
     ],
 )
-def test_failures_beyond_the_threshold_are_counted_and_no_part_of_it(
+def test_failures_beyond_the_threshold_are_counted_separately(
     room: int, word: str
 ) -> None:
     pod = a_pod(a_container(readiness_probe=a_probe(period_seconds=5)))
     rows = played(pod, 26, probing=probing(readiness=always(FAILS)))
 
-    assert told(rows, room)[1][0] == word
+    assert texts_of(rows, room)[1][0] == word
 
 
-def test_a_run_that_outlived_an_instance_is_told_as_a_number() -> None:
+def test_a_run_that_outlived_an_instance_is_shown_as_a_number() -> None:
     container = a_container(
         liveness_probe=a_probe(period_seconds=5),
         readiness_probe=a_probe(period_seconds=2),
@@ -219,8 +222,8 @@ def test_a_run_that_outlived_an_instance_is_told_as_a_number() -> None:
     pod = a_pod(container, termination_grace_period_seconds=3)
     rows = played(pod, 22, probing=FAILING)
 
-    assert ("READY", "readiness succeeded 1/1") in told(rows)
-    assert ("READY", "readiness succeeded 9 in a row") in told(rows)
+    assert ("READY", "readiness succeeded 1/1") in texts_of(rows)
+    assert ("READY", "readiness succeeded 9 in a row") in texts_of(rows)
 
 
 @pytest.mark.parametrize(
@@ -236,24 +239,24 @@ def test_a_start_after_a_pull_has_the_time_of_the_start(
     seconds: float, rows: list[tuple[str, float]]
 ) -> None:
     slow = CallBehavior(takes=timedelta(seconds=seconds))
-    told_rows = played(
+    story_rows = played(
         a_pod(a_container(image="shop/web:1")),
         90,
         absent=["shop/web:1"],
         dealing=lambda call: slow if isinstance(call, PullImage) else IMMEDIATE,
     )
 
-    begun = [(row.at - START).total_seconds() for row in told_rows]
-    assert list(zip(words(told_rows), begun, strict=True)) == rows
+    begun = [(row.at - START).total_seconds() for row in story_rows]
+    assert list(zip(words(story_rows), begun, strict=True)) == rows
 
 
-def test_a_flip_of_readiness_is_a_row_and_the_initial_one_is_none() -> None:
+def test_a_change_of_readiness_is_a_row_but_the_initial_one_is_not() -> None:
     probe = a_probe(period_seconds=5, failure_threshold=2)
     pod = a_pod(a_container(readiness_probe=probe))
     answers = in_turn(SUCCEEDS, FAILS, FAILS, SUCCEEDS)
     rows = played(pod, 30, probing=probing(readiness=answers))
 
-    assert told(rows)[1:] == [
+    assert texts_of(rows)[1:] == [
         ("READY", "readiness succeeded 1/1"),
         ("✗ 1/2  2/2", "not ready: Readiness probe failed: not well"),
         ("NOT READY", "readiness failed 2/2"),
@@ -261,7 +264,7 @@ def test_a_flip_of_readiness_is_a_row_and_the_initial_one_is_none() -> None:
     ]
 
 
-def test_an_injected_failure_says_that_it_was_injected() -> None:
+def test_an_injected_failure_is_marked() -> None:
     pod = a_failing_pod()
     stage = Stage(pod)
     key = ProbeKey(pod.uid, "app", ProbeType.LIVENESS)
@@ -271,23 +274,23 @@ def test_an_injected_failure_says_that_it_was_injected() -> None:
 
     rows = rows_of(pod, stage.journal)
 
-    (failure,) = (row for row in told(rows) if row[0].startswith("✗"))
+    (failure,) = (row for row in texts_of(rows) if row[0].startswith("✗"))
     assert failure[1].startswith("injected: Liveness probe failed")
 
 
-def test_what_a_person_did_is_said_in_full_in_the_message() -> None:
+def test_the_message_names_a_users_action_in_full() -> None:
     pod = a_pod()
     target = "web/app liveness: periodSeconds 2 -> 5"
 
-    assert told(rows_of(pod, [UserEntry(1, START, "edit", target)])) == [
+    assert texts_of(rows_of(pod, [UserEntry(1, START, "edit", target)])) == [
         ("edit", target)
     ]
 
 
-def test_a_long_command_goes_on_in_the_message() -> None:
+def test_a_long_command_continues_in_the_message() -> None:
     rows = rows_of(a_pod(), [UserEntry(1, START, "kill main process", "web/app")])
 
-    assert told(rows) == [("kill", "main process: web/app")]
+    assert texts_of(rows) == [("kill", "main process: web/app")]
 
 
 @pytest.mark.parametrize(
@@ -297,7 +300,9 @@ def test_a_long_command_goes_on_in_the_message() -> None:
         pytest.param(KillContainer, "kill", id="kill"),
     ],
 )
-def test_what_a_person_ends_is_told_in_order_too(command: Any, word: str) -> None:
+def test_rows_are_in_order_after_a_user_ends_a_container(
+    command: Any, word: str
+) -> None:
     pod = a_failing_pod()
     stage = Stage(pod, lives={"app": IGNORES_SIGTERM})
     stage.run_until(1)  # it is over before the next tick is due
@@ -312,7 +317,7 @@ def test_what_a_person_ends_is_told_in_order_too(command: Any, word: str) -> Non
     ]
 
 
-def test_raw_every_line_is_a_row_in_the_words_of_the_cluster() -> None:
+def test_every_line_is_a_row_in_raw_mode() -> None:
     pod = a_failing_pod()
     stage = Stage(pod, lives={"app": IGNORES_SIGTERM}, probing=FAILING)
     stage.run_until(20)
@@ -332,8 +337,8 @@ def test_raw_every_line_is_a_row_in_the_words_of_the_cluster() -> None:
     ]
 
 
-def test_an_exit_of_the_old_order_is_told_where_it_stands() -> None:
-    """Records of earlier versions have the exit behind the restart."""
+def test_an_exit_in_the_old_order_stays_in_its_place() -> None:
+    """Records of earlier versions have the exit after the restart."""
     pod = a_failing_pod()
     stage = Stage(pod, lives={"app": IGNORES_SIGTERM}, probing=FAILING)
     stage.run_until(20)
@@ -358,10 +363,10 @@ def a_warning(seconds: float, reason: str = "NetworkNotReady") -> EventEntry:
     return EventEntry(int(seconds), START + timedelta(seconds=seconds), event)
 
 
-def test_what_is_said_of_a_pod_again_and_again_is_one_row() -> None:
+def test_a_repeated_event_of_a_pod_is_one_row() -> None:
     journal = [a_warning(1), a_warning(2), a_warning(3), a_warning(4, "FailedMount")]
 
-    rows = told(rows_of(a_pod(), journal))
+    rows = texts_of(rows_of(a_pod(), journal))
 
     assert rows == [
         ("! NetworkNotReady", "x3 network is not ready"),
@@ -369,12 +374,12 @@ def test_what_is_said_of_a_pod_again_and_again_is_one_row() -> None:
     ]
 
 
-def test_what_is_said_again_after_a_container_was_made_is_another_row() -> None:
+def test_an_event_repeated_after_a_container_was_created_is_another_row() -> None:
     made = ContainerEntry(
         2, START, "uid-of-web", "app", ContainerID("c://1"), 0, LifecycleStep.CREATED
     )
 
-    rows = told(rows_of(a_pod(), [a_warning(1), made, a_warning(3)]))
+    rows = texts_of(rows_of(a_pod(), [a_warning(1), made, a_warning(3)]))
 
     assert [event for event, _ in rows if "Network" in event] == [
         "! NetworkNotReady",

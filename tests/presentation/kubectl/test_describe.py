@@ -75,7 +75,7 @@ def demo_with(*statuses: ContainerStatus, pod: Pod = DEMO) -> PodSnapshot:
 
 
 def state_of(state: ContainerState | None) -> str:
-    """Return what a page says of a container's state."""
+    """Return the lines of a page about a container's state."""
     text = page(demo_with(ContainerStatus("liveness", state=state)))
     return text[text.index("    State:") : text.index("    Ready:")].rstrip()
 
@@ -239,13 +239,11 @@ def test_a_probe_is_on_one_line(handler: ProbeHandler | None, words: str) -> Non
         ),
     ],
 )
-def test_a_state_is_told_with_its_details(
-    state: ContainerState | None, words: str
-) -> None:
+def test_a_state_has_its_details(state: ContainerState | None, words: str) -> None:
     assert state_of(state) == words
 
 
-def test_a_pod_that_is_deleted_says_for_how_long() -> None:
+def test_a_terminating_pod_has_the_duration_of_its_deletion() -> None:
     pod = replace(
         DEMO,
         deletion_requested_at=NOW - 7 * _SECOND,
@@ -258,7 +256,7 @@ def test_a_pod_that_is_deleted_says_for_how_long() -> None:
     assert "Termination Grace Period:  30s" in text
 
 
-def test_what_a_pod_says_of_itself_is_on_the_page() -> None:
+def test_labels_and_annotations_are_on_the_page() -> None:
     status = PodStatus(PodPhase.FAILED, reason="Evicted", message="no room")
 
     text = page(a_pod_snapshot(DEMO, status=status))
@@ -294,14 +292,14 @@ def test_escape_sequences_are_shown_and_not_obeyed() -> None:
     assert "      \\x07\\xff" in text
 
 
-def test_events_alone_are_told_as_on_a_page() -> None:
+def test_events_alone_are_formatted_as_on_a_page() -> None:
     lines = [text_of(event) for event in describe_events([UNHEALTHY], VIEW)]
 
     assert lines[0] == "Events:"
     assert "31s (x9 over 3m11s)  kubelet  Liveness probe failed" in lines[-1]
 
 
-def test_no_events_are_said_to_be_none() -> None:
+def test_no_events_are_shown_as_none() -> None:
     assert [text_of(event) for event in describe_events([], VIEW)] == [
         "Events:  <none>"
     ]
@@ -321,7 +319,7 @@ def test_no_events_are_said_to_be_none() -> None:
         pytest.param([], [], id="nothing"),
     ],
 )
-def test_columns_go_over_neighbouring_lines(
+def test_columns_are_aligned_across_adjacent_lines(
     rows: list[tuple[str, ...]], filled: list[str]
 ) -> None:
     assert ["".join(row) for row in align_columns(rows)] == filled
@@ -350,7 +348,7 @@ spec:
 """
 
 
-def test_what_is_rare_is_on_the_page_too() -> None:
+def test_rare_fields_are_on_the_page_too() -> None:
     (pod,) = load(_RARE).pods
 
     text = " ".join(page(a_pod_snapshot(pod)).split())
@@ -373,7 +371,7 @@ def test_a_resource_of_a_container_that_is_not_there_is_empty() -> None:
     assert "CPU: (limits.cpu)" in " ".join(page(a_pod_snapshot(pod)).split())
 
 
-def test_a_deletion_without_a_grace_period_has_none_to_tell() -> None:
+def test_a_deletion_without_a_grace_period_shows_none() -> None:
     pod = replace(DEMO, deletion_requested_at=NOW)
 
     assert "Termination Grace Period" not in page(demo_with(pod=pod))

@@ -1,4 +1,4 @@
-"""Lengths of time as kubectl prints them."""
+"""Durations as kubectl prints them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.ticks import NOW
         pytest.param(9 * 365 * 86400 + 86400, "9y", id="years"),
     ],
 )
-def test_a_length_of_time_has_one_or_two_units(seconds: float, text: str) -> None:
+def test_a_duration_has_one_or_two_units(seconds: float, text: str) -> None:
     assert format_human_duration(timedelta(seconds=seconds)) == text
 
 
@@ -58,11 +58,11 @@ def an_event(first: float, last: float, count: int) -> ClusterEvent:
     )
 
 
-def test_the_age_of_an_event_is_since_it_was_seen() -> None:
+def test_the_age_of_an_event_counts_from_its_last_occurrence() -> None:
     assert format_event_age(an_event(31, 31, 1), NOW) == "31s"
 
 
-def test_the_age_of_a_counted_event_says_how_often_and_for_how_long() -> None:
+def test_the_age_of_a_repeated_event_has_its_count_and_period() -> None:
     assert format_event_age(an_event(191, 31, 9), NOW) == "31s (x9 over 3m11s)"
 
 

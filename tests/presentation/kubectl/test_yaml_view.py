@@ -1,4 +1,4 @@
-"""A pod as YAML with its defaults, and the roles of its words."""
+"""A pod as YAML with its defaults, and the roles of its words (highlighting)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_defaults_and_status_are_there() -> None:
     assert list(read) == ["apiVersion", "kind", "metadata", "spec", "status"]
 
 
-def test_keys_stand_out_from_values() -> None:
+def test_keys_are_highlighted() -> None:
     shown = roles(DEMO)
 
     assert shown["periodSeconds"] is Role.ACCENT
@@ -72,7 +72,7 @@ def test_markup_and_escape_sequences_are_only_text() -> None:
     )
 
 
-def test_secrets_are_masked_unless_they_may_be_seen() -> None:
+def test_secrets_are_masked_unless_shown_on_request() -> None:
     container = Container("app", env=(EnvVar("PASSWORD", "abc"),))
     pod = replace(DEMO, containers=(container,))
 

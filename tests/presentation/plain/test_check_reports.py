@@ -1,4 +1,4 @@
-"""Problems in the forms that others read."""
+"""Reports of `check` in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ REPORT = CheckReport(
 NOTHING = CheckReport(["good.yaml"], [])
 
 
-def test_people_get_a_line_each_as_from_a_compiler() -> None:
+def test_every_problem_is_a_line_as_from_a_compiler() -> None:
     assert as_text(REPORT) == (
         'a,b.yaml:3:5: error: spec.x: is "50%" <now> [invalid]\n'
         "b.yaml:7:1: warning: spec: has #1\\x0a2 [unwise]\n"
@@ -58,7 +58,7 @@ def test_a_syntax_error_is_shown_where_it_is() -> None:
 
 
 @pytest.mark.parametrize("write", FORMS.values(), ids=FORMS.keys())
-def test_names_of_files_are_written_and_never_obeyed(
+def test_escape_sequences_in_file_names_are_escaped(
     write: Callable[[CheckReport], str],
 ) -> None:
     name = "\x1b[2J\udc80.yaml"
@@ -69,7 +69,7 @@ def test_names_of_files_are_written_and_never_obeyed(
     assert not any("\x1b" in text or "\udc80" in text for text in texts)
 
 
-def test_programs_get_json() -> None:
+def test_json() -> None:
     wrong, _, noted = json.loads(as_json(REPORT))
 
     assert wrong == {
@@ -130,7 +130,7 @@ def test_sarif_names_its_rules_and_places() -> None:
     assert "region" not in noted["locations"][0]["physicalLocation"]
 
 
-def test_sarif_links_each_rule_to_what_the_docs_say_of_it() -> None:
+def test_sarif_links_rules_to_the_docs() -> None:
     log = json.loads(as_sarif(REPORT))
 
     links = [rule["helpUri"] for rule in log["runs"][0]["tool"]["driver"]["rules"]]
@@ -141,7 +141,7 @@ def test_sarif_links_each_rule_to_what_the_docs_say_of_it() -> None:
     ]
 
 
-def test_sarif_says_what_to_do() -> None:
+def test_sarif_has_the_advice_of_a_rule() -> None:
     report = replace(REPORT, advice={"unwise": "Be wise."})
 
     rules = json.loads(as_sarif(report))["runs"][0]["tool"]["driver"]["rules"]
@@ -149,7 +149,7 @@ def test_sarif_says_what_to_do() -> None:
     assert [rule.get("help") for rule in rules] == [None, {"text": "Be wise."}, None]
 
 
-def test_github_gets_annotations_with_what_would_end_them_escaped() -> None:
+def test_github_annotations_are_escaped() -> None:
     assert as_github(REPORT).splitlines() == [
         '::error file=a%2Cb.yaml,title=invalid,line=3,col=5::spec.x: is "50%25" <now>',
         "::warning file=b.yaml,title=unwise,line=7,col=1::spec: has #1%0A2",

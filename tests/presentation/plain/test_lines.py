@@ -51,7 +51,7 @@ def the_lines(**options: Any) -> PlainLines:
     return lines
 
 
-def told(lines: PlainLines, *entries: JournalEntry) -> list[str]:
+def lines_of(lines: PlainLines, *entries: JournalEntry) -> list[str]:
     return [text for entry in entries for text in lines.format_entry(entry)]
 
 
@@ -115,8 +115,8 @@ THE_STORY: tuple[JournalEntry, ...] = (
 )
 
 
-def test_a_kill_is_told_as_the_manual_tells_it() -> None:
-    lines = told(the_lines(), *THE_STORY)
+def test_a_kill_is_printed_as_in_the_manual() -> None:
+    lines = lines_of(the_lines(), *THE_STORY)
 
     assert lines == [
         (
@@ -138,15 +138,15 @@ def test_a_kill_is_told_as_the_manual_tells_it() -> None:
 
 
 def test_times_can_be_seconds_since_the_start() -> None:
-    lines = told(
+    lines = lines_of(
         the_lines(started_at=STARTED_AT), a_step("08:18:41.25", LifecycleStep.STARTED)
     )
 
     assert lines == ["+41.2s demo/liveness started restart=3"]
 
 
-def test_each_tick_of_a_run_of_skips_is_told_once() -> None:
-    lines = told(
+def test_a_run_of_skips_is_summed_up() -> None:
+    lines = lines_of(
         the_lines(),
         *(skipped(f"08:21:{10 + n}", n) for n in range(6)),
         failed("08:21:20.5", 6, 1, 3),
@@ -163,8 +163,8 @@ def test_each_tick_of_a_run_of_skips_is_told_once() -> None:
     assert lines[1].startswith("2026-11-20T08:21:20.500Z")
 
 
-def test_another_reason_is_another_run_of_skips() -> None:
-    lines = told(the_lines(), skipped("08:21:10", 1), skipped("08:21:15", 2, "d"))
+def test_another_reason_starts_another_run_of_skips() -> None:
+    lines = lines_of(the_lines(), skipped("08:21:10", 1), skipped("08:21:15", 2, "d"))
 
     assert [line.rsplit(" ", 1)[1] for line in lines] == ["on-hold", "initial-delay"]
 
@@ -174,7 +174,7 @@ def test_runs_of_two_probes_do_not_disturb_each_other() -> None:
         key=ProbeKey(DEMO.uid, "b", ProbeType.STARTUP)
     )
 
-    lines = told(
+    lines = lines_of(
         the_lines(),
         skipped("08:21:10", 1),
         other,
@@ -185,9 +185,9 @@ def test_runs_of_two_probes_do_not_disturb_each_other() -> None:
     assert len(lines) == 2
 
 
-def test_what_is_kept_back_is_told_at_the_end() -> None:
+def test_buffered_skips_are_printed_at_the_end() -> None:
     lines = the_lines()
-    told(lines, skipped("08:21:10", 1), skipped("08:21:15", 2))
+    lines_of(lines, skipped("08:21:10", 1), skipped("08:21:15", 2))
 
     last = lines.flush(NOW)
 
@@ -197,12 +197,12 @@ def test_what_is_kept_back_is_told_at_the_end() -> None:
     assert lines.flush(NOW) == []
 
 
-def test_what_is_kept_back_of_a_pod_is_told_before_it_is_gone() -> None:
+def test_buffered_skips_of_a_pod_are_printed_before_it_is_gone() -> None:
     lines = the_lines()
     first = skipped("08:21:10", 1)
-    told(lines, first, skipped("08:21:15", 2))
+    lines_of(lines, first, skipped("08:21:15", 2))
 
-    texts = told(lines, PodGoneEntry(9, NOW, first.key.pod_uid))
+    texts = lines_of(lines, PodGoneEntry(9, NOW, first.key.pod_uid))
 
     assert [text.split(" ", 1)[1] for text in texts] == [
         "demo/liveness liveness #2 skipped on-hold",
@@ -210,8 +210,8 @@ def test_what_is_kept_back_of_a_pod_is_told_before_it_is_gone() -> None:
     ]
 
 
-def test_verbose_tells_every_skip_and_every_entry() -> None:
-    lines = told(
+def test_verbose_prints_every_skip_and_every_entry() -> None:
+    lines = lines_of(
         the_lines(is_verbose=True),
         skipped("08:21:10", 1),
         skipped("08:21:15", 2),
@@ -227,20 +227,20 @@ def test_verbose_tells_every_skip_and_every_entry() -> None:
     ]
 
 
-def test_a_container_without_an_id_has_no_empty_one() -> None:
+def test_a_container_without_an_id_has_no_empty_id() -> None:
     first = a_step("08:18:00", LifecycleStep.STARTED)
 
-    lines = told(the_lines(), replace(first, container_id="", restart_count=0))
+    lines = lines_of(the_lines(), replace(first, container_id="", restart_count=0))
 
     assert "demo/liveness image busybox:1.27.2" in [
         line.partition(" ")[2] for line in lines
     ]
 
 
-def test_the_first_start_of_a_container_says_how_it_is_probed() -> None:
+def test_the_first_start_of_a_container_lists_its_probes() -> None:
     first = a_step("08:18:00", LifecycleStep.STARTED)
 
-    lines = told(the_lines(), replace(first, restart_count=0), first)
+    lines = lines_of(the_lines(), replace(first, restart_count=0), first)
 
     assert [line.partition(" ")[2] for line in lines] == [
         "demo/liveness started restart=0",
@@ -253,11 +253,11 @@ def test_the_first_start_of_a_container_says_how_it_is_probed() -> None:
     ]
 
 
-def test_verbose_tells_which_instance_every_start_is_of() -> None:
+def test_verbose_prints_the_instance_of_every_start() -> None:
     first = a_step("08:18:00", LifecycleStep.STARTED)
     second = replace(first, container_id=ContainerID("docker://ccccddddeeeeffff"))
 
-    lines = told(the_lines(is_verbose=True), first, second)
+    lines = lines_of(the_lines(is_verbose=True), first, second)
 
     assert [line.partition(" ")[2] for line in lines if " id " in line] == [
         "demo/liveness image busybox:1.27.2 id 0000aaaabbbb",
@@ -265,7 +265,7 @@ def test_verbose_tells_which_instance_every_start_is_of() -> None:
     ]
 
 
-def test_of_a_container_without_probes_it_says_so() -> None:
+def test_a_container_without_probes_is_printed_as_such() -> None:
     first = replace(a_step("08:18:00", LifecycleStep.STARTED), restart_count=0)
     lines = PlainLines()
     container = replace(DEMO.containers[0], liveness_probe=None)
@@ -274,10 +274,10 @@ def test_of_a_container_without_probes_it_says_so() -> None:
     assert lines.format_entry(first)[-1].endswith("demo/liveness probes none")
 
 
-def test_the_last_tick_of_a_worker_sums_up() -> None:
+def test_the_last_tick_of_a_worker_has_a_summary() -> None:
     last = skipped("08:21:50", 10)._replace(skip=None, exit=Exit.POD_DELETED)
 
-    lines = told(the_lines(), failed("08:21:05", 1, 1, 34), last)
+    lines = lines_of(the_lines(), failed("08:21:05", 1, 1, 34), last)
 
     assert lines[-1].endswith(
         "demo/liveness liveness counted 0 succeeded, 1 failed, 0 errored, 1 skipped; "
@@ -285,11 +285,11 @@ def test_the_last_tick_of_a_worker_sums_up() -> None:
     )
 
 
-def test_what_a_probe_prints_is_repeated_only_when_it_changes() -> None:
+def test_output_of_a_probe_is_repeated_only_if_it_changes() -> None:
     first, second = failed("08:21:05", 1, 1, 1), failed("08:21:10", 2, 2, 1)
     other = second._replace(attempts=(Attempt(ProbeResult.FAILURE, "other\n"),))
 
-    lines = told(the_lines(), first, second, other)
+    lines = lines_of(the_lines(), first, second, other)
 
     assert [line.endswith('"') for line in lines] == [True, False, True]
     assert lines[2].endswith('"other"')
@@ -456,12 +456,12 @@ def test_an_entry_as_a_line(entry: JournalEntry, line: str | None) -> None:
         ),
     ],
 )
-def test_what_another_line_tells_is_left_out(entry: JournalEntry) -> None:
-    assert told(the_lines(), entry) == []
+def test_an_entry_that_another_line_covers_is_left_out(entry: JournalEntry) -> None:
+    assert lines_of(the_lines(), entry) == []
 
 
-def test_a_pull_is_told_of() -> None:
-    lines = told(
+def test_a_pull_is_printed() -> None:
+    lines = lines_of(
         the_lines(),
         an_event("Pulling", 'Pulling image "busybox"'),
         an_event("Pulled", 'Successfully pulled image "busybox" in 2s'),
@@ -470,15 +470,15 @@ def test_a_pull_is_told_of() -> None:
     assert len(lines) == 2
 
 
-def test_one_wait_is_told_of_once() -> None:
+def test_a_wait_is_printed_once() -> None:
     wait = replace(BACKOFF, waits=True, until=NOW)
 
-    lines = told(the_lines(), wait, wait, replace(wait, until=NOW + _SECOND))
+    lines = lines_of(the_lines(), wait, wait, replace(wait, until=NOW + _SECOND))
 
     assert len(lines) == 2
 
 
-def test_a_kill_by_a_probe_with_its_own_grace_says_so() -> None:
+def test_a_grace_period_of_the_probe_is_named_in_its_kill() -> None:
     own = replace(LIVENESS, termination_grace_period_seconds=2)
     lines = PlainLines()
     lines.register_pods(
@@ -496,7 +496,7 @@ def test_a_pod_that_is_gone_keeps_its_name() -> None:
     lines = the_lines()
     lines.register_pods([])
 
-    assert told(lines, PodGoneEntry(1, NOW, DEMO.uid)) == [
+    assert lines_of(lines, PodGoneEntry(1, NOW, DEMO.uid)) == [
         "2026-11-20T08:21:07.000Z demo gone"
     ]
 
@@ -504,16 +504,16 @@ def test_a_pod_that_is_gone_keeps_its_name() -> None:
 def test_secrets_and_escape_sequences_are_not_written() -> None:
     lines = the_lines(mask=Mask(["s3cr3t-token"]))
 
-    (line,) = told(lines, an_event("Failed", "s3cr3t-token \x1b]0;x\x07\udcff"))
+    (line,) = lines_of(lines, an_event("Failed", "s3cr3t-token \x1b]0;x\x07\udcff"))
 
     assert line.endswith('"*** \\x1b]0;x\\a\\xff"')
 
 
-def test_a_long_output_is_cut_unless_all_is_wanted() -> None:
+def test_a_long_output_is_cut_unless_requested_in_full() -> None:
     long = (Attempt(ProbeResult.FAILURE, "x" * 9_000),)
 
-    (short,) = told(the_lines(), failed("08:21:05", 1, 1, 1, attempts=long))
-    whole, *_ = told(
+    (short,) = lines_of(the_lines(), failed("08:21:05", 1, 1, 1, attempts=long))
+    whole, *_ = lines_of(
         the_lines(is_verbose=True), failed("08:21:05", 1, 1, 1, attempts=long)
     )
 
@@ -522,7 +522,7 @@ def test_a_long_output_is_cut_unless_all_is_wanted() -> None:
     assert whole.count("x") >= 9_000
 
 
-def test_what_nobody_knows_of_is_not_summed_up() -> None:
+def test_unknown_probes_have_no_summary() -> None:
     detail = PlainDetail()
     tick = failed("08:21:05", 1, 1, 34)
 

@@ -107,7 +107,7 @@ ERRORED = a_probe("see", error_run=2)
         ),
     ],
 )
-def test_a_probe_takes_no_more_cells_than_there_are(
+def test_a_probe_takes_no_more_cells_than_available(
     probe: ProbeSnapshot | None, shown: str, in_little_room: str
 ) -> None:
     assert text_of(probe_cell(probe, VIEW)) == shown
@@ -116,7 +116,7 @@ def test_a_probe_takes_no_more_cells_than_there_are(
     assert len(in_little_room) <= NARROW
 
 
-def test_the_mark_is_kept_as_long_as_there_is_a_cell_for_it() -> None:
+def test_the_mark_is_kept_while_there_is_a_cell_for_it() -> None:
     startup = a_probe(
         "f" * 24,
         key=STARTUP_KEY,
@@ -129,7 +129,7 @@ def test_the_mark_is_kept_as_long_as_there_is_a_cell_for_it() -> None:
     assert text_of(probe_cell(edited, VIEW, room=5)) == "✓ok E"
 
 
-def test_a_mark_that_is_a_letter_is_never_a_part_of_the_word() -> None:
+def test_a_letter_as_a_mark_is_separated_from_the_word() -> None:
     ascii_view = replace(VIEW, marks=ASCII)
     warning = a_probe("w", manifest_probe=LIVENESS)
     failure = a_probe("fff", stored_result=Result.FAILURE)
@@ -148,11 +148,11 @@ def test_a_mark_that_is_a_letter_is_never_a_part_of_the_word() -> None:
         pytest.param(a_probe("fffK", on_hold=True), Role.ERROR, id="killed for it"),
     ],
 )
-def test_colours_are_calm_orange_and_red(probe: ProbeSnapshot, role: Role) -> None:
+def test_the_colour_of_a_probe(probe: ProbeSnapshot, role: Role) -> None:
     assert probe_cell(probe, VIEW)[0].role is role
 
 
-def test_the_mark_of_a_probe_that_runs_turns_with_the_times() -> None:
+def test_the_mark_of_a_running_probe_is_animated() -> None:
     marks = [
         text_of(
             probe_cell(a_probe("s", in_flight_since=NOW - tenths * 0.1 * _SECOND), VIEW)

@@ -1,4 +1,4 @@
-"""What probes showed, in the detail and in a description (UX-28, UX-35)."""
+"""Refused connections and findings in the detail and in `describe` (UX-28, UX-35)."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ def past_of(*entries: JournalEntry) -> SessionHistory:
 
 
 def a_subject(attempt: Attempt, *entries: JournalEntry) -> Subject:
-    """Return a container whose last probe came to this."""
+    """Return a container whose last probe had this attempt."""
     pod = demo("|sf")
     container = pod.containers[0]
     probe = container.probes[0]
     assert probe.last_run is not None
     last: TickEntry = probe.last_run._replace(attempts=(attempt,))
-    told = replace(container, probes=(replace(probe, last_run=last),))
+    changed = replace(container, probes=(replace(probe, last_run=last),))
     past = past_of(last, *entries).container(DEMO_KEY.pod_uid, "liveness")
-    return replace(the_subject(replace(pod, containers=(told,))), history=past)
+    return replace(the_subject(replace(pod, containers=(changed,))), history=past)
 
 
 def detail(attempt: Attempt, *entries: JournalEntry) -> list[str]:
-    """Return what the detail says of it."""
+    """Return the lines of the detail."""
     subject = a_subject(attempt, *entries)
     return [text_of(line) for line in card_lines(subject, VIEW, 120, 20)]
 
 
-def a_look() -> ListenersEntry:
+def a_listeners_entry() -> ListenersEntry:
     pod = demo("|sf")
     last = pod.containers[0].probes[0].last_run
     assert last is not None
@@ -72,7 +72,7 @@ def a_look() -> ListenersEntry:
 def test_a_refused_connection_is_explained_in_the_detail() -> None:
     refused = Attempt(ProbeResult.FAILURE, "refused", refused_at=THERE)
 
-    lines = detail(refused, a_look())
+    lines = detail(refused, a_listeners_entry())
 
     (line,) = [line for line in lines if line.startswith("refused")]
     assert line.endswith(
@@ -85,9 +85,11 @@ def test_a_refused_connection_is_explained_in_the_detail() -> None:
 @pytest.mark.parametrize(
     "lines_of", [partial(short_lines, height=12), full_lines], ids=["short", "full"]
 )
-def test_so_it_is_on_the_screen_of_a_container(lines_of: Callable[..., Any]) -> None:
+def test_a_refused_connection_is_explained_on_the_container_screen(
+    lines_of: Callable[..., Any],
+) -> None:
     refused = Attempt(ProbeResult.FAILURE, "refused", refused_at=THERE)
-    subject = a_subject(refused, a_look(), FINDING)
+    subject = a_subject(refused, a_listeners_entry(), FINDING)
 
     labels = [text_of(line).split()[0:1] for line in lines_of(subject, VIEW, 78)]
 
@@ -95,13 +97,13 @@ def test_so_it_is_on_the_screen_of_a_container(lines_of: Callable[..., Any]) -> 
     assert labels[refusal + 1] == ["finding"]
 
 
-def test_what_was_looked_up_is_no_hint_once_somebody_answers() -> None:
+def test_listeners_are_no_hint_once_a_connection_succeeds() -> None:
     answered = Attempt(ProbeResult.FAILURE, "HTTP 500")
 
-    assert "127.0.0.1:8080" not in "".join(detail(answered, a_look()))
+    assert "127.0.0.1:8080" not in "".join(detail(answered, a_listeners_entry()))
 
 
-def test_a_finding_is_in_the_detail_of_its_probe_and_made_harmless() -> None:
+def test_a_finding_is_escaped_in_the_detail_of_its_probe() -> None:
     other = replace(
         FINDING, key=DEMO_KEY._replace(probe_type=ProbeType.READINESS), message="not it"
     )
@@ -112,7 +114,7 @@ def test_a_finding_is_in_the_detail_of_its_probe_and_made_harmless() -> None:
     assert line.endswith("pod.yaml:9:7: spec.x: is \\x1b so  redirect-seen")
 
 
-def test_a_description_ends_with_what_was_found() -> None:
+def test_a_description_ends_with_the_findings() -> None:
     findings = past_of(FINDING).findings(DEMO_KEY.pod_uid)
 
     lines = [
@@ -127,7 +129,7 @@ def test_a_description_ends_with_what_was_found() -> None:
     ]
 
 
-def test_without_findings_a_description_is_kubectls_alone() -> None:
+def test_a_description_without_findings_is_the_same_as_kubectls() -> None:
     lines = [text_of(line) for line in describe_pod(demo(), (), VIEW)]
 
     assert not any(line.startswith("Findings") for line in lines)

@@ -1,4 +1,4 @@
-"""What is due and waits for something else is not counted down below zero (UX-22)."""
+"""A countdown stops at zero while an overdue step waits for something (UX-22)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECOND = timedelta(seconds=1)
 
 
 def waiting(seconds_left: int) -> Any:
-    """Return the demo pod whose container waits so long for its next start."""
+    """Return the demo pod with a container that starts again in `seconds_left`."""
     until = NOW + seconds_left * _SECOND
     backoff = BackoffSnapshot(40 * _SECOND, until - 40 * _SECOND, until, 80 * _SECOND)
     state = Waiting("CrashLoopBackOff")
@@ -29,7 +29,7 @@ def waiting(seconds_left: int) -> Any:
 
 
 def sentence(pod: PodSnapshot) -> str:
-    """Return the sentence on the card of the first probe."""
+    """Return the sentence on the card of the pod's first probe."""
     container = pod.containers[0]
     return verdict_of(pod, container, container.probes[0], VIEW, 40).sentence
 
@@ -54,7 +54,7 @@ def sentence(pod: PodSnapshot) -> str:
         ),
     ],
 )
-def test_a_retry_that_is_due_waits_for_a_sync(
+def test_a_retry_that_is_due_waits_for_a_pod_sync(
     seconds_left: int, cell: str, on_the_card: str, words: str
 ) -> None:
     pod = waiting(seconds_left)
@@ -65,7 +65,7 @@ def test_a_retry_that_is_due_waits_for_a_sync(
     assert words in format_backoff_wait(container, VIEW)
 
 
-def test_a_tick_that_is_due_is_said_to_be() -> None:
+def test_a_tick_that_is_due_is_shown_as_due() -> None:
     pod = demo(next_tick_at=NOW)
     container = pod.containers[0]
 

@@ -1,4 +1,4 @@
-"""What is said of a pod's probes before anything runs."""
+"""`probetui explain`: a pod's probes before anything runs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_every_probe_is_explained_with_its_numbers() -> None:
     assert "\n".join(lines) == EXPLAINED
 
 
-def test_what_is_never_restarted_is_said_to_be_so() -> None:
+def test_a_container_that_is_never_restarted_is_explained() -> None:
     container = a_container(liveness_probe=an_exec_probe("true", failure_threshold=1))
     pod = a_pod(container, restart_policy=RestartPolicy.NEVER)
 
@@ -103,7 +103,7 @@ def test_names_and_commands_are_shown_and_never_obeyed() -> None:
     assert "hunter2" not in text
 
 
-def test_the_same_is_there_for_machines() -> None:
+def test_json_has_the_same_facts() -> None:
     found = explain_pod_json(a_pod(WEB, name="shop"), VIEW)
 
     (container,) = json.loads(json.dumps(found))["containers"]

@@ -1,4 +1,4 @@
-"""How long probes take, and how soon failures are noticed (UX-04, UX-10)."""
+"""Probe latencies, and how soon failures are detected (UX-04, UX-10)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def seconds(probe: Probe) -> tuple[int, int]:
         pytest.param(1, 4, 3, (2, 13), id="probes that take longer than a period"),
     ],
 )
-def test_the_bounds_of_noticing(
+def test_the_bounds_of_failure_detection(
     period: int, timeout: int, failures: int, expected: tuple[int, int]
 ) -> None:
     probe = Probe(None, 0, timeout, period, 1, failures)
@@ -50,7 +50,7 @@ def test_before_the_first_run_there_is_no_latency() -> None:
     assert "not probed yet" in text_of(latency_line(probe))
 
 
-def test_a_last_run_further_back_than_the_history_still_counts() -> None:
+def test_a_last_run_older_than_the_history_still_counts() -> None:
     probe = a_probe_snapshot(DEMO_KEY, LIVENESS, "s")
 
     line = text_of(latency_line(replace(probe, history=())))
@@ -65,7 +65,7 @@ def test_a_last_run_further_back_than_the_history_still_counts() -> None:
         pytest.param(120, "0.5 runs a minute, 14ms of it spent probing", id="seldom"),
     ],
 )
-def test_what_probing_costs(period: int, words: str) -> None:
+def test_the_cost_of_probing(period: int, words: str) -> None:
     spec = replace(LIVENESS, period_seconds=period)
 
     assert words in text_of(cost_line(a_probe_snapshot(DEMO_KEY, spec, "|sssf")))
@@ -87,7 +87,7 @@ def test_a_probe_slower_than_its_period_runs_as_often_as_it_ends() -> None:
     assert "12 runs a minute (60 were due), 60s of it spent probing" in words
 
 
-def test_before_the_first_run_probing_cost_nothing() -> None:
+def test_probing_costs_nothing_before_the_first_run() -> None:
     assert "nothing yet" in text_of(cost_line(a_probe_snapshot(DEMO_KEY, LIVENESS)))
 
 

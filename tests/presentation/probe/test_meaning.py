@@ -10,7 +10,7 @@ from tests.ticks import LIVENESS
 from tests.tui.snapshots import DEMO, SHOP
 
 
-def test_only_kinds_that_a_pod_has_are_explained_and_each_once() -> None:
+def test_every_kind_of_probe_that_a_pod_has_is_explained_once() -> None:
     demo = [text_of(line) for line in meaning_lines(DEMO)]
     shop = [text_of(line) for line in meaning_lines(SHOP)]
 
@@ -18,7 +18,7 @@ def test_only_kinds_that_a_pod_has_are_explained_and_each_once() -> None:
     assert len([line for line in shop if line[:4] == "what"]) == 3
 
 
-def test_it_counts_with_the_numbers_of_the_probe() -> None:
+def test_the_explanation_uses_the_settings_of_the_probe() -> None:
     once = replace(LIVENESS, failure_threshold=1)
     container = replace(DEMO.containers[0], liveness_probe=once)
     pod = replace(DEMO, containers=(container,))

@@ -1,4 +1,4 @@
-"""The next failure of a probe, in a sentence (UX-08, UX-21)."""
+"""The sentence about what the next failure of a probe causes (UX-08, UX-21)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def a_container(
     window: int = 10,
     **fields: Any,
 ) -> ContainerSnapshot:
-    """Return the demo's container; `window` is what the next restart has to wait."""
+    """Return the demo's container; the next restart has to wait for `window`."""
     spec = replace(LIVENESS, termination_grace_period_seconds=grace)
     key = DEMO_KEY._replace(probe_type=probe_type)
     container = replace(DEMO.containers[0], liveness_probe=spec)
@@ -159,7 +159,7 @@ def test_the_next_failure(
     assert effect == sentence
 
 
-def test_where_nothing_is_done_the_next_failure_only_says_so() -> None:
+def test_the_next_failure_does_nothing_in_watch_only_mode() -> None:
     container = a_container()
     view = replace(VIEW, acts=False)
 
@@ -198,7 +198,7 @@ def test_back_off_counts_from_the_exit_before_the_kill(
     assert format_restart(NextFailure(FailureEffect.KILL, backoff=found)) == words
 
 
-def test_a_container_that_waits_is_judged_by_the_window_in_force() -> None:
+def test_a_waiting_container_uses_the_current_back_off_window() -> None:
     backoff = BackoffSnapshot(60 * _SECOND, None, NOW, 120 * _SECOND)
     container = replace(a_container(grace=0), backoff=backoff)
 

@@ -1,4 +1,4 @@
-"""Everything that a probe said, in probetui at least (UX-03, UX-30, UX-54)."""
+"""The full output of a probe, which probetui keeps (UX-03, UX-30, UX-54)."""
 
 from __future__ import annotations
 
@@ -40,12 +40,14 @@ def a_tick(*attempts: Attempt) -> TickEntry:
     return demo_tick("f", attempts=attempts)
 
 
-def said(tick: TickEntry | None, view: View = VIEW) -> list[str]:
+def output_texts(tick: TickEntry | None, view: View = VIEW) -> list[str]:
     return [text_of(line) for line in output_lines(tick, view)]
 
 
-def test_an_answer_is_told_with_its_headers_and_the_body_that_no_event_shows() -> None:
-    assert said(a_tick(FAILED)) == [
+def test_a_response_is_shown_with_its_headers_and_the_body_that_no_event_shows() -> (
+    None
+):
+    assert output_texts(a_tick(FAILED)) == [
         "attempt 1/3  HTTP 500 in 3ms -> failure",
         "  HTTP probe failed with statuscode: 500",
         "status    500",
@@ -66,36 +68,36 @@ def test_an_answer_is_told_with_its_headers_and_the_body_that_no_event_shows() -
         ),
     ],
 )
-def test_an_error_is_said_once_where_one_line_has_all_of_it(
+def test_an_error_that_fits_in_one_line_is_shown_once(
     error: str, lines: list[str]
 ) -> None:
     errored = Attempt(ProbeResult.UNKNOWN, "", error, timedelta(milliseconds=2))
 
     first, *others = lines
-    assert said(a_tick(errored)) == [f"attempt 1/3  {first}", *others, ""]
+    assert output_texts(a_tick(errored)) == [f"attempt 1/3  {first}", *others, ""]
 
 
-def test_secrets_in_headers_are_shown_where_that_was_asked_for() -> None:
+def test_secrets_in_headers_are_shown_on_request() -> None:
     view = replace(VIEW, mask=Mask(hides=False))
 
-    assert "header    Set-Cookie: id=1" in said(a_tick(FAILED), view)
+    assert "header    Set-Cookie: id=1" in output_texts(a_tick(FAILED), view)
 
 
-def test_redirects_that_were_followed_are_told_in_order() -> None:
+def test_followed_redirects_are_shown_in_order() -> None:
     answer = HTTPAnswer(200, redirects=("/a", "/b"))
     attempt = Attempt(ProbeResult.SUCCESS, "ok", None, timedelta(), "HTTP 200", answer)
 
-    assert said(a_tick(attempt))[2:4] == ["followed  /a", "followed  /b"]
+    assert output_texts(a_tick(attempt))[2:4] == ["followed  /a", "followed  /b"]
     assert "Redirects followed on the same host: /a, then /b." in list(
         attempt_sentences(a_tick(attempt), VIEW)
     )
 
 
-def test_what_was_cut_of_an_answer_is_said() -> None:
+def test_a_truncated_response_is_marked() -> None:
     answer = HTTPAnswer(200, (HTTPHeader("a", "b"),), cut_bytes=4_800_000)
     attempt = Attempt(ProbeResult.SUCCESS, http=answer)
 
-    lines = said(a_tick(attempt))
+    lines = output_texts(a_tick(attempt))
 
     assert lines[-3:] == [
         "header    a: b",
@@ -104,7 +106,7 @@ def test_what_was_cut_of_an_answer_is_said() -> None:
     ]
 
 
-def test_a_redirect_elsewhere_says_where_to() -> None:
+def test_a_redirect_to_another_host_shows_its_target() -> None:
     answer = HTTPAnswer(302, (HTTPHeader("location", "http://example.org/"),))
     attempt = Attempt(ProbeResult.WARNING, "", None, timedelta(), "HTTP 302", answer)
 
@@ -113,30 +115,32 @@ def test_a_redirect_elsewhere_says_where_to() -> None:
     )
 
 
-def test_the_beginning_of_a_body_is_part_of_the_answer_to_why() -> None:
+def test_the_beginning_of_a_body_is_part_of_the_explanation() -> None:
     assert any(
         sentence.startswith("Response body (in no event): database: gone")
         for sentence in attempt_sentences(a_tick(FAILED), VIEW)
     )
 
 
-def test_all_attempts_are_told() -> None:
+def test_all_attempts_are_shown() -> None:
     error = Attempt(ProbeResult.UNKNOWN, error="cannot")
 
-    headings = [line for line in said(a_tick(error, error)) if "attempt" in line]
+    headings = [
+        line for line in output_texts(a_tick(error, error)) if "attempt" in line
+    ]
 
     assert len(headings) == 2
 
 
-def test_what_printed_nothing_says_so() -> None:
+def test_missing_output_is_stated() -> None:
     attempt = Attempt(ProbeResult.SUCCESS, "")
 
-    assert "  (no output)" in said(a_tick(attempt))
-    assert said(None) == ["not probed yet"]
-    assert said(a_tick()) == ["the probe did not run in this tick: no output"]
+    assert "  (no output)" in output_texts(a_tick(attempt))
+    assert output_texts(None) == ["not probed yet"]
+    assert output_texts(a_tick()) == ["the probe did not run in this tick: no output"]
 
 
-def test_it_is_that_of_the_tick_that_is_looked_at() -> None:
+def test_the_output_is_that_of_the_selected_tick() -> None:
     pod = demo()
     container = pod.containers[0]
     probe = container.probes[0]

@@ -1,4 +1,4 @@
-"""What probes and containers print, as it is shown (UX-03, UX-53)."""
+"""The output of probes and containers on the screen (UX-03, UX-53)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.ticks import DEMO_KEY, LIVENESS, NOW, a_tick
 from tests.tui.snapshots import a_probe_snapshot, clock
 
 
-def test_every_run_of_a_probe_is_there_the_newest_first() -> None:
+def test_every_run_of_a_probe_is_listed_with_the_newest_first() -> None:
     probe = a_probe_snapshot(DEMO_KEY, LIVENESS, "|dsf", last_at=clock("08:21:05.1"))
 
     assert [text_of(block) for block in output_blocks(probe, VIEW)] == [
@@ -27,13 +27,13 @@ def test_every_run_of_a_probe_is_there_the_newest_first() -> None:
     ]
 
 
-def test_a_probe_that_printed_nothing_says_so() -> None:
+def test_an_empty_output_is_stated() -> None:
     tick = a_tick(DEMO_KEY, NOW, attempts=(Attempt(ProbeResult.SUCCESS, ""),))
 
     assert [text_of(line) for line in output_block(tick, VIEW)][1:] == ["  (no output)"]
 
 
-def test_the_error_of_a_probe_that_could_not_run_is_what_is_shown() -> None:
+def test_a_probe_that_could_not_run_shows_its_error() -> None:
     probe = a_probe_snapshot(DEMO_KEY, LIVENESS, "|e")
 
     lines = [text_of(block) for block in output_blocks(probe, VIEW)]
@@ -41,7 +41,7 @@ def test_the_error_of_a_probe_that_could_not_run_is_what_is_shown() -> None:
     assert lines[1] == '  exec: "cat": executable file not found'
 
 
-def test_all_of_a_long_output_is_there() -> None:
+def test_a_long_output_is_shown_in_full() -> None:
     text = "".join(f"line {number}\n" for number in range(1000))
     tick = a_tick(DEMO_KEY, NOW, attempts=(Attempt(ProbeResult.SUCCESS, text),))
 
@@ -51,7 +51,7 @@ def test_all_of_a_long_output_is_there() -> None:
     assert lines[-1] == "  line 999"
 
 
-def test_a_printed_line_has_its_time_if_it_is_known() -> None:
+def test_a_log_line_has_its_time_if_known() -> None:
     at = NOW - timedelta(seconds=1)
 
     assert text_of(log_cells(LogLine(at, "here"), VIEW)) == "08:21:06.0 here"
@@ -64,13 +64,13 @@ def test_a_line_of_standard_error_has_a_mark() -> None:
     assert text_of(log_cells(line, VIEW)) == "! oops"
 
 
-def test_a_line_after_a_gap_says_so() -> None:
+def test_a_line_after_a_gap_is_marked() -> None:
     line = log_cells(LogLine(None, "on"), VIEW, is_after_skip=True)
 
     assert text_of(line) == "(lines skipped: printed too fast) on"
 
 
-def test_what_is_printed_is_shown_and_not_obeyed() -> None:
+def test_escape_sequences_in_output_are_shown_and_not_obeyed() -> None:
     view = View(TIMES, mask=Mask(["s3cr3t-token"]))
     text = "\x1b[2J[red]\udcff\u202e\ts3cr3t-token\r\n"
 

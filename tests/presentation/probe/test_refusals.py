@@ -20,7 +20,7 @@ def words(
     *endpoints: str, extent: ListenerScope = CONTAINER, there: str = "10.1.2.3"
 ) -> str:
     listeners = Listeners(tuple(map(an_endpoint, endpoints)), extent)
-    return said(listeners, there=there)
+    return explanation(listeners, there=there)
 
 
 def an_endpoint(text: str) -> SocketAddress:
@@ -28,7 +28,7 @@ def an_endpoint(text: str) -> SocketAddress:
     return SocketAddress(address, int(port))
 
 
-def said(
+def explanation(
     listeners: Listeners | None, problem: str = "", there: str = "10.1.2.3"
 ) -> str:
     refused_at = SocketAddress(there, 8080)
@@ -102,7 +102,7 @@ def said(
             id="machine-loopback",
         ),
         pytest.param(
-            said(None, "the daemon runs on another machine"),
+            explanation(None, "the daemon runs on another machine"),
             "its listening ports are unknown: the daemon runs on another machine",
             id="not-known",
         ),

@@ -83,7 +83,7 @@ def test_gauge(probe: ProbeSnapshot, shown: str) -> None:
     assert text_of(run_gauge(probe, UNICODE)) == shown
 
 
-def test_a_run_that_may_be_longer_is_a_bound() -> None:
+def test_a_run_that_may_be_longer_is_shown_as_a_lower_bound() -> None:
     probe = replace(a_probe("sff"), run_doubt="it was joined in the middle")
 
     assert text_of(run_gauge(probe, UNICODE)) == "✗✗· >=2/3"
@@ -99,7 +99,7 @@ DELAYED: dict[str, Any] = {
 }
 
 
-def test_the_next_tick_is_one_that_probes_if_there_is_one() -> None:
+def test_the_next_tick_is_the_next_one_that_probes_if_there_is_one() -> None:
     gated = a_probe("g", **GATED, next_tick_at=NOW + _SECOND)
     probing = a_probe("s", next_tick_at=NOW + 2 * _SECOND)
 
@@ -125,7 +125,7 @@ def test_the_next_tick_is_one_that_probes_if_there_is_one() -> None:
         pytest.param(None, "no handler", id="none"),
     ],
 )
-def test_handler_words(handler: ProbeHandler | None, words: str) -> None:
+def test_the_text_of_a_handler(handler: ProbeHandler | None, words: str) -> None:
     assert format_handler(Probe(handler), VIEW) == words
 
 
@@ -158,5 +158,5 @@ def test_the_timing_in_full_and_in_short() -> None:
         ),
     ],
 )
-def test_how_a_probe_stands_in_a_word(probe: ProbeSnapshot, words: str) -> None:
+def test_the_badge_of_a_probe(probe: ProbeSnapshot, words: str) -> None:
     assert probe_state_word(probe) == words

@@ -1,4 +1,4 @@
-"""Text of containers, made harmless (UX-53)."""
+"""Escaping of text from containers (UX-53)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_one_line(text: str, shown: str) -> None:
 
 
 @given(ANY_TEXT)
-def test_nothing_that_a_terminal_would_obey_is_left(text: str) -> None:
+def test_no_control_character_is_left(text: str) -> None:
     shown = one_line(text)
 
     assert shown.isprintable()
@@ -47,17 +47,17 @@ def test_nothing_that_a_terminal_would_obey_is_left(text: str) -> None:
 
 
 @given(ANY_TEXT)
-def test_what_is_harmless_stays_as_it_is(text: str) -> None:
+def test_harmless_text_is_unchanged(text: str) -> None:
     once = one_line(text)
 
     assert one_line(once) == once.rstrip("\r\n")
 
 
-def test_a_long_text_is_cut_before_it_is_looked_at() -> None:
+def test_a_long_text_is_cut_before_it_is_escaped() -> None:
     assert one_line("x" * 50_000, limit=100) == "x" * 100
 
 
-def test_lines_are_kept_apart_where_there_is_room() -> None:
+def test_lines_are_kept_separate_if_there_is_room() -> None:
     assert all_lines("one\r\n\n\x1btwo\n") == ["one", "", "\\x1btwo"]
 
 
@@ -81,7 +81,7 @@ def test_a_text_is_wrapped_at_spaces_and_in_addresses_where_a_part_ends() -> Non
     ]
 
 
-def test_no_row_begins_with_what_closes_an_address() -> None:
+def test_no_row_begins_with_a_closing_bracket_of_an_address() -> None:
     assert wrap_text('"https://registry.invalid/v2/": no such host', 29) == [
         '"https://registry.invalid/',
         'v2/": no such host',

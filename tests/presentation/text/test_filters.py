@@ -1,4 +1,4 @@
-"""What a person types to see fewer lines (UX-46)."""
+"""Filters that a user types to see fewer lines (UX-46)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_filter_keeps_what_has_labels(typed: str, kept: set[str]) -> None:
     assert {name for name, of in labels.items() if wanted.keeps(name, of)} == kept
 
 
-def test_what_selects_no_label_is_said_and_keeps_everything() -> None:
+def test_an_invalid_label_selector_is_reported_and_keeps_everything() -> None:
     wanted = Filter.parse("-l =web", has_labels=True)
 
     assert wanted.error.startswith('-l: "=web" is not a label requirement')
@@ -56,11 +56,11 @@ def test_what_selects_no_label_is_said_and_keeps_everything() -> None:
     assert wanted.keeps("demo")
 
 
-def test_where_nothing_has_labels_they_are_text() -> None:
+def test_a_label_selector_is_plain_text_if_nothing_has_labels() -> None:
     assert Filter.parse("-l app").keeps("kubectl get pods -l app=web")
 
 
-def test_what_is_no_regular_expression_is_said_and_keeps_everything() -> None:
+def test_an_invalid_regular_expression_is_reported_and_keeps_everything() -> None:
     wanted = Filter.parse("web(")
 
     assert wanted.error.startswith("not a regular expression: missing )")
@@ -75,7 +75,7 @@ def test_what_is_no_regular_expression_is_said_and_keeps_everything() -> None:
         pytest.param("(" * 2000 + ")" * 2000, id="too deep"),
     ],
 )
-def test_what_is_too_much_for_a_regular_expression_is_said(typed: str) -> None:
+def test_a_regular_expression_that_is_too_large_is_reported(typed: str) -> None:
     assert Filter.parse(typed).error
 
 
@@ -90,11 +90,11 @@ def test_what_is_too_much_for_a_regular_expression_is_said(typed: str) -> None:
         pytest.param("", (), id="empty"),
     ],
 )
-def test_a_filter_says_where_its_hits_are(
+def test_a_filter_returns_the_positions_of_its_matches(
     typed: str, places: tuple[tuple[int, int], ...]
 ) -> None:
     assert Filter.parse(typed).hits("shop/or") == places
 
 
-def test_a_letter_of_another_alphabet_is_found_whatever_its_case() -> None:
+def test_letters_of_other_alphabets_match_in_any_case() -> None:
     assert Filter.parse("ÄPFEL").keeps("grüne äpfel")

@@ -44,7 +44,7 @@ def test_segments_in_ascii(filled: int, total: int, width: int, shown: str) -> N
     assert text_of(segments(filled, total, Role.WARNING, ASCII, width)) == shown
 
 
-def test_what_is_filled_has_the_role_and_the_rest_is_muted() -> None:
+def test_the_filled_part_has_the_role_and_the_rest_is_muted() -> None:
     roles = [
         span.role
         for span in segments(1, 3, Role.ERROR, UNICODE, 20)
@@ -83,12 +83,10 @@ def test_a_wait_without_length_is_over() -> None:
 @pytest.mark.parametrize("width", range(12))
 @pytest.mark.parametrize("marks", [UNICODE, ASCII], ids=["unicode", "ascii"])
 @pytest.mark.parametrize("part", [0.0, 0.01, 0.5, 0.99, 1.0])
-def test_a_bar_has_the_cells_it_was_given(
-    part: float, marks: MarkSet, width: int
-) -> None:
+def test_a_bar_takes_exactly_its_cells(part: float, marks: MarkSet, width: int) -> None:
     assert len(text_of(bar(part, Role.ERROR, marks, width))) == width
 
 
-def test_in_ascii_a_bar_of_few_cells_has_no_brackets_that_would_take_them() -> None:
+def test_a_short_ascii_bar_has_no_brackets() -> None:
     assert text_of(bar(0.5, Role.ERROR, ASCII, 3)) == "##."
     assert text_of(bar(0.5, Role.ERROR, ASCII, 6)) == "[##..]"

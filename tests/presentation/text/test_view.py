@@ -1,4 +1,4 @@
-"""Lengths of time and instants, as few characters say them."""
+"""Short texts for durations and instants."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_took(milliseconds: int, words: str) -> None:
 
 
 @given(st.timedeltas())
-def test_no_length_of_time_takes_more_than_nine_characters(length: timedelta) -> None:
+def test_no_duration_takes_more_than_nine_characters(length: timedelta) -> None:
     longest = max(len(format_age(length)), len(format_countdown(length)))
 
     assert longest <= 9 + len(str(abs(length.days)))
@@ -80,15 +80,15 @@ def test_an_instant_is_written_in_the_chosen_format(
     assert (times.stamp(at), times.clock(at)) == (stamp, clock)
 
 
-def test_an_instant_to_come_is_not_said_to_be_ago() -> None:
+def test_a_future_instant_is_not_shown_as_ago() -> None:
     times = TimeFormatter(NOW, START, TimeFormat.AGO, UTC)
 
     assert times.clock(NOW + timedelta(seconds=30)) == "in 30s"
 
 
-def test_the_formats_follow_each_other_in_a_circle() -> None:
-    seen = [TimeFormat.WALL]
+def test_the_time_formats_cycle() -> None:
+    formats = [TimeFormat.WALL]
     for _ in TimeFormat:
-        seen.append(seen[-1].following)
+        formats.append(formats[-1].following)
 
-    assert seen == [*TimeFormat, TimeFormat.WALL]
+    assert formats == [*TimeFormat, TimeFormat.WALL]

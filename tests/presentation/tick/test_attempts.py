@@ -1,4 +1,4 @@
-"""What an attempt came to, in the words of its kind of probe."""
+"""The result of an attempt, in the terms of its kind of probe."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ TOOK = timedelta(milliseconds=34)
         ),
     ],
 )
-def test_an_attempt_is_told_in_the_words_of_its_kind(
+def test_an_attempt_is_described_in_the_terms_of_its_kind(
     attempt: Attempt, words: str
 ) -> None:
     taken = Attempt(attempt.result, attempt.output, attempt.error, TOOK, attempt.detail)

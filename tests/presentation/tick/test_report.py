@@ -1,6 +1,6 @@
-"""What one tick did, what it led to, what a cluster shows of it: every wording, once.
+"""The report of one tick: what it did, its effect, and what a cluster shows of it.
 
-Other tests ask a report for its words (UX-01, UX-08, UX-15).
+Every wording is tested here; other tests compare with a report (UX-01, UX-08, UX-15).
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def test_every_exit_has_a_reason(reason: Exit) -> None:
         ),
     ],
 )
-def test_a_tick_says_how_far_its_result_got(
+def test_a_tick_reports_how_far_its_result_run_got(
     letter: str, fields: dict[str, Any], words: str
 ) -> None:
     assert report_tick(make_tick(DEMO_KEY, NOW, letter, **fields)).steps == words

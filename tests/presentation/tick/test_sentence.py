@@ -1,4 +1,4 @@
-"""Why a tick did what it did, in one sentence."""
+"""The one-sentence reason for what a tick did."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.ticks import DEMO_KEY, LIVENESS, NOW, history
         (111, "111th"),
     ],
 )
-def test_a_number_as_a_place(number: int, word: str) -> None:
+def test_an_ordinal_number(number: int, word: str) -> None:
     assert ordinal(number) == word
 
 
@@ -82,7 +82,7 @@ def test_the_reason_is_one_sentence(
     assert tick_sentence(tick) == sentence
 
 
-def test_an_injected_result_says_so() -> None:
+def test_an_injected_result_is_named_as_injected() -> None:
     tick = history(DEMO_KEY, LIVENESS, "f", NOW)[-1]._replace(injected=True)
 
     assert tick_sentence(tick).startswith("first injected failure in a row; ")

@@ -54,14 +54,12 @@ def folded(entries: list[TickEntry], view: View = VIEW, **options: Any) -> str:
         pytest.param("ss'ss", "✓✓✓✓", "++'++", id="out of schedule"),
     ],
 )
-def test_marks_that_say_the_same_are_folded(
-    letters: str, shown: str, in_ascii: str
-) -> None:
+def test_equal_marks_are_folded(letters: str, shown: str, in_ascii: str) -> None:
     assert folded(demo_ticks(letters)) == shown
     assert folded(demo_ticks(letters), IN_ASCII) == in_ascii
 
 
-def test_out_of_schedule_is_underlined_where_it_can_be() -> None:
+def test_a_tick_out_of_schedule_is_underlined_if_supported() -> None:
     timeline = Timeline.of(demo_ticks("ss'f"))
     spans = fold_ticks(timeline, timeline.indexes, VIEW, 60).spans
 
@@ -79,7 +77,7 @@ def test_out_of_schedule_is_underlined_where_it_can_be() -> None:
         pytest.param({"delay": timedelta(seconds=2)}, id="delayed"),
     ],
 )
-def test_a_result_that_a_person_had_a_hand_in_is_starred(
+def test_a_result_that_a_user_influenced_has_a_star(
     fields: dict[str, Any],
 ) -> None:
     assert folded([demo_ticks("f")[0]._replace(**fields)]) == "✗*"
@@ -96,7 +94,7 @@ def test_flips_of_readiness_are_marked() -> None:
 
 
 def slow(count: int, seconds: float) -> list[TickEntry]:
-    """Return successes that took so long each, and began when the last one ended."""
+    """Return successes of that duration; each starts when the one before ends."""
     return [
         entry._replace(
             started_at=NOW + number * seconds * _SECOND, duration=seconds * _SECOND
@@ -120,13 +118,13 @@ def test_lost_ticks_are_counted_in_the_strip(
     assert folded(slow(6, seconds), period_seconds=period) == shown
 
 
-def test_after_an_edit_of_the_period_old_marks_count_with_the_old_one() -> None:
+def test_lost_ticks_before_an_edit_are_counted_with_the_old_period() -> None:
     entries = [entry._replace(period_seconds=1) for entry in slow(6, 5)]
 
     assert folded(entries, period_seconds=5) == "✓6 lost20"
 
 
-def test_ticks_that_nobody_took_in_time_are_counted_there_too() -> None:
+def test_ticks_dropped_for_lateness_are_counted_too() -> None:
     entries = [entry._replace(period_seconds=5) for entry in slow(3, 0.9)]
     entries[1] = entries[1]._replace(late_drops=3)
 
@@ -134,7 +132,7 @@ def test_ticks_that_nobody_took_in_time_are_counted_there_too() -> None:
 
 
 def edited(letters: str, *periods: int) -> list[TickEntry]:
-    """Return ticks of which each had its own period."""
+    """Return ticks, each with its own period."""
     return [
         entry._replace(period_seconds=period)
         for entry, period in zip(demo_ticks(letters), periods, strict=True)
@@ -156,14 +154,14 @@ def edited(letters: str, *periods: int) -> list[TickEntry]:
         pytest.param(edited("ssss", 0, 0, 5, 5), "✓4", id="where none was recorded"),
     ],
 )
-def test_the_strip_says_from_which_tick_on_a_period_is_another(
+def test_the_strip_marks_the_tick_at_which_the_period_changes(
     entries: list[TickEntry], shown: str
 ) -> None:
     assert folded(entries) == shown
 
 
 @pytest.mark.parametrize("width", [32, 40, 60])
-def test_the_sign_stands_before_the_cursor(width: int) -> None:
+def test_the_period_mark_comes_before_the_cursor(width: int) -> None:
     entries = edited("s" * 90, *[2] * 30, *[5] * 60)
 
     shown = folded(entries, width=width, cursor=30)
@@ -172,7 +170,7 @@ def test_the_sign_stands_before_the_cursor(width: int) -> None:
     assert len(shown) <= width
 
 
-def test_a_click_behind_another_period_finds_its_tick() -> None:
+def test_a_click_after_a_period_mark_finds_its_tick() -> None:
     timeline = Timeline.of(edited("sssss", 2, 2, 2, 5, 5))
     strip = fold_ticks(timeline, timeline.indexes, VIEW, 60)
     text = text_of(strip.spans)
@@ -227,11 +225,11 @@ def test_the_tick_at_the_cursor_is_in_brackets(cursor: int, shown: str) -> None:
     assert folded(demo_ticks("|ssssssfffKhhhhhh"), cursor=cursor) == shown
 
 
-def test_what_is_newer_than_the_strip_is_counted() -> None:
+def test_newer_ticks_than_the_strip_shows_are_counted() -> None:
     assert folded(demo_ticks("sf" * 30), width=30, cursor=0) == "[✓] +59 newer"
 
 
-def test_a_column_is_the_tick_that_stands_there_or_the_newest_of_a_fold() -> None:
+def test_a_column_is_its_tick_or_the_newest_of_a_fold() -> None:
     timeline = Timeline.of(demo_ticks("|ssssssfffKhh"))
     strip = fold_ticks(timeline, timeline.indexes, VIEW, 60)
 
@@ -245,7 +243,7 @@ def test_a_column_is_the_tick_that_stands_there_or_the_newest_of_a_fold() -> Non
     st.integers(0, 89),
     st.integers(24, 90),
 )
-def test_the_cursor_is_always_in_sight(letters: str, cursor: int, width: int) -> None:
+def test_the_cursor_is_always_visible(letters: str, cursor: int, width: int) -> None:
     cursor = min(cursor, len(letters) - 1)
 
     shown = folded(demo_ticks(letters), width=width, cursor=cursor)
@@ -292,8 +290,8 @@ def test_a_startup_probe_that_has_succeeded_is_done(stored: Result, strip: str) 
     assert text_of(short_strip(Timeline.of(ticks), None, VIEW, 40)) == strip
 
 
-def test_every_mark_has_a_byte_of_its_own() -> None:
-    looks = {
+def test_every_mark_has_its_own_code() -> None:
+    glyphs = {
         Timeline.of([tick]).mark_at(0)
         for letter in "sfwedghn"
         for action in (TickAction.NONE, TickAction.READY)
@@ -301,8 +299,8 @@ def test_every_mark_has_a_byte_of_its_own() -> None:
         if action is TickAction.NONE or letter in "sfw"
     }
 
-    assert len(looks) == 11
-    assert {look.code for look in looks} == set(MARK_CODES) - {"last_tick", "done"}
+    assert len(glyphs) == 11
+    assert {glyph.code for glyph in glyphs} == set(MARK_CODES) - {"last_tick", "done"}
 
 
 class TestInstances:
@@ -314,13 +312,13 @@ class TestInstances:
         past = SessionHistory(stage.journal)
         past.add_entries(stage.journal, 0)
         timeline = past.timeline(past.probes(self.POD.uid, "app")[0])
-        told = past.container(self.POD.uid, "app")
+        container_history = past.container(self.POD.uid, "app")
         return [
             text_of(row.spans)
-            for row in instance_rows(timeline, told, VIEW, width, most)
+            for row in instance_rows(timeline, container_history, VIEW, width, most)
         ]
 
-    def test_each_life_has_a_line_with_its_ticks_its_times_and_its_end(self) -> None:
+    def test_every_instance_has_a_line_with_its_ticks_times_and_exit(self) -> None:
         lines = self.lines(40)
 
         assert [" ".join(line.split()) for line in lines] == [
@@ -330,12 +328,14 @@ class TestInstances:
         ]
         assert lines[0].index("12:00:00") == lines[1].index("12:00:15")
 
-    def test_ticks_before_the_first_container_are_left_out_once_there_is_one(
+    def test_ticks_before_the_first_instance_are_left_out_once_there_is_one(
         self,
     ) -> None:
         assert self.lines(40)[0].startswith("inst 1 ")
 
-    def test_they_are_there_while_there_is_none_and_when_one_is_looked_at(self) -> None:
+    def test_ticks_before_the_first_instance_are_shown_until_it_exists_and_if_selected(
+        self,
+    ) -> None:
         timeline = Timeline.of(
             [tick._replace(container_id=NO_CONTAINER) for tick in demo_ticks("nn")]
         )
@@ -346,17 +346,17 @@ class TestInstances:
         assert text_of(row.spans).split()[:3] == ["inst", "-", "[down]"]
         assert text_of(newest.spans).split()[:3] == ["inst", "-", "down2"]
 
-    def test_earlier_lives_are_counted(self) -> None:
+    def test_earlier_instances_are_counted(self) -> None:
         lines = self.lines(40, most=2)
 
         assert lines[0] == "1 earlier instance"
         assert len(lines) == 3
 
-    def test_ticks_before_the_first_container_are_no_earlier_life(self) -> None:
+    def test_ticks_before_the_first_instance_are_no_earlier_instance(self) -> None:
         assert len(self.lines(40, most=3)) == 3
 
     @pytest.mark.parametrize("width", [40, 60, 76, 100])
-    def test_a_long_strip_loses_its_oldest_marks_and_says_how_many(
+    def test_a_long_strip_drops_its_oldest_marks_and_counts_them(
         self, width: int
     ) -> None:
         timeline = Timeline.of(demo_ticks("sf" * 50))
@@ -368,10 +368,10 @@ class TestInstances:
         left = int(text.split()[2].removeprefix("+"))
         assert text.count("✓") + text.count("✗") == 100 - left
 
-    def test_where_there_is_room_the_word_is_not_cut_short(self) -> None:
+    def test_words_are_not_abbreviated_if_there_is_room(self) -> None:
         assert self.lines(40, width=110)[0].startswith("instance 1 ")
 
-    def test_what_does_not_fit_of_an_end_is_left_out_word_by_word(self) -> None:
+    def test_words_of_an_exit_that_do_not_fit_are_left_out(self) -> None:
         ends = [self.lines(40, width=width)[0] for width in (89, 66, 52)]
 
         assert [line.rpartition(", ")[2] for line in ends[:2]] == [
@@ -386,22 +386,22 @@ class TestInstances:
         past = SessionHistory(stage.journal)
         past.add_entries(stage.journal, 0)
         timeline = past.timeline(past.probes(self.POD.uid, "app")[0])
-        told = past.container(self.POD.uid, "app")
+        container_history = past.container(self.POD.uid, "app")
 
-        rows = instance_rows(timeline, told, VIEW, 80, 2, cursor=2)
+        rows = instance_rows(timeline, container_history, VIEW, 80, 2, cursor=2)
 
         column = text_of(rows[-1].spans).index("[")
         assert text_of(rows[-1].spans).startswith("inst 1 ")
         assert rows[-1].tick_at(column + 1) == 2
 
-    def test_a_life_that_no_tick_saw_has_no_marks(self) -> None:
+    def test_an_instance_without_ticks_has_no_marks(self) -> None:
         stage = Stage(self.POD, probing=probing(liveness=always(FAILS)))
         stage.run_until(40)
         past = SessionHistory(stage.journal)
         past.add_entries(stage.journal, 0)
-        told = past.container(self.POD.uid, "app")
+        container_history = past.container(self.POD.uid, "app")
 
-        rows = instance_rows(Timeline(()), told, VIEW, 70, 5)
+        rows = instance_rows(Timeline(()), container_history, VIEW, 70, 5)
 
         *ended, running = [text_of(row.spans) for row in rows]
         assert ended
@@ -413,8 +413,10 @@ class TestInstances:
         stage.run_until(40)
         past = SessionHistory(stage.journal)
         past.add_entries(stage.journal, 0)
-        told = past.container(self.POD.uid, "app")
+        container_history = past.container(self.POD.uid, "app")
 
-        rows = instance_rows(Timeline(()), told, VIEW, 70, 5, period_seconds=None)
+        rows = instance_rows(
+            Timeline(()), container_history, VIEW, 70, 5, period_seconds=None
+        )
 
         assert all("no probe" in text_of(row.spans) for row in rows)

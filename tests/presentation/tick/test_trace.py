@@ -1,4 +1,4 @@
-"""What a tick decided, step by step (UX-01, UX-04, UX-08, UX-15)."""
+"""The decision trace of a tick (UX-01, UX-04, UX-08, UX-15)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GATES = (
 
 
 def facts(tick: TickEntry, **options: Any) -> dict[str, str]:
-    """Return what is said below the gates, by label."""
+    """Return the facts below the gates, by label."""
     shown = trace_of(tick, **options)
     return {fact.label: text_of(fact.words) for fact in shown.facts}
 
@@ -56,7 +56,7 @@ def test_a_failure_below_the_threshold() -> None:
     }
 
 
-def test_what_a_cluster_shows_of_its_own_tick_is_no_supposition() -> None:
+def test_an_observed_tick_shows_what_the_cluster_recorded() -> None:
     source = Gate("source", "counters", passed=True)
 
     shown = facts(demo_tick("s")._replace(gates=(source,)))
@@ -65,7 +65,7 @@ def test_what_a_cluster_shows_of_its_own_tick_is_no_supposition() -> None:
     assert "in a cluster" not in shown
 
 
-def test_what_changes_nothing_is_no_news() -> None:
+def test_a_step_without_a_change_is_muted() -> None:
     shown = trace_of(demo_tick("sff"))
 
     assert [fact.label for fact in shown.facts if not fact.is_news] == [
@@ -74,18 +74,18 @@ def test_what_changes_nothing_is_no_news() -> None:
     ]
 
 
-def test_the_start_of_the_container_and_its_age_stand_behind_the_answers() -> None:
+def test_gates_show_the_start_and_the_age_of_the_container() -> None:
     tick = demo_tick("s")
     started_at = tick.started_at - timedelta(seconds=39.9)
     asked = {gate.label: text_of(gate.words) for gate in trace_of(tick).gates}
     known = trace_of(tick, started_at=started_at).gates
 
-    told = {fact.label: text_of(fact.words) for fact in known}
+    fact_texts = {fact.label: text_of(fact.words) for fact in known}
 
     assert asked["container running"] == "yes"
-    assert told["container running"] == "yes  started 08:20:27.1, 39s before"
-    assert told["initial delay"] == "5s, over  40s since 08:20:27.0"
-    assert told["startup gate"] == "started  no startupProbe"
+    assert fact_texts["container running"] == "yes  started 08:20:27.1, 39s before"
+    assert fact_texts["initial delay"] == "5s, over  40s since 08:20:27.0"
+    assert fact_texts["startup gate"] == "started  no startupProbe"
 
 
 def test_a_container_with_a_startup_probe_has_started_by_it() -> None:
@@ -97,19 +97,19 @@ def test_a_container_with_a_startup_probe_has_started_by_it() -> None:
     assert text_of(gates[-1].words) == "started"
 
 
-def test_a_kill_says_what_grace_it_gives_and_from_where() -> None:
+def test_a_kill_shows_its_grace_period_and_where_it_comes_from() -> None:
     tick = demo_tick("sfffK", stored_after=Result.FAILURE, hold_after=True)
 
-    told = facts(tick)
+    fact_texts = facts(tick)
 
-    assert told["result run"] == "failure 2 -> 3   threshold 3   reached"
-    assert told["stored result"] == "Success -> Failure"
-    assert told["effect"] == (
+    assert fact_texts["result run"] == "failure 2 -> 3   threshold 3   reached"
+    assert fact_texts["stored result"] == "Success -> Failure"
+    assert fact_texts["effect"] == (
         "container killed, probe on hold  SIGTERM, SIGKILL after 30s grace (pod)"
     )
 
 
-def test_a_grace_of_the_probe_itself_is_told_as_such() -> None:
+def test_a_grace_period_of_the_probe_is_named_as_its_own() -> None:
     spec = replace(LIVENESS, termination_grace_period_seconds=7)
     container = replace(DEMO.containers[0], liveness_probe=spec)
     pod = replace(DEMO, containers=(container,))
@@ -119,7 +119,7 @@ def test_a_grace_of_the_probe_itself_is_told_as_such() -> None:
     assert "after 7s grace (liveness probe)" in effect
 
 
-def test_without_the_pod_a_kill_has_no_grace() -> None:
+def test_a_kill_has_no_grace_period_without_the_pod() -> None:
     assert (
         facts(demo_tick("fffK"), pod=None)["effect"]
         == "container killed, probe on hold"
@@ -127,15 +127,15 @@ def test_without_the_pod_a_kill_has_no_grace() -> None:
 
 
 def test_an_errored_tick_lists_all_attempts_and_changes_nothing() -> None:
-    told = facts(demo_tick("e"))
+    fact_texts = facts(demo_tick("e"))
 
     error = 'error in 2ms: exec: "cat": executable file not found'
-    assert [told[f"attempt {number}/3"] for number in (1, 2, 3)] == [error] * 3
-    assert told["result run"] == "unchanged (an error is not counted)"
-    assert told["effect"] == report_tick(demo_tick("e")).effect.text
+    assert [fact_texts[f"attempt {number}/3"] for number in (1, 2, 3)] == [error] * 3
+    assert fact_texts["result run"] == "unchanged (an error is not counted)"
+    assert fact_texts["effect"] == report_tick(demo_tick("e")).effect.text
 
 
-def test_a_skipped_tick_says_where_it_stopped() -> None:
+def test_a_skipped_tick_shows_the_gate_that_stopped_it() -> None:
     tick = demo_tick("h", gates=GATES)
 
     shown = trace_of(tick)
@@ -149,7 +149,7 @@ def test_a_skipped_tick_says_where_it_stopped() -> None:
     assert facts(tick)["resumes"].startswith("once the container has restarted")
 
 
-def test_a_tick_that_probed_stopped_nowhere() -> None:
+def test_a_tick_that_probed_passed_all_gates() -> None:
     assert blocking_gate(demo_tick("s", gates=GATES)) is None
 
 
@@ -159,7 +159,7 @@ def test_the_last_tick_of_a_worker_has_none_after_it() -> None:
     assert facts(tick)["next tick"] == "none: the worker exited"
 
 
-def test_a_first_sight_of_a_container_gives_the_initial_value() -> None:
+def test_a_new_container_gets_the_initial_result() -> None:
     tick = demo_tick("d", new_container=True)
 
     assert facts(tick)["stored result"] == (
@@ -167,25 +167,25 @@ def test_a_first_sight_of_a_container_gives_the_initial_value() -> None:
     )
 
 
-def test_an_injected_result_is_told_as_such() -> None:
-    told = facts(demo_tick("f", injected=True))
+def test_an_injected_result_is_marked() -> None:
+    fact_texts = facts(demo_tick("f", injected=True))
 
-    assert told["attempt 1/3"].endswith("(injected, the probe did not run)")
+    assert fact_texts["attempt 1/3"].endswith("(injected, the probe did not run)")
 
 
-def test_a_tick_that_a_pause_held_back_tells_that_the_clock_went_on() -> None:
-    told = facts(demo_tick("s", held=timedelta(seconds=19.2)))
+def test_a_tick_delayed_by_a_pause_shows_that_the_clock_went_on() -> None:
+    fact_texts = facts(demo_tick("s", held=timedelta(seconds=19.2)))
 
     assert (
-        told["held back"]
+        fact_texts["held back"]
         == "19s by a pause; initial delay, grace and back-off continued"
     )
 
 
-def test_a_late_answer_is_told_as_such() -> None:
-    told = facts(demo_tick("s", delay=timedelta(milliseconds=300)))
+def test_a_delayed_answer_is_marked() -> None:
+    fact_texts = facts(demo_tick("s", delay=timedelta(milliseconds=300)))
 
-    assert told["attempt 1/3"].endswith("(answer delayed by 300ms)")
+    assert fact_texts["attempt 1/3"].endswith("(answer delayed by 300ms)")
 
 
 @pytest.mark.parametrize(
@@ -239,11 +239,11 @@ def test_a_tick_can_release_a_hold() -> None:
         pytest.param(demo_tick("f", threshold=1), "this event", id="one is enough"),
     ],
 )
-def test_what_a_cluster_shows(tick: TickEntry, words: str) -> None:
+def test_what_a_cluster_shows_of_a_tick(tick: TickEntry, words: str) -> None:
     assert report_tick(tick).cluster.startswith(words)
 
 
-def test_the_event_is_that_of_the_kubelet() -> None:
+def test_the_event_is_the_kubelets() -> None:
     assert tick_event(demo_tick("f")) == (
         "Unhealthy",
         f"Liveness probe failed: {NO_FILE}",
@@ -252,16 +252,16 @@ def test_the_event_is_that_of_the_kubelet() -> None:
     assert tick_event(demo_tick("h")) is None
 
 
-def test_an_attempt_without_a_detail_says_how_long_it_took() -> None:
+def test_an_attempt_without_a_detail_shows_its_duration() -> None:
     tick = demo_tick("f")
     (attempt,) = tick.attempts
 
-    told = facts(tick._replace(attempts=(replace(attempt, detail=""),)))
+    fact_texts = facts(tick._replace(attempts=(replace(attempt, detail=""),)))
 
-    assert told["attempt 1/3"].startswith("took 34ms -> failure")
+    assert fact_texts["attempt 1/3"].startswith("took 34ms -> failure")
 
 
-def test_the_title_says_which_tick_it_is() -> None:
+def test_the_title_identifies_the_tick() -> None:
     words = text_of(trace_title(demo_tick("ss", trigger=Trigger.READINESS), VIEW))
 
     assert words == f"tick #2 08:21:07.0 {UNICODE.success} readiness"
@@ -285,18 +285,18 @@ def test_ticks_are_lost_while_a_probe_runs(
     assert ticks_lost(tick, next_at, 5) == lost
 
 
-def test_lost_ticks_are_told() -> None:
-    told = facts(demo_tick("f"), next_at=NOW, ticks_lost=2)
+def test_lost_ticks_are_shown() -> None:
+    fact_texts = facts(demo_tick("f"), next_at=NOW, ticks_lost=2)
 
-    assert told["next tick"].endswith(
+    assert fact_texts["next tick"].endswith(
         "2 dropped before it: the probe took longer than its period"
     )
 
 
-def test_ticks_that_were_lost_because_nobody_took_them_are_told() -> None:
-    told = facts(demo_tick("s")._replace(late_drops=3))
+def test_ticks_dropped_for_lateness_are_shown() -> None:
+    fact_texts = facts(demo_tick("s")._replace(late_drops=3))
 
-    assert told["taken late"] == (
+    assert fact_texts["taken late"] == (
         "3 ticks dropped before it: probetui or this machine was busy"
     )
 

@@ -24,7 +24,7 @@ def lines(snapshot: Any, width: int, height: int = 30, **fields: Any) -> list[st
     return [text_of(line) for line in trace_lines(subject, VIEW, width, height)]
 
 
-def test_with_room_questions_stand_side_by_side() -> None:
+def test_gates_are_in_two_columns_if_there_is_room() -> None:
     shown = lines(steady(), 116)
 
     assert [" ".join(line[:58].split()) for line in shown[:4]] == [
@@ -42,14 +42,14 @@ def test_with_room_questions_stand_side_by_side() -> None:
     assert shown[4].startswith("attempt 1/3 ")
 
 
-def test_the_question_that_stopped_a_tick_has_a_line_of_its_own() -> None:
+def test_the_gate_that_stopped_a_tick_has_its_own_line() -> None:
     shown = lines(stopping(), 116)
 
     stopped = next(line for line in shown if "-> skipped" in line)
     assert stopped.startswith("on hold  ")
 
 
-def test_in_a_narrow_pane_every_question_has_a_line() -> None:
+def test_every_gate_has_a_line_in_a_narrow_pane() -> None:
     shown = lines(stopping(), 58)
 
     assert shown[:5] == [
@@ -61,7 +61,7 @@ def test_in_a_narrow_pane_every_question_has_a_line() -> None:
     ]
 
 
-def test_in_little_room_the_questions_that_were_passed_share_a_line() -> None:
+def test_passed_gates_share_a_line_in_a_small_pane() -> None:
     shown = lines(stopping(), 76, height=8)
 
     assert shown[0] == (
@@ -70,7 +70,7 @@ def test_in_little_room_the_questions_that_were_passed_share_a_line() -> None:
     assert shown[1].startswith("stopped by     on hold: yes")
 
 
-def test_what_is_as_before_shares_a_line() -> None:
+def test_unchanged_facts_share_a_line() -> None:
     shown = lines(steady(), 76)
 
     assert "no change      stored result stays Success, effect none" in shown
@@ -82,11 +82,11 @@ def test_the_command_that_repeats_the_probe_comes_last() -> None:
     assert shown[-1] == "by hand        docker exec d71cb34f0e11 cat /tmp/healthy"
 
 
-def test_of_the_newest_tick_the_next_one_is_known() -> None:
+def test_the_trace_of_the_newest_tick_shows_when_the_next_is_due() -> None:
     assert "next tick      08:21:10.1" in lines(steady(), 58)
 
 
-def test_of_an_older_tick_the_next_one_is_the_one_that_came() -> None:
+def test_the_trace_of_an_older_tick_shows_the_tick_that_followed() -> None:
     known = ticks("ss", SECOND, clock("08:21:05.1"))
 
     shown = lines(steady(), 58, timeline=Timeline.of(known), cursor=0)
@@ -94,7 +94,7 @@ def test_of_an_older_tick_the_next_one_is_the_one_that_came() -> None:
     assert "next tick      08:21:05.1" in shown
 
 
-def test_of_a_tick_that_is_long_gone_it_says_so() -> None:
+def test_the_trace_of_a_dropped_tick_is_stated_as_missing() -> None:
     gone = Timeline(())
     gone.add(ticks("s", SECOND, clock("08:21:05.1"))[0], 0)
 
@@ -107,11 +107,13 @@ def test_before_the_first_tick_there_is_nothing_to_trace() -> None:
     assert lines(a_snapshot(demo("")), 58) == ["no tick yet"]
 
 
-def test_without_a_probe_there_is_no_tick_to_wait_for() -> None:
+def test_a_container_without_a_probe_waits_for_no_tick() -> None:
     assert lines(a_snapshot(demo("")), 58, probe=None) == ["no probe is defined"]
 
 
-def test_in_little_room_a_tick_that_was_stopped_at_once_has_nothing_passed() -> None:
+def test_a_tick_stopped_at_its_first_gate_lists_no_passed_gates_in_a_small_pane() -> (
+    None
+):
     gate = Gate("pod status known", "no", passed=False)
     (tick,) = ticks("d", SECOND, clock("08:21:05.1"))
     known = Timeline.of([tick._replace(gates=(gate,))])
