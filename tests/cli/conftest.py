@@ -1,4 +1,4 @@
-"""Folders of their own for the tests of the command line."""
+"""Private folders for the tests of the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from probetui.cli.log import LOGGERS
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the program empty folders and none of the machine's variables."""
+    """Set empty folders and remove the machine's environment variables."""
     home = tmp_path / "home"
     for name in os.environ:
         if name.startswith(("PROBETUI_", "DOCKER_", "CONTAINER_", "CRI_", "_PROBETUI")):
@@ -28,7 +28,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def logs() -> Iterator[None]:
-    """Put the logs back to where they were before the program took them."""
+    """Restore the logging configuration that the program changes."""
     yield
     for log in map(logging.getLogger, LOGGERS):
         for handler in tuple(log.handlers):

@@ -1,4 +1,4 @@
-"""Whole sessions on processes that somebody else started."""
+"""Whole sessions on processes that probetui did not start."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ spec:
 
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Return a process of somebody else, in the test's folder."""
+    """Return an unmanaged process in the test's folder."""
     with subprocess.Popen(["sleep", "60"], cwd=tmp_path) as process:
         yield process
         process.kill()
@@ -51,7 +51,7 @@ def attach(path: str, *args: str) -> int:
     )
 
 
-def test_a_process_is_watched_and_left_alone(
+def test_a_process_is_watched_and_not_changed(
     capfd: pytest.CaptureFixture[str], path: str, process: subprocess.Popen[bytes]
 ) -> None:
     status = attach(path, f"web={process.pid}", "--until", "killed=2")
@@ -64,7 +64,7 @@ def test_a_process_is_watched_and_left_alone(
     assert process.poll() is None
 
 
-def test_what_would_be_done_is_in_the_record(
+def test_suppressed_actions_are_in_the_record(
     path: str, process: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     record = tmp_path / "record.jsonl"
@@ -79,7 +79,7 @@ def test_what_would_be_done_is_in_the_record(
     assert stop["containerID"] == f"process://{process.pid}"
 
 
-def test_acting_it_is_ended_and_waited_for(
+def test_with_act_the_process_is_stopped_and_waited_for(
     capfd: pytest.CaptureFixture[str], path: str, process: subprocess.Popen[bytes]
 ) -> None:
     status = attach(
@@ -92,7 +92,7 @@ def test_acting_it_is_ended_and_waited_for(
     assert '"what":"stopping"' in captured.out
 
 
-def test_what_is_not_there_is_waited_for(
+def test_a_missing_process_is_waited_for(
     capfd: pytest.CaptureFixture[str], path: str
 ) -> None:
     status = attach(path, "web=4194304", "--timeout", "1s")
@@ -103,7 +103,7 @@ def test_what_is_not_there_is_waited_for(
     assert "would-start" not in captured.out
 
 
-def test_who_does_not_wait_is_told_at_once(
+def test_a_missing_process_is_an_error_at_once_with_no_wait(
     capfd: pytest.CaptureFixture[str], path: str
 ) -> None:
     status = attach(path, "web=4194304", "--no-wait")
@@ -113,7 +113,7 @@ def test_who_does_not_wait_is_told_at_once(
     assert captured.err == ("probetui: error: not running: shop/web (--no-wait)\n")
 
 
-def test_a_word_for_no_container_is_refused(
+def test_an_argument_for_an_unknown_container_is_refused(
     capfd: pytest.CaptureFixture[str], path: str
 ) -> None:
     status = attach(path, "wep=1")
@@ -122,11 +122,11 @@ def test_a_word_for_no_container_is_refused(
     assert 'no container is called "wep" (has: web)' in capfd.readouterr().err
 
 
-def test_without_a_file_there_is_help(capfd: pytest.CaptureFixture[str]) -> None:
+def test_help_is_printed_without_a_file(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["attach"]) == run(["run"]) == 2
 
 
-def test_pods_of_ours_are_only_watched_too_if_so_wanted(
+def test_managed_pods_can_be_only_watched_too(
     capfd: pytest.CaptureFixture[str], path: str
 ) -> None:
     status = run(

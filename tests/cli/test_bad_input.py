@@ -1,4 +1,4 @@
-"""What every command makes of input that is not as it should be (UX-59, UX-60)."""
+"""How every command handles bad input (UX-59, UX-60)."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ COMMANDS = {
     "explain": (),
     "probe": ("--runtime", "process"),
 }
-"""Each so that it comes to its end: nothing that `attach` and `probe` want runs."""
+"""Arguments with which every command ends: `attach` and `probe` find nothing."""
 
 
 def a_pod(probe: str = PROBE, more: str = "", of_pod: str = "") -> str:
-    """Return a manifest of one container; the texts are lines of it."""
+    """Return a manifest of one container; the arguments are inserted as lines."""
     return (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n"
         f"{of_pod}  containers:\n    - name: app\n      image: busybox\n"
@@ -55,7 +55,7 @@ def a_pod(probe: str = PROBE, more: str = "", of_pod: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Statuses:
-    """How each command ends."""
+    """The exit status of every command."""
 
     run: int
     attach: int
@@ -67,7 +67,7 @@ class Statuses:
 
 REFUSED = Statuses(2, 2, 2, 2, 2, 2)
 WRONG = Statuses(2, 2, 2, 1, 2, 2)
-"""The answer to what `check` asks is no; nobody else can use it."""
+"""`check` finds errors; no other command can use the file."""
 
 NOTHING = Statuses(5, 5, 5, 5, 5, 5)
 TAKEN = Statuses(0, 3, 0, 0, 0, 3)
@@ -75,11 +75,11 @@ TAKEN = Statuses(0, 3, 0, 0, 0, 3)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One kind of input: how it ends, and what is said of it."""
+    """One kind of input: the exit status and the message."""
 
     text: str | None
     statuses: Statuses
-    says: str
+    message: str
     more: tuple[str, ...] = ()
 
 
@@ -158,15 +158,15 @@ def cases() -> Iterator[object]:
             yield pytest.param(command, row, id=f"{name}, {command}")
 
 
-def said(capfd: pytest.CaptureFixture[str], command: str) -> str:
-    """Return what was said; standard output is for what `check` found."""
+def message_of(capfd: pytest.CaptureFixture[str], command: str) -> str:
+    """Return the messages of a command; `check` prints them to standard output."""
     captured = capfd.readouterr()
     assert "Traceback" not in captured.err
     return captured.out + captured.err if command == "check" else captured.err
 
 
 @pytest.mark.parametrize(("command", "row"), cases())
-def test_every_command_says_what_is_wrong_and_ends_as_it_should(
+def test_every_command_reports_the_problem_with_its_exit_status(
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -180,11 +180,11 @@ def test_every_command_says_what_is_wrong_and_ends_as_it_should(
     status = run([command, "-f", "pod.yaml", *COMMANDS[command], *row.more])
 
     assert status == getattr(row.statuses, command)
-    assert row.says in said(capfd, command)
+    assert row.message in message_of(capfd, command)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_tells_an_empty_folder(
+def test_every_command_reports_an_empty_folder(
     capfd: pytest.CaptureFixture[str], tmp_path: Path, command: str
 ) -> None:
     (tmp_path / "pods").mkdir()
@@ -192,11 +192,11 @@ def test_every_command_tells_an_empty_folder(
     status = run([command, "-f", str(tmp_path / "pods"), *COMMANDS[command]])
 
     assert status == 5
-    assert "pods: no .yaml, .yml or .json file is there" in said(capfd, command)
+    assert "pods: no .yaml, .yml or .json file is there" in message_of(capfd, command)
 
 
 class Terminal(io.BytesIO):
-    """Standard input of somebody who may yet type something."""
+    """Standard input that is a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -204,7 +204,7 @@ class Terminal(io.BytesIO):
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
-    ("stdin", "status", "says"),
+    ("stdin", "status", "message"),
     [
         pytest.param(io.BytesIO, 5, "standard input: no YAML received", id="empty"),
         pytest.param(
@@ -212,27 +212,27 @@ class Terminal(io.BytesIO):
         ),
     ],
 )
-def test_every_command_tells_that_nothing_was_piped(
+def test_every_command_reports_that_nothing_was_piped(
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     command: str,
     stdin: type[io.BytesIO],
     status: int,
-    says: str,
+    message: str,
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(stdin()))
 
     ended = run([command, "-f", "-", *COMMANDS[command]])
 
     assert ended == status
-    assert says in said(capfd, command)
+    assert message in message_of(capfd, command)
 
 
 @pytest.mark.parametrize(
     "command",
     [pytest.param(command, id=command) for command in COMMANDS if command != "check"],
 )
-def test_every_command_that_starts_something_keeps_standard_output_to_data(
+def test_every_command_that_starts_something_prints_only_data_to_standard_output(
     capfd: pytest.CaptureFixture[str], command: str
 ) -> None:
     run([command, "-f", "gone.yaml", *COMMANDS[command]])
@@ -241,7 +241,7 @@ def test_every_command_that_starts_something_keeps_standard_output_to_data(
 
 
 @pytest.mark.parametrize("command", ["run", "attach"])
-def test_strict_refuses_what_is_not_carried_out(
+def test_strict_refuses_unsupported_fields(
     capfd: pytest.CaptureFixture[str], tmp_path: Path, command: str
 ) -> None:
     path = tmp_path / "pod.yaml"
@@ -252,10 +252,10 @@ def test_strict_refuses_what_is_not_carried_out(
     status = run([command, "-f", str(path), "--strict", *COMMANDS[command]])
 
     assert status == 2
-    assert "spec.volumes[0].nfs: is not supported" in said(capfd, command)
+    assert "spec.volumes[0].nfs: is not supported" in message_of(capfd, command)
 
 
-def test_what_is_not_carried_out_is_listed_by_check_only_if_asked(
+def test_check_lists_unsupported_fields_only_on_request(
     capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "pod.yaml"
@@ -264,14 +264,14 @@ def test_what_is_not_carried_out_is_listed_by_check_only_if_asked(
     )
 
     run(["check", "-f", str(path)])
-    shortly = said(capfd, "check")
+    default_output = message_of(capfd, "check")
     run(["check", "-f", str(path), "-v"])
 
-    assert "nfs" not in shortly
-    assert "spec.volumes[0].nfs: is not supported" in said(capfd, "check")
+    assert "nfs" not in default_output
+    assert "spec.volumes[0].nfs: is not supported" in message_of(capfd, "check")
 
 
-def test_a_probe_is_not_waited_for_and_nobody_says_so(
+def test_probe_does_not_wait_and_prints_no_note_about_waiting(
     capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "pod.yaml"
@@ -280,4 +280,4 @@ def test_a_probe_is_not_waited_for_and_nobody_says_so(
     status = run(["probe", "-f", str(path), *COMMANDS["probe"]])
 
     assert status == 3
-    assert "waiting" not in said(capfd, "probe")
+    assert "waiting" not in message_of(capfd, "probe")

@@ -1,4 +1,4 @@
-"""What a shell is offered (UX-68)."""
+"""Shell completion (UX-68)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def context(*filenames: str) -> click.Context:
     return made
 
 
-def test_the_containers_of_the_manifests_on_the_line_are_offered(
+def test_containers_of_the_manifests_on_the_command_line_are_completed(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "pod.yaml"
@@ -42,7 +42,7 @@ def test_the_containers_of_the_manifests_on_the_line_are_offered(
     assert [item.value for item in some] == ["log"]
 
 
-def test_words_that_name_a_container_begin_with_it(tmp_path: Path) -> None:
+def test_arguments_that_map_a_container_begin_with_its_name(tmp_path: Path) -> None:
     path = tmp_path / "pods.yaml"
     other = POD.replace("name: web", "name: mail").replace("name: log", "name: queue")
     path.write_text(f"{POD}---\n{other}")
@@ -58,7 +58,7 @@ def test_words_that_name_a_container_begin_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["attach", "probe"])
-def test_a_shell_is_offered_containers_for_the_words_of_a_command(
+def test_arguments_of_a_command_are_completed_with_containers(
     name: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "pod.yaml"
@@ -73,13 +73,13 @@ def test_a_shell_is_offered_containers_for_the_words_of_a_command(
 @pytest.mark.parametrize(
     "filenames", [(), ("-",), ("/no/such/file",), ("/dev/null",)], ids=str
 )
-def test_where_nothing_can_be_read_nothing_is_offered(
+def test_nothing_is_completed_if_nothing_can_be_read(
     filenames: tuple[str, ...],
 ) -> None:
     assert completions.complete_containers(context(*filenames), OPTION, "") == []
 
 
-def test_themes_and_lessons_are_offered_by_how_they_begin() -> None:
+def test_themes_and_lessons_are_completed_by_prefix() -> None:
     themes = completions.complete_themes(context(), OPTION, "nor")
     lessons = completions.complete_lessons(context(), OPTION, "rea")
     scripts = completions.complete_version_scripts(context(), OPTION, "nev")
@@ -91,7 +91,7 @@ def test_themes_and_lessons_are_offered_by_how_they_begin() -> None:
     assert [(file.value, file.type) for file in files] == [("my.", "file")]
 
 
-def test_the_command_below_images_is_offered_with_its_options(
+def test_the_subcommand_of_images_is_completed_with_its_options(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def offered(line: str) -> list[str]:
@@ -106,7 +106,7 @@ def test_the_command_below_images_is_offered_with_its_options(
     assert "plain,--dry-run" in offered("probetui images gc --d")
 
 
-def test_the_cases_of_the_files_on_the_line_are_offered(tmp_path: Path) -> None:
+def test_cases_of_the_files_on_the_command_line_are_completed(tmp_path: Path) -> None:
     path = tmp_path / "cases.yaml"
     path.write_text(
         f"{POD}---\ncases: [{{name: starts}}, {{name: stays up}}, {{}}, 3]\n"

@@ -47,9 +47,9 @@ def keys(path: Path) -> object:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("read", [read_config_file, settings, keys])
-@pytest.mark.parametrize(("content", "told"), TOO_BIG.values(), ids=TOO_BIG.keys())
+@pytest.mark.parametrize(("content", "problem"), TOO_BIG.values(), ids=TOO_BIG.keys())
 def test_a_file_beyond_a_limit_is_refused_with_its_name_and_line(
-    tmp_path: Path, read: Callable[[Path], object], content: str, told: str
+    tmp_path: Path, read: Callable[[Path], object], content: str, problem: str
 ) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(content)
@@ -57,19 +57,19 @@ def test_a_file_beyond_a_limit_is_refused_with_its_name_and_line(
     with pytest.raises(UsageError) as caught:
         read(path)
 
-    assert str(caught.value) == f"{path}{told}"
+    assert str(caught.value) == f"{path}{problem}"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("content", "told"), TOO_BIG.values(), ids=TOO_BIG.keys())
-def test_a_theme_beyond_a_limit_is_left_out_and_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, told: str
+@pytest.mark.parametrize(("content", "problem"), TOO_BIG.values(), ids=TOO_BIG.keys())
+def test_a_theme_beyond_a_limit_is_skipped_and_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, problem: str
 ) -> None:
     monkeypatch.setattr(appearance, "themes_folder", lambda: tmp_path)
     path = tmp_path / "sea.yaml"
     path.write_text(content)
 
-    assert load_user_themes() == ([], {"sea": [f"{path}{told}"]})
+    assert load_user_themes() == ([], {"sea": [f"{path}{problem}"]})
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_theme_beyond_a_limit_is_left_out_and_told(
         pytest.param("a: &x [1]\nb: *x\n", {"a": [1], "b": [1]}, id="an alias"),
     ],
 )
-def test_a_value_is_what_it_looks_like(
+def test_a_plain_value_has_the_type_of_yaml(
     tmp_path: Path, content: str, value: object
 ) -> None:
     path = tmp_path / "config.yaml"

@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_files_are_read_in_the_order_in_which_they_are_named(folder: Path) -> None:
+def test_files_are_read_in_the_given_order(folder: Path) -> None:
     names = [str(folder / "b.yaml"), str(folder / "a.yml")]
 
     sources = read_sources(names, recursive=False)
@@ -50,7 +50,7 @@ def test_a_file_that_is_named_twice_is_read_once(folder: Path) -> None:
     assert len(read_sources([name, name], recursive=False)) == 1
 
 
-def test_of_a_folder_the_manifests_are_read_in_order(folder: Path) -> None:
+def test_manifests_of_a_folder_are_read_in_order(folder: Path) -> None:
     sources = read_sources([str(folder)], recursive=False)
 
     assert [Path(source.name).name for source in sources] == [
@@ -60,13 +60,13 @@ def test_of_a_folder_the_manifests_are_read_in_order(folder: Path) -> None:
     ]
 
 
-def test_folders_in_folders_count_if_asked_for(folder: Path) -> None:
+def test_subfolders_are_read_with_recursive(folder: Path) -> None:
     sources = read_sources([str(folder)], recursive=True)
 
     assert str(folder / "deep" / "d.yaml") in [source.name for source in sources]
 
 
-def test_the_uid_of_a_pod_will_not_depend_on_how_its_file_was_named(
+def test_the_uid_of_a_pod_does_not_depend_on_how_its_file_was_given(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
@@ -84,7 +84,7 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(source.name, source.data) for source in sources] == [("-", b"kind: Pod")]
 
 
-def test_standard_input_that_is_a_terminal_has_nothing_to_read(
+def test_standard_input_on_a_terminal_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sys.stdin", Typing(b""))
@@ -117,7 +117,7 @@ def test_a_url_of_another_scheme_is_refused(url: str) -> None:
 
 
 class TestStaticPods:
-    def test_of_a_folder_each_file_that_is_not_hidden_is_read(
+    def test_every_file_of_a_folder_that_is_not_hidden_is_read(
         self, folder: Path
     ) -> None:
         (folder / ".hidden.yaml").write_text("")
@@ -136,7 +136,7 @@ class TestStaticPods:
         with pytest.raises(UsageError, match="a kubelet reads no standard input"):
             SourceReader((), ("-",)).read()
 
-    def test_they_are_read_again_alone_and_standard_input_never(
+    def test_only_files_are_read_again_and_not_standard_input(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("sys.stdin", Pipe(b"piped"))
@@ -156,12 +156,12 @@ class TestStaticPods:
         assert reader.paths(only_static=False) == (plain, static)
 
 
-def test_without_any_file_the_demo_is_offered() -> None:
+def test_the_error_without_a_file_suggests_the_demo() -> None:
     with pytest.raises(UsageError, match="`probetui demo` needs none"):
         read_sources([], recursive=False)
 
 
-def test_no_more_is_read_than_it_takes_to_see_that_it_is_too_much(
+def test_reading_stops_at_the_size_limit(
     tmp_path: Path,
 ) -> None:
     huge = tmp_path / "huge.yaml"
@@ -173,7 +173,7 @@ def test_no_more_is_read_than_it_takes_to_see_that_it_is_too_much(
     assert len(sources[0].data) == MAX_BYTES + 1
 
 
-def test_an_empty_name_is_not_the_current_folder(
+def test_an_empty_name_does_not_mean_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "pod.yaml").write_text("kind: Pod\n")

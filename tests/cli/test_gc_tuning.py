@@ -1,4 +1,4 @@
-"""What the garbage collector is told, in a process of its own."""
+"""The settings of the garbage collector, in a separate process."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ OFF = "import gc; from probetui.cli import gc_tuning; gc_tuning.disable(); "
 LEFT_ALONE = "import gc; from probetui.cli import gc_tuning; gc_tuning.freeze(); "
 
 
-def said(program: str) -> str:
+def output_of(program: str) -> str:
     command = [sys.executable, "-c", program]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def test_nothing_is_collected_while_the_program_starts() -> None:
-    assert said(OFF + "print(gc.isenabled())") == "False\n"
+    assert output_of(OFF + "print(gc.isenabled())") == "False\n"
 
 
 @pytest.mark.parametrize(
@@ -29,9 +29,9 @@ def test_nothing_is_collected_while_the_program_starts() -> None:
         pytest.param("gc.get_threshold()[2]", "200", id="all are looked at seldom"),
     ],
 )
-def test_a_session_collects_what_it_makes(question: str, answer: str) -> None:
-    assert said(f"{OFF}gc_tuning.freeze(); print({question})") == f"{answer}\n"
+def test_a_session_collects_its_own_objects(question: str, answer: str) -> None:
+    assert output_of(f"{OFF}gc_tuning.freeze(); print({question})") == f"{answer}\n"
 
 
-def test_a_process_that_did_not_hold_it_off_keeps_its_ways() -> None:
-    assert said(LEFT_ALONE + "print(gc.get_freeze_count())") == "0\n"
+def test_a_process_that_did_not_disable_it_is_not_changed() -> None:
+    assert output_of(LEFT_ALONE + "print(gc.get_freeze_count())") == "0\n"

@@ -82,7 +82,7 @@ def test_a_lesson_can_be_simulated(
 
 
 @pytest.mark.parametrize("name", lesson_names())
-def test_a_lesson_says_in_a_few_sentences_what_to_watch(name: str) -> None:
+def test_a_lesson_explains_in_a_few_sentences_what_to_watch(name: str) -> None:
     lesson = load_lesson(name)
 
     assert 2 <= len(re.findall(r"[.:;](?: |$)", lesson.text)) <= 6
@@ -107,7 +107,7 @@ async def test_all_of_a_lesson_can_be_read_at_80_by_24(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", lesson_names())
-def test_a_lesson_is_a_faultless_manifest_of_one_pod_of_its_name(name: str) -> None:
+def test_a_lesson_is_a_valid_manifest_of_one_pod_with_its_name(name: str) -> None:
     manifests = load_manifests(
         [load_lesson(name).source], validation=FieldValidation.STRICT
     )
@@ -126,12 +126,12 @@ def test_a_lesson_needs_a_shell_and_a_small_image_only(name: str) -> None:
     assert (pod.termination_grace_period_seconds or 0) <= 8
 
 
-def test_a_lesson_that_does_not_exist_is_refused_with_those_that_do() -> None:
+def test_an_unknown_lesson_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match=r"is not one of liveness.*nearest: liveness"):
         load_lesson("livenes")
 
 
-def test_pages_are_turned_in_a_circle() -> None:
+def test_pages_cycle() -> None:
     first, last = (
         OpenLesson(load_lesson(lesson_names()[0])),
         OpenLesson(load_lesson("versions")),
@@ -142,23 +142,23 @@ def test_pages_are_turned_in_a_circle() -> None:
     assert (last.number, last.following) == (last.count, DEFAULT)
 
 
-# -- what they show, simulated
+# -- simulations of the lessons
 
 
 Seen = tuple[JournalEntry, ...]
 
 
 @pytest.fixture
-def give(tmp_path: Path) -> Callable[[str], Seen]:
-    """Return what gives a lesson on virtual time and returns all that happened."""
+def run_lesson(tmp_path: Path) -> Callable[[str], Seen]:
+    """Return a function that runs a lesson on virtual time and returns its journal."""
 
-    def give(name: str) -> Seen:
+    def run_lesson(name: str) -> Seen:
         path = tmp_path / "lesson.jsonl"
         line = ["demo", name, "--runtime", "sim", "--plain", "-q"]
         assert run([*line, "--for", "90s", "--record", str(path)]) == 0
         return read_recording(path).entries
 
-    return give
+    return run_lesson
 
 
 def ticks(seen: Seen, kind: ProbeType, container: str = "app") -> list[TickEntry]:
@@ -181,11 +181,11 @@ def lives(
     ]
 
 
-Give = Callable[[str], Seen]
+RunLesson = Callable[[str], Seen]
 
 
-def test_liveness_shows_that_the_third_failure_kills(give: Give) -> None:
-    seen = give("liveness")
+def test_liveness_shows_that_the_third_failure_kills(run_lesson: RunLesson) -> None:
+    seen = run_lesson("liveness")
 
     runs = [tick for tick in ticks(seen, ProbeType.LIVENESS) if tick.attempts]
     kills = [entry for entry in runs if entry.action is TickAction.KILL]
@@ -195,16 +195,16 @@ def test_liveness_shows_that_the_third_failure_kills(give: Give) -> None:
     assert any(isinstance(entry, BackoffEntry) and entry.waits for entry in seen)
 
 
-def test_readiness_shows_that_nothing_is_restarted(give: Give) -> None:
-    seen = give("readiness")
+def test_readiness_shows_that_nothing_is_restarted(run_lesson: RunLesson) -> None:
+    seen = run_lesson("readiness")
 
     actions = {tick.action for tick in ticks(seen, ProbeType.READINESS)}
     assert {TickAction.READY, TickAction.NOT_READY} <= actions
     assert len(lives(seen, LifecycleStep.STARTED)) == 1
 
 
-def test_startup_shows_the_gate_and_the_budget(give: Give) -> None:
-    seen = give("startup")
+def test_startup_shows_the_gate_and_the_budget(run_lesson: RunLesson) -> None:
+    seen = run_lesson("startup")
 
     for gated in (ProbeType.LIVENESS, ProbeType.READINESS):
         slow = ticks(seen, gated, "slow")
@@ -217,9 +217,9 @@ def test_startup_shows_the_gate_and_the_budget(give: Give) -> None:
 
 
 def test_thresholds_shows_runs_that_are_long_enough_and_runs_that_are_not(
-    give: Give,
+    run_lesson: RunLesson,
 ) -> None:
-    seen = give("thresholds")
+    seen = run_lesson("thresholds")
 
     runs = [tick for tick in ticks(seen, ProbeType.READINESS) if tick.attempts]
     failures = [entry.run for entry in runs if entry.result is Result.FAILURE]
@@ -229,8 +229,8 @@ def test_thresholds_shows_runs_that_are_long_enough_and_runs_that_are_not(
     assert turns[TickAction.READY] == (2, 2)
 
 
-def test_sidecar_shows_an_app_that_waits_for_its_proxy(give: Give) -> None:
-    seen = give("sidecar")
+def test_sidecar_shows_an_app_that_waits_for_its_proxy(run_lesson: RunLesson) -> None:
+    seen = run_lesson("sidecar")
 
     proxy = lives(seen, LifecycleStep.STARTED, "proxy")[0]
     app = lives(seen, LifecycleStep.STARTED)[0]
@@ -240,16 +240,16 @@ def test_sidecar_shows_an_app_that_waits_for_its_proxy(give: Give) -> None:
     }
 
 
-def test_on_hold_shows_ticks_that_probe_nothing(give: Give) -> None:
-    seen = give("on-hold")
+def test_on_hold_shows_ticks_that_probe_nothing(run_lesson: RunLesson) -> None:
+    seen = run_lesson("on-hold")
 
     skips = [tick.skip for tick in ticks(seen, ProbeType.LIVENESS)]
     assert skips.count(Skip.ON_HOLD) > 6
     assert next(life.exit_code for life in lives(seen, LifecycleStep.EXITED)) == 137
 
 
-def test_back_off_shows_waits_that_double(give: Give) -> None:
-    seen = give("back-off")
+def test_back_off_shows_waits_that_double(run_lesson: RunLesson) -> None:
+    seen = run_lesson("back-off")
 
     windows = [
         entry.window.total_seconds()
@@ -260,8 +260,10 @@ def test_back_off_shows_waits_that_double(give: Give) -> None:
     assert {life.by for life in lives(seen, LifecycleStep.EXITED)} == {ExitCause.ITSELF}
 
 
-def test_errored_shows_three_attempts_that_count_for_nothing(give: Give) -> None:
-    seen = give("errored")
+def test_errored_shows_three_attempts_that_count_for_nothing(
+    run_lesson: RunLesson,
+) -> None:
+    seen = run_lesson("errored")
 
     runs = [tick for tick in ticks(seen, ProbeType.LIVENESS) if tick.attempts]
     assert {(len(entry.attempts), entry.action) for entry in runs} == {
@@ -270,8 +272,10 @@ def test_errored_shows_three_attempts_that_count_for_nothing(give: Give) -> None
     assert len(lives(seen, LifecycleStep.STARTED)) == 1
 
 
-def test_redirects_shows_a_warning_that_counts_as_success(give: Give) -> None:
-    seen = give("redirects")
+def test_redirects_shows_a_warning_that_counts_as_success(
+    run_lesson: RunLesson,
+) -> None:
+    seen = run_lesson("redirects")
 
     reasons = {entry.event.reason for entry in seen if isinstance(entry, EventEntry)}
     assert "ProbeWarning" in reasons
@@ -280,15 +284,17 @@ def test_redirects_shows_a_warning_that_counts_as_success(give: Give) -> None:
     }
 
 
-def test_grace_shows_the_grace_period_of_the_probe(give: Give) -> None:
-    first = lives(give("grace"), LifecycleStep.EXITED)[0]
+def test_grace_shows_the_grace_period_of_the_probe(run_lesson: RunLesson) -> None:
+    first = lives(run_lesson("grace"), LifecycleStep.EXITED)[0]
 
     assert (first.exit_code, first.grace_period_seconds) == (137, 4)
     assert "probe" in first.grace_source
 
 
-def test_prestop_shows_that_the_hook_is_part_of_the_grace_period(give: Give) -> None:
-    seen = give("prestop")
+def test_prestop_shows_that_the_hook_is_part_of_the_grace_period(
+    run_lesson: RunLesson,
+) -> None:
+    seen = run_lesson("prestop")
 
     stopping = lives(seen, LifecycleStep.STOPPING)[0]
     started = lives(seen, LifecycleStep.STARTED)[1]
@@ -296,8 +302,8 @@ def test_prestop_shows_that_the_hook_is_part_of_the_grace_period(give: Give) -> 
     assert lives(seen, LifecycleStep.EXITED)[0].exit_code == 137
 
 
-def test_timeout_shows_that_running_out_of_time_is_failing(give: Give) -> None:
-    seen = give("timeout")
+def test_timeout_shows_that_a_timeout_is_a_failure(run_lesson: RunLesson) -> None:
+    seen = run_lesson("timeout")
 
     runs = [tick for tick in ticks(seen, ProbeType.LIVENESS) if tick.attempts]
     assert {entry.attempts[0].result for entry in runs} == {ProbeResult.FAILURE}
@@ -305,7 +311,7 @@ def test_timeout_shows_that_running_out_of_time_is_failing(give: Give) -> None:
     assert lives(seen, LifecycleStep.EXITED)[0].by is ExitCause.LIVENESS
 
 
-def test_a_lesson_that_nobody_watches_comes_to_an_end(
+def test_a_lesson_without_a_screen_ends(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     status = run(["demo", "readiness", "--runtime", "sim", "--plain"])

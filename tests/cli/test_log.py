@@ -1,4 +1,4 @@
-"""The log of the program itself."""
+"""The program's own log file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from probetui.cli.log import start_log
 from probetui.errors import UsageError
 
 
-def test_the_log_goes_to_the_usual_file(home: Path) -> None:
+def test_the_log_goes_to_the_default_file(home: Path) -> None:
     start_log(None, "info")
 
     logging.getLogger("probetui.drive").info("hello")
@@ -22,7 +22,7 @@ def test_the_log_goes_to_the_usual_file(home: Path) -> None:
     assert "not this" not in text
 
 
-def test_the_log_goes_to_the_file_that_was_named(tmp_path: Path, home: Path) -> None:
+def test_the_log_goes_to_the_given_file(tmp_path: Path, home: Path) -> None:
     start_log(tmp_path / "deep" / "my.log", "debug")
 
     logging.getLogger("probetui").debug("hello")
@@ -31,12 +31,12 @@ def test_the_log_goes_to_the_file_that_was_named(tmp_path: Path, home: Path) -> 
     assert not home.exists()
 
 
-def test_a_file_that_cannot_be_written_is_refused_if_it_was_named() -> None:
+def test_a_given_file_that_cannot_be_written_is_refused() -> None:
     with pytest.raises(UsageError, match=r"--log-file /dev/null/my\.log: "):
         start_log(Path("/dev/null/my.log"), "info")
 
 
-def test_the_usual_file_is_done_without_where_it_cannot_be_written(
+def test_a_default_file_that_cannot_be_written_is_ignored(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")

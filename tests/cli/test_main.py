@@ -1,4 +1,4 @@
-"""The command line as a whole, up to what would be started (UX-60, UX-67)."""
+"""The command line as a whole, without starting anything (UX-60, UX-67)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Write = Callable[[str], str]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Return what writes a manifest and returns the name of its file."""
+    """Return a function that writes a manifest and returns the name of its file."""
 
     def write(text: str) -> str:
         path = tmp_path / "pod.yaml"
@@ -42,7 +42,7 @@ def write(tmp_path: Path) -> Write:
 
 @pytest.fixture(autouse=True)
 def no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Point at daemons that are not there: nothing is ever started here."""
+    """Use endpoints without a daemon, so that nothing is started."""
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
     monkeypatch.setenv(
         "CONTAINER_RUNTIME_ENDPOINT", f"unix://{tmp_path}/nobody-either.sock"
@@ -75,7 +75,7 @@ def test_every_command_has_a_help_text_of_its_own(
     assert f"probetui {name}" in capsys.readouterr().out
 
 
-def test_help_names_the_kubelet_of_a_session_that_asks_for_none(
+def test_help_names_the_default_kubelet_version(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(["run", "--help"]) == 0
@@ -84,7 +84,7 @@ def test_help_names_the_kubelet_of_a_session_that_asks_for_none(
 
 
 def examples() -> Iterator[tuple[str, list[str]]]:
-    """Return how the helps say that commands are used, and the words of each."""
+    """Yield the examples of the help texts, with their arguments."""
     for name in COMMANDS:
         for line in (COMMANDS[name].load().epilog or "").splitlines():
             if "probetui " in line:
@@ -93,13 +93,13 @@ def examples() -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.mark.parametrize(("name", "words"), examples())
-def test_the_examples_of_a_help_are_understood(name: str, words: list[str]) -> None:
+def test_the_examples_of_the_help_are_valid(name: str, words: list[str]) -> None:
     context = COMMANDS[name].load().make_context(name, words)
 
     assert context.params
 
 
-def test_whoever_has_files_or_sessions_gets_examples() -> None:
+def test_every_command_with_files_or_sessions_has_examples() -> None:
     without = COMMANDS.keys() - {name for name, _ in examples()}
 
     assert without <= {"completion", "exec", "images", "info", "schema", "version"}
@@ -115,7 +115,7 @@ def test_the_version_is_one_line(
 
 
 @pytest.mark.parametrize("args", [[], ["run"]], ids=str)
-def test_who_says_nothing_is_shown_the_demo_and_the_example(
+def test_no_arguments_print_the_demo_and_the_example(
     capsys: pytest.CaptureFixture[str], args: list[str]
 ) -> None:
     status, errors = refused(capsys, *args)
@@ -126,7 +126,7 @@ def test_who_says_nothing_is_shown_the_demo_and_the_example(
     assert max(map(len, errors.splitlines())) < 80, "a line is broken by a terminal"
 
 
-def test_nothing_is_written_unasked(
+def test_nothing_is_written_without_a_command(
     capsys: pytest.CaptureFixture[str], home: Path
 ) -> None:
     refused(capsys)
@@ -134,7 +134,7 @@ def test_nothing_is_written_unasked(
     assert not home.exists()
 
 
-def test_run_is_meant_where_options_come_first(
+def test_run_is_the_default_command_if_options_come_first(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert refused(capsys, "-f", "gone.yaml") == refused(
@@ -142,7 +142,7 @@ def test_run_is_meant_where_options_come_first(
     )
 
 
-def test_a_misspelt_command_is_refused_with_the_nearest(
+def test_a_misspelt_command_is_refused_with_a_suggestion(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     status, errors = refused(capsys, "dmeo")
@@ -181,7 +181,7 @@ def test_files_are_run_however_they_are_named(
         pytest.param("http://127.0.0.1:9/a,b.yaml", "/a,b.yaml", id="URL"),
     ],
 )
-def test_a_name_is_taken_apart_at_commas_only_if_it_can_be_several_files(
+def test_a_name_is_split_at_commas_only_if_it_can_be_several_files(
     capsys: pytest.CaptureFixture[str], name: str, message: str
 ) -> None:
     status, errors = refused(capsys, "check", "-f", name)
@@ -191,7 +191,7 @@ def test_a_name_is_taken_apart_at_commas_only_if_it_can_be_several_files(
     assert "bug" not in errors
 
 
-def test_a_file_that_is_not_there_is_no_unknown_command(
+def test_a_missing_file_is_not_an_unknown_command(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     status, errors = refused(capsys, "gone.yaml")
@@ -216,14 +216,14 @@ def test_commands_without_a_session_take_files_as_well(
         pytest.param(["help", "run"], ["run", "--help"], id="command"),
     ],
 )
-def test_help_is_a_word_too(
+def test_help_is_a_command_too(
     capsys: pytest.CaptureFixture[str], args: list[str], same: list[str]
 ) -> None:
     assert run(args) == 0
-    said = capsys.readouterr().out
+    help_text = capsys.readouterr().out
 
     assert run(same) == 0
-    assert said == capsys.readouterr().out
+    assert help_text == capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_help_is_a_word_too(
         pytest.param(["-k", "."], "kubectl kustomize DIR | ", id="kustomize"),
     ],
 )
-def test_words_of_other_tools_are_answered_with_what_to_type(
+def test_commands_of_other_tools_are_answered_with_the_right_one(
     capsys: pytest.CaptureFixture[str], args: list[str], message: str
 ) -> None:
     status, errors = refused(capsys, *args)
@@ -255,7 +255,7 @@ def test_words_of_other_tools_are_answered_with_what_to_type(
     "args",
     [pytest.param([], id="no pod"), pytest.param(["web"], id="no command")],
 )
-def test_an_argument_that_is_missing_is_named(
+def test_a_missing_argument_is_named(
     capsys: pytest.CaptureFixture[str], args: list[str]
 ) -> None:
     status, errors = refused(capsys, "exec", *args)
@@ -424,7 +424,7 @@ def test_a_manifest_that_cannot_be_used_is_refused_with_file_line_and_field(
     assert errors.splitlines()[-1].endswith(", nothing was started")
 
 
-def test_all_that_is_wrong_is_said_at_once_and_counted(
+def test_all_problems_are_reported_at_once_and_counted(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:
     bad = POD.replace("port: 80}\n", "port: htpp, path: 3}\n").replace(": app", ": A")
@@ -436,7 +436,7 @@ def test_all_that_is_wrong_is_said_at_once_and_counted(
     assert lines[-1] == "probetui: error: 2 errors, nothing was started"
 
 
-def test_warnings_stand_among_the_errors_in_the_order_of_lines(
+def test_warnings_and_errors_are_in_the_order_of_lines(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:
     odd = "      imag: busybox\n      ports:"
@@ -461,7 +461,7 @@ def test_two_pods_of_one_name_are_refused(
     assert "web" in errors
 
 
-def test_a_doubled_key_is_a_warning_and_in_strict_an_error(
+def test_a_duplicate_key_is_a_warning_and_with_strict_an_error(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:
     path = write(POD.replace("image: busybox", "image: busybox\n      image: alpine"))
@@ -469,13 +469,13 @@ def test_a_doubled_key_is_a_warning_and_in_strict_an_error(
     warned, warning = refused(capsys, "-f", path)
     strict, error = refused(capsys, "-f", path, "--validate", "strict")
 
-    assert warned == 3  # no daemon: the manifest was taken
+    assert warned == 3  # no daemon: the manifest was accepted
     assert f"probetui: warning: {path}:8" in warning
     assert strict == 2
     assert f"probetui: error: {path}:8" in error
 
 
-def test_a_kind_without_pods_is_passed_over_with_a_note(
+def test_a_kind_without_pods_is_skipped_with_a_note(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:
     service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
@@ -483,12 +483,12 @@ def test_a_kind_without_pods_is_passed_over_with_a_note(
     beside_a_pod = refused(capsys, "-f", write(f"{service}---\n{POD}"))
     alone = refused(capsys, "-f", write(service))
 
-    assert beside_a_pod[0] == 3  # no daemon: the pod was taken
+    assert beside_a_pod[0] == 3  # no daemon: the pod was accepted
     assert "probetui: note: " in beside_a_pod[1]
     assert alone[0] == 5
 
 
-def test_quiet_keeps_warnings_to_itself(
+def test_quiet_prints_no_warnings(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:
     path = write(POD.replace("image: busybox", "image: busybox\n      imge: x"))
@@ -506,7 +506,7 @@ def test_quiet_keeps_warnings_to_itself(
         ("backoff", "restartPolicy Never"),
     ],
 )
-def test_a_condition_that_can_never_be_is_said_before_anything_is_started(
+def test_a_condition_that_can_never_be_met_is_reported_before_the_start(
     capsys: pytest.CaptureFixture[str], write: Write, until: str, reason: str
 ) -> None:
     pod = POD.replace("livenessProbe", "readinessProbe")
@@ -519,7 +519,7 @@ def test_a_condition_that_can_never_be_is_said_before_anything_is_started(
     assert reason in errors
 
 
-def test_a_daemon_that_does_not_answer_is_said_in_one_line_with_what_was_tried(
+def test_an_unreachable_daemon_is_one_line_with_the_endpoints_that_were_tried(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:
     status, errors = refused(capsys, "-f", write(POD))
@@ -540,18 +540,21 @@ def test_a_daemon_that_does_not_answer_is_said_in_one_line_with_what_was_tried(
         pytest.param([], ["Docker", "CRI"], id="neither"),
     ],
 )
-def test_who_names_an_engine_or_its_endpoint_hears_of_no_other_one(
+def test_errors_name_no_other_engine_than_the_selected_one(
     capsys: pytest.CaptureFixture[str], write: Write, args: list[str], tried: list[str]
 ) -> None:
     status, errors = refused(capsys, "-f", write(POD), *args)
 
-    said = {"Docker": "no Docker daemon answers", "CRI": "no CRI runtime can be used"}
+    error_by_engine = {
+        "Docker": "no Docker daemon answers",
+        "CRI": "no CRI runtime can be used",
+    }
     assert status == 3
-    assert [name for name, words in said.items() if words in errors] == tried
+    assert [name for name, words in error_by_engine.items() if words in errors] == tried
 
 
 @pytest.mark.parametrize("args", [["ls"], ["down", "--all"]], ids=str)
-def test_what_cannot_be_looked_up_is_never_silently_nothing(
+def test_a_failed_lookup_is_never_reported_as_an_empty_result(
     capsys: pytest.CaptureFixture[str], args: list[str]
 ) -> None:
     status, errors = refused(capsys, *args)
@@ -609,7 +612,7 @@ def test_a_bug_is_shown_where_no_report_can_be_written(
     assert "ZeroDivisionError: for example" in capsys.readouterr().err
 
 
-def test_settings_of_the_file_hold_until_the_command_line_says_otherwise(
+def test_the_command_line_overrides_settings_of_the_file(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, write: Write
 ) -> None:
     config = tmp_path / "config.yaml"
@@ -633,7 +636,7 @@ def test_a_completion_script_is_printed(
     assert "_PROBETUI_COMPLETE" in capsys.readouterr().out
 
 
-def test_info_says_where_a_runtime_was_looked_for_and_where_files_are(
+def test_info_lists_the_endpoints_that_were_tried_and_the_folders(
     capsys: pytest.CaptureFixture[str], home: Path
 ) -> None:
     assert run(["info"]) == 0
@@ -693,7 +696,7 @@ def test_the_version_of_the_kubelet_has_its_long_name_too(
         pytest.param(["down", "pod.yaml", "--runtime", "process"], 0, id="down"),
     ],
 )
-def test_a_file_needs_no_option_where_other_words_may_stand(
+def test_a_file_needs_no_option_beside_other_arguments(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     write: Write,

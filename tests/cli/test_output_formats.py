@@ -24,7 +24,7 @@ spec:
       livenessProbe: {exec: {command: ["true"]}}
 """
 WITHOUT = {"exec", "schema", "completion"}
-"""They print what another program wants as it is: output, a schema, a script."""
+"""Commands that print data for other programs unchanged: output, a schema, a script."""
 
 
 def formats() -> Iterator[tuple[str, click.Option]]:
@@ -44,12 +44,12 @@ def path(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_every_command_that_prints_something_of_its_own_takes_it() -> None:
+def test_every_command_with_output_of_its_own_has_the_option() -> None:
     assert COMMANDS.keys() - FORMATS.keys() == WITHOUT
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_table_and_text_are_the_format_for_people(name: str) -> None:
+def test_table_or_text_is_the_default_format(name: str) -> None:
     option = FORMATS[name]
     assert isinstance(option.type, OutputForm)
 
@@ -59,7 +59,7 @@ def test_table_and_text_are_the_format_for_people(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_an_unknown_format_is_refused_with_those_there_are(
+def test_an_unknown_format_is_refused_with_the_valid_ones(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     known = ", ".join(FORMATS[name].type.choices)  # type: ignore[attr-defined]
@@ -81,7 +81,7 @@ def test_an_unknown_format_is_refused_with_those_there_are(
         pytest.param(["ls", "--runtime", "process"], id="ls"),
     ],
 )
-def test_json_and_yaml_have_the_same_for_programs(
+def test_json_and_yaml_have_the_same_content(
     args: list[str], path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = [path] if args[0] in {"check", "explain", "versions"} else []
@@ -93,7 +93,7 @@ def test_json_and_yaml_have_the_same_for_programs(
     assert json.loads(printed[0]) == yaml.safe_load(printed[1])
 
 
-def test_a_wide_check_says_what_each_rule_is_about(
+def test_a_wide_check_explains_every_rule(
     path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["check", path])
@@ -105,7 +105,7 @@ def test_a_wide_check_says_what_each_rule_is_about(
     assert "  A container gets traffic as soon as it runs." in wide
 
 
-def test_info_names_the_folders_for_programs(
+def test_info_has_the_folders_in_json(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["info", "-o", "json"])

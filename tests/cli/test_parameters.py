@@ -1,4 +1,4 @@
-"""Values of options: how they are read and where they come from."""
+"""Values of options: their formats and sources."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from probetui.cli.parameters import Duration, OneOf, SectionedCommand, setting
         ("0", 0),
     ],
 )
-def test_a_duration_is_read_as_people_write_it(text: str, seconds: float) -> None:
+def test_a_duration_is_parsed(text: str, seconds: float) -> None:
     assert Duration().convert(text, None, None) == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize("text", ["", "5x", "s", "-5s", "5s3", "1 h", "½", "٣", "٣s"])
-def test_what_is_no_duration_is_refused_with_the_forms_there_are(text: str) -> None:
+def test_an_invalid_duration_is_refused_with_the_valid_formats(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is not a duration; write 90s, 5m"):
         Duration().convert(text, None, None)
 
 
-def test_a_duration_beyond_reason_is_refused() -> None:
+def test_a_duration_that_is_too_long_is_refused() -> None:
     with pytest.raises(click.BadParameter, match="longer than ten years"):
         Duration().convert("99999999h", None, None)
 
 
-def test_a_word_that_is_not_a_choice_is_refused_with_all_and_the_nearest() -> None:
+def test_an_invalid_choice_is_refused_with_all_choices_and_a_suggestion() -> None:
     with pytest.raises(click.BadParameter) as caught:
         OneOf(("plain", "jsonl")).convert("json", None, None)
 
@@ -77,12 +77,12 @@ def test_every_option_of_run_has_a_help_text_and_a_section() -> None:
 
     for parameter in run_command.params:
         if not isinstance(parameter, click.Option):
-            continue  # of an argument the text of the command says what it is
+            continue  # arguments are explained in the help text of the command
         assert parameter.hidden or parameter.get_help_record(context)[1]  # type: ignore[index]  # None only if hidden
         assert getattr(parameter, "section", "")
 
 
-def test_a_help_has_no_ranges_of_numbers() -> None:
+def test_the_help_has_no_ranges_of_numbers() -> None:
     # As the program does: click keeps the help option that a command had first.
     help_text = CliRunner().invoke(group, ["run", "--help"]).output
 

@@ -1,4 +1,4 @@
-"""The pods that a command line means."""
+"""The pods that a command line selects."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def names(options: ManifestOptions) -> list[str]:
     return [pod.name for pod in load_pods(options).pods]
 
 
-def test_all_pods_of_a_file_are_meant(path: Path) -> None:
+def test_all_pods_of_a_file_are_selected(path: Path) -> None:
     assert names(ManifestOptions((str(path),))) == ["web", "db"]
 
 
-def test_a_selector_picks_some(path: Path) -> None:
+def test_a_selector_selects_some_pods(path: Path) -> None:
     assert names(ManifestOptions((str(path),), selector="app!=web")) == ["db"]
 
 
@@ -51,13 +51,13 @@ def test_a_selector_that_matches_nothing_is_nothing_to_do(path: Path) -> None:
         load_pods(ManifestOptions((str(path),), selector="app=mail"))
 
 
-def test_the_namespace_of_the_command_line_counts(path: Path) -> None:
+def test_the_namespace_of_the_command_line_applies(path: Path) -> None:
     pods = load_pods(ManifestOptions((str(path),), namespace="shop")).pods
 
     assert {pod.namespace for pod in pods} == {"shop"}
 
 
-def test_a_change_reaches_the_pod(path: Path) -> None:
+def test_a_changed_field_is_set_in_the_pod(path: Path) -> None:
     change = "app.livenessProbe.periodSeconds=2"
 
     pods = load_pods(ManifestOptions((str(path),), changes=(change,))).pods
@@ -66,7 +66,7 @@ def test_a_change_reaches_the_pod(path: Path) -> None:
     assert [probe and probe.period_seconds for probe in probes] == [2, 2]
 
 
-def test_all_errors_are_said_at_once_with_their_lines(path: Path) -> None:
+def test_all_errors_are_reported_at_once_with_their_lines(path: Path) -> None:
     path.write_text(path.read_text().replace("name: app\n", "name: App\n"))
 
     with pytest.raises(ManifestError) as caught:
@@ -85,7 +85,7 @@ def test_a_file_without_a_document_is_nothing_to_do(path: Path) -> None:
         load_pods(ManifestOptions((str(path),)))
 
 
-def test_a_file_without_a_pod_is_nothing_to_do_and_says_what_it_has(
+def test_a_file_without_a_pod_is_nothing_to_do_and_its_kinds_are_listed(
     path: Path,
 ) -> None:
     path.write_text("apiVersion: v1\nkind: Service\nmetadata: {name: web}\n")
@@ -94,7 +94,7 @@ def test_a_file_without_a_pod_is_nothing_to_do_and_says_what_it_has(
         load_pods(ManifestOptions((str(path),)))
 
 
-def test_strict_refuses_fields_that_are_not_carried_out(path: Path) -> None:
+def test_strict_refuses_unsupported_fields(path: Path) -> None:
     path.write_text(
         POD.format(name="web", probe=PROBE) + "  volumes: [{name: x, nfs: "
         "{server: a, path: /b}}]\n"
@@ -127,7 +127,7 @@ def test_strict_means_strict_validation_as_well(path: Path) -> None:
     assert "unknown field" not in str(lenient.problems)
 
 
-def test_a_container_that_was_named_has_to_be_somewhere() -> None:
+def test_a_named_container_has_to_exist() -> None:
     pods = [a_pod(a_container("app")), a_pod(a_container("db"), name="two")]
 
     check_containers(["db"], pods)

@@ -1,4 +1,4 @@
-"""What is told to people."""
+"""Notes, warnings and errors for the user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from probetui.cli.printing import NoteLevel, Notes, print_output
 
 
-def test_notes_go_to_standard_error_a_line_each(
+def test_every_note_is_a_line_on_standard_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     notes = Notes(quiet=False)
@@ -28,7 +28,7 @@ def test_notes_go_to_standard_error_a_line_each(
     ]
 
 
-def test_quiet_leaves_the_errors(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_prints_errors_only(capsys: pytest.CaptureFixture[str]) -> None:
     notes = Notes(quiet=True)
 
     notes.note("one")
@@ -38,21 +38,21 @@ def test_quiet_leaves_the_errors(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "probetui: error: three\n"
 
 
-def test_a_screen_gets_them_while_it_is_there(
+def test_notes_are_redirected_to_the_screen_while_it_is_open(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    told: list[tuple[NoteLevel, str]] = []
+    shown: list[tuple[NoteLevel, str]] = []
     notes = Notes(quiet=False)
 
-    with notes.redirected(lambda weight, text: told.append((weight, text))):
+    with notes.redirected(lambda weight, text: shown.append((weight, text))):
         notes.warning("on the screen")
     notes.note("after it")
 
-    assert told == [(NoteLevel.WARNING, "on the screen")]
+    assert shown == [(NoteLevel.WARNING, "on the screen")]
     assert capsys.readouterr().err == "probetui: note: after it\n"
 
 
-def test_nobody_left_to_tell_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_standard_error_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     class Gone:
         def write(self, _text: str) -> None:
             raise BrokenPipeError
@@ -69,7 +69,7 @@ def test_nobody_left_to_tell_is_no_error(monkeypatch: pytest.MonkeyPatch) -> Non
         pytest.param(True, "red\n", id="on a terminal"),
     ],
 )
-def test_what_a_command_printed_is_obeyed_by_no_terminal(
+def test_escape_sequences_in_notes_are_escaped(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     is_terminal: bool,  # noqa: FBT001  # a column of the table

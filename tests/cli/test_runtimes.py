@@ -1,4 +1,4 @@
-"""What is done to pods on a runtime without an engine."""
+"""Operations on the pods of a runtime, without an engine."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def start(runtime: FakeRuntime, pod: Pod) -> ContainerID:
     return container
 
 
-async def test_a_session_sees_its_own_pods_and_leaves_the_others_alone(
+async def test_a_session_lists_its_own_pods_only(
     runtime: FakeRuntime,
 ) -> None:
     mine = OwnPodsRuntime(runtime)
@@ -52,7 +52,7 @@ async def test_a_session_sees_its_own_pods_and_leaves_the_others_alone(
     assert await mine.version() == await runtime.version()
 
 
-async def test_pods_are_removed_with_all_that_is_in_them(runtime: FakeRuntime) -> None:
+async def test_pods_are_removed_with_their_containers(runtime: FakeRuntime) -> None:
     web = [status for status in await runtime.relist() if status.pod_uid == WEB.uid]
 
     await remove_pods(runtime, web, grace_period_seconds=0)
@@ -60,7 +60,7 @@ async def test_pods_are_removed_with_all_that_is_in_them(runtime: FakeRuntime) -
     assert [status.pod_uid for status in await runtime.relist()] == [DB.uid]
 
 
-async def test_what_cannot_be_removed_is_told_and_keeps_nothing_else_from_it(
+async def test_a_failed_removal_is_reported_and_the_others_continue(
     runtime: FakeRuntime,
 ) -> None:
     class Refusing(FakeRuntime):
@@ -103,7 +103,7 @@ class WithVolumes(FakeRuntime):
         )
 
 
-async def test_a_pod_of_which_only_volumes_are_left_is_a_pod(
+async def test_a_pod_with_only_volumes_left_is_listed(
     runtime: FakeRuntime,
 ) -> None:
     having = WithVolumes(runtime.engine, web={"data"}, gone={"data"})
@@ -117,7 +117,7 @@ async def test_a_pod_of_which_only_volumes_are_left_is_a_pod(
     }
 
 
-async def test_a_runtime_without_volumes_has_no_other_pods(
+async def test_a_runtime_without_volumes_lists_no_such_pods(
     runtime: FakeRuntime,
 ) -> None:
     assert await all_pods(runtime) == await runtime.relist()

@@ -1,4 +1,4 @@
-"""`probetui schema`: what programs may rely on."""
+"""`probetui schema`: JSON schemas for other programs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def printed(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:
     return found
 
 
-def test_the_record_s_schema_is_printed_unless_another_is_named(
+def test_the_schema_of_the_record_is_the_default(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert printed(capsys) == printed(capsys, "record")
@@ -107,7 +107,7 @@ def test_a_setting_has_the_type_of_its_option(
     assert found == schema
 
 
-def test_numbers_may_have_a_greatest() -> None:
+def test_numbers_may_have_a_maximum() -> None:
     option = ALL_SETTINGS[0].__class__(
         ["--share"], section="x", type=click.IntRange(max=9), is_setting=True
     )
@@ -117,7 +117,7 @@ def test_numbers_may_have_a_greatest() -> None:
     assert found == {"description": "", "type": "integer", "maximum": 9}
 
 
-def test_what_the_schema_allows_the_program_takes(tmp_path: Path) -> None:
+def test_the_program_accepts_what_the_schema_allows(tmp_path: Path) -> None:
     properties = config_schema()["properties"]
     values = {
         key: OF_FORM[key]
@@ -135,7 +135,7 @@ def test_what_the_schema_allows_the_program_takes(tmp_path: Path) -> None:
     assert load_settings(path, known=ALL_SETTINGS, wanted=ALL_SETTINGS)
 
 
-def test_what_the_schema_forbids_the_program_refuses(tmp_path: Path) -> None:
+def test_the_program_refuses_what_the_schema_forbids(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("color: red\nkeep: 3\nseed: -1\nmore: 1\n")
 
@@ -146,7 +146,7 @@ def test_what_the_schema_forbids_the_program_refuses(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_record_of_a_real_session_fits_its_schema(tmp_path: Path) -> None:
+def test_the_record_of_a_real_session_conforms_to_its_schema(tmp_path: Path) -> None:
     path, record = tmp_path / "pod.yaml", tmp_path / "record.jsonl"
     path.write_text(POD)
 
@@ -161,7 +161,7 @@ def test_the_record_of_a_real_session_fits_its_schema(tmp_path: Path) -> None:
     assert {"session", "tick", "event", "container", "status", "end"} <= kinds
 
 
-def test_keys_are_given_to_actions_by_their_ids() -> None:
+def test_the_keymap_has_ids_of_actions() -> None:
     keymap = config_schema()["properties"]["keymap"]
 
     assert keymap["type"] == ["string", "object"]

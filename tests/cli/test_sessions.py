@@ -1,4 +1,4 @@
-"""Whole sessions on plain processes, inside the test's own process."""
+"""Whole sessions on plain processes, in the process of the test."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_quiet_session_prints_nothing(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_session_prints_records_if_told_to(
+def test_a_session_prints_records_on_request(
     capfd: pytest.CaptureFixture[str], path: Path, tmp_path: Path
 ) -> None:
     record = tmp_path / "session.jsonl"
@@ -99,7 +99,7 @@ def test_a_session_prints_records_if_told_to(
     assert len(written) > len(printed)
 
 
-def test_what_a_session_kept_is_listed_in_every_form_and_removed(
+def test_kept_pods_are_listed_in_every_format_and_removed(
     capfd: pytest.CaptureFixture[str], path: Path
 ) -> None:
     session(path, "--keep", "--until", "started")
@@ -127,7 +127,7 @@ def test_what_a_session_kept_is_listed_in_every_form_and_removed(
     assert capfd.readouterr().out == "removed default/web (process)\n"
 
 
-def test_down_takes_the_pods_of_the_manifests_only(
+def test_down_removes_the_pods_of_the_manifests_only(
     capfd: pytest.CaptureFixture[str], path: Path, tmp_path: Path
 ) -> None:
     session(path, "--keep", "--until", "started")
@@ -167,7 +167,7 @@ def test_two_pods_of_one_name_are_removed_at_once(
         path.write_text(POD.replace("{name: web}", f"{{name: web, uid: {uid}}}"))
         session(path, "--until", "started", "--keep", "-q")
         (folder,) = pods_folder().iterdir()
-        # Away, or the next session would remove the pod that has its name.
+        # Not kept, or the next session would remove the pod with the same name.
         folders.append((folder.rename(path.parent / uid), folder))
     for away, folder in folders:
         away.rename(folder)
@@ -177,7 +177,7 @@ def test_two_pods_of_one_name_are_removed_at_once(
     assert capfd.readouterr().out == "removed default/web (process)\n" * 2
 
 
-def test_the_probes_of_a_session_that_runs_are_listed(
+def test_the_probes_of_a_running_session_are_listed(
     capfd: pytest.CaptureFixture[str], path: Path
 ) -> None:
     path.write_text(
@@ -200,7 +200,7 @@ def test_the_probes_of_a_session_that_runs_are_listed(
     assert pod["session"]["containers"][0]["probes"][0]["probe"] == "liveness"
 
 
-def test_a_readiness_probe_that_fails_is_not_ready_though_the_pod_was_kept(
+def test_a_kept_pod_with_a_failing_readiness_probe_is_not_ready(
     path: Path,
 ) -> None:
     path.write_text(
@@ -211,7 +211,7 @@ def test_a_readiness_probe_that_fails_is_not_ready_though_the_pod_was_kept(
     assert session(path, "--until", "ready", "--timeout", "2s", "-q") == 4
 
 
-def test_what_cannot_be_started_is_told_in_the_end(
+def test_containers_that_could_not_start_are_listed_at_the_end(
     capfd: pytest.CaptureFixture[str], path: Path
 ) -> None:
     path.write_text(POD.replace("[sh, -c", "[/no/such/program, -c"))
@@ -222,7 +222,9 @@ def test_what_cannot_be_started_is_told_in_the_end(
     assert "web/app could not be started: " in capfd.readouterr().err
 
 
-def test_a_lesson_begins_with_what_to_watch(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_lesson_begins_with_its_introduction(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     status = run(["demo", "readiness", "--until", "started"])
 
     assert status == 0
@@ -281,14 +283,14 @@ def test_pods_of_all_sources_run_at_once_and_their_record_replays(
         "--static", f"{url}/static-url.yaml", "--until", "started",
         "--record", str(record),
     )  # fmt: skip
-    lived = capfd.readouterr().out
+    live_output = capfd.readouterr().out
     replayed = run(["replay", str(record), "--plain"])
     played = capfd.readouterr().out
 
     assert (status, replayed) == (0, 0)
     names = ("web", "of-url", "piped", f"static-file-{node}", f"static-url-{node}")
     for name in names:
-        assert f"{name}/app started restart=0\n" in lived
+        assert f"{name}/app started restart=0\n" in live_output
     inputs = [
         line["input"]
         for line in map(json.loads, record.read_text().splitlines())
@@ -303,10 +305,10 @@ def test_pods_of_all_sources_run_at_once_and_their_record_replays(
         ("http", [f"static-url-{node}"]),
     ]
     assert "open-sesame" not in record.read_text()
-    assert played == lived
+    assert played == live_output
 
 
-def test_a_static_pod_goes_with_its_file(
+def test_a_static_pod_is_removed_with_its_file(
     capfd: pytest.CaptureFixture[str], path: Path, tmp_path: Path
 ) -> None:
     static = tmp_path / "static"
@@ -319,8 +321,8 @@ def test_a_static_pod_goes_with_its_file(
         path, "--static", str(static), "--until", "event=Killing", "--timeout", "30s"
     )
 
-    told = capfd.readouterr()
+    streams = capfd.readouterr()
     name = f"etcd-{platform.node().lower()}"
     assert status == 0
-    assert f"note: {name} is no longer in its source" in told.err
-    assert f"{name}/app stopping grace=1s reason=pod" in told.out
+    assert f"note: {name} is no longer in its source" in streams.err
+    assert f"{name}/app stopping grace=1s reason=pod" in streams.out

@@ -29,13 +29,13 @@ def load(path: Path | None, command: click.Command = run_command) -> dict[str, o
     return load_settings(path, known=ALL_SETTINGS, wanted=command.params)
 
 
-def test_settings_are_written_by_the_names_of_their_options(path: Path) -> None:
+def test_settings_have_the_names_of_their_options(path: Path) -> None:
     path.write_text("runtime: process\nno-motion: true\nseed: 7\n")
 
     assert load(path) == {"runtime": "process", "no_motion": "true", "seed": "7"}
 
 
-def test_settings_of_other_commands_are_passed_over(path: Path) -> None:
+def test_settings_of_other_commands_are_ignored(path: Path) -> None:
     path.write_text("runtime: process\n")
 
     assert load(path, click.Command("version")) == {}
@@ -48,7 +48,7 @@ def test_an_empty_file_sets_nothing(path: Path, content: str) -> None:
     assert load(path) == {}
 
 
-def test_the_usual_file_need_not_be_there_but_counts_if_it_is(home: Path) -> None:
+def test_the_default_file_is_optional(home: Path) -> None:
     without = load(None)
     usual = home / "config" / "probetui" / "config.yaml"
     usual.parent.mkdir(parents=True)
@@ -58,7 +58,7 @@ def test_the_usual_file_need_not_be_there_but_counts_if_it_is(home: Path) -> Non
     assert load(None) == {"theme": "nord"}
 
 
-def test_all_that_is_wrong_is_said_at_once(path: Path) -> None:
+def test_all_problems_are_reported_at_once(path: Path) -> None:
     path.write_text(
         "runtme: docker\npull: sometimes\nascii: 3\nseed: -1\n1: 2\ntheme: [nord]\n"
     )
@@ -84,7 +84,7 @@ def test_all_that_is_wrong_is_said_at_once(path: Path) -> None:
         pytest.param("a: \x07\n", "config.yaml", id="control characters"),
     ],
 )
-def test_what_is_no_configuration_is_refused_with_its_name(
+def test_an_invalid_configuration_is_refused_with_its_name(
     path: Path, content: str, message: str
 ) -> None:
     path.write_text(content)
@@ -96,7 +96,7 @@ def test_what_is_no_configuration_is_refused_with_its_name(
     assert str(path) in str(caught.value)
 
 
-def test_a_file_that_was_named_must_be_there(path: Path) -> None:
+def test_a_given_file_must_exist(path: Path) -> None:
     with pytest.raises(ProbetuiError, match="No such file"):
         load(path)
 
@@ -121,7 +121,7 @@ ALL_KINDS = st.one_of(
 @given(value=ALL_KINDS)
 @example(value=2**64)
 @example(value=1.36)
-def test_a_value_that_the_schema_has_is_taken_and_any_other_is_taken_or_refused_by_name(
+def test_valid_values_are_accepted_and_any_other_is_accepted_or_refused_by_name(
     key: str, value: object, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "any-kind.yaml"
@@ -137,7 +137,7 @@ def test_a_value_that_the_schema_has_is_taken_and_any_other_is_taken_or_refused_
     assert all(problem.startswith(f"{path}:1:1: {key}: ") for problem in found)
 
 
-def test_what_no_path_can_have_is_no_path(path: Path) -> None:
+def test_an_invalid_path_is_refused(path: Path) -> None:
     path.write_text('log-file: "a\\0b"\n')
 
     assert problems_of(path) == (f"{path}:1:1: log-file: is not a path",)
@@ -154,7 +154,7 @@ WRITTEN = {
 
 
 def written(setting: Option) -> Sequence[str]:
-    """Return values of a setting as one writes them."""
+    """Return values of a setting as they are written in the file."""
     if setting.is_flag:
         return SWITCH
     if isinstance(setting.type, click.Choice):
@@ -163,7 +163,7 @@ def written(setting: Option) -> Sequence[str]:
 
 
 @pytest.mark.parametrize("setting", ALL_SETTINGS, ids=lambda setting: setting.key)
-def test_the_file_the_environment_and_the_command_line_take_the_same_values(
+def test_the_file_the_environment_and_the_command_line_accept_the_same_values(
     setting: Option, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = click.Command("any", params=[setting, *program_params()])
@@ -189,7 +189,7 @@ def program_params() -> Sequence[click.Parameter]:
     return [one for one in run_command.params if one.name == "config"]
 
 
-def test_a_version_that_looks_like_a_number_is_taken_as_it_is_written(
+def test_a_version_that_looks_like_a_number_is_read_as_text(
     path: Path,
 ) -> None:
     path.write_text("kubelet: 1.20\n")
@@ -197,7 +197,7 @@ def test_a_version_that_looks_like_a_number_is_taken_as_it_is_written(
     assert load(path) == {"kubelet": "1.20"}
 
 
-def test_a_number_that_is_no_version_is_refused_with_its_line(path: Path) -> None:
+def test_an_invalid_version_is_refused_with_its_line(path: Path) -> None:
     path.write_text("# mine\n\nkubelet: 1.2\n")
 
     (problem,) = problems_of(path)

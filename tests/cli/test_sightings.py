@@ -1,4 +1,4 @@
-"""What probes show, told by a whole session and told again by its record (UX-65)."""
+"""Probe diagnostics and findings of a session, and of its replay (UX-65)."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def session(path: Path, *args: str) -> None:
     assert run([*given, "--until", "killed"]) == 0
 
 
-def sightings(printed: str) -> list[str]:
-    """Return the lines of what probes showed."""
+def diagnostics_of(printed: str) -> list[str]:
+    """Return the lines with diagnostics and findings."""
     return [
         line
         for line in printed.splitlines()
@@ -71,32 +71,32 @@ def sightings(printed: str) -> list[str]:
     ]
 
 
-def test_a_record_tells_the_same_as_the_session(
+def test_a_replay_prints_the_same_as_the_session(
     capfd: pytest.CaptureFixture[str], path: Path, tmp_path: Path
 ) -> None:
     record = str(tmp_path / "session.jsonl")
 
     session(path, "--record", record)
-    lived = sightings(capfd.readouterr().out)
+    live_output = diagnostics_of(capfd.readouterr().out)
     run(["replay", record, "--plain"])
     replayed = capfd.readouterr()
     run(["why", record])
     why = capfd.readouterr().out
 
-    assert any(REFUSED[4:] in line for line in lived)
-    assert sum(FINDING.format(path=path) in line for line in lived) == 1
-    assert sightings(replayed.out) == lived
+    assert any(REFUSED[4:] in line for line in live_output)
+    assert sum(FINDING.format(path=path) in line for line in live_output) == 1
+    assert diagnostics_of(replayed.out) == live_output
     assert "replay differs" not in replayed.err
     assert REFUSED in " ".join(why.split())
     kinds = {json.loads(line)["type"] for line in Path(record).read_text().splitlines()}
     assert {"listeners", "finding"} <= kinds
 
 
-def test_without_findings_there_are_facts_only(
+def test_no_findings_prints_facts_only(
     capfd: pytest.CaptureFixture[str], path: Path
 ) -> None:
     session(path, "--no-findings")
 
-    lived = sightings(capfd.readouterr().out)
-    assert lived
-    assert not any(" finding " in line for line in lived)
+    live_output = diagnostics_of(capfd.readouterr().out)
+    assert live_output
+    assert not any(" finding " in line for line in live_output)

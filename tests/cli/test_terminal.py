@@ -1,4 +1,4 @@
-"""When a session has a screen and when it prints lines."""
+"""The choice between the screen and plain lines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_terminal_gets_the_screen() -> None:
     assert form() is Form.SCREEN
 
 
-def test_plain_is_plain_on_any_terminal() -> None:
+def test_plain_prints_lines_on_any_terminal() -> None:
     assert form(wanted="plain") is Form.LINES
 
 
@@ -47,7 +47,7 @@ def test_plain_is_plain_on_any_terminal() -> None:
         pytest.param(replace(ALL, term=""), 'TERM=""', id="no TERM"),
     ],
 )
-def test_without_a_whole_terminal_there_are_lines_and_tui_is_refused_with_the_reason(
+def test_an_incomplete_terminal_gets_lines_and_tui_is_refused_with_the_reason(
     terminal: Terminal, reason: str
 ) -> None:
     assert form(terminal) is Form.LINES
@@ -55,24 +55,24 @@ def test_without_a_whole_terminal_there_are_lines_and_tui_is_refused_with_the_re
         form(terminal, "tui")
 
 
-def test_a_pipe_on_stdout_means_lines_unless_the_screen_is_asked_for() -> None:
+def test_a_pipe_on_stdout_gets_lines_unless_tui_is_given() -> None:
     piped = replace(ALL, stdout=False)
 
     assert form(piped) is Form.LINES
     assert form(piped, "tui") is Form.SCREEN
 
 
-def test_a_record_on_a_pipe_leaves_the_screen_where_it_is() -> None:
+def test_a_record_on_a_pipe_does_not_disable_the_screen() -> None:
     assert form(replace(ALL, stdout=False), records_to_stdout=True) is Form.SCREEN
 
 
-def test_a_record_does_not_go_into_the_screen() -> None:
+def test_a_record_is_not_printed_to_the_screen() -> None:
     assert form(records_to_stdout=True) is Form.LINES
     with pytest.raises(UsageError, match="would write into the screen"):
         form(wanted="tui", records_to_stdout=True)
 
 
-def test_a_piped_manifest_leaves_the_screen_if_the_keyboard_opens() -> None:
+def test_a_piped_manifest_allows_the_screen_if_the_keyboard_opens() -> None:
     piped = replace(ALL, stdin=False)
 
     assert form(piped, reads_stdin=True) is Form.SCREEN
@@ -88,7 +88,7 @@ def test_a_piped_manifest_leaves_the_screen_if_the_keyboard_opens() -> None:
         pytest.param("cp437", False, id="has lines, but no marks"),
     ],
 )
-def test_a_screen_is_drawn_in_what_the_terminal_takes(
+def test_the_screen_uses_the_capabilities_of_the_terminal(
     encoding: str,
     draws: bool,  # noqa: FBT001  # a column
 ) -> None:

@@ -1,4 +1,4 @@
-"""Manifests behind URLs, from servers of this test."""
+"""Manifests from URLs, with servers in the test."""
 
 from __future__ import annotations
 
@@ -87,13 +87,13 @@ async def problem_of(url: str, **options: bool) -> str:
 
 
 class TestBounds:
-    async def test_what_is_there_is_returned(self) -> None:
+    async def test_the_body_is_returned(self) -> None:
         async with serving() as server:
             server.answers["/pod.yaml"] = response(POD)
 
             assert await fetch(server.url()) == POD
 
-    async def test_no_more_is_read_than_shows_that_it_is_too_much(self) -> None:
+    async def test_reading_stops_at_the_size_limit(self) -> None:
         async def flood(writer: asyncio.StreamWriter) -> None:
             writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
             for _ in range(2 * MAX_BYTES // 65536):
@@ -105,7 +105,7 @@ class TestBounds:
 
             assert len(await fetch(server.url())) == MAX_BYTES + 1
 
-    async def test_a_server_that_goes_on_slowly_for_ever_is_given_up(
+    async def test_a_server_that_never_finishes_times_out(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(urls, "FETCH_SECONDS", 0.5)
@@ -135,7 +135,7 @@ class TestBounds:
 
         assert problem == f"{server.url('/1')}: more than 10 redirects"
 
-    async def test_what_is_compressed_is_refused(self) -> None:
+    async def test_a_compressed_body_is_refused(self) -> None:
         async with serving() as server:
             server.answers["/pod.yaml"] = response(POD, Content_Encoding="gzip")
 
@@ -152,7 +152,7 @@ class TestBounds:
             pytest.param("/c", b"", "disconnected", id="nothing"),
         ],
     )
-    async def test_what_is_wrong_is_said_with_the_url(
+    async def test_errors_name_the_url(
         self, path: str, answer: bytes, expected: str
     ) -> None:
         async with serving() as server:
@@ -163,13 +163,13 @@ class TestBounds:
         assert problem.startswith(f"{server.url(path)}: ")
         assert expected in problem
 
-    async def test_nobody_there(self) -> None:
+    async def test_a_refused_connection(self) -> None:
         async with serving() as server:
             url = server.url()
 
         assert (await problem_of(url)).startswith(f"{url}: ")
 
-    async def test_it_can_be_waited_for_where_a_loop_runs(self) -> None:
+    async def test_it_can_be_awaited_in_a_running_loop(self) -> None:
         async with serving() as server:
             server.answers["/pod.yaml"] = response(POD)
 
@@ -179,7 +179,7 @@ class TestBounds:
 class TestCredentials:
     BASIC = "authorization: basic " + base64.b64encode(b"me:s3cret-word").decode()
 
-    async def test_they_go_to_the_host_of_the_url_and_are_not_said(self) -> None:
+    async def test_they_are_sent_to_the_host_of_the_url_and_not_printed(self) -> None:
         async with serving() as server:
             server.answers["/pod.yaml"] = response(b"", "403 Forbidden")
 
@@ -202,7 +202,7 @@ class TestCredentials:
         (request,) = other.requests
         assert "authorization" not in request.lower()
 
-    async def test_a_token_in_the_url_is_not_said(self) -> None:
+    async def test_a_token_in_the_url_is_not_printed(self) -> None:
         async with serving() as server:
             problem = await problem_of(server.url("/none?token=abcdef123456"))
 
@@ -227,7 +227,7 @@ class TestTls:
         assert "--insecure-skip-tls-verify" in problem
         assert server.requests == []
 
-    async def test_unless_that_was_not_wanted(self, tls: ssl.SSLContext) -> None:
+    async def test_verification_can_be_disabled(self, tls: ssl.SSLContext) -> None:
         async with serving(tls) as server:
             server.answers["/pod.yaml"] = response(POD)
 
@@ -249,7 +249,7 @@ class TestReader:
             "spec.containers[0].name: "
         )
 
-    async def test_a_poll_tells_changes_and_keeps_what_it_got(self) -> None:
+    async def test_a_poll_returns_changes_and_keeps_the_last_body(self) -> None:
         async with serving() as server:
             server.answers["/pod.yaml"] = response(POD)
             reader = SourceReader((server.url(),))
@@ -269,7 +269,7 @@ class TestReader:
         assert [source.data for source in first] == [POD]
         assert [source.data for source in reader.read()] == [POD + b"# new"]
 
-    async def test_static_pods_may_be_read_later_beside_others(
+    async def test_static_pods_beside_others_may_be_read_later(
         self, tmp_path: Path
     ) -> None:
         (tmp_path / "pod.yaml").write_bytes(POD)
@@ -290,7 +290,7 @@ class TestReader:
         assert [source.kubelet_source for source in reader.read()] == ["api", "http"]
 
     @pytest.mark.parametrize("awaits", [True, False])
-    async def test_static_pods_that_are_all_there_is_have_to_be_there(
+    async def test_static_pods_alone_have_to_be_readable(
         self,
         awaits: bool,  # noqa: FBT001  # a column of the table
     ) -> None:

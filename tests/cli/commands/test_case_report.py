@@ -1,4 +1,4 @@
-"""`probetui test`, as it is typed; on virtual time."""
+"""`probetui test` on the command line, on virtual time."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_an_expectation_is_met(
                      id="nothing to do it to"),
     ],
 )  # fmt: skip
-def test_an_expectation_fails_and_says_what_came(
+def test_a_failed_expectation_shows_what_happened_instead(
     cases: Cases, expectations: list[str], script: str, expected: str, came: str
 ) -> None:
     status = cases.expect(*expectations, script=script)
@@ -216,7 +216,7 @@ def test_an_expectation_fails_and_says_what_came(
         assert f"came:     {came}" in cases.out
 
 
-def test_ready_again_is_said_of_the_next_instance_not_of_one_that_is_ending(
+def test_ready_again_means_the_next_instance_and_not_one_that_is_stopping(
     cases: Cases,
 ) -> None:
     often = POD.replace("periodSeconds: 5", "periodSeconds: 3")
@@ -242,7 +242,7 @@ def test_a_job_is_expected_to_succeed(cases: Cases) -> None:
     assert "came:     succeeded: not once (at +10.0s)" in cases.out
 
 
-def test_a_failure_says_where_it_stands_what_was_met_and_how_to_repeat_it(
+def test_a_failure_has_its_position_the_met_expectations_and_a_command_to_repeat_it(
     cases: Cases,
 ) -> None:
     cases.run(
@@ -276,7 +276,7 @@ cases:
 """
 
 
-def test_json_has_all_of_it_for_programs(cases: Cases) -> None:
+def test_json_has_all_facts(cases: Cases) -> None:
     assert cases.run(TWO, "-o", "json") == 1
 
     report = json.loads(cases.out)
@@ -291,7 +291,7 @@ def test_json_has_all_of_it_for_programs(cases: Cases) -> None:
     assert is_killed["expectations"][0]["result"] == "failed"
 
 
-def test_junit_is_printed_or_written_beside_the_text(cases: Cases) -> None:
+def test_junit_is_printed_or_written_besides_the_text(cases: Cases) -> None:
     file = cases.folder / "report.xml"
     cases.run(TWO, "-o", "junit")
     printed = ET.fromstring(cases.out)
@@ -325,7 +325,7 @@ def test_tap_has_a_line_for_each_case(cases: Cases) -> None:
     assert all(line.startswith("# ") for line in lines[4:])
 
 
-def test_github_gets_annotations_by_itself(
+def test_github_annotations_are_printed_automatically(
     cases: Cases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cases.run(TWO, "-o", "github")
@@ -340,25 +340,25 @@ def test_github_gets_annotations_by_itself(
     assert "FAIL  is killed" in cases.out
 
 
-def test_without_cases_pods_are_expected_to_be_ready_and_to_stay(cases: Cases) -> None:
+def test_pods_without_cases_are_expected_to_become_and_stay_ready(cases: Cases) -> None:
     assert cases.run("") == 0
     assert cases.out.startswith("PASS  web [sim]")
 
 
 @pytest.mark.slow
-def test_without_cases_a_pod_that_crashes_as_it_starts_fails(
+def test_a_pod_without_cases_fails_if_it_crashes_at_its_start(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(["test", str(SAMPLES / "crashloop.yaml"), "--runtime", "process"]) == 1
     assert "expected: restarts == 0 for 10s" in capsys.readouterr().out
 
 
-def test_without_cases_a_job_is_expected_to_succeed(cases: Cases) -> None:
+def test_a_job_without_cases_is_expected_to_succeed(cases: Cases) -> None:
     assert cases.run("", pod=JOB) == 1
     assert "expected: succeeded within 60s" in cases.out
 
 
-def test_a_pod_that_takes_its_startup_budget_is_waited_for(cases: Cases) -> None:
+def test_a_pod_that_uses_its_startup_budget_is_waited_for(cases: Cases) -> None:
     slow = str(SAMPLES / "startup-slow.yaml")
     assert run(["test", slow, "--runtime", "sim"]) == 0
 
@@ -370,7 +370,7 @@ def test_one_case_is_run_by_its_name(cases: Cases) -> None:
     assert "(nearest: starts)" in cases.err
 
 
-def test_cases_for_other_runtimes_are_skipped_and_said(cases: Cases) -> None:
+def test_cases_for_other_runtimes_are_reported_as_skipped(cases: Cases) -> None:
     text = TWO.replace("expect: [killed", "runtimes: [docker]\n    expect: [killed")
 
     assert cases.run(text) == 0
@@ -379,7 +379,7 @@ def test_cases_for_other_runtimes_are_skipped_and_said(cases: Cases) -> None:
     assert "no case is for --runtime sim" in cases.err
 
 
-def test_a_case_has_pods_and_settings_of_its_own(cases: Cases) -> None:
+def test_a_case_can_have_its_own_pods_and_settings(cases: Cases) -> None:
     text = """\
 cases:
   - name: web alone
@@ -402,7 +402,7 @@ def test_a_case_has_a_time_limit(cases: Cases) -> None:
     assert "the time limit of the case, 30s, was reached (at +30.0s)" in cases.out
 
 
-def test_a_script_may_stand_in_a_file_beside_the_cases(cases: Cases) -> None:
+def test_a_script_can_be_in_a_file_beside_the_cases(cases: Cases) -> None:
     (cases.folder / "dies.yaml").write_text(DIES)
 
     assert (
@@ -421,7 +421,7 @@ def test_a_script_may_stand_in_a_file_beside_the_cases(cases: Cases) -> None:
     assert 'dies.yaml:1:18: containers.ap: there is no container "ap"' in cases.err
 
 
-def test_cases_may_stand_beside_pods_and_are_skipped_by_other_commands(
+def test_cases_can_be_in_a_file_with_pods_and_are_skipped_by_other_commands(
     cases: Cases, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert (
@@ -436,7 +436,7 @@ def test_cases_may_stand_beside_pods_and_are_skipped_by_other_commands(
     assert "has cases for `probetui test`, skipped" in capsys.readouterr().err
 
 
-def test_a_record_of_each_case_is_kept_and_explained(
+def test_a_record_of_every_case_is_kept_and_explained(
     cases: Cases, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = cases.folder / "records"
@@ -530,7 +530,7 @@ def test_a_record_of_each_case_is_kept_and_explained(
                      'cases[0].timeout: "soon" is not a duration', id="time limit"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_case_file_is_said_with_its_place(
+def test_problems_of_a_case_file_are_reported_with_their_position(
     cases: Cases, case: str, problem: str
 ) -> None:
     refusal = cases.refusal(case)
@@ -539,12 +539,12 @@ def test_what_is_wrong_with_a_case_file_is_said_with_its_place(
     assert problem in refusal
 
 
-def test_two_cases_have_two_names(cases: Cases) -> None:
+def test_two_cases_with_one_name_are_refused(cases: Cases) -> None:
     assert cases.run(TWO.replace("is killed", "starts")) == 2
     assert "cases[1].name: is the name of another case" in cases.err
 
 
-def test_the_schema_has_the_fields_that_the_program_takes(
+def test_the_schema_has_the_fields_that_the_program_accepts(
     cases: Cases, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["schema", "cases"]) == 0

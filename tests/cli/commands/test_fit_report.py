@@ -1,4 +1,4 @@
-"""`probetui fit`, as it is typed: from a record to settings, and to their proof."""
+"""`probetui fit` on the command line: from a record to settings that are verified."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return simulate(folder, script(1), pod=POD, length=LENGTH)
 
 
-def test_a_fitted_pod_kills_no_healthy_container_and_notices_a_dead_one_in_time(
+def test_a_fitted_pod_kills_no_healthy_container_and_detects_a_dead_one_in_time(
     session: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["fit", str(session), *RATE, "-o", "json"]) == 0
@@ -108,7 +108,7 @@ def test_a_fitted_pod_kills_no_healthy_container_and_notices_a_dead_one_in_time(
         assert 0 < after <= report["noticedSeconds"] <= 90
 
 
-def test_the_text_is_yaml_to_paste_with_the_command_that_proves_it(
+def test_the_text_is_yaml_to_paste_with_the_command_that_verifies_it(
     session: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["fit", str(session), *RATE]) == 0
@@ -140,7 +140,7 @@ def test_several_records_count_together(
     assert counts[1][1] > 1.5 * counts[0][1]
 
 
-def test_a_record_that_is_given_twice_is_refused(
+def test_a_record_given_twice_is_refused(
     session: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     link = folder / "last.jsonl"
@@ -151,7 +151,7 @@ def test_a_record_that_is_given_twice_is_refused(
     assert f"{link} is given twice" in capsys.readouterr().err
 
 
-def test_too_little_is_told_and_nothing_guessed(
+def test_too_few_measurements_are_reported_without_a_guess(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     short = simulate(folder, script(1), pod=POD, length="1m")
@@ -165,7 +165,7 @@ def test_too_little_is_told_and_nothing_guessed(
     assert "web/app: startupProbe: 1 starts are too few" in err
 
 
-def test_starts_that_a_kill_ended_are_not_taken_for_starts(
+def test_starts_that_a_kill_interrupted_are_not_counted(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     slow = json.dumps({"containers": {"web/app": {"startup": ["failure"]}}})
@@ -189,14 +189,14 @@ def test_another_handler_is_another_measurement(
     assert f"{other}: the startupProbe of web/app has another handler than in" in err
 
 
-def test_a_container_that_is_not_there_is_refused(
+def test_an_unknown_container_is_refused(
     session: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["fit", str(session), "-c", "db"]) == 2
     assert 'none is called "db" (has: web/app)' in capsys.readouterr().err
 
 
-def test_a_pod_without_a_probe_that_kills_is_nothing_to_do(
+def test_a_pod_without_a_probe_that_kills_has_nothing_to_fit(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pod = (
@@ -219,7 +219,7 @@ def test_a_pod_without_a_probe_that_kills_is_nothing_to_do(
         pytest.param("0.001", timedelta(days=1000), id="probability-in-a-day"),
     ],
 )
-def test_rates_are_counts_in_a_time_or_a_probability_in_a_day(
+def test_a_rate_is_a_count_per_time_or_a_probability_per_day(
     text: str, every: timedelta
 ) -> None:
     assert parse_rate(text) == every

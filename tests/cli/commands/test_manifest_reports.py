@@ -1,4 +1,4 @@
-"""`probetui check` and `probetui explain`: said of manifests, nothing started."""
+"""`probetui check` and `probetui explain`: reports on manifests, nothing started."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Write = Callable[..., str]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Return what writes a manifest and returns the name of its file."""
+    """Return a function that writes a manifest and returns the name of its file."""
 
     def write(text: str, name: str = "pod.yaml") -> str:
         path = tmp_path / name
@@ -44,13 +44,13 @@ def write(tmp_path: Path) -> Write:
 def found(
     capsys: pytest.CaptureFixture[str], *args: str
 ) -> tuple[int, list[tuple[str, str]]]:
-    """Return the status, and severity and rule of what was found."""
+    """Return the exit status, and the severity and rule of every finding."""
     status = run(["check", "-o", "json", *args])
     problems = json.loads(capsys.readouterr().out)
     return status, [(problem["severity"], problem["rule"]) for problem in problems]
 
 
-def test_what_is_only_unwise_is_no_failure(
+def test_warnings_are_no_failure(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:
     status = run(["check", "-f", write(POD)])
@@ -76,7 +76,7 @@ def test_a_quiet_check_prints_errors_alone(
     assert captured.err == ""
 
 
-def test_a_good_pod_has_nothing_to_be_found(
+def test_a_good_pod_has_no_findings(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:
     status = run(["check", "--no-findings", "-f", write(POD)])
@@ -97,7 +97,7 @@ def test_a_good_pod_has_nothing_to_be_found(
         pytest.param(POD.replace(": 5", ': "5s"'), "type", id="wrong type"),
     ],
 )
-def test_what_is_wrong_is_a_failure(
+def test_errors_are_a_failure(
     capsys: pytest.CaptureFixture[str], write: Write, text: str, rule: str
 ) -> None:
     status, problems = found(capsys, "-f", write(text))
@@ -114,7 +114,7 @@ def test_what_is_wrong_is_a_failure(
         pytest.param(f"{POD}        periodSeconds: 6\n", "duplicate-key", id="twice"),
     ],
 )
-def test_what_cannot_be_used_is_another_failure(
+def test_an_unusable_manifest_is_a_different_failure(
     capsys: pytest.CaptureFixture[str], write: Write, text: str, rule: str
 ) -> None:
     status, problems = found(capsys, "-f", write(text))
@@ -130,7 +130,7 @@ def test_what_cannot_be_used_is_another_failure(
         pytest.param("ignore", [], id="ignore"),
     ],
 )
-def test_unknown_fields_may_be_taken_more_lightly(
+def test_unknown_fields_can_be_warned_about_or_ignored(
     capsys: pytest.CaptureFixture[str],
     write: Write,
     validate: str,
@@ -145,7 +145,7 @@ def test_unknown_fields_may_be_taken_more_lightly(
     assert (status, problems) == (0, expected)
 
 
-def test_to_have_no_probe_anywhere_is_wrong_and_in_one_pod_of_many_is_not(
+def test_no_probe_in_any_pod_is_an_error_and_in_one_of_many_is_not(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:
     bare = POD[: POD.index("      livenessProbe")]
@@ -158,7 +158,7 @@ def test_to_have_no_probe_anywhere_is_wrong_and_in_one_pod_of_many_is_not(
     assert beside == (0, [("warning", "no-probe")])
 
 
-def test_findings_are_those_of_the_pods_that_are_selected(
+def test_findings_are_those_of_the_selected_pods(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:
     path = write(f"{POD}---\n{POD.replace('web', 'db')}")
@@ -169,7 +169,7 @@ def test_findings_are_those_of_the_pods_that_are_selected(
     assert len(all_of_them) == 2 * len(of_one) > 0
 
 
-def test_what_probetui_does_not_carry_out_is_listed_if_asked_for(
+def test_unsupported_fields_are_listed_on_request(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:
     path = write(POD + "  runtimeClassName: kata\n")
@@ -190,7 +190,7 @@ def test_files_without_a_pod_are_nothing_to_check(
     assert "no pod to check: Service has no pod template" in capsys.readouterr().err
 
 
-def test_every_form_on_the_command_line_can_be_written() -> None:
+def test_every_format_of_the_command_line_can_be_written() -> None:
     assert set(CHECK_FORMATS) == set(check_reports.FORMS)
 
 
@@ -222,7 +222,7 @@ def test_explanations_come_as_json_too(
     assert pod["containers"][0]["probes"][0]["failureNoticed"]["most"] == 16
 
 
-def test_a_container_that_no_pod_has_cannot_be_explained(
+def test_an_unknown_container_cannot_be_explained(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:
     status = run(["explain", "-c", "ap", "-f", write(POD)])
@@ -231,7 +231,7 @@ def test_a_container_that_no_pod_has_cannot_be_explained(
     assert 'no container is called "ap" (has: app)' in capsys.readouterr().err
 
 
-def test_a_check_makes_stubs_as_a_session_does(
+def test_a_check_creates_stubs_like_a_session(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:
     path = write(POD + "      envFrom: [{configMapRef: {name: settings}}]\n")
@@ -244,7 +244,7 @@ def test_a_check_makes_stubs_as_a_session_does(
     assert ("warning", "stub-missing") in stubbed
 
 
-def test_a_strict_check_refuses_what_the_version_does_not_know(
+def test_a_strict_check_refuses_fields_unknown_to_the_version(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:
     path = write(POD + "      startupProbe: {tcpSocket: {port: 80}}\n")
@@ -259,7 +259,7 @@ def test_a_strict_check_refuses_what_the_version_does_not_know(
     assert ("warning", "disabled-field") in disabled
 
 
-def test_a_strict_check_tells_of_keys_that_a_merge_doubles(
+def test_a_strict_check_reports_keys_that_a_merge_duplicates(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:
     merged = "    - &app {name: a, image: x}\n    - {<<: *app, name: b}\n"

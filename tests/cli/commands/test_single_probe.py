@@ -1,4 +1,4 @@
-"""`probetui probe`: one probe, once, on a container wherever it is."""
+"""`probetui probe`: one run of one probe, on a container of any runtime."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ spec:
 """
 
 
-def test_the_only_probe_that_fits_is_meant() -> None:
+def test_the_only_matching_probe_is_selected() -> None:
     wanted = choose_probe([WEB], "app", "readiness")
 
     assert (wanted.container, wanted.probe_type) == (APP, ProbeType.READINESS)
@@ -73,14 +73,14 @@ def test_the_only_probe_that_fits_is_meant() -> None:
         pytest.param("ap", None, r'called "ap" \(has: app, log\)', id="no container"),
     ],
 )
-def test_what_is_not_one_probe_is_refused(
+def test_a_selection_of_not_exactly_one_probe_is_refused(
     container: str | None, probe_type: str | None, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
         choose_probe([WEB], container, probe_type)
 
 
-def test_without_any_probe_there_is_nothing_to_do() -> None:
+def test_a_pod_without_probes_has_nothing_to_run() -> None:
     with pytest.raises(NothingToDoError):
         choose_probe([a_pod()], None, None)
 
@@ -94,9 +94,7 @@ def test_without_any_probe_there_is_nothing_to_do() -> None:
         pytest.param(Attempt(ProbeResult.UNKNOWN, error="no"), 125, id="errored"),
     ],
 )
-def test_the_status_says_what_the_kubelet_would_make_of_it(
-    attempt: Attempt, status: int
-) -> None:
+def test_the_exit_status_is_the_kubelets_result(attempt: Attempt, status: int) -> None:
     assert exit_status_of(ProbeOutcome((attempt,), START, timedelta())) == status
 
 
@@ -110,7 +108,7 @@ async def a_runtime_with_the_pod() -> tuple[FakeRuntime, ContainerID]:
     return runtime, container_id
 
 
-async def test_a_container_in_a_pod_of_ours_is_found() -> None:
+async def test_a_container_of_a_managed_pod_is_found() -> None:
     runtime, container_id = await a_runtime_with_the_pod()
 
     place = await locate_container(
@@ -121,7 +119,7 @@ async def test_a_container_in_a_pod_of_ours_is_found() -> None:
     assert place.pod_ip != ""
 
 
-async def test_a_container_that_another_runtime_runs_is_told_with_it() -> None:
+async def test_a_container_of_another_runtime_is_reported_with_its_runtime() -> None:
     asked = FakeRuntime(FakeEngine(FakeClock()))
     other, _ = await a_runtime_with_the_pod()
     asked.name, other.name = "docker", "process"
@@ -133,7 +131,7 @@ async def test_a_container_that_another_runtime_runs_is_told_with_it() -> None:
     assert (kind, nowhere) == ("process", "")
 
 
-async def test_a_container_of_somebody_else_is_found_by_a_word() -> None:
+async def test_an_unmanaged_container_is_found_by_an_argument() -> None:
     runtime = RuntimeOfOthers(FakeUnmanaged("shop-web-1"))
 
     place = await locate_container(
@@ -155,7 +153,9 @@ async def test_a_container_of_somebody_else_is_found_by_a_word() -> None:
         pytest.param(lambda _: RuntimeOfOthers(FakeUnmanaged("other")), id="others"),
     ],
 )
-async def test_what_does_not_run_cannot_be_probed(runtime: type[FakeRuntime]) -> None:
+async def test_a_container_that_does_not_run_cannot_be_probed(
+    runtime: type[FakeRuntime],
+) -> None:
     wanted = choose_probe([WEB], "app", "liveness")
     made = runtime(FakeEngine(FakeClock()))
 
@@ -183,7 +183,7 @@ def probe(path: str, process: subprocess.Popen[bytes], *args: str) -> int:
     )
 
 
-def test_a_failure_is_printed_with_what_was_said(
+def test_a_failure_is_printed_with_its_output(
     capfd: pytest.CaptureFixture[str],
     process: subprocess.Popen[bytes],
     path: str,
@@ -236,7 +236,7 @@ spec:
 """
 
 
-def test_a_refused_connection_is_told_with_where_the_container_listens(
+def test_a_refused_connection_is_printed_with_the_listeners_of_the_container(
     capfd: pytest.CaptureFixture[str], process: subprocess.Popen[bytes], path: str
 ) -> None:
     Path(path).write_text(REFUSED)
@@ -250,11 +250,11 @@ def test_a_refused_connection_is_told_with_where_the_container_listens(
     assert json.loads(as_json[1])["hint"] == hint
 
 
-def test_a_command_that_is_not_there_is_a_finding(
+def test_a_missing_command_is_a_finding(
     capfd: pytest.CaptureFixture[str], process: subprocess.Popen[bytes], path: str
 ) -> None:
     probe(path, process, "-t", "readiness")
-    told = capfd.readouterr().out.splitlines()[-1]
+    finding = capfd.readouterr().out.splitlines()[-1]
     probe(path, process, "-t", "readiness", "-o", "json")
     as_json = json.loads(capfd.readouterr().out)["finding"]
     probe(path, process, "-t", "readiness", "--no-findings")
@@ -262,15 +262,15 @@ def test_a_command_that_is_not_there_is_a_finding(
 
     field = "spec.containers[0].readinessProbe.exec.command"
     words = '"/no/such/program" is not in the container: '
-    assert told.startswith(f"finding: warning: {path}:10:")
-    assert f": {field}: {words}" in told
-    assert told.endswith("(exec-missing-in-image)")
+    assert finding.startswith(f"finding: warning: {path}:10:")
+    assert f": {field}: {words}" in finding
+    assert finding.endswith("(exec-missing-in-image)")
     assert (as_json["rule"], as_json["path"]) == ("exec-missing-in-image", field)
     assert as_json["severity"] == "warning"
     assert "finding" not in untold
 
 
-def test_what_is_not_there_is_told_with_a_status_of_its_own(
+def test_a_missing_container_has_its_own_exit_status(
     capfd: pytest.CaptureFixture[str], path: str
 ) -> None:
     status = run(["probe", "-f", path, "--runtime", "process", "-t", "liveness"])

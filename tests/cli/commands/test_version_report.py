@@ -1,4 +1,4 @@
-"""`probetui versions`, as it is typed."""
+"""`probetui versions` on the command line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_table_has_a_row_for_each_range_of_versions(
     assert "from 1.33 to 1.36" in err
 
 
-def test_json_has_the_same_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_same_content(capsys: pytest.CaptureFixture[str]) -> None:
     compare("--from", "1.34", "--to", "1.35", "--script", "healthy", "-o", "json")
 
     report = json.loads(capsys.readouterr().out)
@@ -53,13 +53,13 @@ def test_json_has_the_same_for_programs(capsys: pytest.CaptureFixture[str]) -> N
         pytest.param(("--from", "1.34", "--to", "1.35"), 1, id="something differs"),
     ],
 )
-def test_the_status_says_whether_an_upgrade_changes_something(
+def test_the_exit_status_shows_whether_an_upgrade_changes_something(
     args: tuple[str, ...], status: int
 ) -> None:
     assert compare(*args, "--script", "healthy") == status
 
 
-def test_gates_count_for_the_versions_that_have_them(
+def test_gates_apply_to_the_versions_that_have_them(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     gate = ("--feature-gates", "ExecProbeTimeout=false")
@@ -85,7 +85,7 @@ def test_a_gate_that_none_of_the_versions_has_is_refused(
     assert "(nearest: ExecProbeTimeout)" in capsys.readouterr().err
 
 
-def test_a_script_of_ones_own_is_simulated(
+def test_a_custom_script_is_simulated(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = tmp_path / "script.yaml"
@@ -108,7 +108,7 @@ spec:
 """
 
 
-def test_what_an_earlier_version_refuses_is_a_difference(
+def test_a_pod_that_an_earlier_version_refuses_is_a_difference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pod = tmp_path / "pod.yaml"
@@ -127,7 +127,7 @@ def test_what_an_earlier_version_refuses_is_a_difference(
     )
 
 
-def test_what_the_last_version_refuses_is_an_error(
+def test_a_pod_that_the_last_version_refuses_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pod = tmp_path / "pod.yaml"
@@ -149,7 +149,7 @@ def test_what_the_last_version_refuses_is_an_error(
         pytest.param(("--to", "1.99"), "nearest: 1.37", id="version"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_options_are_refused(
     args: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert compare(*args) == 2
@@ -163,7 +163,7 @@ def test_the_help_names_every_script() -> None:
         assert name in str(option.help)
 
 
-def test_a_wide_table_says_beside_each_row_what_it_is_about(
+def test_a_wide_table_explains_every_row(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     args = ("--from", "1.34", "--to", "1.35", "--script", "healthy")
@@ -174,7 +174,7 @@ def test_a_wide_table_says_beside_each_row_what_it_is_about(
     assert any("created_text" in line and "k/k#134043" in line for line in lines)
 
 
-def test_names_are_those_of_the_differences(
+def test_name_output_lists_the_differences(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     args = ("--from", "1.34", "--to", "1.35", "--script", "healthy")
@@ -199,7 +199,7 @@ spec:
 """
 
 
-def test_what_one_version_refuses_and_another_does_not_is_a_difference(
+def test_a_pod_that_only_one_version_refuses_is_a_difference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "pod.yaml"
@@ -233,7 +233,7 @@ def test_a_pod_that_no_version_accepts_is_an_error(
     assert "must not have leading 0s" in capsys.readouterr().err
 
 
-def test_a_pod_that_cannot_start_anywhere_says_why(
+def test_a_pod_that_cannot_start_in_any_version_is_reported_with_the_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "pod.yaml"

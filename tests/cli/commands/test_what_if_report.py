@@ -1,4 +1,4 @@
-"""`probetui whatif`, as it is typed."""
+"""`probetui whatif` on the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def session(tmp_path: Path) -> str:
     return str(simulate(folder, ONE_OUTAGE))
 
 
-def test_nothing_else_gives_status_0(
+def test_no_difference_gives_status_0(
     session: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = run(["whatif", session, "--set", "app.livenessProbe.periodSeconds=5"])
@@ -34,7 +34,7 @@ def test_nothing_else_gives_status_0(
     assert "the containers are as recorded to the end" in err
 
 
-def test_a_kill_that_would_not_have_been_is_a_row(
+def test_a_kill_that_would_not_have_happened_is_a_row(
     session: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = run(
@@ -51,7 +51,7 @@ def test_a_kill_that_would_not_have_been_is_a_row(
     assert "probes were never measured: " in err
 
 
-def test_programs_get_the_same(
+def test_json_has_the_same_content(
     session: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["whatif", session, "--set", "app.livenessProbe.failureThreshold=9"]
@@ -83,7 +83,7 @@ def test_a_sweep_is_a_table_with_bars(
     assert three[1] == "(recorded)"
 
 
-def test_a_sweep_with_its_rows_for_programs(
+def test_a_sweep_has_its_rows_in_json(
     session: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = "app.livenessProbe.periodSeconds"
@@ -162,7 +162,7 @@ def test_a_sweep_with_its_rows_for_programs(
         ),
     ],
 )
-def test_what_cannot_be_tried_is_refused_with_the_reason(
+def test_changes_that_cannot_be_simulated_are_refused_with_the_reason(
     option: str,
     value: str,
     message: str,
@@ -175,7 +175,7 @@ def test_what_cannot_be_tried_is_refused_with_the_reason(
     assert "nothing was started" not in errors
 
 
-def test_a_value_that_an_api_server_replaces_is_said(
+def test_a_value_that_an_api_server_replaces_is_reported(
     session: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     option = "app.livenessProbe.failureThreshold=0"
@@ -204,7 +204,7 @@ def test_a_value_that_an_api_server_replaces_is_said(
         pytest.param("compressed/later-part", "a later part of a session", id="later"),
     ],
 )
-def test_a_record_that_cannot_be_run_again_says_why(
+def test_a_record_that_cannot_be_rerun_is_refused_with_the_reason(
     command: str,
     name: str,
     reason: str,
@@ -218,7 +218,7 @@ def test_a_record_that_cannot_be_run_again_says_why(
     assert reason in capsys.readouterr().err
 
 
-def test_a_version_that_does_not_know_a_probe_says_so(
+def test_a_probe_unknown_to_the_version_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "grpc"
@@ -255,7 +255,7 @@ def test_other_values_of_a_sweep_are_refused(text: str) -> None:
         parse_values(text, text)
 
 
-def test_a_bar_is_as_long_as_its_part_of_the_most() -> None:
+def test_a_bar_is_proportional_to_the_maximum() -> None:
     assert bar(10, 10, is_ascii=False) == "█" * 20
     assert bar(1, 16, is_ascii=False) == "█▎"
     assert bar(5, 10, is_ascii=True) == "#" * 10

@@ -1,4 +1,4 @@
-"""`probetui why`: what a record tells of the containers in it (UX-02, UX-65)."""
+"""`probetui why`: explanations of the containers in a record (UX-02, UX-65)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def record(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_tells_of_the_containers_that_ended(
+def test_it_explains_the_containers_that_exited(
     record: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = run(["why", str(record)])
@@ -80,7 +80,7 @@ def test_it_tells_of_the_containers_that_ended(
 @pytest.mark.parametrize(
     "name", ["web/quiet", "quiet", "default/web/quiet", "default:web/quiet"]
 )
-def test_it_tells_of_the_container_that_is_named(
+def test_it_explains_the_given_container(
     record: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = run(["why", str(record), name])
@@ -89,7 +89,7 @@ def test_it_tells_of_the_container_that_is_named(
     assert capsys.readouterr().out.startswith("web/quiet\n")
 
 
-def test_it_tells_of_all_containers_of_a_pod(
+def test_it_explains_all_containers_of_a_pod(
     record: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["why", "web", str(record)])
@@ -100,7 +100,7 @@ def test_it_tells_of_all_containers_of_a_pod(
     assert headings == ["web/app", "web/quiet"]
 
 
-def test_without_a_file_it_reads_the_record_of_the_last_session(
+def test_it_reads_the_record_of_the_last_session_without_a_file(
     record: Path, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     last = home / "state" / "probetui" / "sessions" / "last.jsonl"
@@ -113,7 +113,7 @@ def test_without_a_file_it_reads_the_record_of_the_last_session(
     assert "The liveness probe killed it" in capsys.readouterr().out
 
 
-def test_of_a_record_that_is_cut_off_it_tells_what_is_whole(
+def test_it_explains_the_intact_part_of_a_truncated_record(
     record: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record.write_bytes(record.read_bytes()[:-30])
@@ -126,7 +126,7 @@ def test_of_a_record_that_is_cut_off_it_tells_what_is_whole(
     assert "The liveness probe killed it" in captured.out
 
 
-def test_a_container_that_never_ended_is_told_of_by_its_last_decisions(
+def test_a_container_that_never_exited_is_explained_by_its_last_decisions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     loaded, path = a_loaded_pod(), tmp_path / "session.jsonl"
@@ -152,7 +152,7 @@ def test_a_container_that_never_ended_is_told_of_by_its_last_decisions(
         pytest.param(["a", "b", "c"], 2, "at most", id="too much"),
     ],
 )
-def test_what_it_cannot_do(
+def test_invalid_arguments_are_refused(
     args: list[str], status: int, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["why", *args]) == status
@@ -162,7 +162,7 @@ def test_what_it_cannot_do(
     assert captured.out == ""
 
 
-def test_an_unknown_container_is_an_error_that_names_those_there_are(
+def test_an_unknown_container_is_an_error_that_lists_the_known_ones(
     record: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["why", str(record), "web/ap"]) == 2
@@ -171,7 +171,7 @@ def test_an_unknown_container_is_an_error_that_names_those_there_are(
     assert "(has: web/app, web/quiet) (nearest: web/app)" in err
 
 
-def test_a_record_without_containers_has_nothing_to_tell(
+def test_a_record_without_containers_has_nothing_to_explain(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "session.jsonl"
@@ -186,7 +186,7 @@ def test_a_record_without_containers_has_nothing_to_tell(
     ("form", "read"),
     [pytest.param("json", json.loads, id="json"), ("yaml", yaml.safe_load)],
 )
-def test_programs_get_the_instances_and_why_each_ended(
+def test_json_has_the_instances_and_why_they_exited(
     record: Path,
     capsys: pytest.CaptureFixture[str],
     form: str,
@@ -194,10 +194,10 @@ def test_programs_get_the_instances_and_why_each_ended(
 ) -> None:
     status = run(["why", str(record), "-o", form])
 
-    (told,) = read(capsys.readouterr().out)
-    first = told["instances"][0]
+    (report,) = read(capsys.readouterr().out)
+    first = report["instances"][0]
     assert status == 0
-    assert (told["namespace"], told["pod"], told["container"]) == (
+    assert (report["namespace"], report["pod"], report["container"]) == (
         *("default", "web"),
         "app",
     )
@@ -206,12 +206,12 @@ def test_programs_get_the_instances_and_why_each_ended(
     assert (first["killedBy"]["failures"], first["killedBy"]["threshold"]) == (3, 3)
     assert any(
         "The liveness probe killed it" in sentence
-        for explanation in told["explanations"]
+        for explanation in report["explanations"]
         for sentence in explanation["sentences"]
     )
 
 
-def test_programs_get_the_last_ticks_of_a_container_that_runs(
+def test_json_has_the_last_ticks_of_a_running_container(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     loaded, path = a_loaded_pod(), tmp_path / "session.jsonl"
@@ -221,8 +221,8 @@ def test_programs_get_the_last_ticks_of_a_container_that_runs(
 
     run(["why", str(path), "app", "-o", "json"])
 
-    (told,) = json.loads(capsys.readouterr().out)
-    (explanation,) = told["explanations"]
+    (report,) = json.loads(capsys.readouterr().out)
+    (explanation,) = report["explanations"]
     assert explanation["subject"].startswith("Tick #")
     assert explanation["command"] == """cat '/tmp/it'"'"'s here'"""
-    assert told["instances"][0]["exitedAt"] is None
+    assert report["instances"][0]["exitedAt"] is None

@@ -1,4 +1,4 @@
-"""A store of images in memory, held to what Docker's does."""
+"""An image store in memory that behaves like Docker's."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ EMPTY_DISK = ImageFilesystem(1000, 900)
 
 
 class FakeImageStore(FakeRuntime):
-    """A runtime with images; in its registry every name leads to an image of its own.
+    """A runtime with images; in its registry every name has an image of its own.
 
     Attributes:
-        images: what is here, by ID.
-        registry: IDs by name, for names that lead to the same image.
+        images: the local images, by ID.
+        registry: IDs by name, for names of the same image.
         filesystem: the disk; None if it cannot be measured.
-        refused: IDs of images that are not removed.
-        store_id: what tells it from others.
-        broken: whether it does not answer.
+        refused: IDs of images that the store refuses to remove.
+        store_id: the ID of this store.
+        broken: whether every call fails.
     """
 
     def __init__(self, clock: FakeClock) -> None:
@@ -39,7 +39,7 @@ class FakeImageStore(FakeRuntime):
         self._numbers = itertools.count()
 
     def bring(self, name: str, size_bytes: int = 10) -> str:
-        """Pull an image as somebody else would; return its ID."""
+        """Pull an image without probetui; return its ID."""
         image_id = self.registry.get(name, f"sha256:{name}")
         if image_id not in self.images:
             self.images[image_id] = StoredImage(image_id, (), size_bytes)
@@ -48,13 +48,13 @@ class FakeImageStore(FakeRuntime):
         return image_id
 
     def tag(self, image_id: str, name: str) -> None:
-        """Give a name to an image."""
+        """Add a name to an image."""
         found = self.images[image_id]
         if name not in found.names:
             self.images[image_id] = replace(found, names=(*found.names, name))
 
     def use(self, image_id: str, *containers: str) -> None:
-        """Have just these containers use an image."""
+        """Set the containers that use an image."""
         self.images[image_id] = replace(self.images[image_id], used_by=containers)
 
     async def pull_image(self, operation: PullImage, progress: Progress) -> PulledImage:

@@ -1,4 +1,4 @@
-"""`probetui images` as people see it, on a store of images in memory."""
+"""The output of `probetui images`, with an image store in memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OLD = "registry:5000/team/app:1"
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch, home: Path) -> FakeImageStore:
-    """Return what the program finds where it looks for Docker."""
+    """Return the image store that the program uses instead of Docker's."""
     assert not home.exists()
     store = FakeImageStore(FakeClock())
 
@@ -40,7 +40,7 @@ def store(monkeypatch: pytest.MonkeyPatch, home: Path) -> FakeImageStore:
 def noted(
     store: FakeImageStore, name: str, *, age: timedelta, size_bytes: int = 64_000_000
 ) -> str:
-    """Have an image that an earlier session pulled; return its ID."""
+    """Add an image that an earlier session pulled; return its ID."""
     image_id = store.bring(name, size_bytes)
     notes = PulledImageStore(store.store_id)
     copy = f"copy {len(store.images) - 1}"
@@ -52,7 +52,7 @@ def noted(
 
 @pytest.fixture
 def full(store: FakeImageStore) -> FakeImageStore:
-    """Have three images: one used, one old, one just pulled; and a full disk."""
+    """Add three images, one in use, one old, one just pulled, and fill the disk."""
     store.use(noted(store, "web:1", age=timedelta(days=9)), "k8s_web", "mine")
     noted(store, OLD, age=timedelta(hours=5))
     noted(store, "fresh:1", age=timedelta(seconds=30))
@@ -61,7 +61,7 @@ def full(store: FakeImageStore) -> FakeImageStore:
     return store
 
 
-def test_a_table_lists_ours_and_who_uses_them(
+def test_the_table_lists_our_images_and_their_users(
     full: FakeImageStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert full.images
@@ -77,7 +77,7 @@ def test_a_table_lists_ours_and_who_uses_them(
     ]
 
 
-def test_the_wide_table_says_what_stays_and_why(
+def test_the_wide_table_shows_which_images_are_kept_and_why(
     full: FakeImageStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     full.tag(f"sha256:{OLD}", "precious:1")
@@ -99,7 +99,7 @@ def test_the_wide_table_says_what_stays_and_why(
         pytest.param("yaml", yaml.safe_load, id="YAML"),
     ],
 )
-def test_programs_get_all_of_it(
+def test_json_has_all_fields(
     full: FakeImageStore,
     capsys: pytest.CaptureFixture[str],
     form: str,
@@ -137,7 +137,7 @@ def test_names_are_one_per_line(
     ]  # fmt: skip
 
 
-def test_a_collection_says_what_it_removed_and_that_it_was_not_enough(
+def test_gc_prints_the_removed_images_and_that_the_disk_is_still_full(
     full: FakeImageStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = run(["images", "gc"])
@@ -169,7 +169,7 @@ def test_a_collection_says_what_it_removed_and_that_it_was_not_enough(
         pytest.param(["--all", "--dry-run"], [OLD], 4, id="dry run"),
     ],
 )
-def test_a_collection_can_be_told_what_to_remove(
+def test_options_select_the_images_that_gc_removes(
     full: FakeImageStore,
     capsys: pytest.CaptureFixture[str],
     args: list[str],
@@ -185,7 +185,7 @@ def test_a_collection_can_be_told_what_to_remove(
     assert len(full.images) == left
 
 
-def test_without_any_images_nothing_is_listed(
+def test_nothing_is_listed_without_images(
     store: FakeImageStore, capsys: pytest.CaptureFixture[str], home: Path
 ) -> None:
     store.bring("theirs:1")
@@ -213,7 +213,7 @@ def test_without_any_images_nothing_is_listed(
         pytest.param(["rm"], "No such command", id="command"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_options_are_refused(
     store: FakeImageStore,
     capsys: pytest.CaptureFixture[str],
     args: list[str],
@@ -240,7 +240,7 @@ def test_a_runtime_without_images_is_refused(
     assert "has no images" in capsys.readouterr().err
 
 
-def test_without_docker_it_is_3(
+def test_the_exit_status_without_docker_is_3(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,

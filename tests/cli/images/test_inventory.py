@@ -1,4 +1,4 @@
-"""Which images are ours, and what becomes of them."""
+"""The inventory of images that probetui pulled, and their garbage collection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FULL_DISK = ImageFilesystem(1000, 100)
 
 
 class Bench:
-    """A store of images, a session that pulls, and what is noted of it."""
+    """An image store, a session that pulls images, and the inventory."""
 
     def __init__(self, folder: Path) -> None:
         self.clock = FakeClock()
@@ -35,15 +35,15 @@ class Bench:
         )
 
     def another(self) -> ImageInventory:
-        """Return what the next probetui would have."""
+        """Return the inventory that the next process would have."""
         return ImageInventory(self.store, self.clock, self.folder)
 
     async def pull(self, name: str) -> str:
         """Pull an image as a session does; return its ID."""
-        told: list[str] = []
+        progress: list[str] = []
         operation = PullImage(a_pod(), name)
-        pulled = await self.runtime.pull_image(operation, told.append)
-        assert told
+        pulled = await self.runtime.pull_image(operation, progress.append)
+        assert progress
         return pulled.image_id
 
     async def ours(self) -> list[str]:
@@ -51,7 +51,7 @@ class Bench:
         return [image.name for image in found.images]
 
     async def collect_all(self) -> list[str]:
-        """Collect all that may be; return what is left in the store."""
+        """Collect all images that can be removed; return the remaining ones."""
         await self.clock.advance(HOUR)
         await self.another().collect(ImageGcPolicy(), everything=True)
         return sorted(self.store.images)
@@ -62,12 +62,12 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path / "notes")
 
 
-def test_a_store_of_images_is_known_by_what_it_can(bench: Bench) -> None:
+def test_an_image_store_is_recognised_by_its_methods(bench: Bench) -> None:
     assert isinstance(bench.store, ImageStore)
 
 
 class TestWhatIsOurs:
-    async def test_an_image_that_a_session_brought_is(self, bench: Bench) -> None:
+    async def test_an_image_that_a_session_pulled_is_ours(self, bench: Bench) -> None:
         await bench.pull("app:1")
 
         (found,) = (await bench.another().refresh()).images
@@ -75,7 +75,9 @@ class TestWhatIsOurs:
         assert found.record.first_detected == START
         assert found.record.last_used == NEVER
 
-    async def test_an_image_that_was_here_before_is_not(self, bench: Bench) -> None:
+    async def test_an_image_that_was_present_before_is_not_ours(
+        self, bench: Bench
+    ) -> None:
         bench.store.bring("app:1")
 
         await bench.pull("app:1")
@@ -83,7 +85,7 @@ class TestWhatIsOurs:
         assert await bench.ours() == []
         assert await bench.collect_all() == ["sha256:app:1"]
 
-    async def test_an_image_that_was_here_by_another_name_is_not(
+    async def test_an_image_that_was_present_by_another_name_is_not_ours(
         self, bench: Bench
     ) -> None:
         bench.store.bring("theirs:1")
@@ -93,7 +95,7 @@ class TestWhatIsOurs:
 
         assert await bench.ours() == []
 
-    async def test_an_image_of_ours_stays_ours_when_it_is_pulled_again(
+    async def test_an_image_of_ours_stays_ours_if_it_is_pulled_again(
         self, bench: Bench
     ) -> None:
         await bench.pull("app:1")
@@ -115,7 +117,7 @@ class TestWhatIsOurs:
         assert found.stored.names == ("app:1", "app:2")
         assert found.foreign_names == ()
 
-    async def test_an_image_that_somebody_else_named_too_is_never_removed(
+    async def test_an_image_that_another_user_tagged_is_never_removed(
         self, bench: Bench
     ) -> None:
         bench.store.tag(await bench.pull("app:1"), "precious:1")
@@ -126,7 +128,7 @@ class TestWhatIsOurs:
         assert found.foreign_names == ("precious:1",)
         assert left == ["sha256:app:1"]
 
-    async def test_an_image_that_others_removed_and_pulled_anew_is_theirs(
+    async def test_an_image_that_others_removed_and_pulled_again_is_not_ours(
         self, bench: Bench
     ) -> None:
         await bench.store.remove_image(await bench.pull("app:1"))
@@ -141,14 +143,14 @@ class TestWhatIsOurs:
         assert await bench.ours() == []
         assert list(bench.folder.rglob("*.json")) == []
 
-    async def test_images_of_another_store_are_not(self, bench: Bench) -> None:
+    async def test_images_of_another_store_are_not_ours(self, bench: Bench) -> None:
         await bench.pull("app:1")
         bench.store.store_id = "../another"
 
         assert await bench.ours() == []
         assert await bench.collect_all() == ["sha256:app:1"]
 
-    async def test_in_a_store_that_cannot_be_told_from_others_none_is(
+    async def test_no_image_is_ours_in_a_store_without_an_id(
         self, bench: Bench
     ) -> None:
         bench.store.store_id = ""
@@ -159,9 +161,7 @@ class TestWhatIsOurs:
 
 
 class TestNotes:
-    async def test_a_note_that_is_no_longer_whole_makes_an_image_nobodys(
-        self, bench: Bench
-    ) -> None:
+    async def test_an_image_with_a_damaged_note_is_not_ours(self, bench: Bench) -> None:
         await bench.pull("app:1")
         (note,) = bench.folder.rglob("*.json")
         note.write_text(note.read_text()[:-9])
@@ -169,7 +169,7 @@ class TestNotes:
         assert await bench.ours() == []
         assert await bench.collect_all() == ["sha256:app:1"]
 
-    async def test_a_pull_goes_on_where_nothing_can_be_noted(
+    async def test_a_pull_succeeds_if_no_note_can_be_written(
         self, bench: Bench
     ) -> None:
         bench.folder.write_text("a file, no folder")
@@ -178,7 +178,7 @@ class TestNotes:
 
         assert list(bench.store.images) == ["sha256:app:1"]
 
-    async def test_a_pull_goes_on_though_the_images_cannot_be_listed(
+    async def test_a_pull_succeeds_if_images_cannot_be_listed(
         self, bench: Bench
     ) -> None:
         bench.store.broken = True
@@ -198,9 +198,7 @@ class TestNotes:
         with pytest.raises(RecordError, match="cannot be changed: it is a directory"):
             await bench.another().refresh()
 
-    async def test_nothing_is_written_where_nothing_was_pulled(
-        self, bench: Bench
-    ) -> None:
+    async def test_nothing_is_written_if_nothing_was_pulled(self, bench: Bench) -> None:
         bench.store.bring("theirs:1")
 
         await bench.inventory.refresh()
@@ -223,7 +221,7 @@ class TestUse:
 
         assert found.record.last_used == START + HOUR
 
-    async def test_what_any_container_has_is_in_use(self, bench: Bench) -> None:
+    async def test_the_image_of_any_container_is_in_use(self, bench: Bench) -> None:
         bench.store.use(await bench.pull("app:1"), "a stranger")
         await bench.pull("app:2")
 
@@ -242,7 +240,9 @@ class TestCollection:
         assert collected.removed == ()
         assert list(bench.store.images) == ["sha256:app:1"]
 
-    async def test_a_full_disk_costs_ours_and_never_others(self, bench: Bench) -> None:
+    async def test_only_our_images_are_removed_from_a_full_disk(
+        self, bench: Bench
+    ) -> None:
         bench.store.bring("theirs:1", size_bytes=500)
         await bench.pull("app:1")
         await bench.clock.advance(HOUR)
@@ -255,7 +255,7 @@ class TestCollection:
         assert list(bench.store.images) == ["sha256:theirs:1"]
         assert await bench.ours() == []
 
-    async def test_a_dry_run_tells_the_same_and_removes_nothing(
+    async def test_a_dry_run_reports_the_same_and_removes_nothing(
         self, bench: Bench
     ) -> None:
         for name in ("app:1", "app:2"):
@@ -271,13 +271,15 @@ class TestCollection:
         assert dry == real
         assert bench.store.images == {}
 
-    async def test_an_image_that_is_not_removed_stays_ours(self, bench: Bench) -> None:
+    async def test_an_image_that_could_not_be_removed_stays_ours(
+        self, bench: Bench
+    ) -> None:
         bench.store.refused.add(await bench.pull("app:1"))
 
         assert await bench.collect_all() == ["sha256:app:1"]
         assert await bench.ours() == ["app:1"]
 
-    async def test_a_young_image_waits(self, bench: Bench) -> None:
+    async def test_a_recent_image_is_kept(self, bench: Bench) -> None:
         await bench.pull("app:1")
         await bench.clock.advance(timedelta(minutes=1))
 
@@ -285,7 +287,7 @@ class TestCollection:
 
         assert await bench.ours() == ["app:1"]
 
-    async def test_a_disk_that_cannot_be_measured_is_an_error_and_nothing_goes(
+    async def test_a_disk_that_cannot_be_measured_is_an_error_and_nothing_is_removed(
         self, bench: Bench
     ) -> None:
         await bench.pull("app:1")

@@ -1,4 +1,4 @@
-"""What a session does about images while it lasts."""
+"""Image garbage collection by a running session."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ FULL_DISK = ImageFilesystem(1000, 100)
 
 
 class Bench:
-    """A session's upkeep, with what it told."""
+    """The image maintenance of a session, with its messages."""
 
     def __init__(self, *, collects: bool) -> None:
         self.clock = FakeClock()
         self.store = FakeImageStore(self.clock)
-        self.told: list[tuple[NoteLevel, str]] = []
+        self.messages: list[tuple[NoteLevel, str]] = []
         notes = Notes(
-            quiet=False, show=lambda weight, text: self.told.append((weight, text))
+            quiet=False, show=lambda weight, text: self.messages.append((weight, text))
         )
         self.upkeep = ImageMaintenance(self.store, self.clock, notes, collects=collects)
 
@@ -44,7 +44,7 @@ class Bench:
     async def running(self) -> AsyncIterator[None]:
         task = asyncio.create_task(self.upkeep.run())
         try:
-            # What it does at once is done when nobody can go on any more.
+            # It has done its first work when no task can continue any more.
             await self.clock.advance(timedelta())
             yield
         finally:
@@ -58,7 +58,7 @@ def state(home: Path) -> Path:
     return home / "state"
 
 
-async def test_unless_it_is_asked_for_nothing_is_removed() -> None:
+async def test_nothing_is_removed_by_default() -> None:
     bench = Bench(collects=False)
     await bench.pull("app:1")
     bench.store.filesystem = FULL_DISK
@@ -67,10 +67,10 @@ async def test_unless_it_is_asked_for_nothing_is_removed() -> None:
         await bench.clock.advance(60 * MINUTE)
 
     assert list(bench.store.images) == ["sha256:app:1"]
-    assert bench.told == []
+    assert bench.messages == []
 
 
-async def test_every_five_minutes_it_sees_what_is_used() -> None:
+async def test_images_in_use_are_noted_every_five_minutes() -> None:
     bench = Bench(collects=False)
     image_id = await bench.pull("app:1")
 
@@ -84,7 +84,7 @@ async def test_every_five_minutes_it_sees_what_is_used() -> None:
     assert found.record.last_used == START + 5 * MINUTE
 
 
-async def test_a_session_shorter_than_that_looks_at_its_end() -> None:
+async def test_a_shorter_session_notes_images_in_use_at_its_end() -> None:
     bench = Bench(collects=False)
     async with bench.running():
         bench.store.use(await bench.pull("app:1"), "web")
@@ -97,9 +97,7 @@ async def test_a_session_shorter_than_that_looks_at_its_end() -> None:
     assert found.record.last_used == START + MINUTE
 
 
-async def test_where_ours_cannot_be_told_from_others_that_is_said_and_none_goes() -> (
-    None
-):
+async def test_a_store_without_an_id_is_reported_and_nothing_is_removed() -> None:
     bench = Bench(collects=True)
     bench.store.store_id = ""
     await bench.pull("app:1")
@@ -108,13 +106,13 @@ async def test_where_ours_cannot_be_told_from_others_that_is_said_and_none_goes(
     async with bench.running():
         await bench.clock.advance(60 * MINUTE)
 
-    ((weight, text),) = bench.told
+    ((weight, text),) = bench.messages
     assert weight is NoteLevel.WARNING
     assert text.startswith("--image-gc: this runtime does not report which images")
     assert list(bench.store.images) == ["sha256:app:1"]
 
 
-async def test_asked_for_it_frees_a_full_disk_and_says_so() -> None:
+async def test_a_full_disk_is_freed_on_request_with_a_message() -> None:
     bench = Bench(collects=True)
     bench.store.bring("theirs:1")
     image_id = await bench.pull("app:1")
@@ -127,20 +125,20 @@ async def test_asked_for_it_frees_a_full_disk_and_says_so() -> None:
 
     assert image_id in before
     assert list(bench.store.images) == ["sha256:theirs:1"]
-    assert bench.told == [(NoteLevel.NOTE, "removed the image app:1")]
+    assert bench.messages == [(NoteLevel.NOTE, "removed the image app:1")]
 
 
-async def test_failures_are_told_as_the_kubelets_events() -> None:
+async def test_failures_have_the_reasons_of_the_kubelets_events() -> None:
     bench = Bench(collects=True)
     bench.store.filesystem = None
 
     async with bench.running():
-        once = list(bench.told)
+        once = list(bench.messages)
         await bench.clock.advance(5 * MINUTE)
         bench.store.filesystem = FULL_DISK
         await bench.clock.advance(5 * MINUTE)
 
-    reasons = [(weight, text.partition(":")[0]) for weight, text in bench.told]
+    reasons = [(weight, text.partition(":")[0]) for weight, text in bench.messages]
     assert once == []
     assert reasons == [
         (NoteLevel.WARNING, "ImageGCFailed"),

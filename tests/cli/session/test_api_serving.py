@@ -1,4 +1,4 @@
-"""The kubeconfig of `probetui serve`: whose it is, who may read it, when it goes."""
+"""The kubeconfig of `probetui serve`: owner, mode and removal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from probetui.errors import UsageError
 TEXT = kubeconfig("https://127.0.0.1:1", b"PEM", "secret", ["shop"])
 
 
-def test_a_kubeconfig_is_for_its_user_alone_and_goes_at_the_end(tmp_path: Path) -> None:
+def test_a_kubeconfig_is_private_and_removed_at_the_end(tmp_path: Path) -> None:
     wanted = tmp_path / "config"
     with written(wanted, TEXT) as path:
         assert path == wanted
@@ -22,7 +22,7 @@ def test_a_kubeconfig_is_for_its_user_alone_and_goes_at_the_end(tmp_path: Path) 
     assert not wanted.exists()
 
 
-def test_a_kubeconfig_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+def test_a_kubeconfig_of_another_program_is_not_changed(tmp_path: Path) -> None:
     theirs = tmp_path / "config"
     theirs.write_text("apiVersion: v1\nkind: Config\n")
     with pytest.raises(UsageError, match="was not written by"), written(theirs, TEXT):
@@ -30,14 +30,14 @@ def test_a_kubeconfig_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     assert theirs.read_text() == "apiVersion: v1\nkind: Config\n"
 
 
-def test_a_kubeconfig_that_was_left_is_replaced(tmp_path: Path) -> None:
+def test_a_leftover_kubeconfig_is_replaced(tmp_path: Path) -> None:
     left = tmp_path / "config"
     left.write_text(kubeconfig("https://127.0.0.1:2", b"PEM", "old", []))
     with written(left, TEXT):
         assert left.read_text() == TEXT
 
 
-def test_a_kubeconfig_that_somebody_changed_stays(tmp_path: Path) -> None:
+def test_a_changed_kubeconfig_is_not_removed(tmp_path: Path) -> None:
     wanted = tmp_path / "config"
     with written(wanted, TEXT):
         wanted.write_text("mine now")

@@ -1,4 +1,4 @@
-"""Themes and keys in files of the user's."""
+"""Themes and key maps in the user's files."""
 
 from __future__ import annotations
 
@@ -18,21 +18,25 @@ def themes(home: Path) -> Path:
     return folder
 
 
-def test_without_files_there_is_nothing(home: Path) -> None:
-    looks = load_appearance(ScreenChoices())
+def test_the_appearance_is_empty_without_files(home: Path) -> None:
+    appearance = load_appearance(ScreenChoices())
 
-    assert (list(looks.themes), dict(looks.keymap), looks.problems) == ([], {}, [])
+    assert (list(appearance.themes), dict(appearance.keymap), appearance.problems) == (
+        [],
+        {},
+        [],
+    )
 
 
-def test_a_theme_is_called_like_its_file(themes: Path) -> None:
+def test_a_theme_has_the_name_of_its_file(themes: Path) -> None:
     (themes / "sea.yaml").write_text("primary: '#0077aa'\n")
 
-    looks = load_appearance(ScreenChoices(theme="sea"))
+    appearance = load_appearance(ScreenChoices(theme="sea"))
 
-    assert [theme.name for theme in looks.themes] == ["sea"]
+    assert [theme.name for theme in appearance.themes] == ["sea"]
 
 
-def test_a_theme_that_is_not_there_is_refused_with_the_nearest(themes: Path) -> None:
+def test_an_unknown_theme_is_refused_with_a_suggestion(themes: Path) -> None:
     (themes / "sea.yaml").write_text("primary: '#0077aa'\n")
 
     with pytest.raises(UsageError, match=r"nearest: sea\)"):
@@ -47,7 +51,7 @@ def test_a_theme_that_is_not_there_is_refused_with_the_nearest(themes: Path) -> 
         pytest.param("- a\n", id="no mapping"),
     ],
 )
-def test_a_broken_theme_is_an_error_if_it_is_chosen_and_else_a_warning(
+def test_a_broken_theme_is_an_error_if_selected_and_otherwise_a_warning(
     themes: Path, content: str
 ) -> None:
     (themes / "sea.yaml").write_text(content)
@@ -79,9 +83,7 @@ def test_keys_come_from_a_file_or_from_the_configuration(tmp_path: Path) -> None
         pytest.param("a: b: c\n", ":1:5: ", id="no YAML"),
     ],
 )
-def test_keys_that_cannot_be_used_are_refused(
-    tmp_path: Path, content: str, message: str
-) -> None:
+def test_invalid_keys_are_refused(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "keys.yaml"
     path.write_text(content)
 
@@ -91,6 +93,6 @@ def test_keys_that_cannot_be_used_are_refused(
     assert caught.value.exit_status == 2
 
 
-def test_a_file_of_keys_must_be_there(tmp_path: Path) -> None:
+def test_a_key_file_must_exist(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         load_appearance(ScreenChoices(keymap=tmp_path / "keys.yaml"))

@@ -1,4 +1,4 @@
-"""What a session attaches to, and what is said of it (UX-63)."""
+"""The containers that a session attaches to, and its notes about them (UX-63)."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ SHOP = a_pod(a_container("web", image="nginx:1"), a_container("db"), name="shop"
 COMPOSED = {"com.docker.compose.service": "web"}
 
 
-class Told:
-    """Notes that are kept."""
+class CollectedNotes:
+    """Collects notes."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[NoteLevel, str]] = []
@@ -55,109 +55,120 @@ class Told:
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def collected() -> CollectedNotes:
+    return CollectedNotes()
 
 
 async def attached(
-    unmanaged: FakeUnmanaged, told: Told, attachment: AttachOptions | None = None
+    unmanaged: FakeUnmanaged,
+    collected: CollectedNotes,
+    attachment: AttachOptions | None = None,
 ) -> AttachedRuntime:
     return await attach(
         RuntimeOfOthers(unmanaged),
         [SHOP],
         attachment or AttachOptions(),
         FakeClock(),
-        told.notes,
+        collected.notes,
     )
 
 
-async def test_what_stands_for_what_is_told(told: Told) -> None:
-    await attached(FakeUnmanaged("web", "db"), told)
+async def test_the_matched_containers_are_reported(collected: CollectedNotes) -> None:
+    await attached(FakeUnmanaged("web", "db"), collected)
 
-    assert told.lines == [
+    assert collected.lines == [
         (NoteLevel.NOTE, "shop/web is web (web1)"),
         (NoteLevel.NOTE, "shop/db is db (db1)"),
     ]
 
 
-async def test_a_container_that_is_called_as_it_is_meant_is_named_once(
-    told: Told,
+async def test_a_container_with_the_name_of_the_pods_is_named_once(
+    collected: CollectedNotes,
 ) -> None:
     found = AttachOptions(words=("web=shop/web", "db=db"))
 
-    await attached(FakeUnmanaged("shop/web", "db"), told, found)
+    await attached(FakeUnmanaged("shop/web", "db"), collected, found)
 
-    assert told.lines[0] == (NoteLevel.NOTE, "shop/web is container (shop/web1)")
+    assert collected.lines[0] == (NoteLevel.NOTE, "shop/web is container (shop/web1)")
 
 
-async def test_what_is_not_found_is_told_with_what_there_is(told: Told) -> None:
-    await attached(FakeUnmanaged("web", "data"), told)
+async def test_a_missing_container_is_reported_with_the_existing_ones(
+    collected: CollectedNotes,
+) -> None:
+    await attached(FakeUnmanaged("web", "data"), collected)
 
-    assert told.lines[1:] == [
+    assert collected.lines[1:] == [
         (NoteLevel.WARNING, "shop/db: not found; waiting for it"),
         (NoteLevel.NOTE, "other containers: data"),
     ]
 
 
-async def test_what_does_not_run_is_waited_for(told: Told) -> None:
+async def test_a_container_that_does_not_run_is_waited_for(
+    collected: CollectedNotes,
+) -> None:
     unmanaged = FakeUnmanaged("web", "db")
     (_, db) = await unmanaged.list()
     await unmanaged.stop(db.container_id, 0)
 
-    await attached(unmanaged, told)
+    await attached(unmanaged, collected)
 
     assert (
-        told.lines[1][1] == "shop/db is db (db1), which is not running; waiting for it"
+        collected.lines[1][1]
+        == "shop/db is db (db1), which is not running; waiting for it"
     )
 
 
-async def test_who_does_not_wait_is_told_what_does_not_run(told: Told) -> None:
+async def test_a_container_that_does_not_run_is_an_error_without_waiting(
+    collected: CollectedNotes,
+) -> None:
     with pytest.raises(RuntimeUnavailableError, match="not running: shop/db"):
-        await attached(FakeUnmanaged("web"), told, AttachOptions(waits=False))
+        await attached(FakeUnmanaged("web"), collected, AttachOptions(waits=False))
 
 
-async def test_another_image_than_the_manifest_has_is_worth_a_warning(
-    told: Told,
+async def test_another_image_than_in_the_manifest_is_a_warning(
+    collected: CollectedNotes,
 ) -> None:
     unmanaged = FakeUnmanaged("db")
     unmanaged.run("web", image="nginx:2\x1b[2J")
 
-    await attached(unmanaged, told)
+    await attached(unmanaged, collected)
 
-    assert told.lines[1] == (
+    assert collected.lines[1] == (
         NoteLevel.WARNING,
         "shop/web: its image is nginx:2\\x1b[2J, the manifest says nginx:1",
     )
 
 
-async def test_several_that_may_be_meant_are_an_error(told: Told) -> None:
+async def test_an_ambiguous_container_is_an_error(collected: CollectedNotes) -> None:
     unmanaged = FakeUnmanaged("shop-web-1", "shop-web-2")
     unmanaged.labels = dict.fromkeys(unmanaged.containers, COMPOSED)
 
     with pytest.raises(UsageError, match=r"shop/web matches .* web=ID"):
-        await attached(unmanaged, told)
+        await attached(unmanaged, collected)
 
 
-async def test_a_runtime_without_containers_of_others_is_refused(told: Told) -> None:
+async def test_a_runtime_without_unmanaged_containers_is_refused(
+    collected: CollectedNotes,
+) -> None:
     with pytest.raises(UsageError, match="no containers to attach to"):
         await attach(
             FakeRuntime(FakeEngine(FakeClock())),
             [SHOP],
             AttachOptions(),
             FakeClock(),
-            told.notes,
+            collected.notes,
         )
 
 
-async def test_watching_needs_no_permission(told: Told) -> None:
-    runtime = await attached(FakeUnmanaged("web", "db"), told)
+async def test_watching_needs_no_permission(collected: CollectedNotes) -> None:
+    runtime = await attached(FakeUnmanaged("web", "db"), collected)
 
-    assert await confirm_actions(runtime, AttachOptions(asks=True), told.notes)
+    assert await confirm_actions(runtime, AttachOptions(asks=True), collected.notes)
 
 
 @pytest.mark.parametrize("answer", [True, False], ids=["yes", "no"])
-async def test_a_person_is_asked_before_anything_may_be_killed(
-    told: Told, monkeypatch: pytest.MonkeyPatch, *, answer: bool
+async def test_a_user_has_to_confirm_before_anything_can_be_killed(
+    collected: CollectedNotes, monkeypatch: pytest.MonkeyPatch, *, answer: bool
 ) -> None:
     asked: list[str] = []
 
@@ -167,9 +178,9 @@ async def test_a_person_is_asked_before_anything_may_be_killed(
 
     monkeypatch.setattr(click, "confirm", confirm)
     acting = AttachOptions(acts=True, asks=True)
-    runtime = await attached(FakeUnmanaged("web"), told, acting)
+    runtime = await attached(FakeUnmanaged("web"), collected, acting)
 
-    allowed = await confirm_actions(runtime, acting, told.notes)
+    allowed = await confirm_actions(runtime, acting, collected.notes)
 
     (question,) = asked
     assert allowed is answer
@@ -179,32 +190,36 @@ async def test_a_person_is_asked_before_anything_may_be_killed(
     )
 
 
-async def test_nobody_is_asked_where_there_is_no_screen(told: Told) -> None:
+async def test_no_confirmation_is_requested_without_a_screen(
+    collected: CollectedNotes,
+) -> None:
     acting = AttachOptions(acts=True)
-    runtime = await attached(FakeUnmanaged("web", "db", can_start=False), told, acting)
+    runtime = await attached(
+        FakeUnmanaged("web", "db", can_start=False), collected, acting
+    )
 
-    assert await confirm_actions(runtime, acting, told.notes)
-    assert told.lines[-1] == (
+    assert await confirm_actions(runtime, acting, collected.notes)
+    assert collected.lines[-1] == (
         NoteLevel.WARNING,
         "--act: probes may stop web (web1), db (db1)",
     )
 
 
-async def test_who_walks_away_from_the_question_has_interrupted(
-    told: Told, monkeypatch: pytest.MonkeyPatch
+async def test_aborting_the_confirmation_interrupts_the_session(
+    collected: CollectedNotes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def walk_away(text: str, **_: object) -> bool:
+    def abort(text: str, **_: object) -> bool:
         raise click.Abort
 
-    monkeypatch.setattr(click, "confirm", walk_away)
+    monkeypatch.setattr(click, "confirm", abort)
     acting = AttachOptions(acts=True, asks=True)
-    runtime = await attached(FakeUnmanaged("web", "db"), told, acting)
+    runtime = await attached(FakeUnmanaged("web", "db"), collected, acting)
 
     with pytest.raises(KeyboardInterrupt):
-        await confirm_actions(runtime, acting, told.notes)
+        await confirm_actions(runtime, acting, collected.notes)
 
 
-def test_every_option_of_attach_means_something_to_somebody() -> None:
+def test_every_option_of_attach_is_used() -> None:
     known = {
         field.name
         for kind in (
@@ -223,7 +238,7 @@ def test_every_option_of_attach_means_something_to_somebody() -> None:
     assert not names & {"keep", "pull", "watch", "image_gc"}
 
 
-def test_what_matters_only_for_creating_is_left_out() -> None:
+def test_options_for_creating_containers_are_left_out() -> None:
     container = a_container(
         "web",
         image_pull_policy=PullPolicy.ALWAYS,

@@ -1,4 +1,4 @@
-"""Sessions that are kept: in parts, within a size, each in files of its own."""
+"""Saved sessions: split into parts, limited in size, each in its own files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def sessions(tmp_path: Path) -> list[Path]:
     ]
 
 
-def test_a_long_session_is_kept_in_parts_and_each_begins_with_the_session(
+def test_a_long_session_is_saved_in_parts_that_all_begin_with_the_header(
     tmp_path: Path,
 ) -> None:
     writer = opened(tmp_path, part_bytes=300)
@@ -77,7 +77,7 @@ def test_a_long_session_is_kept_in_parts_and_each_begins_with_the_session(
     assert records(tmp_path / LAST) == read[-1]
 
 
-def test_the_first_part_of_the_last_session_is_played(home: Path) -> None:
+def test_the_first_part_of_the_last_session_is_replayed(home: Path) -> None:
     writer = opened(sessions_folder(), part_bytes=10)
     for _ in range(3):
         writer.write([SESSION])
@@ -90,7 +90,7 @@ def test_the_first_part_of_the_last_session_is_played(home: Path) -> None:
     assert last_session_to_play() == first
 
 
-def test_a_record_that_an_earlier_release_kept_last_is_the_last_session(
+def test_a_record_of_an_earlier_release_can_be_the_last_session(
     home: Path,
 ) -> None:
     opened(sessions_folder()).close()
@@ -102,7 +102,7 @@ def test_a_record_that_an_earlier_release_kept_last_is_the_last_session(
     assert last_session() == last_session_to_play() == plain
 
 
-def test_two_sessions_at_once_have_files_of_their_own(tmp_path: Path) -> None:
+def test_simultaneous_sessions_have_their_own_files(tmp_path: Path) -> None:
     first, second = opened(tmp_path, part_bytes=100), opened(tmp_path)
     second.write([SESSION | {"of": "second"}])
 
@@ -115,7 +115,7 @@ def test_two_sessions_at_once_have_files_of_their_own(tmp_path: Path) -> None:
     assert records(tmp_path / LAST)[0]["of"] == "second"
 
 
-def test_what_is_more_than_may_be_kept_goes_oldest_first(
+def test_the_oldest_sessions_above_the_size_limit_are_removed(
     tmp_path: Path, sessions: list[Path]
 ) -> None:
     prune(tmp_path, kept_bytes=2500)
@@ -123,7 +123,7 @@ def test_what_is_more_than_may_be_kept_goes_oldest_first(
     assert [path.exists() for path in sessions] == [False, True, True]
 
 
-def test_too_many_sessions_go_oldest_first_however_small(
+def test_the_oldest_sessions_above_the_count_limit_are_removed(
     tmp_path: Path, sessions: list[Path]
 ) -> None:
     prune(tmp_path, kept_bytes=1 << 30, most_sessions=1)
@@ -131,7 +131,7 @@ def test_too_many_sessions_go_oldest_first_however_small(
     assert [path.exists() for path in sessions] == [False, False, True]
 
 
-def test_a_session_that_is_written_is_never_removed(
+def test_a_session_that_is_being_written_is_never_removed(
     tmp_path: Path, sessions: list[Path]
 ) -> None:
     writer = opened(tmp_path)
@@ -148,7 +148,7 @@ def test_a_session_that_is_written_is_never_removed(
     assert not running.exists()
 
 
-def test_earlier_parts_of_a_session_that_goes_on_are_removed_last(
+def test_earlier_parts_of_a_running_session_are_removed_last(
     tmp_path: Path, sessions: list[Path]
 ) -> None:
     writer = opened(tmp_path, kept_bytes=1, part_bytes=10)
@@ -173,7 +173,7 @@ def test_a_session_of_an_earlier_release_counts_as_well(
     assert all(path.exists() for path in sessions)
 
 
-def test_sessions_are_kept_although_there_can_be_no_link(tmp_path: Path) -> None:
+def test_sessions_are_saved_without_support_for_links(tmp_path: Path) -> None:
     (tmp_path / LAST).mkdir()
 
     writer = opened(tmp_path)
@@ -183,7 +183,7 @@ def test_sessions_are_kept_although_there_can_be_no_link(tmp_path: Path) -> None
     assert records(Path(writer.name)) == [SESSION]
 
 
-def test_why_reads_a_compressed_record_that_is_named(
+def test_why_reads_a_compressed_record(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "session.jsonl.gz"

@@ -1,4 +1,4 @@
-"""Where a manifest with the timing of the screen is written to."""
+"""Where a copy of a manifest with edited timing is written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SLOWER = Timing(0, 1, 7, 1, 3)
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in a folder of its own that is not the manifests'."""
+    """Use a working directory that is not the manifests' folder."""
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -66,7 +66,7 @@ def copy_of_text(name: str, location: str = "") -> ManifestCopy:
     return copy_edited([loaded], None, loaded.pod.uid, timings(loaded))
 
 
-def test_the_copy_is_beside_the_manifest_and_says_the_same_but_for_the_timing(
+def test_the_copy_is_beside_the_manifest_and_differs_in_the_timing_only(
     manifest: Path,
 ) -> None:
     written = copy(options_for(manifest))
@@ -76,7 +76,7 @@ def test_the_copy_is_beside_the_manifest_and_says_the_same_but_for_the_timing(
     assert manifest.read_text() == POD % "web"
 
 
-def test_nothing_that_is_there_is_written_over(manifest: Path) -> None:
+def test_existing_files_are_not_overwritten(manifest: Path) -> None:
     names = [copy(options_for(manifest)).path.name for _ in range(3)]
 
     assert names == ["pod.edited.yaml", "pod.edited-2.yaml", "pod.edited-3.yaml"]
@@ -89,7 +89,7 @@ def test_a_copy_of_a_copy_is_named_after_the_first(manifest: Path) -> None:
     assert copy(options_for(first)).path.name == "pod.edited-2.yaml"
 
 
-def test_whoever_may_read_the_manifest_may_read_the_copy(manifest: Path) -> None:
+def test_the_copy_has_the_mode_of_the_manifest(manifest: Path) -> None:
     manifest.chmod(0o640)
 
     written = copy(options_for(manifest)).path
@@ -98,7 +98,7 @@ def test_whoever_may_read_the_manifest_may_read_the_copy(manifest: Path) -> None
     assert written.stat().st_mode & 0o600 == 0o600
 
 
-def test_what_was_piped_in_is_copied_to_where_one_is_for_ones_own_eyes(
+def test_a_piped_manifest_is_copied_to_the_working_directory_privately(
     here: Path,
 ) -> None:
     written = copy_of_text("-").path
@@ -115,13 +115,13 @@ def test_what_was_piped_in_is_copied_to_where_one_is_for_ones_own_eyes(
         pytest.param("../\x1b[2J", "-2J.edited.yaml", id="escapes"),
     ],
 )
-def test_what_is_no_file_is_named_like_one(
+def test_a_manifest_without_a_file_gets_a_file_name(
     here: Path, name: str, expected: str
 ) -> None:
     assert copy_of_text(name).path == here / expected
 
 
-def test_where_the_manifests_folder_cannot_be_written_it_is_where_one_is(
+def test_a_read_only_folder_is_replaced_by_the_working_directory(
     here: Path, tmp_path: Path
 ) -> None:
     gone = tmp_path / "gone" / "pod.yaml"
@@ -129,13 +129,13 @@ def test_where_the_manifests_folder_cannot_be_written_it_is_where_one_is(
     assert copy_of_text("pod.yaml", str(gone)).path == here / "pod.edited.yaml"
 
 
-def test_a_folder_that_is_read_as_a_whole_gets_no_copy(
+def test_no_copy_is_written_to_a_folder_given_with_f(
     manifest: Path, here: Path
 ) -> None:
     assert copy(options_for(manifest.parent)).path == here / "pod.edited.yaml"
 
 
-def test_where_both_folders_are_read_it_is_with_probetuis_own_files(
+def test_the_copy_is_in_the_data_folder_if_both_folders_are_given_with_f(
     manifest: Path, here: Path
 ) -> None:
     written = copy(options_for(manifest.parent, here)).path
@@ -143,14 +143,14 @@ def test_where_both_folders_are_read_it_is_with_probetuis_own_files(
     assert written == state_folder() / "edited" / "pod.edited.yaml"
 
 
-def test_where_all_folders_are_read_nothing_is_written(manifest: Path) -> None:
+def test_nothing_is_written_if_all_folders_are_given_with_f(manifest: Path) -> None:
     options = replace(options_for(manifest.parent.parent), recursive=True)
 
     with pytest.raises(UsageError, match="in these folders would be loaded"):
         copy(options)
 
 
-def test_where_nothing_can_be_written_every_folder_is_told(
+def test_the_error_lists_every_folder_that_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "file"
@@ -169,7 +169,7 @@ def test_where_nothing_can_be_written_every_folder_is_told(
     )
 
 
-def test_only_the_file_of_the_chosen_pod_is_copied(tmp_path: Path) -> None:
+def test_only_the_file_of_the_selected_pod_is_copied(tmp_path: Path) -> None:
     one, other = tmp_path / "one.yaml", tmp_path / "other.yaml"
     one.write_text(POD % "one" + "---\n" + POD % "two")
     other.write_text(POD % "other")
@@ -179,7 +179,7 @@ def test_only_the_file_of_the_chosen_pod_is_copied(tmp_path: Path) -> None:
     assert written == ManifestCopy(tmp_path / "one.edited.yaml", 2)
 
 
-def test_a_manifest_that_was_read_again_is_copied_as_it_is_now(
+def test_a_reloaded_manifest_is_copied_in_its_current_form(
     manifest: Path,
 ) -> None:
     before = load_pods(options_for(manifest)).loaded
@@ -193,7 +193,7 @@ def test_a_manifest_that_was_read_again_is_copied_as_it_is_now(
     assert written.path.read_text().startswith("# new\n")
 
 
-def test_a_manifest_that_is_broken_by_now_is_copied_as_it_was_read(
+def test_a_manifest_that_became_invalid_is_copied_as_it_was_read(
     manifest: Path,
 ) -> None:
     before = load_pods(options_for(manifest)).loaded
@@ -206,12 +206,12 @@ def test_a_manifest_that_is_broken_by_now_is_copied_as_it_was_read(
     assert "periodSeconds: 7" in written.path.read_text()
 
 
-def test_a_pod_of_no_manifest_is_refused() -> None:
+def test_a_pod_without_a_manifest_is_refused() -> None:
     with pytest.raises(UsageError, match="no longer matches its manifest"):
         copy_edited((), None, "uid", {})
 
 
-def test_without_another_timing_there_is_nothing_to_copy(manifest: Path) -> None:
+def test_unchanged_timing_is_not_copied(manifest: Path) -> None:
     (loaded,) = load_pods(options_for(manifest)).loaded
 
     with pytest.raises(ManifestError, match="already has these numbers"):

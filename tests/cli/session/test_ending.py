@@ -1,4 +1,4 @@
-"""Which pods the end of a session names."""
+"""The pods that are named at the end of a session."""
 
 from __future__ import annotations
 

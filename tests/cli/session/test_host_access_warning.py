@@ -1,4 +1,4 @@
-"""What pods may do to this machine is told once, before they start."""
+"""The warning about host access of pods, printed once before they start."""
 
 from __future__ import annotations
 
@@ -31,72 +31,74 @@ def loaded(text: str = POD) -> tuple[LoadedPod, ...]:
     return load_manifests([SourceFile("pod.yaml", text)]).loaded
 
 
-class Told:
-    """What is told, by whoever tells it."""
+class RecordedWarnings:
+    """A host access warning that records its texts."""
 
     def __init__(
         self, *, quiet: bool = False, wanted: bool = True, trusts: bool = False
     ) -> None:
         self.texts: list[tuple[NoteLevel, str]] = []
-        notes = Notes(quiet=quiet, show=lambda *told: self.texts.append(told))
+        notes = Notes(quiet=quiet, show=lambda *note: self.texts.append(note))
         self.notice = HostAccessWarning(notes, is_wanted=wanted, trusts=trusts)
 
 
-def test_it_is_told_with_file_line_and_name() -> None:
-    told = Told()
+def test_the_warning_has_file_line_and_name() -> None:
+    warnings = RecordedWarnings()
 
-    told.notice.warn(loaded(), "docker")
+    warnings.notice.warn(loaded(), "docker")
 
     text = (
         "what default/web may do to this machine:\n"
         "  pod.yaml:5:3: spec.hostPID: sees every process of this machine [host-pid]"
     )
-    assert told.texts == [(NoteLevel.WARNING, text)]
-    assert told.notice.texts == ["web may act on this machine: host-pid"]
+    assert warnings.texts == [(NoteLevel.WARNING, text)]
+    assert warnings.notice.texts == ["web may act on this machine: host-pid"]
 
 
-def test_a_screen_is_told_of_it_in_a_line() -> None:
+def test_the_screen_gets_the_warning_in_one_line() -> None:
     fields = "  hostIPC: true\n  hostNetwork: true\n"
     context = "      securityContext: {privileged: true}\n"
-    told = Told()
+    warnings = RecordedWarnings()
 
-    told.notice.warn(
+    warnings.notice.warn(
         loaded(POD.replace("spec:\n", f"spec:\n{fields}") + context), "docker"
     )
 
-    (line,) = told.notice.texts
+    (line,) = warnings.notice.texts
     assert line.startswith("web may act on this machine: host-")
     assert line.endswith(" and 1 more")
     assert "\n" not in line
 
 
-def test_it_is_told_once_and_what_is_new_when_manifests_are_read_again() -> None:
-    told = Told()
-    told.notice.warn(loaded(), "docker")
+def test_only_new_host_access_is_reported_after_a_reload() -> None:
+    warnings = RecordedWarnings()
+    warnings.notice.warn(loaded(), "docker")
 
-    told.notice.warn_again(loaded())
-    told.notice.warn_again(loaded(POD.replace("hostPID", "hostIPC")))
+    warnings.notice.warn_again(loaded())
+    warnings.notice.warn_again(loaded(POD.replace("hostPID", "hostIPC")))
 
-    assert [text.count("\n") for _, text in told.texts] == [1, 1]
-    assert "[host-ipc]" in told.texts[1][1]
+    assert [text.count("\n") for _, text in warnings.texts] == [1, 1]
+    assert "[host-ipc]" in warnings.texts[1][1]
 
 
-def test_processes_are_no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = Told(wanted=False)
+def test_the_process_runtime_warns_that_it_is_no_sandbox(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    warnings = RecordedWarnings(wanted=False)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    told.notice.warn(loaded(), "process")
+    warnings.notice.warn(loaded(), "process")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    told.notice.warn(loaded(), "process")
+    warnings.notice.warn(loaded(), "process")
 
     sentence = (
         "plain processes are not isolated: the commands of the manifests can do "
         "anything on this machine that you can"
     )
-    assert [text for _, text in told.texts] == [
+    assert [text for _, text in warnings.texts] == [
         sentence,
         f"{sentence}, and you are root",
     ]
-    assert told.notice.texts == [
+    assert warnings.notice.texts == [
         "plain processes are not isolated",
         "plain processes are not isolated, and you are root",
     ]
@@ -110,28 +112,28 @@ def test_processes_are_no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param({"trusts": True}, id="a lesson of ours"),
     ],
 )
-def test_it_can_be_kept_back(options: dict[str, bool]) -> None:
-    told = Told(**options)
+def test_the_warning_can_be_disabled(options: dict[str, bool]) -> None:
+    warnings = RecordedWarnings(**options)
 
-    told.notice.warn(loaded(), "docker")
+    warnings.notice.warn(loaded(), "docker")
 
-    assert told.texts == []
-    assert told.notice.texts == []
+    assert warnings.texts == []
+    assert warnings.notice.texts == []
 
 
-def test_a_pod_that_asks_for_much_is_not_told_line_by_line() -> None:
+def test_the_warning_of_a_pod_with_much_host_access_is_short() -> None:
     capabilities = ", ".join(["SYS_ADMIN"] * 50)
     text = f"      securityContext: {{capabilities: {{add: [{capabilities}]}}}}\n"
-    told = Told()
+    warnings = RecordedWarnings()
 
-    told.notice.warn(loaded(POD + text), "docker")
+    warnings.notice.warn(loaded(POD + text), "docker")
 
-    lines = told.texts[0][1].splitlines()
+    lines = warnings.texts[0][1].splitlines()
     assert len(lines) == 14
     assert lines[-1] == "  and 39 more: see probetui check"
 
 
-def test_it_is_told_before_a_runtime_is_looked_for(
+def test_the_warning_is_printed_before_the_runtime_is_detected(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "pod.yaml"
@@ -146,16 +148,16 @@ def test_it_is_told_before_a_runtime_is_looked_for(
     assert errors.index("[host-pid]") < errors.index("no Docker daemon answers")
 
 
-def test_a_check_tells_it_as_findings_that_fail_nothing(
+def test_a_check_prints_it_as_findings_that_do_not_fail(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "pod.yaml"
     path.write_text(POD)
 
     status = run(["check", "-f", str(path)])
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     run(["check", "-f", str(path), "--no-findings"])
 
     assert status == 0
-    assert f"{path}:5:3: warning: spec.hostPID: sees every" in told
+    assert f"{path}:5:3: warning: spec.hostPID: sees every" in output
     assert "host-pid" not in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Who looks after which pod."""
+"""Locks that assign every pod to one process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.builders import a_pod
 WEB, DB = a_pod(name="web"), a_pod(name="db")
 
 
-def test_a_pod_that_is_run_is_known_by_its_process(tmp_path: Path) -> None:
+def test_the_lock_of_a_running_pod_names_its_process(tmp_path: Path) -> None:
     with PodLocks("docker", [WEB], tmp_path):
         during = lock_holder("docker", "default", "web", tmp_path)
     after = lock_holder("docker", "default", "web", tmp_path)
@@ -25,7 +25,7 @@ def test_a_pod_that_is_run_is_known_by_its_process(tmp_path: Path) -> None:
     assert after == ""
 
 
-def test_nobody_runs_a_pod_that_nobody_ever_ran(tmp_path: Path) -> None:
+def test_a_pod_that_never_ran_has_no_owner(tmp_path: Path) -> None:
     assert lock_holder("docker", "default", "web", tmp_path) == ""
 
 
@@ -38,7 +38,7 @@ def test_a_second_run_of_a_pod_is_refused_and_locks_nothing(tmp_path: Path) -> N
         assert lock_holder("docker", "default", "db", tmp_path) == ""
 
 
-def test_a_pod_of_one_runtime_or_namespace_is_not_that_of_another(
+def test_pods_of_other_runtimes_or_namespaces_have_other_locks(
     tmp_path: Path,
 ) -> None:
     elsewhere = a_pod(name="web", namespace="shop")
@@ -51,7 +51,7 @@ def test_a_pod_of_one_runtime_or_namespace_is_not_that_of_another(
         assert lock_holder("docker", "shop", "web", tmp_path) != ""
 
 
-def test_where_no_lock_can_be_taken_it_is_an_error_and_not_free(
+def test_a_lock_that_cannot_be_taken_is_an_error(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "file"
@@ -64,7 +64,7 @@ def test_where_no_lock_can_be_taken_it_is_an_error_and_not_free(
 
 
 def test_a_pod_with_the_longest_name_is_locked_like_any_other(tmp_path: Path) -> None:
-    """Kubernetes allows 253 characters, a file name 255 with all that is in it."""
+    """Kubernetes allows 253 characters, a file name 255 in total."""
     pod = a_pod(name="a" * 253)
 
     with PodLocks("docker", [pod], tmp_path):
@@ -90,7 +90,7 @@ def test_a_session_of_version_0_1_holds_its_pods(tmp_path: Path) -> None:
     assert (during, after) == ("process 7", "")
 
 
-def test_locks_of_pods_that_come_later_are_taken_too(tmp_path: Path) -> None:
+def test_locks_of_pods_that_are_added_later_are_taken_too(tmp_path: Path) -> None:
     with PodLocks("docker", [WEB], tmp_path) as first:
         with PodLocks("docker", [DB], tmp_path) as second:
             held = second.add([DB, WEB])
@@ -117,7 +117,7 @@ def test_a_link_in_place_of_a_lock_is_an_error_and_not_followed(tmp_path: Path) 
     assert canary.read_text() == "untouched"
 
 
-def test_a_lock_is_taken_again_after_it_was_let_go(tmp_path: Path) -> None:
+def test_a_released_lock_can_be_taken_again(tmp_path: Path) -> None:
     with PodLocks("docker", [WEB], tmp_path):
         pass
 
@@ -125,17 +125,17 @@ def test_a_lock_is_taken_again_after_it_was_let_go(tmp_path: Path) -> None:
         assert lock_holder("docker", "default", "web", tmp_path) != ""
 
 
-def test_who_looks_at_a_lock_does_not_hold_it(tmp_path: Path) -> None:
-    """`ls` locks what it looks at for a moment, together with other readers."""
+def test_checking_a_lock_does_not_block_it(tmp_path: Path) -> None:
+    """`ls` takes a shared lock for a moment, together with other readers."""
     with PodLocks("docker", [WEB], tmp_path):
         pass
     is_over = threading.Event()
 
-    def look() -> None:
+    def check_lock() -> None:
         while not is_over.is_set():
             lock_holder("docker", "default", "web", tmp_path)
 
-    looking = threading.Thread(target=look)
+    looking = threading.Thread(target=check_lock)
     looking.start()
     try:
         for _ in range(300):

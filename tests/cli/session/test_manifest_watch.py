@@ -31,17 +31,17 @@ spec:
 
 
 class Reports:
-    """What a person was told, and whether it is a fault."""
+    """Collects reported messages, with whether they are faults."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, bool]] = []
+        self.messages: list[tuple[str, bool]] = []
 
     def __call__(self, text: str, *, is_fault: bool) -> None:
-        self.told.append((text, is_fault))
+        self.messages.append((text, is_fault))
 
 
 class Watched:
-    """A folder that is watched, and the names of the pods each reading gave."""
+    """A watched folder, and the names of the pods after every reading."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -58,7 +58,7 @@ class Watched:
             return DesiredState()
 
     async def until(self, expected: list[str]) -> None:
-        """Wait for a reading; a change may be read in more than one."""
+        """Wait for a reading; one change may cause several readings."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while await self.readings.get() != expected:
                 pass
@@ -71,7 +71,7 @@ class Watched:
 async def watching(
     watched: Watched, scenario: Callable[[], object], expected: list[str]
 ) -> None:
-    """Watch, act until the watch is seen to work, and wait for a reading."""
+    """Watch the folder, repeat a change until it is noticed, and wait for a reading."""
     watch = ManifestWatch(watched.reload, watched.change, watched.report)
     task = asyncio.create_task(watch.watch_files([watched.folder]))
     try:
@@ -86,19 +86,19 @@ async def watching(
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_new_file_brings_its_pod(tmp_path: Path) -> None:
+async def test_a_new_file_adds_its_pod(tmp_path: Path) -> None:
     watched = Watched(tmp_path)
 
     await watching(watched, lambda: watched.write("second"), ["first", "second"])
 
 
-async def test_a_file_that_is_gone_takes_its_pod_along(tmp_path: Path) -> None:
+async def test_a_removed_file_removes_its_pod(tmp_path: Path) -> None:
     watched = Watched(tmp_path)
 
     await watching(watched, (tmp_path / "first.yaml").unlink, [])
 
 
-async def test_files_that_cannot_be_used_are_told_of_and_change_nothing(
+async def test_invalid_files_are_reported_and_change_nothing(
     tmp_path: Path,
 ) -> None:
     watched = Watched(tmp_path)
@@ -110,7 +110,7 @@ async def test_files_that_cannot_be_used_are_told_of_and_change_nothing(
 
     await watching(watched, break_and_mend, ["first", "third"])
 
-    (problem, is_fault), run_on, valid = watched.report.told
+    (problem, is_fault), run_on, valid = watched.report.messages
     assert "bad.yaml:2:1: did not find" in problem
     assert is_fault
     assert run_on == ("the pods run on as they were before this change", False)
@@ -125,7 +125,7 @@ def test_a_file_that_is_replaced_is_watched_in_its_folder(tmp_path: Path) -> Non
 
 
 class PollClock:
-    """A clock that jumps to each poll, as often as there are answers."""
+    """A clock that jumps to every poll until the scripted answers are used up."""
 
     def __init__(self, polls: int) -> None:
         self._now = START
@@ -142,7 +142,7 @@ class PollClock:
 
 
 class Polling(NamedTuple):
-    """When it was polled, how often that was applied, and what was reported."""
+    """The instants of the polls, the number of applied changes, and the messages."""
 
     polled_at: list[datetime]
     applied: int
@@ -164,7 +164,7 @@ async def polling(*answers: UrlPoll, failing: dict[str, str] | None = None) -> P
     watch = ManifestWatch(DesiredState, applied.append, reports)
     with pytest.raises(asyncio.CancelledError):
         await watch.poll_urls(poll, clock, failing or {})
-    return Polling(polled_at, len(applied), reports.told)
+    return Polling(polled_at, len(applied), reports.messages)
 
 
 SAME = UrlPoll(has_changed=False, problems={})
@@ -179,7 +179,7 @@ async def test_urls_are_polled_every_20_seconds_and_only_changes_are_applied() -
     assert polled.applied == 1
 
 
-async def test_a_url_that_fails_is_told_once_and_that_it_is_read_again() -> None:
+async def test_a_failing_url_is_reported_once_and_so_is_its_recovery() -> None:
     polled = await polling(FAILED, FAILED, SAME, FAILED)
 
     assert polled.reports == [
@@ -189,7 +189,7 @@ async def test_a_url_that_fails_is_told_once_and_that_it_is_read_again() -> None
     ]
 
 
-async def test_what_was_told_at_the_start_is_not_told_again() -> None:
+async def test_a_problem_reported_at_the_start_is_not_reported_again() -> None:
     polled = await polling(FAILED, failing={"http://a": "http://a: 500 Oops"})
 
     assert polled.reports == []
@@ -210,4 +210,4 @@ async def test_a_url_that_gives_an_invalid_manifest_changes_nothing() -> None:
         await watch.poll_urls(poll, clock, {})
 
     assert applied == []
-    assert reports.told[0] == ("http://a:1:1: is no pod", True)
+    assert reports.messages[0] == ("http://a:1:1: is no pod", True)

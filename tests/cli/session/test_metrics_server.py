@@ -1,4 +1,4 @@
-"""`--metrics`: addresses, and what is answered there."""
+"""`--metrics`: addresses and responses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from probetui.errors import UsageError
         pytest.param("[::1]:9100", ("::1", 9100), id="an-address-in-brackets"),
     ],
 )
-def test_an_address_is_read(text: str, expected: tuple[str, int]) -> None:
+def test_an_address_is_parsed(text: str, expected: tuple[str, int]) -> None:
     assert parse_address(text) == expected
 
 
@@ -81,7 +81,7 @@ async def test_an_address_in_use_is_an_error_of_usage() -> None:
                 pass
 
 
-async def test_what_is_no_http_is_let_go() -> None:
+async def test_a_connection_without_http_is_closed() -> None:
     async with serve_metrics(":0", CollectorRegistry()) as (host, port):
         reader, writer = await asyncio.open_connection(host, port)
         writer.write(b"\x00\x01 nonsense\r\n\r\n")
@@ -98,14 +98,14 @@ def descriptors() -> int:
     return len(list(Path("/dev/fd").iterdir()))
 
 
-async def is_let_go(reader: asyncio.StreamReader) -> bool:
-    """Tell, once the server has ended a connection, that it sent nothing before."""
+async def is_closed_without_response(reader: asyncio.StreamReader) -> bool:
+    """Wait until the server closes a connection; return whether it sent nothing."""
     with contextlib.suppress(ConnectionError):
         return await reader.read() == b""
     return True
 
 
-async def test_who_is_silent_is_one_of_a_few_and_let_go_in_time(
+async def test_silent_connections_are_limited_and_closed_in_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(metrics_server, "TIMEOUT_SECONDS", 2)
@@ -116,10 +116,12 @@ async def test_who_is_silent_is_one_of_a_few_and_let_go_in_time(
         late = readers[MAX_CONNECTIONS:]
 
         async with asyncio.timeout(60):
-            gone = await asyncio.gather(*map(is_let_go, late))
+            gone = await asyncio.gather(*map(is_closed_without_response, late))
             # All that is open: both ends of the few, one end of the others.
             in_use = descriptors() - before - len(opened)
-            rest = await asyncio.gather(*map(is_let_go, readers[:MAX_CONNECTIONS]))
+            rest = await asyncio.gather(
+                *map(is_closed_without_response, readers[:MAX_CONNECTIONS])
+            )
 
         for _, writer in opened:
             writer.transport.abort()
@@ -143,7 +145,7 @@ async def test_a_silent_client_does_not_delay_the_end(
     writer.transport.abort()
 
 
-async def test_it_answers_again_when_the_silent_ones_are_gone(
+async def test_it_answers_again_after_silent_connections_are_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(metrics_server, "TIMEOUT_SECONDS", 0.5)
@@ -155,7 +157,9 @@ async def test_it_answers_again_when_the_silent_ones_are_gone(
             await asyncio.open_connection(host, port) for _ in range(MAX_CONNECTIONS)
         ]
         async with asyncio.timeout(60):
-            await asyncio.gather(*(is_let_go(reader) for reader, _ in opened))
+            await asyncio.gather(
+                *(is_closed_without_response(reader) for reader, _ in opened)
+            )
 
         answer = await client.get(f"http://{host}:{port}/metrics")
 
@@ -164,18 +168,18 @@ async def test_it_answers_again_when_the_silent_ones_are_gone(
     assert answer.status_code == 200
 
 
-async def test_a_head_without_an_end_is_let_go() -> None:
+async def test_a_connection_with_an_endless_head_is_closed() -> None:
     async with serve_metrics(":0", CollectorRegistry()) as (host, port):
         reader, writer = await asyncio.open_connection(host, port)
         writer.write(b"GET /metrics HTTP/1.1\r\n" + b"a: b\r\n" * LONGEST_HEAD_BYTES)
 
         async with asyncio.timeout(60):
-            assert await is_let_go(reader)
+            assert await is_closed_without_response(reader)
 
         writer.transport.abort()
 
 
-async def test_who_does_not_take_the_answer_is_let_go(
+async def test_a_connection_that_does_not_read_its_response_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(metrics_server, "TIMEOUT_SECONDS", 0.5)
@@ -192,7 +196,7 @@ async def test_who_does_not_take_the_answer_is_let_go(
 
 
 def read_slowly(slow: socket.socket) -> int:
-    """Read after the server has lost patience, and return how much there was."""
+    """Read after the server's timeout, and return how much there was."""
     count = 0
     with contextlib.suppress(ConnectionError):
         time.sleep(1)  # noqa: TID251  # the other side is to wait in vain
@@ -201,7 +205,7 @@ def read_slowly(slow: socket.socket) -> int:
     return count
 
 
-async def test_an_answer_is_made_once_for_all_who_ask_at_the_same_time() -> None:
+async def test_simultaneous_requests_share_one_response() -> None:
     class Counting(CollectorRegistry):
         collected = 0
 

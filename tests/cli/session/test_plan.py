@@ -1,4 +1,4 @@
-"""A session as it was asked for."""
+"""The plan of a session from its options."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def plan(*args: str) -> Plan:
     return make_plan(load_manifests([SourceFile("pod.yaml", POD)]), context.params)
 
 
-def test_every_option_of_run_means_something_to_somebody() -> None:
+def test_every_option_of_run_is_used() -> None:
     known = {
         field.name
         for kind in (ManifestOptions, RuntimeOptions, SessionOptions, ScreenChoices)
@@ -61,7 +61,7 @@ def test_every_option_of_run_means_something_to_somebody() -> None:
         ),
     ],
 )
-def test_the_pull_policy_of_the_command_line_counts_for_every_container(
+def test_the_pull_policy_of_the_command_line_applies_to_every_container(
     args: list[str], policies: list[PullPolicy]
 ) -> None:
     pod = plan(*args).pods[0]
@@ -81,7 +81,7 @@ def test_the_pull_policy_of_the_command_line_counts_for_every_container(
         pytest.param(["--record", "-"], Stdout.RECORDS, id="the record"),
     ],
 )
-def test_standard_output_gets_one_kind_of_data(args: list[str], stdout: Stdout) -> None:
+def test_standard_output_has_one_kind_of_data(args: list[str], stdout: Stdout) -> None:
     planned = plan(*args)
 
     assert planned.form is Form.LINES
@@ -89,7 +89,7 @@ def test_standard_output_gets_one_kind_of_data(args: list[str], stdout: Stdout) 
     assert planned.record is None
 
 
-def test_a_record_goes_to_its_file_beside_what_is_printed(tmp_path: Path) -> None:
+def test_a_record_goes_to_its_file_besides_the_output(tmp_path: Path) -> None:
     planned = plan("--record", str(tmp_path / "a.jsonl"), "-o", "jsonl")
 
     assert planned.stdout is Stdout.SELECTED_RECORDS
@@ -104,7 +104,7 @@ def test_a_selection_names_containers_and_probes() -> None:
     assert selection.probe_types == [ProbeType.LIVENESS, ProbeType.STARTUP]
 
 
-def test_the_record_says_which_options_were_given() -> None:
+def test_the_record_has_the_given_options() -> None:
     arguments = plan("--timeout", "5m", "-c", "app", "--kubelet-age", "fresh").arguments
 
     assert arguments["timeout"] == "0:05:00"
@@ -130,22 +130,24 @@ MOUNTING = POD.replace(
 )
 
 
-def test_what_the_runtime_cannot_do_is_said_with_its_place_before_anything_starts(
+def test_unsupported_fields_are_reported_with_their_position_before_the_start(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     context = run.make_context("run", ["--runtime", "process"])
 
     make_plan(load_manifests([SourceFile("pod.yaml", MOUNTING)]), context.params)
 
-    told = capsys.readouterr().err.splitlines()
-    (line,) = [line for line in told if ".tty" in line]
+    messages = capsys.readouterr().err.splitlines()
+    (line,) = [line for line in messages if ".tty" in line]
     assert line == (
         "probetui: warning: pod.yaml:7:44: spec.containers[0].tty: is not supported:"
         " a process has no input and no terminal"
     )
 
 
-def test_another_runtime_may_be_able_to(capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_runtime_may_support_the_field(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     context = run.make_context("run", ["--runtime", "docker"])
 
     make_plan(load_manifests([SourceFile("pod.yaml", MOUNTING)]), context.params)
@@ -154,30 +156,30 @@ def test_another_runtime_may_be_able_to(capsys: pytest.CaptureFixture[str]) -> N
 
 
 NAMING = POD.replace("spec:", "spec:\n  dnsConfig: {nameservers: [192.0.2.9]}")
-"""What a CRI runtime carries out, and Docker does not."""
+"""Fields that a CRI runtime supports and Docker does not."""
 
 
 @pytest.mark.parametrize(
-    ("kind", "is_told"),
+    ("kind", "is_reported"),
     [pytest.param("docker", True), pytest.param("cri", False)],
 )
-def test_where_it_is_not_known_which_runtime_it_is_that_is_said_when_it_is(
+def test_unsupported_fields_are_reported_once_the_runtime_is_known(
     capsys: pytest.CaptureFixture[str],
     kind: str,
-    is_told: bool,  # noqa: FBT001  # a column
+    is_reported: bool,  # noqa: FBT001  # a column
 ) -> None:
     context = run.make_context("run", ["--runtime", "auto"])
     made = make_plan(load_manifests([SourceFile("pod.yaml", NAMING)]), context.params)
-    told_before = capsys.readouterr().err
+    reported_before = capsys.readouterr().err
     assert made.warn_for_runtime is not None
 
     made.warn_for_runtime(kind)
 
-    assert "dnsConfig" not in told_before
-    assert ("dnsConfig.nameservers" in capsys.readouterr().err) is is_told
+    assert "dnsConfig" not in reported_before
+    assert ("dnsConfig.nameservers" in capsys.readouterr().err) is is_reported
 
 
-def test_those_who_are_strict_are_told_of_an_error() -> None:
+def test_unsupported_fields_are_an_error_with_strict() -> None:
     context = run.make_context("run", ["--runtime", "process", "--strict"])
 
     with pytest.raises(ManifestError, match="tty: is not supported") as refused:
@@ -200,7 +202,7 @@ BOTH = "ReduceDefaultCrashLoopBackOffDecay=true,KubeletCrashLoopBackOffMax=true"
         ),
     ],
 )
-def test_a_node_says_how_long_back_off_can_be(
+def test_a_node_sets_the_maximum_back_off(
     args: list[str], initial: int, maximum: int
 ) -> None:
     option = ["--max-container-restart-period", *args] if args else []
@@ -239,7 +241,7 @@ def test_a_node_says_how_long_back_off_can_be(
         ),
     ],
 )
-def test_a_period_that_no_kubelet_starts_with_is_refused(
+def test_a_period_that_the_kubelet_rejects_is_refused(
     args: list[str], words: str
 ) -> None:
     with pytest.raises(UsageError) as caught:

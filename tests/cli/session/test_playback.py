@@ -1,4 +1,4 @@
-"""`sim` and `replay` from the command line, and sessions that are saved unasked."""
+"""`sim` and `replay` on the command line, and sessions that are saved automatically."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ metadata:
 
 
 KILLED_AFTER_SECONDS = 120
-"""Far more than what a process says at once takes anywhere."""
+"""Far more seconds than a process needs to print on any machine."""
 
 
 @pytest.fixture
@@ -74,26 +74,26 @@ def sim(files: tuple[str, str]) -> list[str]:
 
 
 def read_until(process: subprocess.Popen[bytes], words: bytes) -> None:
-    """Read what a process prints up to some words; kill it if it never says them."""
+    """Read the output of a process up to `words`; kill it if they never come."""
     assert process.stdout is not None
-    said = b""
+    output = b""
     end = threading.Timer(KILLED_AFTER_SECONDS, process.kill)
     end.start()
     try:
         for line in process.stdout:
-            said += line
+            output += line
             if words in line:
                 return
     finally:
         end.cancel()
-    raise AssertionError(f"it ended without {words!r}: {said!r}")
+    raise AssertionError(f"it ended without {words!r}: {output!r}")
 
 
 def sessions(home: Path) -> Path:
     return home / "state" / "probetui" / "sessions"
 
 
-def test_a_simulation_is_over_when_it_has_come_to_what_it_waits_for(
+def test_a_simulation_ends_when_its_condition_is_met(
     sim: list[str], capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     status = run([*sim, "--until", "web/app:restarts=1"])
@@ -121,7 +121,7 @@ def test_a_simulation_is_over_when_it_has_come_to_what_it_waits_for(
         ),
     ],
 )
-def test_limits_are_in_its_own_time(
+def test_limits_are_in_simulated_time(
     sim: list[str],
     tmp_path: Path,
     options: list[str],
@@ -138,7 +138,7 @@ def test_limits_are_in_its_own_time(
     assert (end.exit, end.t) == (status, length)
 
 
-def test_what_is_wrong_with_a_script_is_said_by_its_place(
+def test_problems_of_a_script_are_reported_with_their_position(
     files: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path(files[1]).write_text("containers:\n  ap: {liveness: maybe}\n")
@@ -155,7 +155,7 @@ def test_what_is_wrong_with_a_script_is_said_by_its_place(
     assert errors[2].endswith("2 errors, nothing was started")
 
 
-def test_time_cannot_be_played_with_where_it_is_real(
+def test_options_for_virtual_time_are_refused_on_real_runtimes(
     files: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = run(["run", "-f", files[0], "--runtime", "process", "--for", "5s"])
@@ -164,7 +164,7 @@ def test_time_cannot_be_played_with_where_it_is_real(
     assert "--for works in a simulation only" in capsys.readouterr().err
 
 
-def test_sim_may_be_the_runtime_of_run(
+def test_sim_can_be_the_runtime_of_run(
     files: tuple[str, str], capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     status = run(
@@ -175,21 +175,21 @@ def test_sim_may_be_the_runtime_of_run(
     assert b"web/other ready false->true" in capfdbinary.readouterr().out
 
 
-def test_a_replay_says_what_the_session_said(
+def test_a_replay_prints_what_the_session_printed(
     sim: list[str], tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     path = tmp_path / "record.jsonl"
     run([*sim, "--for", "2m", "--record", str(path)])
-    said = capfdbinary.readouterr().out
+    output = capfdbinary.readouterr().out
 
     status = run(["replay", str(path), "--plain"])
 
     assert status == 0
-    assert capfdbinary.readouterr().out == said
-    assert said.count(b"\n") > 50
+    assert capfdbinary.readouterr().out == output
+    assert output.count(b"\n") > 50
 
 
-def test_a_replay_may_stop_and_select_as_the_session_may(
+def test_a_replay_can_stop_and_select_like_a_session(
     sim: list[str], capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     run([*sim, "--for", "2m", "-q"])
@@ -203,7 +203,7 @@ def test_a_replay_may_stop_and_select_as_the_session_may(
     assert "kill" in lines[-1]
 
 
-def test_of_a_record_that_was_cut_off_what_is_whole_is_played(
+def test_the_intact_part_of_a_truncated_record_is_replayed(
     sim: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "record.jsonl"
@@ -233,7 +233,7 @@ def test_a_record_of_a_newer_version_is_refused(
     assert "this probetui reads up to version 1" in capsys.readouterr().err
 
 
-def test_without_a_file_and_a_last_session_there_is_nothing_to_play(
+def test_a_replay_without_a_file_and_a_last_session_is_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(["replay"]) == 2
@@ -241,10 +241,10 @@ def test_without_a_file_and_a_last_session_there_is_nothing_to_play(
 
 
 @pytest.mark.slow
-def test_two_processes_write_one_script_s_record_byte_for_byte_alike(
+def test_two_processes_write_identical_records_of_one_script(
     sim: list[str], tmp_path: Path
 ) -> None:
-    # Where many are due at once, an order that is left to chance is seen.
+    # With many ticks due at once, a random order would show.
     crowd = tmp_path / "crowd.yaml"
     crowd.write_text("".join(f"{POD_OF_A_CROWD}{number}\n" for number in range(8)))
 
@@ -270,10 +270,10 @@ def test_two_processes_write_one_script_s_record_byte_for_byte_alike(
     assert b"hunter22" not in first
 
 
-# -- saved unasked (UX-27)
+# -- saved automatically (UX-27)
 
 
-def test_the_last_session_is_saved_and_the_one_before_is_kept(
+def test_the_last_session_is_saved_and_the_previous_one_is_kept(
     sim: list[str], home: Path
 ) -> None:
     run([*sim, "-q", "--for", "10s"])
@@ -298,14 +298,14 @@ def test_kept_sessions_above_the_limit_are_removed(sim: list[str], home: Path) -
     assert kept == [(sessions(home) / LAST).resolve()]
 
 
-def test_a_size_that_is_none_is_refused(
+def test_an_invalid_size_is_refused(
     sim: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([*sim, "--autosave-limit", "much"]) == 2
     assert '"much" is not a size; write 500M, 1Gi' in capsys.readouterr().err
 
 
-def test_it_is_not_where_the_settings_say_so(sim: list[str], home: Path) -> None:
+def test_saving_can_be_disabled_in_the_settings(sim: list[str], home: Path) -> None:
     config = home / "config" / "probetui" / "config.yaml"
     config.parent.mkdir(parents=True)
     config.write_text("autosave: false\n")
@@ -315,9 +315,7 @@ def test_it_is_not_where_the_settings_say_so(sim: list[str], home: Path) -> None
     assert not sessions(home).exists()
 
 
-def test_a_session_that_cannot_be_saved_goes_on_all_the_same(
-    sim: list[str], home: Path
-) -> None:
+def test_a_session_that_cannot_be_saved_continues(sim: list[str], home: Path) -> None:
     sessions(home).parent.mkdir(parents=True)
     sessions(home).write_text("in the way")
 
@@ -343,7 +341,7 @@ def test_a_session_that_is_killed_has_been_saved(
     assert run(["replay", str(path), "--plain", "-q"]) == 0
 
 
-def test_a_later_part_of_a_session_cannot_be_played_and_that_is_said(
+def test_a_later_part_of_a_session_is_refused_with_the_reason(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "last.jsonl"
@@ -358,24 +356,24 @@ def test_a_later_part_of_a_session_cannot_be_played_and_that_is_said(
 
 
 @pytest.mark.slow
-def test_a_session_on_real_processes_is_played_as_it_was(
+def test_a_session_on_real_processes_is_replayed_exactly(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "record.jsonl"
     line = ["demo", "liveness", "--plain", "--timeout", "60s"]
     assert run([*line, "--until", "restarts=1", "--record", str(path)]) == 0
-    said = capfd.readouterr().out
+    output = capfd.readouterr().out
 
     status = run(["replay", str(path), "--plain"])
 
     replayed = capfd.readouterr()
     assert status == 0
-    assert replayed.out == said
+    assert replayed.out == output
     assert "replay differs" not in replayed.err
     assert "further than" not in replayed.err
 
 
-def test_what_begins_paused_shows_its_pods_and_goes_no_further(
+def test_a_paused_session_shows_its_pods_and_stops_there(
     files: tuple[str, str], tmp_path: Path
 ) -> None:
     path = tmp_path / "record.jsonl"

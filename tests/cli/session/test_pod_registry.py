@@ -1,4 +1,4 @@
-"""Who hears of pods and objects, and when."""
+"""Subscriptions to pods and objects."""
 
 from __future__ import annotations
 
@@ -12,42 +12,44 @@ WEB, DB = a_pod(name="web"), a_pod(name="db")
 CONFIG = ConfigMap("config")
 
 
-def test_whoever_asks_hears_of_what_there_is_and_of_every_change() -> None:
+def test_a_subscriber_gets_the_current_pods_and_every_change() -> None:
     pod_registry = PodRegistry(DesiredState((WEB,)))
-    heard: list[list[str]] = []
+    notifications: list[list[str]] = []
 
-    pod_registry.subscribe(lambda pods: heard.append([pod.name for pod in pods]))
+    pod_registry.subscribe(
+        lambda pods: notifications.append([pod.name for pod in pods])
+    )
     pod_registry.apply(DesiredState((DB,)))
 
-    assert heard == [["web"], ["db"]]
+    assert notifications == [["web"], ["db"]]
 
 
-def test_objects_are_told_of_before_the_pods_that_need_them() -> None:
+def test_objects_are_published_before_the_pods_that_need_them() -> None:
     pod_registry = PodRegistry(DesiredState())
-    heard: list[str] = []
-    pod_registry.subscribe(lambda pods: heard.extend(pod.name for pod in pods))
+    notifications: list[str] = []
+    pod_registry.subscribe(lambda pods: notifications.extend(pod.name for pod in pods))
     pod_registry.subscribe_objects(
-        lambda objects: heard.extend(pod.name for pod in objects)
+        lambda objects: notifications.extend(resource.name for resource in objects)
     )
 
     pod_registry.apply(DesiredState((WEB,), (CONFIG,)))
 
-    assert heard == ["config", "web"]
+    assert notifications == ["config", "web"]
 
 
-def test_places_change_with_the_pods_and_before_anybody_hears() -> None:
+def test_positions_change_with_the_pods_before_subscribers_are_notified() -> None:
     pod_registry = PodRegistry(DesiredState((WEB,), places={"web a": "web.yaml:1:1"}))
-    heard: list[dict[str, str]] = []
+    notifications: list[dict[str, str]] = []
 
     pod_registry.subscribe(
-        lambda _pods: heard.append(dict(pod_registry.desired.places))
+        lambda _pods: notifications.append(dict(pod_registry.desired.places))
     )
     pod_registry.apply(DesiredState((DB,), places={"db a": "db.yaml:2:1"}))
 
-    assert heard == [{"web a": "web.yaml:1:1"}, {"db a": "db.yaml:2:1"}]
+    assert notifications == [{"web a": "web.yaml:1:1"}, {"db a": "db.yaml:2:1"}]
 
 
-def test_pods_that_were_there_once_are_remembered() -> None:
+def test_earlier_pods_are_remembered() -> None:
     pod_registry = PodRegistry(DesiredState((WEB,)))
 
     pod_registry.apply(DesiredState((DB,)))
@@ -60,7 +62,7 @@ class TestSources:
     ETCD = a_pod(name="etcd-node")
     GATE = (PodCondition("open", ConditionStatus.TRUE),)
 
-    def test_each_is_told_its_own_pods(self) -> None:
+    def test_every_source_is_notified_of_its_own_pods(self) -> None:
         desired = DesiredState(
             (WEB, self.ETCD),
             places={"uid-of-web a": "w:1:1", "uid-of-etcd-node a": "e:1:1"},
@@ -79,12 +81,12 @@ class TestSources:
             SetPods((self.ETCD,), {"uid-of-etcd-node a": "e:1:1"}, "file"),
         ]
 
-    def test_one_without_pods_says_so(self) -> None:
+    def test_a_source_without_pods_is_reported_as_empty(self) -> None:
         desired = DesiredState(sources=("api", "http"))
 
         assert list(desired.updates()) == [SetPods(()), SetPods((), source="http")]
 
-    def test_one_that_is_not_read_yet_is_not_complete(self) -> None:
+    def test_a_source_that_is_not_read_yet_is_not_complete(self) -> None:
         desired = DesiredState(sources=("http",), unread=frozenset({"http"}))
 
         assert list(desired.updates()) == [

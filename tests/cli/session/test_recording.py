@@ -1,4 +1,4 @@
-"""What the record of a session begins with, and what it keeps to itself."""
+"""The header of a record, and the secrets that it masks."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ spec:
 """
 
 
-def test_a_secret_that_is_repeated_elsewhere_is_masked_and_names_are_kept() -> None:
+def test_other_occurrences_of_a_secret_are_masked_and_names_are_kept() -> None:
     loaded = load_manifests([SourceFile("pod.yaml", REPEATED)]).loaded
 
     made = make_header(loaded, "docker", KubeletConfig(), {}, show_secrets=False)
@@ -103,14 +103,14 @@ def test_a_secret_that_is_repeated_elsewhere_is_masked_and_names_are_kept() -> N
     assert text.count("hunter22") == 3
 
 
-def test_a_manifest_without_secrets_stays_as_it_is_to_the_letter() -> None:
+def test_a_manifest_without_secrets_is_recorded_unchanged() -> None:
     manifest = MANIFEST.replace("API_TOKEN", "A").replace("PRIVATE_KEY", "B")
     manifest = manifest.replace("DB_PASSWORD", "C").replace("Authorization", "D")
 
     assert without_secrets(manifest, Mask(["no such"])) == manifest
 
 
-def test_a_record_holds_what_pods_refer_to_but_nothing_of_secrets() -> None:
+def test_a_record_has_referenced_objects_without_secrets() -> None:
     text = (
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: shown}\n---\n"
         "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {b: hidden}\n"
@@ -131,7 +131,7 @@ def test_a_record_holds_what_pods_refer_to_but_nothing_of_secrets() -> None:
     assert again.config_objects == (objects[1].value,)
 
 
-def test_a_record_holds_the_whole_manifest_with_secrets_only_if_asked_for() -> None:
+def test_a_record_has_the_manifest_with_secrets_only_on_request() -> None:
     loaded = load_manifests([SourceFile("pod.yaml", MANIFEST)]).loaded
     config = KubeletConfig(seed=7)
 
@@ -145,7 +145,7 @@ def test_a_record_holds_the_whole_manifest_with_secrets_only_if_asked_for() -> N
     assert shown.manifests[0][1] == loaded[0].manifest
 
 
-def test_a_mask_learns_the_secrets_of_pods_that_come_later() -> None:
+def test_a_mask_includes_secrets_of_pods_that_are_added_later() -> None:
     pods = load_manifests([SourceFile("pod.yaml", MANIFEST)]).pods
     mask = Mask(["earlier-secret"])
 
@@ -159,7 +159,7 @@ def test_a_record_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         open_writer(str(tmp_path / "missing" / "session.jsonl"))
 
 
-def test_what_the_command_line_sets_is_masked_where_it_is_secret() -> None:
+def test_secrets_on_the_command_line_are_masked() -> None:
     pod = """\
 apiVersion: v1
 kind: Pod

@@ -13,7 +13,7 @@ INT = signal.SIGINT
 
 
 class OneWatch:
-    """Delivers signals when it is told to."""
+    """A signal watch that delivers signals on request."""
 
     def __init__(self) -> None:
         self.left_by: list[signal.Signals] = []
@@ -51,7 +51,7 @@ def test_every_session_gets_a_signal(watch: OneWatch, shared: SharedSignals) -> 
     assert watch.left() == ""
 
 
-def test_a_session_that_ends_by_itself_is_not_hurried_by_the_first(
+def test_the_first_signal_does_not_hurry_a_session_that_ends_on_its_own(
     watch: OneWatch, shared: SharedSignals
 ) -> None:
     got: list[signal.Signals] = []
@@ -65,7 +65,7 @@ def test_a_session_that_ends_by_itself_is_not_hurried_by_the_first(
         assert got == [INT]
 
 
-def test_a_session_that_is_being_made_gets_the_signal_that_came_before(
+def test_a_new_session_gets_the_signal_that_arrived_before_it(
     watch: OneWatch, shared: SharedSignals
 ) -> None:
     got: list[signal.Signals] = []

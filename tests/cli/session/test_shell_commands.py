@@ -43,7 +43,7 @@ FAR = CommandLineReach(("-H", "tcp://far:2375"), ("-r", "unix:///run/some.sock")
         ),
     ],
 )
-def test_the_runtimes_own_program_opens_the_best_shell_there_is(
+def test_the_runtimes_client_opens_the_best_available_shell(
     reach: CommandLineReach, container_id: str, command: str
 ) -> None:
     assert shell_commands(reach)(ContainerID(container_id)) == (
@@ -53,5 +53,5 @@ def test_the_runtimes_own_program_opens_the_best_shell_there_is(
 
 
 @pytest.mark.parametrize("container_id", ["", "container000"])
-def test_elsewhere_there_is_no_shell(container_id: str) -> None:
+def test_other_runtimes_have_no_shell_command(container_id: str) -> None:
     assert shell_commands(LOCAL_REACH)(ContainerID(container_id)) == ()

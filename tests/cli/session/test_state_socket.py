@@ -1,4 +1,4 @@
-"""The socket by which `probetui ls` sees the sessions that run."""
+"""The socket from which `probetui ls` reads the running sessions."""
 
 from __future__ import annotations
 
@@ -87,6 +87,6 @@ async def test_a_state_folder_with_a_long_path_has_a_socket_too(
         pytest.param("", id="nothing"),
     ],
 )
-async def test_what_is_no_state_of_this_version_is_passed_over(answer: str) -> None:
+async def test_an_unknown_state_is_ignored(answer: str) -> None:
     async with serve_state(lambda: answer):
         assert await read_states(VERSION) == []
