@@ -1,4 +1,4 @@
-"""An app on a session that is set by hand, and what can be read on its screen."""
+"""Run an app on a fake session, and read its screen."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def an_app(
 
 
 def screen_lines(app: App[None]) -> list[str]:
-    """Return what stands on the screen, line by line."""
+    """Return the lines of the screen."""
     strips = app.screen._compositor.render_strips()
     return ["".join(segment.text for segment in strip) for strip in strips]
 
 
 def screen_text(app: App[None]) -> str:
-    """Return everything that stands on the screen."""
+    """Return the whole text of the screen."""
     return "\n".join(screen_lines(app))
 
 
 def line_with(app: App[None], words: str) -> str:
-    """Return the first line on the screen with these words."""
+    """Return the first line on the screen that contains `words`."""
     lines = [line for line in screen_lines(app) if words in line]
-    assert lines, f"nothing says {words!r}"
+    assert lines, f"no line contains {words!r}"
     return lines[0]
 
 

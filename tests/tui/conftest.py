@@ -1,4 +1,4 @@
-"""Pictures of screens: made by one version of Python only, and compared there."""
+"""Screenshots: created and compared on one version of Python only."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from probetui.tui.app import ProbetuiApp
 from tests.tui.settling import settling
 
 PICTURES_ARE_OF = (3, 11)
-"""The version whose pictures are kept; others draw some characters differently."""
+"""The Python version of the screenshots; others draw some characters differently."""
 
 Picture = Callable[..., bool]
 
 
 @pytest.fixture(scope="session", autouse=True)
 def stylesheets_parsed_once() -> Iterator[None]:
-    """Parse each style sheet once for each theme, not again for each app of a test."""
+    """Parse every style sheet once per theme instead of once per app."""
     parse = Stylesheet._parse_rules
     parsed: dict[object, Any] = {}
 
@@ -38,7 +38,7 @@ def stylesheets_parsed_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def pilots_settle(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Have pilots wait until the app has nothing to do, but in real time."""
+    """Let pilots wait until the app is idle, except in real-time tests."""
     if request.node.get_closest_marker("real_time") is not None:
         yield
         return
@@ -50,9 +50,9 @@ def pilots_settle(request: pytest.FixtureRequest) -> Iterator[None]:
 def picture(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[ProbetuiApp, tuple[int, int], Iterable[str]], bool]:
-    """Compare the screen, after some keys, with the picture that was accepted."""
+    """Compare the screen, after some keys, with the accepted screenshot."""
     monkeypatch.delenv("NO_COLOR", raising=False)
-    # What blinks is drawn or not, by how busy the machine is.
+    # Whether a blinking cursor is drawn depends on how busy the machine is.
     monkeypatch.setattr(Input.cursor_blink, "_default", False)
     version = sys.version_info[:2]
     if version != PICTURES_ARE_OF:

@@ -1,4 +1,4 @@
-"""Snapshots of sessions in which people play with probes."""
+"""Snapshots of sessions in which users debug probes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.tui.snapshots import DEMO
 
 
 def with_probe(snapshot: Snapshot, key: ProbeKey, **fields: Any) -> Snapshot:
-    """Return a snapshot in which a probe is otherwise."""
+    """Return a snapshot with changed fields of a probe."""
 
     def changed(container: ContainerSnapshot) -> ContainerSnapshot:
         probes = (
@@ -37,7 +37,7 @@ def with_probe(snapshot: Snapshot, key: ProbeKey, **fields: Any) -> Snapshot:
 
 
 def with_container(snapshot: Snapshot, name: str, **fields: Any) -> Snapshot:
-    """Return a snapshot in which a container is otherwise."""
+    """Return a snapshot with changed fields of a container."""
 
     def changed(container: ContainerSnapshot) -> ContainerSnapshot:
         is_meant = container.container.name == name

@@ -1,4 +1,4 @@
-"""Logs in memory: what containers print is set by hand."""
+"""Logs in memory; tests set the lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from probetui.ports import LogLine
 
 
 class FakeLogs:
-    """A `drive.session.SupportsLogs`; `tails` are those handed out, oldest first."""
+    """A `drive.session.SupportsLogs`; `tails` has the returned tails, oldest first."""
 
     def __init__(self, **printed: list[LogLine]) -> None:
         self._printed = printed

@@ -21,8 +21,8 @@ class FakeSession:
         self._callbacks: list[Callable[[], None]] = []
         self._runtime_name = runtime_name
         self.sent: list[Command] = []
-        self.looks = 0
-        """How often the snapshot was asked for."""
+        self.reads = 0
+        """How often the snapshot was read."""
 
     @property
     def runtime_name(self) -> str:
@@ -30,7 +30,7 @@ class FakeSession:
 
     @property
     def snapshot(self) -> Snapshot:
-        self.looks += 1
+        self.reads += 1
         return self._snapshot
 
     @property
@@ -39,7 +39,7 @@ class FakeSession:
 
     @property
     def subscribers(self) -> int:
-        """How many want to be told."""
+        """The number of subscribers."""
         return len(self._callbacks)
 
     @property
@@ -54,7 +54,7 @@ class FakeSession:
         self.sent.append(command)
 
     def publish(self, snapshot: Snapshot, *entries: JournalEntry) -> None:
-        """Show another snapshot, with more in the journal."""
+        """Publish another snapshot and append entries to the journal."""
         self._snapshot = snapshot
         self._journal += entries
         for callback in tuple(self._callbacks):

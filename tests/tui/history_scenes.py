@@ -1,7 +1,7 @@
-"""Scenes with a past: a journal of ticks and lives that led to what is seen.
+"""Scenes with a history: a journal of ticks and instances before the snapshot.
 
-The story is that of the documented exec-liveness example. Its first life lasted from
-08:19:10 to 08:20:25, when liveness had killed it; the second one began then.
+The container is that of the documented exec-liveness example. Its first instance ran
+from 08:19:10 to 08:20:25, when liveness had killed it; then the second one started.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from probetui.kubelet.journal import (
     TickEntry,
 )
 from probetui.kubelet.outcome import Result
-from tests.ticks import DEMO_KEY, FIRST, LIVENESS, SECOND, asked, history
+from tests.ticks import DEMO_KEY, FIRST, LIVENESS, SECOND, gates_up_to_skip, history
 from tests.tui.snapshots import DEMO, a_snapshot, clock, demo
 
 _SECOND = timedelta(seconds=1)
@@ -36,12 +36,14 @@ _SECOND = timedelta(seconds=1)
 def ticks(
     letters: str, container: ContainerID, last_at: datetime, number: int = 0
 ) -> tuple[TickEntry, ...]:
-    """Return ticks of one life, numbered from there on, with all their questions."""
+    """Return ticks of one instance with all their gates, numbered from `number` on."""
     return tuple(
         entry._replace(
             n=number + entry.n,
             container_id=container,
-            gates=asked(container, entry.skip, LIVENESS.initial_delay_seconds),
+            gates=gates_up_to_skip(
+                container, entry.skip, LIVENESS.initial_delay_seconds
+            ),
             stored_after=(
                 Result.FAILURE
                 if letters.find("K") >= 0
@@ -59,14 +61,14 @@ def ticks(
 
 
 def a_step(at: str, what: LifecycleStep, life: int, **fields: Any) -> ContainerEntry:
-    """Return a step in the first or the second life."""
+    """Return a lifecycle step of the first or the second instance."""
     container = (FIRST, SECOND)[life - 1]
     return ContainerEntry(
         0, clock(at), DEMO.uid, "liveness", container, life - 1, what, **fields
     )
 
 
-def _first_life() -> tuple[JournalEntry, ...]:
+def _first_instance() -> tuple[JournalEntry, ...]:
     end: dict[str, Any] = {
         "grace_period_seconds": 30,
         "grace_source": "pod",
@@ -95,14 +97,14 @@ def _first_life() -> tuple[JournalEntry, ...]:
 
 
 def steady() -> Snapshot:
-    """Two failures of three in the second life."""
+    """Two failures of three in the second instance."""
     second = ticks("|ssssssff", SECOND, clock("08:21:05.1"), number=15)
     pod = demo(container={"restarts": 1})
-    return _with_history(pod, (*_first_life(), *second))
+    return _with_history(pod, (*_first_instance(), *second))
 
 
 def stopping() -> Snapshot:
-    """The third failure in the second life: it is being stopped."""
+    """The third failure in the second instance: it is being stopped."""
     second = ticks("|ssssssfffKh", SECOND, clock("08:21:15.1"), number=15)
     stop = a_step(
         "08:21:10.1",
@@ -125,12 +127,12 @@ def stopping() -> Snapshot:
             ),
         },
     )
-    snapshot = _with_history(pod, (*_first_life(), *second, stop))
+    snapshot = _with_history(pod, (*_first_instance(), *second, stop))
     return _at(snapshot, clock("08:21:17"))
 
 
 def waiting() -> Snapshot:
-    """The second life has exited on its own; the third one waits in back-off."""
+    """The second instance has exited on its own; the third one waits in back-off."""
     second = ticks("|ssssssssn", SECOND, clock("08:21:15.1"), number=15)
     exited = a_step(
         "08:21:11.0",
@@ -172,7 +174,7 @@ def waiting() -> Snapshot:
             ),
         },
     )
-    snapshot = _with_history(pod, (*_first_life(), *second, exited, waits))
+    snapshot = _with_history(pod, (*_first_instance(), *second, exited, waits))
     return _at(snapshot, clock("08:21:17"))
 
 

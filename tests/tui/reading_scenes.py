@@ -1,4 +1,4 @@
-"""States for pictures of the screens that are read."""
+"""States for screenshots of the screens with text to read."""
 
 from __future__ import annotations
 

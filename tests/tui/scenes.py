@@ -1,4 +1,4 @@
-"""The states that pictures are taken of, by name, with the events that led there."""
+"""The states for screenshots, by name, with the events that led to them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def unhealthy(tick: TickEntry) -> EventEntry:
 
 
 def a_container_entry(at: str, what: LifecycleStep, **fields: object) -> ContainerEntry:
-    """Return a step in the life of the demo container."""
+    """Return a step in the lifecycle of the demo container."""
     entry = ContainerEntry(0, clock(at), DEMO.uid, "liveness", FIRST, 2, what)
     return replace(entry, **fields)
 
@@ -112,12 +112,12 @@ KILLING: tuple[JournalEntry, ...] = (
 
 
 def running() -> Snapshot:
-    """Everything of the demo is as it should be."""
+    """The demo is healthy."""
     return a_snapshot(demo("|ssssssfffKhhhhhh|ssssssss"), entries=PAST)
 
 
 def failing() -> Snapshot:
-    """Two failures of three, beside a shop with a bit of everything."""
+    """Two failures of three, beside a shop with containers in various states."""
     return a_snapshot(
         demo(),
         shop(),
@@ -165,7 +165,7 @@ def _worker() -> Sequence[JournalEntry]:
 
 
 def on_hold() -> Snapshot:
-    """The third failure has led to a kill that is under way."""
+    """The third failure has started a kill."""
     pod = demo(
         "|ssssssfffKhhhhhh|ssssssfffKh",
         on_hold=True,
@@ -234,7 +234,7 @@ def delay() -> Snapshot:
 
 
 def errored() -> Snapshot:
-    """The probe cannot be run: tried three times and thrown away."""
+    """The probe cannot be run: three attempts, and the result is discarded."""
     return a_snapshot(demo("|eeee"))
 
 
@@ -245,7 +245,7 @@ def paused() -> Snapshot:
 
 
 def in_flight() -> Snapshot:
-    """A probe is out."""
+    """A probe is running."""
     pod = demo(in_flight_since=NOW - 0.4 * _SECOND, next_tick_at=None)
     return a_snapshot(pod, entries=PAST)
 
@@ -264,7 +264,7 @@ def runtime_lost() -> Snapshot:
 
 
 def pulling() -> Snapshot:
-    """The image is on its way."""
+    """The image is being pulled."""
     pod = demo(
         "",
         next_tick_at=NOW + 2 * _SECOND,
@@ -284,7 +284,7 @@ def pulling() -> Snapshot:
 
 
 def deleting() -> Snapshot:
-    """The pod is on its way out."""
+    """The pod is being deleted."""
     pod = demo(
         pod={"state": PodWorkerState.TERMINATING},
         container={"stopping": StoppingSnapshot(NOW, 30, "pod", ExitCause.DELETE)},

@@ -1,8 +1,8 @@
-"""Waiting for a screen: until nothing in the app has anything to do.
+"""Wait for a screen until the app is idle.
 
 The framework's pilot waits until the processor is idle, twenty milliseconds at a time
 and twice for each key, and screens are painted up to sixty times a second meanwhile.
-Here every message pump is asked, and what they led to is painted once.
+Here every message pump is checked, and all changes are painted once.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from textual.screen import Screen
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.services.key_order import is_waiting
 
-_LOOKS = 10
-"""In a row: what is no pump, such as a worker, has its turns between them."""
+_IDLE_CHECKS = 10
+"""Consecutive checks: anything that is no pump, such as a worker, runs between them."""
 
 _PATIENCE_SECONDS = 60
 
@@ -33,7 +33,7 @@ _unpainted: WeakSet[Screen[Any]] = WeakSet()
 
 @contextmanager
 def settling() -> Iterator[None]:
-    """Have all pilots wait by `settle`."""
+    """Let all pilots wait with `settle`."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("textual.app.wait_for_idle", settle)
         patched.setattr(Pilot, "pause", _pause)
@@ -49,14 +49,14 @@ async def _pause(pilot: Pilot[Any], delay: float | None = None) -> None:
 
 
 async def settle(*_: float) -> None:
-    """Wait until nothing in the app of this test has anything to do; paint it."""
+    """Wait until the app of this test is idle, and paint it."""
     app = active_app.get()
-    looks = 0
+    idle_checks = 0
     async with asyncio.timeout(_PATIENCE_SECONDS):
-        while looks < _LOOKS:
-            looks = looks + 1 if is_settled(app) else 0
-            if looks == _LOOKS and _paint_now(app):
-                looks = 0
+        while idle_checks < _IDLE_CHECKS:
+            idle_checks = idle_checks + 1 if is_settled(app) else 0
+            if idle_checks == _IDLE_CHECKS and _paint_now(app):
+                idle_checks = 0
             await asyncio.sleep(0)
 
 

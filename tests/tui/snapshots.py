@@ -1,7 +1,7 @@
-"""Snapshots made by hand, one for each state that the screen can be in.
+"""Builders of snapshots, for every state that the screen can show.
 
-All of them are taken at the same instant, on 20 November 2026 at 08:21:07 UTC, and
-tell the story of the documented exec-liveness example beside a small shop.
+All snapshots are taken at the same instant, on 20 November 2026 at 08:21:07 UTC. They
+have the documented exec-liveness example and a small shop.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def a_snapshot(
 
 
 def numbered_as(entry: JournalEntry, sequence: int) -> JournalEntry:
-    """Return an entry as the one of that number."""
+    """Return an entry with another sequence number."""
     if isinstance(entry, TickEntry):
         return entry._replace(sequence=sequence)
     return replace(entry, sequence=sequence)
@@ -247,7 +247,7 @@ def conditions(*, is_ready: bool) -> tuple[PodCondition, ...]:
     )
 
 
-# shop: every other thing that a container can be doing
+# shop: every other state of a container
 
 SHOP = Pod(
     "uid-shop",

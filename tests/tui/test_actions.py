@@ -1,4 +1,4 @@
-"""The table of actions: sound by itself, and all is made from it (UX-42, UX-44)."""
+"""The table of actions is consistent; all keys come from it (UX-42, UX-44)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from tests.tui.scenes import failing
 ROWS = [pytest.param(action, id=action.id) for action in ACTIONS]
 
 
-# Screens are imported when they are opened; here all of them are looked at.
+# Screens are imported when they are opened; these tests check all of them.
 for module in iter_modules(screens.__path__, f"{screens.__name__}."):
     import_module(module.name)
 
 
 def all_of(kind: type[DOMNode]) -> list[type[DOMNode]]:
-    """Return a class and all that are made of it."""
+    """Return a class and all its subclasses."""
     found = [kind]
     for subclass in kind.__subclasses__():
         found += all_of(subclass)
@@ -52,13 +52,13 @@ def places_of(owner: type[DOMNode]) -> tuple[KeyContext, ...]:
 PLACED = [node for node in all_of(DOMNode) if places_of(node)]
 
 
-def at_home(action: Action) -> list[type[DOMNode]]:
-    """Return the classes that have a place where the action's keys work."""
+def classes_with_keys(action: Action) -> list[type[DOMNode]]:
+    """Return the classes in whose key contexts the action's keys work."""
     return [node for node in PLACED if set(action.where) & set(places_of(node))]
 
 
 @pytest.mark.parametrize("action", ROWS)
-def test_every_action_says_what_it_does_in_a_few_words(action: Action) -> None:
+def test_every_action_has_a_short_description(action: Action) -> None:
     assert action.tooltip
     assert len(action.tooltip) <= 56
     assert action.footer_text
@@ -85,12 +85,12 @@ def test_every_description_of_an_action_begins_with_a_verb(action: Action) -> No
 
 
 @pytest.mark.parametrize("action", ROWS)
-def test_every_action_is_done_by_something_there_is(action: Action) -> None:
+def test_every_action_has_a_handler(action: Action) -> None:
     destination, name, _ = parse(action.call)
 
-    homes = [ProbetuiApp] if destination == "app" else at_home(action)
+    homes = [ProbetuiApp] if destination == "app" else classes_with_keys(action)
 
-    assert at_home(action)
+    assert classes_with_keys(action)
     assert all(hasattr(home, f"action_{name}") for home in homes)
 
 
@@ -108,7 +108,7 @@ def test_no_two_actions_have_the_same_id_or_name() -> None:
     "places",
     [pytest.param(pair, id="-".join(map(str, pair))) for pair in OVERLAPPING_CONTEXTS],
 )
-def test_no_key_means_two_things_at_the_same_time(
+def test_no_key_has_two_meanings_at_the_same_time(
     places: tuple[KeyContext, ...],
 ) -> None:
     here = [action for action in ACTIONS if set(action.where) & set(places)]
@@ -132,7 +132,7 @@ def test_actions_that_share_keys_have_the_same_ones(action: Action) -> None:
     assert ACTIONS_BY_ID[action.shares_keys_of].keys == action.keys
 
 
-def test_every_place_has_keys_that_work_with_others() -> None:
+def test_every_key_context_overlaps_with_others() -> None:
     named = {place for places in OVERLAPPING_CONTEXTS for place in places}
 
     assert named == set(KeyContext)
@@ -156,7 +156,7 @@ def test_every_binding_comes_from_the_table(owner: type[DOMNode]) -> None:
 
 
 @pytest.mark.parametrize("keys", [(), ("2",), ("3",), ("z",)])
-async def test_the_palette_offers_every_key_that_works_and_what_it_acts_on(
+async def test_the_palette_offers_every_active_key_with_its_target(
     keys: tuple[str, ...],
 ) -> None:
     app = an_app(failing())
@@ -177,7 +177,9 @@ async def test_the_palette_offers_every_key_that_works_and_what_it_acts_on(
     )
 
 
-async def test_what_acts_on_nothing_is_not_offered(pulling_app: ProbetuiApp) -> None:
+async def test_actions_without_a_target_are_not_offered(
+    pulling_app: ProbetuiApp,
+) -> None:
     async with pulling_app.run_test(size=(120, 40)):
         here = {action.on for action in available_actions(pulling_app.screen)}
 

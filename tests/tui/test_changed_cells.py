@@ -1,4 +1,4 @@
-"""What is written to a terminal paints what the framework would have painted."""
+"""The bytes for changed cells paint the same as Textual's."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Style = dict[str, str]
 
 
 def painted(sequence: str) -> Iterator[tuple[str, str | None, Style]]:
-    """Yield where the cursor is put, and each character with its style."""
+    """Yield the cursor positions, and every character with its style."""
     style: Style = {}
     for part in _PARTS.finditer(sequence):
         if (codes := part["style"]) is not None:
@@ -56,7 +56,7 @@ def with_codes(style: Style, codes: str) -> Style:
 
 
 @given(st.lists(TEXTS, max_size=8))
-def test_every_character_has_its_place_and_its_style(
+def test_every_character_has_its_position_and_its_style(
     texts: list[tuple[str, str, str]],
 ) -> None:
     sequence = "".join(

@@ -1,4 +1,4 @@
-"""Copying says by which way, and never more than it knows (UX-19, UX-49)."""
+"""Copying reports its method and never more than is known (UX-19, UX-49)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def everywhere(name: str) -> str:
         ),
     ],
 )
-def test_tools_are_those_of_the_persons_own_clipboard(
+def test_tools_are_those_of_the_users_desktop(
     environment: Mapping[str, str], platform: str, found: list[str]
 ) -> None:
     commands = tools(environment, platform, everywhere)
@@ -59,7 +59,7 @@ def test_tools_that_are_not_installed_are_not_used() -> None:
         ),
     ],
 )
-def test_a_request_is_wrapped_for_what_is_between(
+def test_a_request_is_wrapped_for_terminal_multiplexers(
     environment: Mapping[str, str], start: str, end: str
 ) -> None:
     asking = request("héllo", environment)
@@ -71,11 +71,11 @@ def test_a_request_is_wrapped_for_what_is_between(
     assert base64.b64decode(data).decode() == "héllo"
 
 
-def test_bytes_that_are_no_text_do_not_stop_it() -> None:
+def test_invalid_utf_8_can_be_copied() -> None:
     assert request("\udcff", {}) is not None
 
 
-async def test_the_terminal_is_asked_where_there_is_no_tool() -> None:
+async def test_the_terminal_copies_if_there_is_no_tool() -> None:
     written: list[str] = []
 
     copied = await copy("text", TERMINAL, written.append)
@@ -94,7 +94,7 @@ async def test_the_terminal_is_asked_where_there_is_no_tool() -> None:
         pytest.param("x", TERMINAL, False, "no clipboard", id="no terminal"),
     ],
 )
-async def test_what_cannot_be_copied_is_said(
+async def test_a_failed_copy_is_reported(
     text: str,
     environment: Mapping[str, str],
     can_write: bool,  # noqa: FBT001  # a column
@@ -112,7 +112,7 @@ async def test_what_cannot_be_copied_is_said(
 
 @pytest.fixture
 def a_desktop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give this process a folder of programs, searched before all others."""
+    """Add a folder of programs in front of the PATH of this process."""
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     return tmp_path
 
@@ -123,7 +123,7 @@ def install(folder: Path, name: str, script: str) -> None:
     program.chmod(0o755)
 
 
-async def test_a_tool_that_takes_it_has_copied_it(a_desktop: Path) -> None:
+async def test_a_copy_by_a_tool_is_reported(a_desktop: Path) -> None:
     install(a_desktop, "wl-copy", f'cat > "{a_desktop}/copied"')
 
     copied = await copy("two\nlines", {"WAYLAND_DISPLAY": "w"}, None)
@@ -133,7 +133,7 @@ async def test_a_tool_that_takes_it_has_copied_it(a_desktop: Path) -> None:
     assert (a_desktop / "copied").read_text() == "two\nlines"  # a test
 
 
-async def test_a_tool_that_fails_is_passed_over(a_desktop: Path) -> None:
+async def test_a_tool_that_fails_is_skipped(a_desktop: Path) -> None:
     install(a_desktop, "wl-copy", "exit 1")
     written: list[str] = []
 

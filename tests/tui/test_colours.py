@@ -1,4 +1,4 @@
-"""No colour is the only sign, and every colour can be read (UX-50)."""
+"""Nothing is shown by colour alone, and every colour is legible (UX-50)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.tui.app_harness import an_app, screen_text
 from tests.tui.scenes import SCENES, failing
 
 
-async def test_every_state_can_be_told_from_every_other_by_its_text_alone() -> None:
+async def test_every_state_can_be_distinguished_by_its_text_alone() -> None:
     texts = {}
     for name, scene in SCENES.items():
         app = an_app(scene())
@@ -28,7 +28,9 @@ async def test_every_state_can_be_told_from_every_other_by_its_text_alone() -> N
     assert len(texts) == len(SCENES)
 
 
-async def test_no_text_is_lost_without_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_all_text_is_visible_without_colours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with_colours = an_app(failing())
     async with with_colours.run_test(size=(80, 24)):
         expected = screen_text(with_colours)
@@ -40,7 +42,7 @@ async def test_no_text_is_lost_without_colours(monkeypatch: pytest.MonkeyPatch) 
         assert screen_text(without) == expected
 
 
-async def test_without_colours_what_is_alarming_is_as_bright_as_any_text(
+async def test_alarming_text_is_as_bright_as_any_without_colours(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
@@ -67,7 +69,7 @@ async def test_an_ascii_screen_is_ascii() -> None:
     "theme",
     ["textual-dark", "textual-light", "solarized-light", "nord", "rose-pine-dawn"],
 )
-async def test_every_role_can_be_read_in_every_place(theme: str) -> None:
+async def test_every_role_is_legible_everywhere(theme: str) -> None:
     app = an_app(failing(), theme=theme)
     unreadable = {}
     async with app.run_test(size=(80, 24)):
@@ -100,7 +102,7 @@ async def test_every_role_can_be_read_in_every_place(theme: str) -> None:
         pytest.param(["ctrl+k"], id="a question"),
     ],
 )
-async def test_whatever_is_written_can_be_read_in_themes_that_promise_little(
+async def test_all_text_is_legible_in_themes_with_few_guarantees(
     keys: list[str],
 ) -> None:
     app = an_app(failing())
@@ -122,7 +124,7 @@ async def test_whatever_is_written_can_be_read_in_themes_that_promise_little(
 
 
 def written(app: ProbetuiApp) -> Iterator[tuple[str, Style]]:
-    """Go through the words of the topmost screen; those below it are dimmed."""
+    """Yield the words of the topmost screen; the screens below it are dimmed."""
     for widget in app.screen.query(Widget):
         if not widget.display or not widget.size or widget.children:
             continue
@@ -142,7 +144,7 @@ def legibility(style: Style) -> float:
 
 
 @pytest.mark.parametrize("theme", ["ansi-dark", "ansi-light"])
-async def test_the_terminals_own_colours_are_left_to_the_terminal(theme: str) -> None:
+async def test_ansi_colours_are_not_replaced(theme: str) -> None:
     app = an_app(failing(), theme=theme)
     async with app.run_test(size=(80, 24)):
         style = app.screen.query_one(ContainerTable)._style("success")
@@ -159,13 +161,13 @@ async def test_the_terminals_own_colours_are_left_to_the_terminal(theme: str) ->
         pytest.param("#123456", "#123456", 1.0, id="the same"),
     ],
 )
-def test_contrast_is_that_of_wcag(one: str, other: str, ratio: float) -> None:
+def test_the_contrast_is_defined_as_in_wcag(one: str, other: str, ratio: float) -> None:
     assert contrast(Color.parse(one), Color.parse(other)) == pytest.approx(
         ratio, abs=0.01
     )
 
 
-async def test_every_look_has_its_style() -> None:
+async def test_every_role_has_its_style() -> None:
     app = an_app(failing())
     async with app.run_test(size=(80, 24)):
         table = app.screen.query_one(ContainerTable)

@@ -111,7 +111,7 @@ KNOWN = (*(action for action in ACTIONS if action.is_listed), INJECT, NOTE)
         pytest.param("filter !a b", "look.filter", ("!a b",), None, None, id="filter"),
     ],
 )
-def test_a_line_names_an_action_and_what_it_is_done_to(
+def test_a_line_names_an_action_and_its_target(
     text: str,
     action: str,
     words: tuple[str, ...],
@@ -137,7 +137,7 @@ def test_a_line_names_an_action_and_what_it_is_done_to(
         pytest.param("probe now a/b", 'unexpected word "a/b"', id="no container"),
     ],
 )
-def test_a_line_that_cannot_be_done_says_what_is_wrong(text: str, error: str) -> None:
+def test_an_invalid_line_has_an_error(text: str, error: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_command(text, KNOWN, NOW)
 
@@ -163,14 +163,14 @@ def test_a_line_that_cannot_be_done_says_what_is_wrong(text: str, error: str) ->
         pytest.param("zz", [], id="nothing"),
     ],
 )
-def test_what_is_typed_is_completed(text: str, lines: list[str]) -> None:
+def test_completion(text: str, lines: list[str]) -> None:
     found = [line for line, _ in completions(text, KNOWN, NOW)]
 
     assert found[: len(lines)] == lines
     assert bool(found) is bool(lines)
 
 
-def test_a_signature_names_every_word() -> None:
+def test_a_signature_names_every_argument() -> None:
     assert signature(INJECT) == "inject RESULT [TIMES] [POD/CONTAINER] [PROBE]"
 
 
@@ -216,20 +216,20 @@ async def type_line(*keys: str) -> tuple[FakeSession, list[str]]:
         ),
     ],
 )
-async def test_lines_give_commands(keys: tuple[str, ...], sent: list[Command]) -> None:
+async def test_lines_send_commands(keys: tuple[str, ...], sent: list[Command]) -> None:
     session, _ = await type_line(*keys)
 
     assert session.sent == sent
 
 
-async def test_an_error_is_shown_where_it_was_typed() -> None:
+async def test_an_error_is_shown_at_the_command_line() -> None:
     _, lines = await type_line(*"pase", "enter")
 
     assert lines[-1].startswith(" :pase")
     assert "(nearest: pause)" in lines[-1]
 
 
-async def test_what_makes_no_sense_is_said() -> None:
+async def test_an_action_that_does_not_apply_is_refused_with_the_reason() -> None:
     session = FakeSession(failing())
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -243,26 +243,26 @@ async def test_what_makes_no_sense_is_said() -> None:
         assert session.sent == []
 
 
-async def test_the_line_offers_what_may_be_meant_and_says_what_it_does() -> None:
+async def test_the_line_offers_completions_with_their_descriptions() -> None:
     _, lines = await type_line(*"re")
 
     assert any(":restart" in line and "as the kubelet does" in line for line in lines)
 
 
-async def test_the_line_does_not_offer_what_makes_no_sense() -> None:
+async def test_the_line_does_not_offer_actions_that_do_not_apply() -> None:
     _, lines = await type_line(*"re")
 
     assert not any(":resume" in line for line in lines)
 
 
-async def test_letters_typed_are_text() -> None:
+async def test_typed_letters_are_text() -> None:
     session, lines = await type_line(*"q", "question_mark", "full_stop", "space", "t")
 
     assert session.sent == []
     assert lines[-1].startswith(" :q?. t")
 
 
-async def test_a_key_may_open_the_line_with_its_beginning() -> None:
+async def test_a_key_can_open_the_line_with_a_prefix() -> None:
     session = FakeSession(failing())
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -273,7 +273,7 @@ async def test_a_key_may_open_the_line_with_its_beginning() -> None:
     assert session.sent == [Bookmark("here")]
 
 
-async def test_one_goes_to_a_container_by_its_name() -> None:
+async def test_a_container_is_selected_by_its_name() -> None:
     _, lines = await type_line(*"go", "space", *"to", "space", *"shop/cache", "enter")
 
     assert any(line[2:3] == "▌" and "shop/cache" in line for line in lines)
@@ -292,7 +292,7 @@ async def test_the_line_closes_when_it_is_left() -> None:
         assert "1 Containers" in screen_text(app)
 
 
-async def test_every_action_of_the_line_is_in_the_palette_if_it_makes_sense() -> None:
+async def test_every_action_of_the_line_that_applies_is_in_the_palette() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE):
         rows = list(ActionProvider(app.screen).rows())
@@ -307,7 +307,7 @@ async def test_every_action_of_the_line_is_in_the_palette_if_it_makes_sense() ->
     }
 
 
-async def test_before_a_word_is_typed_useful_actions_are_offered_first() -> None:
+async def test_useful_actions_are_offered_first_in_an_empty_palette() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("colon")
@@ -319,7 +319,7 @@ async def test_before_a_word_is_typed_useful_actions_are_offered_first() -> None
     assert not any(":up " in line or ":down " in line for line in offered)
 
 
-async def test_over_a_dialog_the_palette_offers_its_keys_first() -> None:
+async def test_the_palette_offers_the_keys_of_a_dialog_first() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("i")
@@ -358,7 +358,7 @@ async def test_no_two_rows_of_the_palette_have_one_explanation() -> None:
         pytest.param("", "Help: what does liveness mean here", id="meaning"),
     ],
 )
-async def test_rows_of_the_palette_say_what_they_act_on(keys: str, title: str) -> None:
+async def test_rows_of_the_palette_show_their_target(keys: str, title: str) -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press(*keys)

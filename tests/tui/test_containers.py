@@ -56,11 +56,13 @@ def chosen(lines: list[str]) -> str:
     return next(line for line in lines if line[2:3] == "▌")[4:24].strip()
 
 
-def place_of_choice(lines: list[str]) -> int:
+def row_of_selection(lines: list[str]) -> int:
     return next(index for index, line in enumerate(lines) if line[2:3] == "▌")
 
 
-async def test_choice_and_place_stay_when_everything_is_published_again() -> None:
+async def test_selection_and_position_are_kept_when_everything_is_published_again() -> (
+    None
+):
     session = FakeSession(many())
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -71,10 +73,10 @@ async def test_choice_and_place_stay_when_everything_is_published_again() -> Non
 
         after = screen_lines(app)
         assert chosen(after) == chosen(before) == "pod-010/app"
-        assert place_of_choice(after) == place_of_choice(before)
+        assert row_of_selection(after) == row_of_selection(before)
 
 
-async def test_choice_and_place_stay_when_a_pod_before_it_goes() -> None:
+async def test_selection_and_position_are_kept_when_an_earlier_pod_is_removed() -> None:
     session = FakeSession(many())
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -85,10 +87,10 @@ async def test_choice_and_place_stay_when_a_pod_before_it_goes() -> None:
 
         after = screen_lines(app)
         assert chosen(after) == "pod-010/app"
-        assert place_of_choice(after) == place_of_choice(before)
+        assert row_of_selection(after) == row_of_selection(before)
 
 
-async def test_a_pod_that_comes_does_not_take_the_choice() -> None:
+async def test_a_new_pod_does_not_change_the_selection() -> None:
     session = FakeSession(many(range(5)))
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -99,7 +101,7 @@ async def test_a_pod_that_comes_does_not_take_the_choice() -> None:
         assert chosen(screen_lines(app)) == "pod-001/app"
 
 
-async def test_when_the_chosen_pod_goes_another_is_chosen() -> None:
+async def test_another_pod_is_selected_when_the_selected_one_is_removed() -> None:
     session = FakeSession(many(range(5)))
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -111,7 +113,7 @@ async def test_when_the_chosen_pod_goes_another_is_chosen() -> None:
         assert "2 pod-000/app" in screen_text(app)
 
 
-async def test_when_every_pod_goes_nothing_is_chosen() -> None:
+async def test_nothing_is_selected_when_every_pod_is_removed() -> None:
     session = FakeSession(many(range(5)))
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -122,9 +124,7 @@ async def test_when_every_pod_goes_nothing_is_chosen() -> None:
         assert "No container selected." in screen_text(app)
 
 
-async def test_the_wheel_moves_the_list_and_a_publication_does_not_move_it_back() -> (
-    None
-):
+async def test_a_publication_does_not_undo_scrolling_with_the_mouse_wheel() -> None:
     session = FakeSession(many())
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -140,12 +140,12 @@ async def test_the_wheel_moves_the_list_and_a_publication_does_not_move_it_back(
         assert table.chosen_key.pod_uid == "uid-0"
 
 
-async def test_only_visible_lines_are_put_into_words() -> None:
-    asked: set[int] = set()
+async def test_only_visible_lines_are_formatted() -> None:
+    formatted: set[int] = set()
 
     class Counting(ContainerTable):
         def row(self, index: int) -> StyledLine:
-            asked.add(index)
+            formatted.add(index)
             return super().row(index)
 
     session = FakeSession(many(range(500)))
@@ -158,7 +158,7 @@ async def test_only_visible_lines_are_put_into_words() -> None:
         await pilot.pause()
 
         assert chosen(screen_lines(app)) == "pod-499/side"
-        assert len(asked) < 20
+        assert len(formatted) < 20
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,9 @@ async def test_only_visible_lines_are_put_into_words() -> None:
         pytest.param("!", "5 of 5", id="nothing yet"),
     ],
 )
-async def test_a_filter_shows_its_hits_while_it_is_typed(typed: str, hits: str) -> None:
+async def test_a_filter_shows_its_matches_while_it_is_typed(
+    typed: str, hits: str
+) -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("slash", *typed)
@@ -182,9 +184,7 @@ async def test_a_filter_shows_its_hits_while_it_is_typed(typed: str, hits: str) 
         assert hits in screen_lines(app)[-1]
 
 
-async def test_a_filter_that_is_no_regular_expression_says_so_and_hides_nothing() -> (
-    None
-):
+async def test_an_invalid_filter_is_reported_and_hides_nothing() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("slash", *"web(")
@@ -194,7 +194,7 @@ async def test_a_filter_that_is_no_regular_expression_says_so_and_hides_nothing(
         assert "demo/liveness" in screen_text(app)
 
 
-async def test_what_is_typed_is_text_also_where_it_is_a_key() -> None:
+async def test_typed_letters_are_text_even_if_they_are_keys() -> None:
     session = FakeSession(failing())
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -207,7 +207,7 @@ async def test_what_is_typed_is_text_also_where_it_is_a_key() -> None:
         assert app.is_running
 
 
-async def test_escape_clears_the_filter_and_brings_the_choice_back() -> None:
+async def test_escape_clears_the_filter_and_restores_the_selection() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("slash", *"cache")
@@ -222,9 +222,7 @@ async def test_escape_clears_the_filter_and_brings_the_choice_back() -> None:
         assert isinstance(app.focused, ContainerTable)
 
 
-async def test_a_filter_that_is_kept_survives_publications_and_goes_with_escape() -> (
-    None
-):
+async def test_a_filter_survives_publications_and_is_cleared_with_escape() -> None:
     session = FakeSession(failing())
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -241,7 +239,7 @@ async def test_a_filter_that_is_kept_survives_publications_and_goes_with_escape(
         assert "5, worst first" in screen_text(app)
 
 
-async def test_a_container_that_begins_to_match_comes_into_sight() -> None:
+async def test_a_container_that_starts_to_match_becomes_visible() -> None:
     session = FakeSession(many(range(3)))
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -258,7 +256,7 @@ async def test_a_container_that_begins_to_match_comes_into_sight() -> None:
         assert chosen(screen_lines(app)) == "pod-002/app"
 
 
-async def test_with_room_there_is_how_the_instance_before_ended() -> None:
+async def test_the_exit_of_the_previous_instance_is_shown_if_there_is_room() -> None:
     app = an_app(failing())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("z")
@@ -322,9 +320,7 @@ async def test_a_state_is_in_full_or_a_short_word_and_never_cut(
             assert f" {words}" in line_with(app, "▌ demo/liveness")
 
 
-async def test_conditions_that_are_not_true_stand_below_a_list_that_leaves_room() -> (
-    None
-):
+async def test_conditions_that_are_not_true_are_below_a_list_with_room() -> None:
     app = an_app(failing())
     async with app.run_test(size=(200, 50)) as pilot:
         await pilot.pause()
@@ -356,7 +352,7 @@ async def test_conditions_of_pods_that_a_filter_hides_are_hidden_too() -> None:
         assert "conditions of demo" not in screen_text(app)
 
 
-async def test_a_long_list_has_the_conditions_of_the_chosen_pod_or_none() -> None:
+async def test_a_long_list_has_the_conditions_of_the_selected_pod_or_none() -> None:
     app = an_app(failing())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("z", "j")
@@ -387,9 +383,7 @@ async def test_names_and_lengths_of_delays_are_whole_at_80_columns() -> None:
         pytest.param(50, "▌ shop/proxy ", id="tiny"),
     ],
 )
-async def test_a_choice_is_marked_with_a_sign_at_every_width(
-    width: int, words: str
-) -> None:
+async def test_the_selection_has_a_mark_at_every_width(width: int, words: str) -> None:
     app = an_app(failing())
     async with app.run_test(size=(width, 24)) as pilot:
         await pilot.press("j", "j")
@@ -407,7 +401,7 @@ async def test_a_choice_is_marked_with_a_sign_at_every_width(
         pytest.param("|sssff", ["G"], "cursor", id="calm"),
     ],
 )
-async def test_the_chosen_row_has_the_tint_of_its_state(
+async def test_the_selected_row_has_the_tint_of_its_state(
     letters: str, presses: list[str], tint: str
 ) -> None:
     app = an_app(a_snapshot(demo(letters), shop()))
@@ -415,12 +409,12 @@ async def test_the_chosen_row_has_the_tint_of_its_state(
         await pilot.press(*presses)
         await pilot.pause()
         table = app.screen.query_one(ContainerTable)
-        looks = {look.split()[-1] for _, look in table.row(table.viewport.cursor)}
+        roles = {role.split()[-1] for _, role in table.row(table.viewport.cursor)}
 
-    assert looks == {tint}
+    assert roles == {tint}
 
 
-async def test_n_goes_to_the_next_hit_when_nothing_is_filtered_any_more() -> None:
+async def test_n_goes_to_the_next_match_after_the_filter_is_cleared() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("slash", *"shop/(web|worker)", "enter", "escape", "g", "j")
@@ -433,7 +427,7 @@ async def test_n_goes_to_the_next_hit_when_nothing_is_filtered_any_more() -> Non
     assert places == ["shop/web", "shop/worker", "shop/web", "shop/worker"]
 
 
-async def test_n_stays_where_nothing_was_looked_for() -> None:
+async def test_n_does_nothing_without_a_search() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("n", "N")
@@ -442,7 +436,7 @@ async def test_n_stays_where_nothing_was_looked_for() -> None:
         assert chosen(screen_lines(app)) == "demo/liveness"
 
 
-async def test_labels_of_pods_choose_containers() -> None:
+async def test_labels_of_pods_filter_containers() -> None:
     front, back = pods(1, 2)
     front = replace(front, pod=replace(front.pod, labels={"app": "web"}))
     app = an_app(a_snapshot(front, back))
@@ -455,7 +449,7 @@ async def test_labels_of_pods_choose_containers() -> None:
         assert "filter: -l app=web (2 of 4)" in screen_text(app)
 
 
-async def test_labels_that_are_wrong_are_said_while_they_are_typed() -> None:
+async def test_invalid_labels_are_reported_while_they_are_typed() -> None:
     app = an_app(many(range(2)))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("slash", *"-l =web")
@@ -498,7 +492,7 @@ def with_long_names() -> Snapshot:
         pytest.param((200, 50), 75, id="wide"),
     ],
 )
-async def test_long_names_can_be_told_apart_by_their_ends(
+async def test_long_names_can_be_distinguished_by_their_ends(
     size: tuple[int, int], names_end: int
 ) -> None:
     app = an_app(with_long_names())
@@ -520,7 +514,7 @@ async def test_a_long_name_leaves_room_for_the_kinds_of_probes() -> None:
         assert "-server  [L] " in title
 
 
-async def test_what_was_printed_goes_on_below_its_beginning() -> None:
+async def test_long_output_is_wrapped_below_its_beginning() -> None:
     app = an_app(with_long_names())
     async with app.run_test(size=(80, 50)) as pilot:
         await pilot.press("enter")

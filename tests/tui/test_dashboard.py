@@ -1,4 +1,4 @@
-"""The main screen as a whole: who gets which room, keys that stay, messages."""
+"""The main screen as a whole: layout, the keys of the footer, messages."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ SIZES = [(80, 24), (100, 30), (120, 40), (160, 45), (200, 60)]
         pytest.param(90, 20, 3, "23 3 7 1fr", id="events get the rest"),
     ],
 )
-def test_rows_go_to_list_and_ticks_within_limits_and_to_events(
+def test_list_and_ticks_have_limited_rows_and_events_get_the_rest(
     height: int, containers: int, instances: int, rows: str
 ) -> None:
     assert grid_rows(height, containers, instances) == rows
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
-async def test_list_card_and_events_are_there_at_every_size(
+async def test_list_card_and_events_are_visible_at_every_size(
     size: tuple[int, int],
 ) -> None:
     app = an_app(failing())
@@ -53,7 +53,7 @@ async def test_list_card_and_events_are_there_at_every_size(
 
 
 @pytest.mark.parametrize("width", [160, 200])
-async def test_no_pane_is_left_for_logs_that_are_not_there(width: int) -> None:
+async def test_there_is_no_log_pane_without_logs(width: int) -> None:
     app = an_app(failing())
     async with app.run_test(size=(width, 45)) as pilot:
         await pilot.pause()
@@ -62,7 +62,7 @@ async def test_no_pane_is_left_for_logs_that_are_not_there(width: int) -> None:
         assert app.screen.query_one("#detail").size.width == width - 66 - 1
 
 
-async def test_only_the_pane_with_the_focus_has_a_frame_and_nothing_moves() -> None:
+async def test_only_the_focused_pane_has_a_frame_and_nothing_moves() -> None:
     app = an_app(failing())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
@@ -80,7 +80,7 @@ async def test_only_the_pane_with_the_focus_has_a_frame_and_nothing_moves() -> N
 
 
 def key_places(app: ProbetuiApp) -> dict[str, int]:
-    """Return where the keys of the footer stand, by what they do."""
+    """Return the columns of the keys of the footer, by their label."""
     footer = screen_lines(app)[-1]
     words = (
         "help",
@@ -100,7 +100,7 @@ def key_places(app: ProbetuiApp) -> dict[str, int]:
     "other", [paused, pulling, SCENES["on_hold"], SCENES["back_off"]]
 )
 @pytest.mark.parametrize("width", [80, 120, 200])
-async def test_keys_of_the_footer_stay_when_the_state_changes(
+async def test_keys_of_the_footer_keep_their_place_when_the_state_changes(
     width: int, other: object
 ) -> None:
     assert callable(other)
@@ -118,7 +118,7 @@ async def test_keys_of_the_footer_stay_when_the_state_changes(
     assert after == before
 
 
-async def test_a_key_that_does_not_work_now_is_not_to_be_clicked() -> None:
+async def test_a_disabled_key_cannot_be_clicked() -> None:
     session = FakeSession(running())
     app = an_app(session)
     async with app.run_test(size=(120, 40)) as pilot:
@@ -148,7 +148,7 @@ def messages(app: ProbetuiApp) -> list[str]:
     return [str(toast.render()) for toast in app.screen.query(Toast)]
 
 
-async def test_messages_take_one_row_each_over_the_header_and_two_at_most() -> None:
+async def test_messages_take_a_row_each_over_the_header_and_two_at_most() -> None:
     app = an_app(failing())
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         for text in ("one", "two", "two", "three", "three"):
@@ -164,7 +164,7 @@ async def test_messages_take_one_row_each_over_the_header_and_two_at_most() -> N
         assert "1 Containers" in lines[1]
 
 
-async def test_a_message_leaves_the_badge_of_the_header_in_sight() -> None:
+async def test_a_message_does_not_hide_the_badge_of_the_header() -> None:
     text = "plain processes are not isolated, and you are root"
     app = an_app(failing())
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
@@ -183,7 +183,7 @@ async def test_a_message_leaves_the_badge_of_the_header_in_sight() -> None:
         assert len(messages(app)) == 1, "the same one again"
 
 
-async def test_a_message_too_long_for_two_rows_there_has_the_whole_width() -> None:
+async def test_a_message_too_long_for_two_rows_takes_the_whole_width() -> None:
     app = an_app(failing())
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         app.notify("word " * 20)
@@ -197,7 +197,7 @@ async def test_a_message_too_long_for_two_rows_there_has_the_whole_width() -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)
-async def test_no_state_leaves_a_title_or_a_head_cut(
+async def test_no_title_or_column_head_is_cut_in_any_state(
     size: tuple[int, int], scene: object
 ) -> None:
     assert callable(scene)

@@ -1,4 +1,4 @@
-"""Stepping and breaking on purpose from the screen (UX-23, UX-24, UX-33)."""
+"""Stepping, fault injection and other debugging on the screen (UX-23, UX-24, UX-33)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FAILURE = Injected.FAILURE
 async def press_on(
     snapshot: Snapshot, *keys: str, host: HostServices | None = None
 ) -> tuple[FakeSession, str]:
-    """Press keys; return the session and what stood on the screen then, toasts too."""
+    """Press keys; return the session and the text of the screen with its toasts."""
     session = FakeSession(snapshot)
     app = an_app(session, host=host)
     async with app.run_test(size=SIZE) as pilot:
@@ -74,13 +74,13 @@ async def type_on(snapshot: Snapshot, text: str) -> tuple[FakeSession, str]:
         pytest.param("R", ClearBackoff(DEMO.uid, "liveness"), id="clear-back-off"),
     ],
 )
-async def test_a_key_gives_a_command(key: str, command: Command) -> None:
+async def test_a_key_sends_a_command(key: str, command: Command) -> None:
     session, _ = await press_on(failing(), key)
 
     assert session.sent == [command]
 
 
-async def test_mute_is_un_mute_where_it_is_muted() -> None:
+async def test_the_mute_key_unmutes_a_muted_probe() -> None:
     muted = with_probe(failing(), DEMO_KEY, muted=True)
 
     session, _ = await press_on(muted, "m")
@@ -89,17 +89,17 @@ async def test_mute_is_un_mute_where_it_is_muted() -> None:
 
 
 class TestInjecting:
-    async def test_a_number_chooses_the_next_result(self) -> None:
+    async def test_a_number_selects_the_next_result(self) -> None:
         session, _ = await press_on(failing(), "i", "3")
 
         assert session.sent == [InjectResults(DEMO_KEY, (FAILURE,))]
 
-    async def test_left_and_right_say_for_how_many_runs(self) -> None:
+    async def test_left_and_right_set_the_number_of_runs(self) -> None:
         session, _ = await press_on(failing(), "i", "right", "right", "3")
 
         assert session.sent == [InjectResults(DEMO_KEY, (FAILURE,) * 3)]
 
-    async def test_keys_that_come_all_at_once_are_taken_in_their_order(self) -> None:
+    async def test_simultaneous_keys_are_handled_in_order(self) -> None:
         session = FakeSession(failing())
         app = an_app(session)
         async with app.run_test(size=SIZE) as pilot:
@@ -111,7 +111,7 @@ class TestInjecting:
 
         assert session.sent == [InjectResults(DEMO_KEY, (FAILURE,) * 3)]
 
-    async def test_what_is_chosen_goes_behind_what_is_still_to_come(self) -> None:
+    async def test_an_injected_result_is_queued_after_pending_ones(self) -> None:
         pending = with_probe(failing(), DEMO_KEY, injections=(FAILURE,) * 2)
 
         session, screen = await press_on(pending, "i")
@@ -131,14 +131,14 @@ class TestInjecting:
         ]
         assert "Inject results" not in screen
 
-    async def test_the_real_probe_can_be_had_back(self) -> None:
+    async def test_the_real_probe_can_be_restored(self) -> None:
         pending = with_probe(failing(), DEMO_KEY, injections=(FAILURE,))
 
         session, _ = await press_on(pending, "i", "enter")
 
         assert session.sent == [InjectResults(DEMO_KEY, ())]
 
-    async def test_escape_chooses_nothing(self) -> None:
+    async def test_escape_selects_nothing(self) -> None:
         session, screen = await press_on(failing(), "i", "escape")
 
         assert session.sent == []
@@ -146,7 +146,7 @@ class TestInjecting:
 
 
 class TestBreaking:
-    async def test_a_container_is_frozen_and_let_go(self) -> None:
+    async def test_a_container_is_frozen_and_unfrozen(self) -> None:
         session, _ = await press_on(failing(), "x", "1")
         frozen = with_container(failing(), "liveness", frozen_since=NOW)
         again, _ = await press_on(frozen, "x", "1")
@@ -158,7 +158,7 @@ class TestBreaking:
             InjectContainerFault(DEMO.uid, "liveness", Fault.UNFREEZE)
         ]
 
-    async def test_a_pod_is_cut_off_and_joined_again(self) -> None:
+    async def test_the_network_of_a_pod_is_cut_and_restored(self) -> None:
         session, _ = await press_on(failing(), "x", "4")
         cut = with_container(failing(), "liveness", cut_off_since=NOW)
         again, _ = await press_on(cut, "x", "4")
@@ -170,7 +170,7 @@ class TestBreaking:
             InjectContainerFault(DEMO.uid, "liveness", Fault.RESTORE_NETWORK)
         ]
 
-    async def test_what_cannot_be_done_is_off_and_says_why(self) -> None:
+    async def test_an_unavailable_fault_is_disabled_with_the_reason(self) -> None:
         def fault_refusal(pod: Pod, disruption: Fault) -> str:
             is_cut = disruption is Fault.CUT_NETWORK
             return f"{pod.name} has no cable" if is_cut else ""
@@ -182,7 +182,7 @@ class TestBreaking:
         assert session.sent == []
         assert "Not now: demo has no cable" in screen
 
-    async def test_what_is_only_watched_is_left_alone(self) -> None:
+    async def test_no_faults_are_injected_in_watch_only_mode(self) -> None:
         watched = replace(failing(), acts=False)
 
         session, screen = await press_on(watched, "x", "1", "2", "3", "4")
@@ -190,7 +190,9 @@ class TestBreaking:
         assert session.sent == []
         assert "start with --act" in screen
 
-    async def test_what_does_not_run_is_left_alone(self) -> None:
+    async def test_no_faults_are_injected_in_a_container_that_does_not_run(
+        self,
+    ) -> None:
         waiting = with_container(failing(), "liveness", status=None)
 
         session, screen = await press_on(waiting, "x", "1")
@@ -198,7 +200,7 @@ class TestBreaking:
         assert session.sent == []
         assert "the container is not running" in screen
 
-    async def test_a_break_point_is_set_beside_those_that_are(self) -> None:
+    async def test_a_break_point_is_added_to_the_existing_ones(self) -> None:
         some = with_container(
             failing(), "liveness", break_points=frozenset({BreakpointKind.READINESS})
         )
@@ -226,7 +228,7 @@ class TestDelaying:
             pytest.param(("left",) * 9, 0, "liveness: no delay", id="none"),
         ],
     )
-    async def test_left_and_right_say_how_slow(
+    async def test_left_and_right_set_the_delay(
         self, keys: tuple[str, ...], delay: float, words: str
     ) -> None:
         _, screen = await press_on(failing(), "x", *keys)
@@ -237,7 +239,7 @@ class TestDelaying:
             DelayProbes(Scope.of(DEMO_KEY), timedelta(seconds=delay))
         ]
 
-    async def test_a_delay_is_taken_back_by_the_same_keys(self) -> None:
+    async def test_a_delay_is_removed_by_the_same_keys(self) -> None:
         slow = with_probe(failing(), DEMO_KEY, delay=timedelta(seconds=2))
 
         session, screen = await press_on(slow, "x", "5")
@@ -264,13 +266,13 @@ class TestEditing:
 
         assert session.sent == [EditProbe(DEMO_KEY, Timing(5, 1, 42, 1, 3))]
 
-    async def test_what_would_be_refused_is_not_given(self) -> None:
+    async def test_an_invalid_edit_is_not_sent(self) -> None:
         session, screen = await press_on(failing(), "e", "0", "G", "k", "enter")
 
         assert session.sent == []
         assert "periodSeconds: is 0, must be 1 or more" in screen
 
-    async def test_the_manifests_timing_comes_back(self) -> None:
+    async def test_the_timing_of_the_manifest_can_be_restored(self) -> None:
         session, _ = await press_on(failing(), "e", "G", "enter")
 
         assert session.sent == [EditProbe(DEMO_KEY, None)]
@@ -316,7 +318,7 @@ class TestTyping:
             ),
         ],
     )
-    async def test_words_after_a_name_say_it_all(
+    async def test_arguments_after_the_name_are_complete(
         self, text: str, command: Command
     ) -> None:
         muted = with_probe(failing(), DEMO_KEY, muted=text.startswith("unmute"))
@@ -335,9 +337,7 @@ class TestTyping:
             pytest.param("edit successes=2", "must be 1 for a liveness", id="rule"),
         ],
     )
-    async def test_words_that_cannot_be_used_are_refused(
-        self, text: str, words: str
-    ) -> None:
+    async def test_invalid_arguments_are_refused(self, text: str, words: str) -> None:
         session, screen = await type_on(failing(), text)
 
         assert session.sent == []
@@ -345,13 +345,15 @@ class TestTyping:
 
 
 class TestChoosingInSteps:
-    async def test_a_number_chooses_the_next_result_of_the_chosen_probe(self) -> None:
+    async def test_a_number_selects_the_next_result_of_the_selected_probe(self) -> None:
         session, screen = await press_on(stopped(), "Q", "3")
 
         assert session.sent == [InjectResults(DEMO_KEY, (FAILURE,))]
         assert "7 repeat last choice  failure, for the next 3 runs" in screen
 
-    async def test_the_last_choice_is_repeated_for_so_many_runs(self) -> None:
+    async def test_the_last_choice_is_repeated_for_the_selected_number_of_runs(
+        self,
+    ) -> None:
         session, _ = await press_on(stopped(), "Q", "6", "right", "7", "right", "7")
 
         timeout = Injected.TIMED_OUT
@@ -359,13 +361,13 @@ class TestChoosingInSteps:
             InjectResults(DEMO_KEY, (timeout,) * times) for times in (1, 2, 3)
         ]
 
-    async def test_without_a_last_choice_there_is_none_to_repeat(self) -> None:
+    async def test_there_is_nothing_to_repeat_before_the_first_choice(self) -> None:
         session, screen = await press_on(stopped(), "Q", "7")
 
         assert session.sent == []
         assert "no choice yet" in screen
 
-    async def test_where_nothing_may_be_changed_nothing_is_offered(self) -> None:
+    async def test_nothing_is_offered_on_a_read_only_screen(self) -> None:
         session = FakeSession(stopped())
         app = an_app(session, read_only=True)
         async with app.run_test(size=SIZE) as pilot:
@@ -375,7 +377,7 @@ class TestChoosingInSteps:
             assert session.sent == []
             assert "Inject results" not in screen_text(app)
 
-    async def test_a_low_screen_has_the_menu_only(self) -> None:
+    async def test_a_small_screen_has_the_menu_only(self) -> None:
         app = an_app(stopped())
         async with app.run_test(size=(80, 20)) as pilot:
             await pilot.press("Q")
@@ -413,7 +415,7 @@ class TestQueue:
             shown = screen_text(app).splitlines()[1 : queue.size.height + 1]
             assert not any(not line.strip("┃│ ") for line in shown)
 
-    async def test_it_says_what_comes_next_and_why_it_stopped(self) -> None:
+    async def test_it_shows_what_comes_next_and_why_it_stopped(self) -> None:
         _, screen = await press_on(stopped(), "Q")
 
         assert "held back" in screen
@@ -421,14 +423,14 @@ class TestQueue:
         assert "resync" in screen
         assert "stopped before a kill: the liveness probe of demo" in screen
 
-    async def test_it_says_what_the_last_step_did(self) -> None:
+    async def test_it_shows_what_the_last_step_did(self) -> None:
         _, screen = await press_on(stopped(), "Q")
 
         (line,) = [line for line in screen.splitlines() if "result run" in line]
         assert "failure 1 of 3" in line
         assert "failure 2 of 3" in line
 
-    async def test_steps_are_taken_there_too(self) -> None:
+    async def test_steps_work_there_too(self) -> None:
         session, _ = await press_on(stopped(), "Q", "full_stop", "S")
 
         assert session.sent == [StepProbe(), RunToChange()]

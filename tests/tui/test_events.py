@@ -54,7 +54,7 @@ def numbers(lines: list[str]) -> list[int]:
     ]
 
 
-async def test_the_newest_lines_are_in_sight() -> None:
+async def test_the_newest_lines_are_visible() -> None:
     app = an_app(with_events(100))
     async with app.run_test(size=SIZE):
         shown = numbers(screen_lines(app))
@@ -79,7 +79,7 @@ async def test_the_newest_lines_are_in_sight() -> None:
         ),
     ],
 )
-async def test_where_a_manifest_is_wrong_is_never_cut(
+async def test_the_position_in_a_manifest_is_never_cut(
     folder: str, width: int, begins: str
 ) -> None:
     text = (
@@ -114,7 +114,7 @@ async def test_the_log_follows() -> None:
         pytest.param(("g",), id="top"),
     ],
 )
-async def test_following_stops_when_something_older_is_looked_at(
+async def test_following_stops_when_older_lines_are_selected(
     keys: tuple[str, ...],
 ) -> None:
     session = FakeSession(with_events(100))
@@ -132,7 +132,7 @@ async def test_following_stops_when_something_older_is_looked_at(
 
 
 @pytest.mark.parametrize("key", ["a", "end", "G"])
-async def test_following_begins_again_at_the_end(key: str) -> None:
+async def test_following_resumes_at_the_end(key: str) -> None:
     session = FakeSession(with_events(100))
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -147,7 +147,7 @@ async def test_following_begins_again_at_the_end(key: str) -> None:
         assert "follow off" not in screen_text(app)
 
 
-async def test_following_can_be_switched_off_where_one_is() -> None:
+async def test_following_can_be_switched_off_in_place() -> None:
     app = an_app(with_events(100))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("3", "a")
@@ -166,7 +166,7 @@ async def test_following_stops_with_the_wheel() -> None:
         assert "follow off" in screen_text(app)
 
 
-async def test_no_event_is_lost_however_many_come() -> None:
+async def test_no_event_is_lost_in_a_flood() -> None:
     session = FakeSession(with_events(0))
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -219,7 +219,7 @@ async def test_the_filter_of_the_events_is_its_own() -> None:
         assert "▌ demo/liveness" in screen_text(app)
 
 
-async def test_a_filter_finds_what_became_of_a_result() -> None:
+async def test_a_filter_matches_the_verdict_of_a_result() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("3", "slash", *"2/3 ignored", "enter")
@@ -228,8 +228,8 @@ async def test_a_filter_finds_what_became_of_a_result() -> None:
         assert "(1 of 7)" in line_with(app, "3 Events")
 
 
-async def test_five_events_are_in_sight_at_80x24_however_many_containers() -> None:
-    """UX-39: and beside a banner, too."""
+async def test_five_events_are_visible_at_80x24_with_any_number_of_containers() -> None:
+    """UX-39: also beside a banner."""
     entries = [an_event(number) for number in range(100)]
     lost = NOW - timedelta(seconds=8)
     snapshot = a_snapshot(demo(), shop(), entries=entries, runtime_lost_since=lost)
@@ -274,7 +274,7 @@ async def test_events_of_a_pod_name_no_object_where_one_container_runs(
     assert "demo" not in row
 
 
-async def test_the_one_container_that_says_something_is_named_among_several() -> None:
+async def test_the_only_container_with_events_is_named_among_several() -> None:
     app = an_app(a_snapshot(demo(), shop(), entries=[an_event(1)]))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
@@ -292,7 +292,7 @@ async def test_the_one_container_that_says_something_is_named_among_several() ->
         pytest.param(160, "service-12/frontends", id="whole at 160"),
     ],
 )
-async def test_an_object_is_whole_where_messages_leave_room(
+async def test_an_object_is_not_cut_if_messages_leave_room(
     width: int, shown: str
 ) -> None:
     container = replace(DEMO.containers[0], name="frontends")
@@ -311,7 +311,7 @@ async def test_an_object_is_whole_where_messages_leave_room(
         assert f" {shown} " in line_with(app, "at last")
 
 
-async def test_changes_of_state_are_hidden_until_a_key_asks_for_them() -> None:
+async def test_changes_of_state_are_hidden_until_a_key_shows_them() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         before = screen_text(app)
@@ -341,7 +341,7 @@ async def test_a_failure_grows_the_row_of_its_run() -> None:
         assert "✗ 1/3  2/3  3/3" in screen_text(app)
 
 
-async def test_events_of_the_chosen_pod_only_and_of_all_again() -> None:
+async def test_events_can_be_limited_to_the_selected_pod() -> None:
     app = an_app(failing())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("0", "j", "j")

@@ -1,4 +1,4 @@
-"""All events on a screen of their own (UX-26, UX-46 to UX-48)."""
+"""The screen with all events (UX-26, UX-46 to UX-48)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TALL = (80, 40)
         pytest.param("vF", "event", id="as a cluster shows them"),
     ],
 )
-async def test_a_filter_that_keeps_nothing_says_so_and_how_to_clear_it(
+async def test_a_filter_without_matches_shows_how_to_clear_it(
     keys: str, noun: str
 ) -> None:
     app = an_app(failing())
@@ -84,7 +84,7 @@ def copied(app: ProbetuiApp) -> str:
     return app.clipboard
 
 
-async def test_every_line_is_there_from_the_beginning() -> None:
+async def test_every_line_is_listed_from_the_beginning() -> None:
     app = an_app(with_events(1000))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("v")
@@ -94,7 +94,7 @@ async def test_every_line_is_there_from_the_beginning() -> None:
         assert numbers(app)[-1] == 999
 
 
-async def test_lines_that_come_are_added_once() -> None:
+async def test_new_lines_are_added_once() -> None:
     session = FakeSession(with_events(10))
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -119,7 +119,7 @@ async def test_the_screen_is_left_for_the_panes(key: str) -> None:
         assert app.is_running
 
 
-async def test_the_chosen_event_is_told_with_what_its_tick_led_to() -> None:
+async def test_the_selected_event_is_shown_with_the_effect_of_its_tick() -> None:
     app = an_app(on_hold())
     async with app.run_test(size=TALL) as pilot:
         await pilot.press("v", *"kk")
@@ -130,7 +130,7 @@ async def test_the_chosen_event_is_told_with_what_its_tick_led_to() -> None:
         assert "liveness tick #23" in shown
 
 
-async def test_the_chosen_event_is_told_as_a_cluster_folds_it() -> None:
+async def test_the_selected_event_is_shown_as_a_cluster_aggregates_it() -> None:
     app = an_app(failing())
     async with app.run_test(size=TALL) as pilot:
         await pilot.press("v", "k")
@@ -140,7 +140,7 @@ async def test_the_chosen_event_is_told_as_a_cluster_folds_it() -> None:
         assert "Warning  Unhealthy  2s (x2 over 7s)  kubelet" in screen_text(app)
 
 
-async def test_the_list_keeps_its_height_whatever_is_chosen() -> None:
+async def test_the_list_keeps_its_height_for_any_selection() -> None:
     entries = [
         an_event(1),
         an_event(2, message="a long message " * 40),
@@ -165,9 +165,7 @@ async def test_the_list_keeps_its_height_whatever_is_chosen() -> None:
         pytest.param("~evnu00042", [42], id="fuzzy"),
     ],
 )
-async def test_a_filter_leaves_the_lines_that_have_it(
-    typed: str, shown: list[int]
-) -> None:
+async def test_a_filter_keeps_matching_lines(typed: str, shown: list[int]) -> None:
     app = an_app(with_events(100))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("v", "slash", *typed)
@@ -177,7 +175,7 @@ async def test_a_filter_leaves_the_lines_that_have_it(
         assert f"{len(shown)} of 100" in screen_lines(app)[-1]
 
 
-async def test_an_inverse_filter_leaves_all_others() -> None:
+async def test_an_inverse_filter_keeps_all_others() -> None:
     app = an_app(with_events(10))
     async with app.run_test(size=TALL) as pilot:
         await pilot.press("v", "slash", *"!0000[1-8]")
@@ -186,7 +184,7 @@ async def test_an_inverse_filter_leaves_all_others() -> None:
         assert numbers(app) == [0, 9]
 
 
-async def test_what_is_no_regular_expression_is_said_while_it_is_typed() -> None:
+async def test_an_invalid_regular_expression_is_reported_while_it_is_typed() -> None:
     app = an_app(with_events(10))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("v", "slash", *"event(")
@@ -210,7 +208,7 @@ async def test_a_filter_survives_new_lines_and_keeps_the_selection() -> None:
         assert "1 new line, a follows" in screen_text(app)
 
 
-async def test_a_line_stays_chosen_under_a_filter_and_without_it_again() -> None:
+async def test_a_line_stays_selected_when_a_filter_is_set_and_cleared() -> None:
     app = an_app(with_events(100))
     async with app.run_test(size=TALL) as pilot:
         await pilot.press("v", "g", *["j"] * 10, "slash", *"00[0-9]0 ", "enter")
@@ -223,7 +221,7 @@ async def test_a_line_stays_chosen_under_a_filter_and_without_it_again() -> None
         assert line_with(app, "┃>") == under_filter
 
 
-async def test_hits_are_gone_to_when_nothing_is_filtered_any_more() -> None:
+async def test_keys_go_to_matches_after_the_filter_is_cleared() -> None:
     app = an_app(with_events(100))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("v", "slash", *"000[37]5", "enter", "escape", "g", "n")
@@ -240,7 +238,7 @@ async def test_hits_are_gone_to_when_nothing_is_filtered_any_more() -> None:
         assert line_with(app, "┃>") == first
 
 
-async def test_following_stops_with_the_wheel_and_counts_what_comes() -> None:
+async def test_the_mouse_wheel_stops_following_and_new_lines_are_counted() -> None:
     session = FakeSession(with_events(100))
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -273,7 +271,7 @@ async def test_long_messages_are_wrapped_and_stay_in_their_column() -> None:
         assert line_with(app, "word9 ").index("word") == column
 
 
-async def test_wrapped_lines_are_gone_through_entry_by_entry() -> None:
+async def test_keys_move_by_entry_through_wrapped_lines() -> None:
     entries = [
         an_event(number, message=f"event number {number:05} " + "long " * 60)
         for number in range(50)
@@ -294,7 +292,7 @@ async def test_wrapped_lines_are_gone_through_entry_by_entry() -> None:
         assert "00049" in line_with(app, "┃>")
 
 
-async def test_a_click_on_a_wrapped_line_chooses_the_entry_that_it_is_of() -> None:
+async def test_a_click_on_a_wrapped_line_selects_its_entry() -> None:
     entries = [
         an_event(number, message=f"event number {number:05} " + "long " * 60)
         for number in range(5)
@@ -316,7 +314,7 @@ def numbers_in(line: str) -> int:
     return int(line[line.index(words) + len(words) :][:5])
 
 
-async def test_lines_that_a_cluster_keeps_to_itself_can_be_left_out() -> None:
+async def test_lines_that_no_cluster_shows_can_be_hidden() -> None:
     app = an_app(failing())
     async with app.run_test(size=TALL) as pilot:
         await pilot.press("colon", *"events cluster", "enter")
@@ -333,7 +331,9 @@ async def test_lines_that_a_cluster_keeps_to_itself_can_be_left_out() -> None:
         pytest.param(("colon", *"events folded", "enter"), id="by name"),
     ],
 )
-async def test_what_a_cluster_would_show_is_shown_folded(keys: tuple[str, ...]) -> None:
+async def test_events_can_be_shown_aggregated_as_in_a_cluster(
+    keys: tuple[str, ...],
+) -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press(*keys)
@@ -374,7 +374,7 @@ async def test_the_folded_list_is_filtered_too() -> None:
         assert "Unhealthy" not in screen_text(app)
 
 
-async def test_one_pod_can_be_looked_at_alone() -> None:
+async def test_events_of_one_pod_can_be_shown_alone() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("v", "0")
@@ -459,7 +459,7 @@ async def test_a_line_is_copied(keys: tuple[str, ...], words: str) -> None:
         assert words in copied(app)
 
 
-async def test_times_are_written_otherwise_at_a_key() -> None:
+async def test_a_key_changes_the_time_format() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("v", "u")
@@ -479,7 +479,7 @@ async def test_the_screen_can_be_tiny() -> None:
         assert "┏" not in screen_text(app)
 
 
-async def test_another_log_is_shown_anew() -> None:
+async def test_another_log_replaces_the_lines() -> None:
     app = an_app(with_events(3))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("v")
@@ -499,12 +499,12 @@ async def test_another_log_is_shown_anew() -> None:
 
 @pytest.fixture
 def few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no more than twenty of the newest lines be kept for sure."""
+    """Limit the guaranteed newest lines to twenty."""
     monkeypatch.setattr(EventLineBuffer.__init__, "__defaults__", (20,))
 
 
 @pytest.mark.usefixtures("few_lines")
-async def test_of_very_many_lines_old_ones_are_let_go_and_that_is_said() -> None:
+async def test_old_lines_are_dropped_with_a_message_if_there_are_too_many() -> None:
     session = FakeSession(with_events(15))
     app = an_app(session)
     async with app.run_test(size=(120, 40)) as pilot:
@@ -520,7 +520,7 @@ async def test_of_very_many_lines_old_ones_are_let_go_and_that_is_said() -> None
 
 
 @pytest.mark.usefixtures("few_lines")
-async def test_the_line_that_is_looked_at_stays_while_older_ones_are_let_go() -> None:
+async def test_the_selected_line_is_kept_while_older_ones_are_dropped() -> None:
     session = FakeSession(with_events(15))
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -535,7 +535,7 @@ async def test_the_line_that_is_looked_at_stays_while_older_ones_are_let_go() ->
 
 
 @pytest.mark.usefixtures("few_lines")
-async def test_a_filter_goes_on_finding_when_old_lines_are_let_go() -> None:
+async def test_a_filter_still_matches_after_old_lines_are_dropped() -> None:
     session = FakeSession(with_events(15))
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -547,7 +547,7 @@ async def test_a_filter_goes_on_finding_when_old_lines_are_let_go() -> None:
         assert numbers(app) == list(range(10, 20))
 
 
-async def test_ticks_are_held_back_while_one_reads() -> None:
+async def test_ticks_are_buffered_while_a_user_reads() -> None:
     session = FakeSession(failing())
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -560,7 +560,7 @@ async def test_ticks_are_held_back_while_one_reads() -> None:
     assert "space resume" in footer
 
 
-async def test_w_asks_why_about_the_tick_behind_the_chosen_line() -> None:
+async def test_w_explains_the_tick_of_the_selected_line() -> None:
     story = stopping()
     ticks = [entry for entry in story.entries if isinstance(entry, TickEntry)]
     killer = next(tick for tick in ticks if tick.action is TickAction.KILL)
@@ -574,7 +574,9 @@ async def test_w_asks_why_about_the_tick_behind_the_chosen_line() -> None:
         assert f"Tick #{killer.n}, liveness of demo" in screen_text(app)
 
 
-async def test_w_on_a_line_without_a_container_asks_about_the_chosen_one() -> None:
+async def test_w_on_a_line_without_a_container_explains_the_selected_container() -> (
+    None
+):
     app = an_app(with_events(0))
     async with app.run_test(size=TALL) as pilot:
         await pilot.press("v", "w")
@@ -597,7 +599,7 @@ async def test_home_and_end_go_to_the_first_line_and_follow() -> None:
         assert "follow on" in screen_text(app)
 
 
-async def test_the_keys_for_a_line_stand_below_it_as_they_are() -> None:
+async def test_the_current_keys_for_a_line_are_shown_below_it() -> None:
     app = an_app(failing(), keymap={"look.jump": "J"})
     async with app.run_test(size=TALL) as pilot:
         await pilot.press("v")

@@ -32,22 +32,22 @@ def notes(app: App[None]) -> list[str]:
     return [notification.message for notification in app._notifications]
 
 
-async def test_the_state_is_written_by_name_and_the_file_is_told(
+async def test_the_state_is_written_by_name_and_its_file_is_shown(
     tmp_path: Path,
 ) -> None:
     app = an_app(failing(), screenshot_folder=tmp_path)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("colon", *"export json", "enter")
         await pilot.pause()
-        told = notes(app)
+        notified = notes(app)
 
     (path,) = files(tmp_path)
     assert path.name == "probetui-state-20261120T082107.json"
-    assert told == [f"saved {path}"]
+    assert notified == [f"saved {path}"]
     assert kind_in(path) == "SessionState"
 
 
-async def test_what_a_probe_showed_is_in_it(tmp_path: Path) -> None:
+async def test_the_file_has_the_findings_of_a_probe(tmp_path: Path) -> None:
     scene = failing()
     container = scene.pods[0].containers[0]
     seen = FindingEntry(
@@ -58,8 +58,8 @@ async def test_what_a_probe_showed_is_in_it(tmp_path: Path) -> None:
         app.action_export()
 
     (path,) = files(tmp_path)
-    told = json.loads(path.read_text())["pods"][0]["containers"][0]["probes"][0]
-    assert [finding["rule"] for finding in told["findings"]] == ["redirect-seen"]
+    probe_state = json.loads(path.read_text())["pods"][0]["containers"][0]["probes"][0]
+    assert [finding["rule"] for finding in probe_state["findings"]] == ["redirect-seen"]
 
 
 async def test_only_its_owner_may_read_the_file(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ async def test_only_its_owner_may_read_the_file(tmp_path: Path) -> None:
     assert mode_of(path) == 0o600
 
 
-async def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
+async def test_an_existing_file_is_not_replaced(tmp_path: Path) -> None:
     app = an_app(failing(), screenshot_folder=tmp_path)
     async with app.run_test(size=SIZE):
         app.action_export()
@@ -80,11 +80,11 @@ async def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
     assert len(files(tmp_path)) == 2
 
 
-async def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+async def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     app = an_app(failing(), screenshot_folder=tmp_path / "nowhere")
     async with app.run_test(size=SIZE) as pilot:
         app.action_export()
         await pilot.pause()
 
-        (told,) = notes(app)
-        assert told.startswith("no json: ")
+        (notified,) = notes(app)
+        assert notified.startswith("no json: ")

@@ -1,6 +1,6 @@
-"""What people come for, from the first key to the last, on pods that are simulated.
+"""Complete user flows on simulated pods, from the first key to the last.
 
-No call steers the session here, only keys; what is looked at is what the screen says.
+The tests use keys only, and check the text of the screen only.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OTHER = a_pod(a_container(readiness_probe=a_probe()), name="cache")
 
 
 def lesson(name: str) -> tuple[Pod, Scenario]:
-    """Return the pod of a lesson, and how it goes."""
+    """Return the pod of a lesson, and its scenario."""
     loaded = load_lesson(name)
     manifests = load_manifests([loaded.source])
     return manifests.pods[0], read_scenario(loaded.script, manifests.pods)
@@ -52,8 +52,8 @@ def simulated(*pods: Pod, scenario: Scenario | None = None) -> PlaybackSession:
     return PlaybackSession(SimulatedSource(begin), SystemClock(), runtime_name="sim")
 
 
-class Person:
-    """Presses keys and looks at the screen until it says something."""
+class User:
+    """A user who presses keys and waits for texts on the screen."""
 
     def __init__(self, pilot: Pilot[None]) -> None:
         self._pilot = pilot
@@ -64,7 +64,7 @@ class Person:
 
     @property
     def restarts(self) -> int:
-        """What the list says of the chosen container."""
+        """The restarts of the selected container in the list."""
         lines = screen_lines(self._pilot.app)
         at = next(line for line in lines if " RST " in line).index("RST")
         chosen = next(line for line in lines if line[2:3] == "▌")
@@ -72,7 +72,7 @@ class Person:
 
     @property
     def sentences(self) -> str:
-        """What a pane says, without its frame and the breaks of its lines."""
+        """The text of a pane, without its frame and line breaks."""
         lines = (re.sub("[┃│█]", "", line).strip() for line in self.screen.splitlines())
         return " ".join(" ".join(lines).split())
 
@@ -81,7 +81,7 @@ class Person:
         await self._pilot.pause()
 
     async def type(self, line: str) -> None:
-        """Give a command by name."""
+        """Run a command by name."""
         await self.press("colon", *line, "enter")
 
     async def see(self, *texts: str) -> None:
@@ -107,10 +107,10 @@ class Person:
 
 
 @asynccontextmanager
-async def somebody_at(
+async def open_screen(
     session: PlaybackSession, *, read_only: bool = False
-) -> AsyncIterator[Person]:
-    """Open the screen on a session that stands still at its beginning."""
+) -> AsyncIterator[User]:
+    """Open the screen on a session that is paused at its beginning."""
     session.send(PauseProbes())
     options = ScreenOptions(zone=UTC, motion=False, read_only=read_only)
     app = ProbetuiApp(session, options=options)
@@ -118,151 +118,151 @@ async def somebody_at(
         task = tasks.create_task(session.run())
         try:
             async with app.run_test(size=SIZE) as pilot:
-                yield Person(pilot)
+                yield User(pilot)
         finally:
             session.stop()
             await task
 
 
-async def test_somebody_finds_out_why_a_container_was_killed() -> None:
+async def test_a_user_finds_out_why_a_container_was_killed() -> None:
     pod, scenario = lesson("liveness")
-    async with somebody_at(simulated(pod, scenario=scenario)) as person:
-        await person.type("seek 13s")
-        await person.until(lambda: person.restarts == 1, "a restart")
+    async with open_screen(simulated(pod, scenario=scenario)) as user:
+        await user.type("seek 13s")
+        await user.until(lambda: user.restarts == 1, "a restart")
 
-        await person.press("w")
+        await user.press("w")
 
-        await person.see(
+        await user.see(
             "Exit of liveness/app",
             "The liveness probe killed it: failure 3 of 3 in a row",
             "cat: can't open 'healthy': No such file or directory",
             "grace period 2s (the pod's terminationGracePeriodSeconds)",
             "exit code 137, SIGKILL",
         )
-        await person.press("escape")
-        await person.see_no("Exit of")
+        await user.press("escape")
+        await user.see_no("Exit of")
 
 
-async def test_somebody_steps_a_liveness_probe_to_its_kill_and_past_it() -> None:
+async def test_a_user_steps_a_liveness_probe_to_its_kill_and_past_it() -> None:
     pod, scenario = lesson("liveness")
-    async with somebody_at(simulated(pod, scenario=scenario)) as person:
+    async with open_screen(simulated(pod, scenario=scenario)) as user:
         gauges: list[str] = []
         for _ in range(20):
-            await person.press("full_stop")
-            gauges += re.findall(r"[█░]{3} (\d/3)", person.screen)[:1]
-            if "KILLING" in person.sentences:
+            await user.press("full_stop")
+            gauges += re.findall(r"[█░]{3} (\d/3)", user.screen)[:1]
+            if "KILLING" in user.sentences:
                 break
 
         assert list(dict.fromkeys(gauges)) == ["1/3", "2/3"]
-        await person.see("[PAUSED sim 00:07.0]", "Stopping 0 ✗ hold", "✗✗✗ K <now")
-        assert person.restarts == 0
+        await user.see("[PAUSED sim 00:07.0]", "Stopping 0 ✗ hold", "✗✗✗ K <now")
+        assert user.restarts == 0
         for _ in range(4):
-            await person.press("full_stop")
-        await person.see("RESTART 1", "K hold2 | ✓✓ <now")
-        assert person.restarts == 1
+            await user.press("full_stop")
+        await user.see("RESTART 1", "K hold2 | ✓✓ <now")
+        assert user.restarts == 1
 
 
-async def test_somebody_makes_a_healthy_container_fail_three_times() -> None:
-    async with somebody_at(simulated(HEALTHY)) as person:
-        await person.type("seek 10s")
-        await person.see("5 successes in a row")
+async def test_a_user_makes_a_healthy_container_fail_three_times() -> None:
+    async with open_screen(simulated(HEALTHY)) as user:
+        await user.type("seek 10s")
+        await user.see("5 successes in a row")
 
-        await person.press("i", "right", "right", "3")
-        await person.see("INJECTED 3")
-        await person.type("seek +8s")
+        await user.press("i", "right", "right", "3")
+        await user.see("INJECTED 3")
+        await user.type("seek +8s")
 
-        await person.see("✗*✗*✗* K | ✓")
-        assert person.restarts == 1
-        await person.see_no("INJECTED")
-        await person.press("w")
-        await person.see("results was injected by a user")
+        await user.see("✗*✗*✗* K | ✓")
+        assert user.restarts == 1
+        await user.see_no("INJECTED")
+        await user.press("w")
+        await user.see("results was injected by a user")
 
 
-async def test_somebody_mutes_a_failing_probe_and_lets_it_speak_again() -> None:
+async def test_a_user_mutes_and_unmutes_a_failing_probe() -> None:
     pod, scenario = lesson("liveness")
-    async with somebody_at(simulated(pod, scenario=scenario)) as person:
-        await person.type("seek 2s")
-        await person.press("m")
-        await person.see("MUTED")
-        await person.type("seek 30s")
-        await person.see(
+    async with open_screen(simulated(pod, scenario=scenario)) as user:
+        await user.type("seek 2s")
+        await user.press("m")
+        await user.see("MUTED")
+        await user.type("seek 30s")
+        await user.see(
             "✗ 25/3 M", "3 failures in a row: no action (muted)", "✗ 3/3 +22"
         )
-        assert person.restarts == 0
+        assert user.restarts == 0
 
-        await person.press("m")
-        await person.see_no("MUTED")
-        await person.type("seek +5s")
+        await user.press("m")
+        await user.see_no("MUTED")
+        await user.type("seek +5s")
 
-        await person.until(lambda: person.restarts == 1, "a restart")
+        await user.until(lambda: user.restarts == 1, "a restart")
 
 
-async def test_somebody_seeks_in_a_replay(tmp_path: Path) -> None:
+async def test_a_user_seeks_in_a_replay(tmp_path: Path) -> None:
     pod, scenario = lesson("liveness")
     recorded = Recorded(tmp_path / "session.jsonl", pod, scenario=scenario)
     recorded.run_until(START + timedelta(seconds=60))
     session = PlaybackSession(recorded.end(), SystemClock(), runtime_name="process")
-    async with somebody_at(session, read_only=True) as person:
-        await person.type("seek 45s")
-        await person.see("replay 00:45.0", "CrashLoopBackOff")
-        assert person.restarts == 3
+    async with open_screen(session, read_only=True) as user:
+        await user.type("seek 45s")
+        await user.see("replay 00:45.0", "CrashLoopBackOff")
+        assert user.restarts == 3
 
-        await person.type("seek -40s")
-        await person.see("replay 00:05.0", "Running 5s 0 ✓ ok")
-        assert person.restarts == 0
-        await person.type("seek 13s")
+        await user.type("seek -40s")
+        await user.see("replay 00:05.0", "Running 5s 0 ✓ ok")
+        assert user.restarts == 0
+        await user.type("seek 13s")
 
-        await person.see("replay 00:13.0", "K hold3 | ✓✓ <now")
-        assert person.restarts == 1
-
-
-async def test_somebody_looks_for_one_pod_among_several() -> None:
-    async with somebody_at(simulated(HEALTHY, OTHER)) as person:
-        await person.type("seek 5s")
-        await person.see("shop", "cache")
-
-        await person.press("slash", *"sho")
-        await person.until(lambda: "cache" not in listed(person), "only shop")
-        await person.press("enter")
-        await person.see("filter: sho (1 of 2)")
-
-        await person.press("escape")
-        await person.until(lambda: "cache" in listed(person), "all again")
+        await user.see("replay 00:13.0", "K hold3 | ✓✓ <now")
+        assert user.restarts == 1
 
 
-def listed(person: Person) -> str:
+async def test_a_user_searches_for_one_pod_among_several() -> None:
+    async with open_screen(simulated(HEALTHY, OTHER)) as user:
+        await user.type("seek 5s")
+        await user.see("shop", "cache")
+
+        await user.press("slash", *"sho")
+        await user.until(lambda: "cache" not in listed(user), "only shop")
+        await user.press("enter")
+        await user.see("filter: sho (1 of 2)")
+
+        await user.press("escape")
+        await user.until(lambda: "cache" in listed(user), "all again")
+
+
+def listed(user: User) -> str:
     """Return the pane of the containers, the first one."""
-    lines = person.screen.splitlines()
+    lines = user.screen.splitlines()
     below = next(number for number, line in enumerate(lines) if line[:4] == "  2 ")
     return "\n".join(lines[1:below])
 
 
-async def test_somebody_changes_the_size_while_it_runs() -> None:
+async def test_a_user_resizes_the_terminal() -> None:
     pod, scenario = lesson("liveness")
-    async with somebody_at(simulated(pod, scenario=scenario)) as person:
-        await person.press("space")
+    async with open_screen(simulated(pod, scenario=scenario)) as user:
+        await user.press("space")
         for width, height in ((50, 12), (39, 9), (200, 50), (80, 24)):
-            await person.turn(width, height)
-            lines = person.screen.splitlines()
+            await user.turn(width, height)
+            lines = user.screen.splitlines()
             assert (len(lines), {len(line) for line in lines}) == (height, {width})
-            assert person.screen.strip()
+            assert user.screen.strip()
 
-        await person.see("liveness/app", "Running")
+        await user.see("liveness/app", "Running")
 
 
-async def test_somebody_sees_the_pod_before_its_image_is_there() -> None:
+async def test_the_pod_is_shown_before_its_image_is_pulled() -> None:
     """UX-36; how soon is measured by `benchmarks/start.py`."""
     source = SourceFile("script", b"images: {'busybox:1.36': {takes: 60s}}")
     scenario = read_scenario(source, [HEALTHY])
-    async with somebody_at(simulated(HEALTHY, scenario=scenario)) as person:
-        await person.type("seek 5s")
+    async with open_screen(simulated(HEALTHY, scenario=scenario)) as user:
+        await user.type("seek 5s")
 
-        await person.see("shop/app pulling", "pulling busybox:1.36", "Pulling image")
-        await person.type("seek 65s")
-        await person.see("Running")
+        await user.see("shop/app pulling", "pulling busybox:1.36", "Pulling image")
+        await user.type("seek 65s")
+        await user.see("Running")
 
 
-async def test_somebody_finds_a_container_among_many_that_are_probed_all_the_time() -> (
+async def test_a_user_finds_a_container_among_many_that_are_probed_all_the_time() -> (
     None
 ):
     """UX-37; how fast is measured by `benchmarks/screen.py`."""
@@ -271,11 +271,11 @@ async def test_somebody_finds_a_container_among_many_that_are_probed_all_the_tim
         liveness_probe=probe, readiness_probe=probe, startup_probe=probe
     )
     pods = [a_pod(container, name=f"pod-{number:02}") for number in range(50)]
-    async with somebody_at(simulated(*pods)) as person:
-        await person.press("space")
-        await person.see("SIM 1x", "50 pods")
+    async with open_screen(simulated(*pods)) as user:
+        await user.press("space")
+        await user.see("SIM 1x", "50 pods")
 
-        await person.press("G")
-        await person.see("▌ pod-49/app")
-        await person.press("g", "j")
-        await person.see("▌ pod-01/app")
+        await user.press("G")
+        await user.see("▌ pod-49/app")
+        await user.press("g", "j")
+        await user.see("▌ pod-01/app")

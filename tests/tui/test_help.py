@@ -1,4 +1,4 @@
-"""The help: what it lists, how it is searched, how it is left (UX-45)."""
+"""The help screen: its contents, searching and leaving it (UX-45)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_a_column_of_the_help_begins_with_a_heading_or_a_key(width: int) -
     assert len(top) - len(top.lstrip()) <= 3
 
 
-async def test_a_letter_and_its_capital_are_explained_side_by_side() -> None:
+async def test_a_letter_and_its_capital_are_listed_side_by_side() -> None:
     app = an_app(failing())
     async with app.run_test(size=(160, 60)) as pilot:
         await pilot.press("question_mark")
@@ -65,7 +65,7 @@ async def test_a_letter_and_its_capital_are_explained_side_by_side() -> None:
     assert "o O      " in shown
 
 
-async def test_keys_are_found_by_what_they_do() -> None:
+async def test_keys_are_found_by_their_description() -> None:
     _, lines = await after("question_mark", "slash", *"PAUSE.ALL")
 
     shown = "\n".join(lines)
@@ -81,7 +81,7 @@ async def test_keys_are_found_by_what_they_do() -> None:
         pytest.param(("slash", *"tick", "enter"), "Keys  found ", id="a search"),
     ],
 )
-async def test_in_the_least_room_the_help_says_what_it_lists(
+async def test_the_help_shows_its_contents_on_the_smallest_screen(
     keys: tuple[str, ...], shown: str
 ) -> None:
     app = an_app(failing())
@@ -130,7 +130,7 @@ async def test_escape_goes_back_step_by_step(
         pytest.param("f", [], id="one that works elsewhere"),
     ],
 )
-async def test_a_listed_key_is_tried(key: str, sent: list[Command]) -> None:
+async def test_a_listed_key_can_be_run(key: str, sent: list[Command]) -> None:
     session, _ = await after("question_mark", key)
 
     assert session.sent == sent

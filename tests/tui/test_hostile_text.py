@@ -1,7 +1,7 @@
-"""Hostile text on the screens that are read: shown, never obeyed (UX-53).
+"""Hostile text on screens with text: escape sequences are shown, never obeyed (UX-53).
 
-Whatever a container prints or a manifest says, a line on the screen is as wide as the
-screen, holds nothing that a terminal would obey, and is not read as markup.
+Whatever a container prints or a manifest contains, a line on the screen is as wide as
+the screen, has no control characters, and is not parsed as markup.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ NASTY = {
 }
 
 
-def saying(*texts: str) -> Snapshot:
-    """Return a pod that says texts wherever a pod can."""
+def pod_with_texts(*texts: str) -> Snapshot:
+    """Return a snapshot of a pod with the texts in every possible field."""
     first = texts[0]
     container = Container(
         "liveness",
@@ -96,11 +96,11 @@ def saying(*texts: str) -> Snapshot:
         working_dir=first,
         liveness_probe=LIVENESS,
     )
-    said = {str(number): text for number, text in enumerate(texts)}
+    texts_by_key = {str(number): text for number, text in enumerate(texts)}
     pod = replace(
         DEMO,
-        annotations=said,
-        labels=said,
+        annotations=texts_by_key,
+        labels=texts_by_key,
         hostname=first,
         containers=(container,),
     )
@@ -127,16 +127,20 @@ def saying(*texts: str) -> Snapshot:
 def the_app(*texts: str) -> ProbetuiApp:
     printed = [LogLine(NOW, text) for text in texts]
     printed += [LogLine(None, text, is_stderr=True) for text in texts]
-    return an_app(saying(*texts), host=HostServices(logs=FakeLogs(c4455=printed)))
+    return an_app(
+        pod_with_texts(*texts), host=HostServices(logs=FakeLogs(c4455=printed))
+    )
 
 
-def crooked(lines: list[str]) -> list[str]:
-    """Return the lines that are not as wide as the screen, or not only text."""
+def malformed(lines: list[str]) -> list[str]:
+    """Return lines that are not as wide as the screen or have control characters."""
     return [line for line in lines if cell_len(line) != WIDTH or not line.isprintable()]
 
 
 @pytest.mark.parametrize("keys", SCREENS)
-async def test_lines_stay_straight_and_nothing_is_obeyed(keys: tuple[str, ...]) -> None:
+async def test_lines_keep_their_width_and_nothing_is_obeyed(
+    keys: tuple[str, ...],
+) -> None:
     app = the_app(*NASTY.values())
     async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
         await pilot.press(*keys, "g")
@@ -146,7 +150,7 @@ async def test_lines_stay_straight_and_nothing_is_obeyed(keys: tuple[str, ...]) 
             await pilot.pause()
             pages.append(screen_lines(app))
 
-    assert [crooked(page) for page in pages] == [[]] * (PAGES + 1)
+    assert [malformed(page) for page in pages] == [[]] * (PAGES + 1)
     assert {line[-1] for page in pages for line in page[2:-2]} <= set("┃█")
 
 
@@ -154,22 +158,22 @@ async def test_lines_stay_straight_and_nothing_is_obeyed(keys: tuple[str, ...]) 
 @pytest.mark.parametrize(
     "text", [pytest.param(text, id=id_) for id_, text in NASTY.items()]
 )
-async def test_whatever_has_that_name_and_says_it_nothing_is_obeyed(text: str) -> None:
-    app = an_app(called(saying(text), text))
+async def test_nothing_is_obeyed_in_any_name_or_text(text: str) -> None:
+    app = an_app(with_name(pod_with_texts(text), text))
     seen = {}
     async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
         for name, keys in OTHER_SCREENS.items():
             await pilot.press(*keys)
             await pilot.pause()
-            seen[name] = crooked(screen_lines(app))
+            seen[name] = malformed(screen_lines(app))
             await pilot.press("escape", "escape", "1")
 
     assert {name: lines for name, lines in seen.items() if lines} == {}
     assert len(seen) == len(OTHER_SCREENS)
 
 
-def called(snapshot: Snapshot, name: str) -> Snapshot:
-    """Return a snapshot in which pod and container have a name that none can have."""
+def with_name(snapshot: Snapshot, name: str) -> Snapshot:
+    """Return a snapshot with an invalid name of pod and container."""
     (shown,) = snapshot.pods
     (container,) = shown.containers
     renamed = replace(container.container, name=name)
@@ -193,17 +197,17 @@ TEXTS = st.text(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(TEXTS, min_size=1, max_size=20))
-async def test_any_texts_at_all_leave_the_log_straight(texts: list[str]) -> None:
+async def test_any_text_keeps_the_width_of_the_log(texts: list[str]) -> None:
     app = the_app(*texts)
     async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
         await pilot.press("l", "W", "g")
         await pilot.pause()
 
-        assert crooked(screen_lines(app)) == []
+        assert malformed(screen_lines(app)) == []
 
 
 @pytest.mark.parametrize("keys", [("v",), ("l",)])
-async def test_markup_is_text_like_any_other(keys: tuple[str, ...]) -> None:
+async def test_markup_is_shown_as_text(keys: tuple[str, ...]) -> None:
     app = the_app("[red]x[/red]")
     async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
         await pilot.press(*keys)
@@ -213,7 +217,7 @@ async def test_markup_is_text_like_any_other(keys: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("keys", [("v", "c"), ("l", "k", "c"), ("y", "c"), ("v", "C")])
-async def test_what_is_copied_is_harmless_too(keys: tuple[str, ...]) -> None:
+async def test_copied_text_is_escaped_too(keys: tuple[str, ...]) -> None:
     app = the_app("\x1b[2Jx\x07\udcff")
     async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
         await pilot.press(*keys)
@@ -224,10 +228,10 @@ async def test_what_is_copied_is_harmless_too(keys: tuple[str, ...]) -> None:
         assert all(character.isprintable() or character == "\n" for character in copied)
 
 
-async def test_any_text_can_be_looked_through() -> None:
+async def test_any_text_can_be_scrolled() -> None:
     app = the_app(*NASTY.values())
     async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
         await pilot.press("v", "slash", "x", "enter", "n", "N", "escape", "n")
         await pilot.pause()
 
-        assert crooked(screen_lines(app)) == []
+        assert malformed(screen_lines(app)) == []

@@ -1,7 +1,7 @@
-"""Keys that come in one burst act in their order, each on what the last one opened.
+"""Keys of one burst are handled in order, each by the screen that the last one opened.
 
-A fast connection, a paste without brackets or a script hands many keys over in one
-read. No key may reach the pods past the field or dialog that an earlier one opened.
+A fast connection, a paste without brackets or a script sends many keys in one read. No
+key may reach the pods past the field or dialog that an earlier one opened.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SIZE = (100, 30)
 
 
 async def type_at_once(pilot: Pilot[None], typed: str) -> None:
-    """Hand all keys of a text to the app before it handles the first one."""
+    """Send all keys of a text to the app before it handles the first one."""
     for event in XTermParser().feed(typed):
         pilot.app.post_message(event)
     await settled(pilot)
@@ -45,7 +45,7 @@ async def type_byte_by_byte(pilot: Pilot[None], typed: str) -> None:
 
 
 async def settled(pilot: Pilot[None]) -> None:
-    """Wait until all keys are handled, with all that they led to."""
+    """Wait until all keys and their effects are handled."""
     app = pilot.app
     assert isinstance(app, ProbetuiApp)
     pumps = (app, *app._registry)
@@ -63,7 +63,7 @@ EACH_WAY = pytest.mark.parametrize(
 )
 
 
-async def test_a_key_after_the_one_that_quits_goes_nowhere() -> None:
+async def test_a_key_after_the_one_that_quits_is_dropped() -> None:
     delivered: list[Event] = []
 
     async def deliver(event: Event) -> None:
@@ -78,7 +78,7 @@ async def test_a_key_after_the_one_that_quits_goes_nowhere() -> None:
         assert (delivered, keys.is_holding) == ([], False)
 
 
-async def test_a_key_that_waits_while_the_program_is_left_goes_nowhere() -> None:
+async def test_a_pending_key_is_dropped_when_the_program_quits() -> None:
     delivered: list[Event] = []
 
     async def deliver(event: Event) -> None:
@@ -95,7 +95,7 @@ async def test_a_key_that_waits_while_the_program_is_left_goes_nowhere() -> None
 
 
 def fields(app: ProbetuiApp) -> list[str]:
-    """Return what stands in the fields of the screen in front."""
+    """Return the texts in the fields of the topmost screen."""
     return [field.value for field in app.screen.query(Input)]
 
 
@@ -117,7 +117,7 @@ def fields(app: ProbetuiApp) -> list[str]:
         pytest.param("?/mr", "mr", id="search of the help"),
     ],
 )
-async def test_keys_go_to_the_field_that_was_opened_before(
+async def test_keys_go_to_the_field_that_an_earlier_key_opened(
     type_keys: Typing, typed: str, field: str
 ) -> None:
     session = FakeSession(failing())
@@ -131,7 +131,7 @@ async def test_keys_go_to_the_field_that_was_opened_before(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("opener", [*"ixeCwvdylpf?QS", "\x04", "\r"])
-async def test_no_key_acts_on_the_screen_below_what_was_opened(opener: str) -> None:
+async def test_no_key_acts_on_the_screen_below_the_opened_one(opener: str) -> None:
     typed = f"{opener}mrt.R\x0b"
     at_once, one_by_one = FakeSession(failing()), FakeSession(failing())
     app = an_app(at_once)
@@ -157,7 +157,7 @@ async def test_no_key_acts_on_the_screen_below_what_was_opened(opener: str) -> N
         pytest.param("\x04y", DeletePod, id="confirmed in the same burst"),
     ],
 )
-async def test_a_whole_command_in_one_burst_is_done(
+async def test_a_whole_command_in_one_burst_is_run(
     type_keys: Typing, typed: str, sent: type[Command]
 ) -> None:
     session = FakeSession(failing())
@@ -168,7 +168,7 @@ async def test_a_whole_command_in_one_burst_is_done(
         assert [type(command) for command in session.sent] == [sent]
 
 
-async def test_what_is_pasted_after_a_key_goes_to_the_field_it_opened() -> None:
+async def test_a_paste_after_a_key_goes_to_the_field_it_opened() -> None:
     session = FakeSession(failing())
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -194,7 +194,7 @@ async def test_a_key_on_its_way_to_the_bindings_of_the_app_is_handled_first() ->
         assert session.sent == []
 
 
-async def test_keys_are_not_held_for_ever_on_a_machine_that_is_late(
+async def test_keys_are_not_held_for_ever_on_a_slow_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     instants = count(step=0.01)

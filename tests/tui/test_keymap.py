@@ -31,14 +31,14 @@ from tests.tui.scenes import failing, paused
         pytest.param(9, "9", id="a number"),
     ],
 )
-def test_keys_are_written_as_people_write_them(written: object, keys: str) -> None:
+def test_keys_can_be_written_in_common_notations(written: object, keys: str) -> None:
     keymap, problems = read_keymap({"time.step": written})
 
     assert keymap == {"time.step": keys}
     assert not any("is not a key" in problem for problem in problems)
 
 
-def test_a_comma_by_itself_is_a_key() -> None:
+def test_a_single_comma_is_a_key() -> None:
     keymap, problems = read_keymap({"time.step": ",", "time.step-back": "."})
 
     assert problems == []
@@ -87,7 +87,7 @@ def test_a_comma_by_itself_is_a_key() -> None:
         pytest.param({"app.quit-now": "x"}, '"x" is needed for typing', id="typing"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(
+def test_invalid_key_maps_are_refused_by_name(
     written: Mapping[str, object], problem: str
 ) -> None:
     _, problems = read_keymap(written)
@@ -95,13 +95,13 @@ def test_what_cannot_be_is_refused_by_name(
     assert any(problem in message for message in problems)
 
 
-def test_two_actions_may_change_places() -> None:
+def test_two_actions_can_swap_their_keys() -> None:
     _, problems = read_keymap({"time.step": "t", "probe.trigger": "full_stop"})
 
     assert problems == []
 
 
-def test_a_key_may_mean_two_things_that_are_never_at_one_place() -> None:
+def test_actions_that_are_never_active_together_can_share_a_key() -> None:
     _, problems = read_keymap({"app.yes": "q", "app.no": "z"})
 
     assert problems == []

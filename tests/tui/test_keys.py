@@ -1,4 +1,4 @@
-"""What keys do (UX-25, UX-33, UX-41 to UX-45)."""
+"""Keys and their actions (UX-25, UX-33, UX-41 to UX-45)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SIZE = (80, 24)
 async def press_on(
     snapshot: Snapshot, *keys: str, **options: Any
 ) -> tuple[FakeSession, list[str]]:
-    """Press keys; return the session and what stood on the screen then."""
+    """Press keys; return the session and the lines of the screen."""
     session = FakeSession(snapshot)
     app = an_app(session, **options)
     async with app.run_test(size=SIZE) as pilot:
@@ -76,7 +76,7 @@ def focused(lines: list[str]) -> str:
         pytest.param(("ctrl+f", "ctrl+b"), "demo/liveness", id="^f and ^b"),
     ],
 )
-async def test_keys_choose_a_container(keys: tuple[str, ...], name: str) -> None:
+async def test_keys_select_a_container(keys: tuple[str, ...], name: str) -> None:
     _, lines = await press_on(failing(), *keys)
 
     assert name in chosen_line(lines)
@@ -95,7 +95,9 @@ async def test_keys_choose_a_container(keys: tuple[str, ...], name: str) -> None
         pytest.param(("shift+tab",), "3 Events", id="shift+tab"),
     ],
 )
-async def test_keys_go_from_pane_to_pane(keys: tuple[str, ...], title: str) -> None:
+async def test_keys_move_the_focus_between_panes(
+    keys: tuple[str, ...], title: str
+) -> None:
     _, lines = await press_on(failing(), *keys)
 
     assert title in focused(lines)
@@ -114,15 +116,13 @@ async def test_keys_go_from_pane_to_pane(keys: tuple[str, ...], title: str) -> N
         ),
     ],
 )
-async def test_brackets_go_from_probe_to_probe(
-    keys: tuple[str, ...], tabs: str
-) -> None:
+async def test_brackets_move_between_probes(keys: tuple[str, ...], tabs: str) -> None:
     _, lines = await press_on(failing(), "j", "j", "j", *keys)
 
     assert any(tabs in line for line in lines)
 
 
-async def test_the_kind_of_probe_stays_chosen_from_container_to_container() -> None:
+async def test_the_selected_kind_of_probe_is_kept_for_other_containers() -> None:
     _, lines = await press_on(failing(), *"jjj", "left_square_bracket", "j")
 
     assert any("2 shop/cache" in line and "[readiness]" in line for line in lines)
@@ -139,9 +139,7 @@ async def test_the_kind_of_probe_stays_chosen_from_container_to_container() -> N
         pytest.param(("z", "tab"), "2 demo/liveness", id="the next pane while zoomed"),
     ],
 )
-async def test_one_pane_can_have_the_whole_screen(
-    keys: tuple[str, ...], title: str
-) -> None:
+async def test_a_pane_can_be_maximized(keys: tuple[str, ...], title: str) -> None:
     _, lines = await press_on(failing(), *keys)
 
     assert title in lines[1]
@@ -153,13 +151,13 @@ async def test_one_pane_can_have_the_whole_screen(
     "back",
     [pytest.param(key, id=key) for key in ("escape", "q", "z")],
 )
-async def test_all_panes_come_back(back: str) -> None:
+async def test_a_maximized_pane_can_be_restored(back: str) -> None:
     _, lines = await press_on(failing(), "2", "z", back)
 
     assert all(any(f" {n} " in line[:5] for line in lines) for n in (1, 2, 3))
 
 
-async def test_after_the_detail_the_containers_have_the_focus_again() -> None:
+async def test_the_containers_get_the_focus_back_after_the_detail() -> None:
     _, inside = await press_on(failing(), "enter")
     _, host = await press_on(failing(), "enter", "escape")
 
@@ -197,7 +195,7 @@ READINESS_OF_WEB = TriggerProbe(ProbeKey(SHOP.uid, "web", ProbeType.READINESS))
         pytest.param(a_snapshot(), ("t", "r"), [], id="no container"),
     ],
 )
-async def test_keys_give_commands(
+async def test_keys_send_commands(
     snapshot: Snapshot, keys: tuple[str, ...], sent: list[Command]
 ) -> None:
     session, _ = await press_on(snapshot, *keys)
@@ -205,7 +203,7 @@ async def test_keys_give_commands(
     assert session.sent == sent
 
 
-async def test_a_read_only_screen_gives_no_commands_and_shows_no_keys_for_them() -> (
+async def test_a_read_only_screen_sends_no_commands_and_shows_no_keys_for_them() -> (
     None
 ):
     keys = ("space", "full_stop", "t", "r", "ctrl+k", "ctrl+d")
@@ -218,7 +216,7 @@ async def test_a_read_only_screen_gives_no_commands_and_shows_no_keys_for_them()
     )
 
 
-async def test_times_are_shown_in_three_ways() -> None:
+async def test_times_have_three_formats() -> None:
     shown = []
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
@@ -243,7 +241,7 @@ async def test_times_are_shown_in_three_ways() -> None:
         pytest.param(("question_mark", "ctrl+q"), False, id="^q in the help"),
     ],
 )
-async def test_keys_that_leave(keys: tuple[str, ...], is_running: bool) -> None:  # noqa: FBT001  # a column
+async def test_keys_that_quit(keys: tuple[str, ...], is_running: bool) -> None:  # noqa: FBT001  # a column
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press(*keys)
@@ -268,22 +266,22 @@ async def test_a_picture_is_saved_and_its_path_shown(tmp_path: Path) -> None:
         await pilot.press("f8")
         await pilot.pause()
 
-        (told,) = app._notifications
+        (notification,) = app._notifications
 
     (saved,) = tmp_path.iterdir()  # noqa: ASYNC240  # the app is over
     assert "liveness" in saved.read_text(encoding="utf-8")
-    assert str(saved) in told.message
+    assert str(saved) in notification.message
 
 
-async def test_a_picture_that_cannot_be_saved_is_said(tmp_path: Path) -> None:
+async def test_a_picture_that_cannot_be_saved_is_reported(tmp_path: Path) -> None:
     app = an_app(failing(), screenshot_folder=tmp_path / "missing")
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("f8")
         await pilot.pause()
 
-        (told,) = app._notifications
-        assert told.message.startswith("no picture: ")
-        assert told.severity == "error"
+        (notification,) = app._notifications
+        assert notification.message.startswith("no picture: ")
+        assert notification.severity == "error"
 
 
 async def test_a_click_on_a_key_presses_it() -> None:
@@ -297,7 +295,7 @@ async def test_a_click_on_a_key_presses_it() -> None:
     assert session.sent == [PauseProbes()]
 
 
-async def test_a_click_chooses_a_container() -> None:
+async def test_a_click_selects_a_container() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.click("#containers", offset=(10, 5))
@@ -355,7 +353,7 @@ async def test_help_lists_exactly_the_keys_that_are_active(
         assert len(app.screen._pane._labels) == len(active)
 
 
-async def test_help_says_what_every_mark_means() -> None:
+async def test_help_explains_every_mark() -> None:
     _, lines = await press_on(failing(), "question_mark", "G")
 
     shown = " ".join(lines).replace("\u00a0", " ")
@@ -376,7 +374,7 @@ async def test_escape_closes_the_help() -> None:
         pytest.param(("3",), "a follow", "z zoom", id="events"),
     ],
 )
-async def test_the_footer_goes_with_the_focus(
+async def test_the_footer_follows_the_focus(
     keys: tuple[str, ...], there: str, not_there: str
 ) -> None:
     _, lines = await press_on(failing(), *keys)
@@ -385,7 +383,7 @@ async def test_the_footer_goes_with_the_focus(
     assert not_there not in lines[-1]
 
 
-async def test_the_footer_says_where_the_last_key_leads() -> None:
+async def test_the_footer_shows_what_the_last_key_opens() -> None:
     app = an_app(failing())
     async with app.run_test(size=(120, 24)) as pilot:
         before = screen_lines(app)[-1].rstrip()
@@ -398,7 +396,7 @@ async def test_the_footer_says_where_the_last_key_leads() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 50, 80, 120])
-async def test_the_footer_always_says_how_to_leave(width: int) -> None:
+async def test_the_footer_always_shows_how_to_quit(width: int) -> None:
     app = an_app(failing())
     async with app.run_test(size=(width, 24)):
         keys = screen_lines(app)[-1].rstrip()
@@ -406,7 +404,7 @@ async def test_the_footer_always_says_how_to_leave(width: int) -> None:
         assert keys.startswith(" ? help")
 
 
-async def test_the_palette_offers_what_keys_do() -> None:
+async def test_the_palette_lists_the_actions_of_keys() -> None:
     session = FakeSession(failing())
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -420,7 +418,7 @@ async def test_the_palette_offers_what_keys_do() -> None:
 
 
 async def _wait_for_hits(app: ProbetuiApp, pilot: Pilot[None]) -> None:
-    """Let the palette search; it does so a moment after the last key."""
+    """Wait for the palette's search, which starts a moment after the last key."""
     for _ in range(100):
         if "Pause all probes" in screen_text(app):
             return
@@ -459,19 +457,19 @@ def test_every_key_has_an_id_and_a_tooltip(binding: Binding) -> None:
 
 
 @pytest.mark.parametrize("binding", BINDINGS)
-def test_no_letter_takes_precedence_over_typing(binding: Binding) -> None:
+def test_no_letter_has_priority_over_typing(binding: Binding) -> None:
     letters = [key for key in binding.key.split(",") if len(key) == 1]
 
     assert not (binding.priority and letters)
 
 
-def test_no_key_is_one_that_terminals_cannot_tell_apart() -> None:
+def test_no_key_is_ambiguous_in_terminals() -> None:
     same_bytes = {"ctrl+i", "ctrl+j", "ctrl+m", "ctrl+h", "ctrl+left_square_bracket"}
 
     assert not same_bytes & {key for key, _ in keys_of(*OURS)}
 
 
-def test_no_key_means_something_else_to_textual() -> None:
+def test_no_key_has_another_meaning_in_textual() -> None:
     ours = dict(keys_of(ProbetuiApp, MainScreen))
     theirs = dict(keys_of(App, Screen))
 
@@ -480,7 +478,7 @@ def test_no_key_means_something_else_to_textual() -> None:
 
 
 @pytest.mark.parametrize("pane", [ContainerTable, EventPane])
-def test_two_keys_of_one_pane_are_never_the_same(pane: type[DOMNode]) -> None:
+def test_the_keys_of_a_pane_are_unique(pane: type[DOMNode]) -> None:
     counted = Counter(key for key, _ in keys_of(pane, MainScreen, ProbetuiApp))
 
     twice = {key for key, times in counted.items() if times > 1}
@@ -489,7 +487,7 @@ def test_two_keys_of_one_pane_are_never_the_same(pane: type[DOMNode]) -> None:
 
 
 @pytest.mark.parametrize("state", ["failing", "paused", "pulling", "empty"])
-async def test_every_key_that_is_shown_works_in_every_state(state: str) -> None:
+async def test_every_shown_key_works_in_every_state(state: str) -> None:
     app = an_app(SCENES[state]())
     async with app.run_test(size=(120, 24)) as pilot:
         labels = active_labels(app.screen.active_bindings)

@@ -1,4 +1,4 @@
-"""Timers of the framework on a machine so busy that they begin after they are due."""
+"""Textual's timers on a machine so busy that they start after they are due."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tests.tui.scenes import failing
 
 SIZE = (120, 40)
 LATE_SECONDS = 0.012
-"""Longer than a timer of the framework's waits for one more size."""
+"""Longer than Textual's timer waits for another resize."""
 PATIENCE_SECONDS = 10
 
 
 @pytest.fixture
 def slow_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have so much time pass between two looks at the clock."""
-    looks = count()
-    monkeypatch.setattr(_time, "get_time", lambda: next(looks) * LATE_SECONDS)
+    """Let that much time pass between two reads of the clock."""
+    reads = count()
+    monkeypatch.setattr(_time, "get_time", lambda: next(reads) * LATE_SECONDS)
 
 
 @pytest.mark.usefixtures("slow_clock")
-async def test_a_new_size_is_taken_in() -> None:
+async def test_a_new_size_is_applied() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.resize_terminal(100, 30)
@@ -41,7 +41,7 @@ async def test_a_new_size_is_taken_in() -> None:
 
 
 @pytest.mark.usefixtures("slow_clock")
-async def test_paint_that_is_held_back_for_a_moment_goes_on() -> None:
+async def test_delayed_painting_continues() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         app.delay_update(LATE_SECONDS / 2)

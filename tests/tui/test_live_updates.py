@@ -1,4 +1,4 @@
-"""A screen on a session that goes on (UX-38, UX-40, UX-53, UX-54)."""
+"""A screen on a running session (UX-38, UX-40, UX-53, UX-54)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def later(snapshot: Snapshot, seconds: float) -> Snapshot:
     return replace(snapshot, taken_at=NOW + timedelta(seconds=seconds))
 
 
-async def test_what_is_published_is_shown() -> None:
+async def test_a_published_snapshot_is_shown() -> None:
     session = FakeSession(running())
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -58,25 +58,25 @@ async def test_the_subscription_ends_with_the_app() -> None:
     assert (during, session.subscribers) == (1, 0)
 
 
-async def test_of_many_publications_at_once_only_the_newest_is_looked_at() -> None:
+async def test_only_the_newest_of_many_publications_is_read() -> None:
     session = FakeSession(running())
     app = an_app(session, motion=False)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
-        looks = session.looks
+        reads = session.reads
         for tenths in range(100):
             session.publish(later(running(), tenths / 10))
         await pilot.pause()
 
-        assert session.looks - looks <= 3
+        assert session.reads - reads <= 3
         assert "08:21:16" in screen_lines(app)[0]
 
 
-def test_a_newer_snapshot_swallows_an_older_one() -> None:
+def test_a_newer_snapshot_replaces_an_older_one() -> None:
     assert SnapshotPublished().can_replace(SnapshotPublished())
 
 
-async def test_times_go_on_between_snapshots() -> None:
+async def test_times_advance_between_snapshots() -> None:
     session = FakeSession(running())
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -93,7 +93,7 @@ def a_playback(*, is_paused: bool = False, has_ended: bool = False) -> PlaybackS
     return PlaybackSnapshot(kind, is_paused=is_paused, pace=1, has_ended=has_ended)
 
 
-async def test_the_clock_goes_on_when_everything_has_ended() -> None:
+async def test_the_clock_advances_when_everything_has_ended() -> None:
     ended = a_container_snapshot(
         Container("job"), state=Terminated(0, "Completed"), ready=False
     )
@@ -108,15 +108,15 @@ async def test_the_clock_goes_on_when_everything_has_ended() -> None:
         assert "08:21:08" in screen_lines(app)[0]
 
 
-async def test_nothing_is_looked_at_while_time_stands_still() -> None:
+async def test_no_snapshot_is_read_while_time_stands_still() -> None:
     session = FakeSession(replace(running(), playback=a_playback(is_paused=True)))
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
-        looks = session.looks
+        reads = session.reads
         app._count_down()
         await pilot.pause()
 
-        assert session.looks == looks
+        assert session.reads == reads
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ async def test_only_lines_that_changed_are_painted() -> None:
 
 
 def _watch(pane: LineWidget, painted: list[tuple[str, int]]) -> None:
-    """Note which lines a pane paints; a refresh of everything is line -1."""
+    """Record which lines a pane paints; a refresh of everything is line -1."""
     refresh = pane.refresh
 
     def noting(*regions: Region, **options: bool) -> LineWidget:
@@ -184,7 +184,7 @@ def _watch(pane: LineWidget, painted: list[tuple[str, int]]) -> None:
 
 
 async def until_shown(app: ProbetuiApp, pilot: Pilot[None], words: str) -> None:
-    """Wait until something stands on the screen; a layout takes its time."""
+    """Wait until the screen shows `words`, which a new layout delays."""
     for _ in range(200):
         if words in screen_text(app):
             return
@@ -222,7 +222,7 @@ async def test_the_size_can_change_while_it_runs(
 
 
 @pytest.mark.parametrize("key", ["enter", "w", "v", "d", "y", "l", "Q"])
-async def test_every_screen_says_where_there_is_too_little_room(key: str) -> None:
+async def test_every_screen_reports_a_terminal_that_is_too_small(key: str) -> None:
     app = an_app(failing())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(key)
@@ -248,7 +248,9 @@ async def test_every_screen_says_where_there_is_too_little_room(key: str) -> Non
         pytest.param("question_mark", "Keys for", id="help"),
     ],
 )
-async def test_what_stands_before_a_screen_says_it_too(key: str, name: str) -> None:
+async def test_a_dialog_over_a_screen_reports_a_terminal_that_is_too_small_too(
+    key: str, name: str
+) -> None:
     app = an_app(failing())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(key)
@@ -263,7 +265,7 @@ async def test_what_stands_before_a_screen_says_it_too(key: str, name: str) -> N
         assert TOO_SMALL not in screen_text(app)
 
 
-async def test_the_choice_is_in_sight_in_every_size() -> None:
+async def test_the_selection_is_visible_in_every_size() -> None:
     app = an_app(failing())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("G")
@@ -276,7 +278,7 @@ async def test_the_choice_is_in_sight_in_every_size() -> None:
             assert "cache" in chosen[0]
 
 
-async def test_a_runtime_that_is_lost_is_said_and_forgotten_when_it_is_back() -> None:
+async def test_a_lost_runtime_is_reported_until_it_is_back() -> None:
     session = FakeSession(running())
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -307,19 +309,19 @@ HOSTILE = [
 
 
 def hostile(text: str) -> Snapshot:
-    """Return a snapshot with that text wherever text can be foreign."""
+    """Return a snapshot with the text in every field that others can set."""
     container = Container(f"c{text}", f"image:{text}")
     waiting = a_container_snapshot(container, ready=False)
     pod = a_pod_snapshot(Pod("1", f"p{text}"), waiting, operation=f"pulling {text}")
-    told = demo()
-    probe = told.containers[0].probes[0]
+    demo_pod = demo()
+    probe = demo_pod.containers[0].probes[0]
     assert probe.last_run is not None
     attempt = replace(probe.last_run.attempts[0], output=text, detail=text)
     last = probe.last_run._replace(attempts=(attempt,))
-    shown = replace(told.containers[0], probes=(replace(probe, last_run=last),))
+    shown = replace(demo_pod.containers[0], probes=(replace(probe, last_run=last),))
     return replace(
         a_snapshot(
-            replace(told, containers=(shown,)),
+            replace(demo_pod, containers=(shown,)),
             pod,
             shop(),
             entries=[NoteEntry(1, NOW, text)],
@@ -350,7 +352,7 @@ async def test_foreign_text_is_shown_and_not_obeyed(
         assert "\n".join(screen_lines(app)).encode()
 
 
-async def test_columns_stay_straight_beside_wide_names() -> None:
+async def test_columns_stay_aligned_beside_wide_names() -> None:
     app = an_app(hostile("日本語"))
     async with app.run_test(size=SIZE):
         wide = line_with(app, "p日本語")
@@ -383,7 +385,7 @@ async def test_a_filter_can_be_hostile_too() -> None:
         assert "filter: [red] (5 of 5)" in screen_text(app)
 
 
-async def test_secrets_are_masked_unless_they_are_wanted() -> None:
+async def test_secrets_are_masked_unless_shown_on_request() -> None:
     secret = "s3cr3t-t0ken"
     pod = Pod(
         "1", "p", containers=(Container("c", env=(EnvVar("API_TOKEN", secret),)),)
@@ -400,7 +402,7 @@ async def test_secrets_are_masked_unless_they_are_wanted() -> None:
     assert f"token {secret} is wrong" in wanted
 
 
-async def test_what_else_is_secret_is_masked_from_the_moment_it_is_known() -> None:
+async def test_further_secrets_are_masked_as_soon_as_they_are_known() -> None:
     mask = Mask()
     pod = Pod("1", "p", containers=(Container("c"),))
     snapshot = a_snapshot(

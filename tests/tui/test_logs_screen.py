@@ -1,4 +1,4 @@
-"""What containers print, as it comes (UX-48, UX-53)."""
+"""The screen with the logs of containers (UX-48, UX-53)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def test_the_newest_lines_of_the_current_instance_are_shown() -> None:
         assert "current" in screen_lines(app)[0]
 
 
-async def test_lines_that_come_are_shown_while_it_follows() -> None:
+async def test_new_lines_are_shown_while_it_follows() -> None:
     logs = FakeLogs(c4455=printed(100))
     app = the_app(logs)
     async with app.run_test(size=SIZE) as pilot:
@@ -73,7 +73,7 @@ async def test_lines_that_come_are_shown_while_it_follows() -> None:
         assert "line 00100" in screen_lines(app)[-3]
 
 
-async def test_following_stops_when_something_older_is_looked_at() -> None:
+async def test_following_stops_when_older_lines_are_selected() -> None:
     logs = FakeLogs(c4455=printed(100))
     app = the_app(logs)
     async with app.run_test(size=SIZE) as pilot:
@@ -129,7 +129,7 @@ async def test_the_tail_is_closed_when_the_screen_is_left() -> None:
         assert logs.closed == [SECOND]
 
 
-async def test_the_next_instance_is_gone_on_with_after_a_restart() -> None:
+async def test_the_log_continues_with_the_next_instance_after_a_restart() -> None:
     logs = FakeLogs(ceeff=[], cffff=[LogLine(None, "born again")])
     session = FakeSession(RESTARTED)
     app = the_app(logs, session)
@@ -159,7 +159,7 @@ async def test_the_next_instance_is_gone_on_with_after_a_restart() -> None:
         ),
     ],
 )
-async def test_why_there_is_no_log_is_said(
+async def test_a_missing_log_is_explained(
     status: ContainerStatus, key: str, words: str
 ) -> None:
     app = the_app(FakeLogs(), with_status(status))
@@ -170,7 +170,7 @@ async def test_why_there_is_no_log_is_said(
         assert words in screen_text(app)
 
 
-async def test_a_session_without_logs_says_so() -> None:
+async def test_a_session_without_logs_is_reported() -> None:
     app = the_app(None)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("l")
@@ -179,7 +179,7 @@ async def test_a_session_without_logs_says_so() -> None:
         assert "This session has no logs" in screen_text(app)
 
 
-async def test_a_log_that_cannot_be_read_any_more_says_why() -> None:
+async def test_a_log_that_cannot_be_read_any_more_is_reported_with_the_reason() -> None:
     logs = FakeLogs(c4455=printed(1))
     app = the_app(logs)
     async with app.run_test(size=SIZE) as pilot:
@@ -193,7 +193,7 @@ async def test_a_log_that_cannot_be_read_any_more_says_why() -> None:
         assert "refused" in line_with(app, "demo/liveness  refused")
 
 
-async def test_a_container_that_is_gone_is_said_to_be() -> None:
+async def test_a_removed_container_is_reported() -> None:
     session = FakeSession(RESTARTED)
     app = the_app(FakeLogs(), session)
     async with app.run_test(size=SIZE) as pilot:
@@ -204,7 +204,7 @@ async def test_a_container_that_is_gone_is_said_to_be() -> None:
         assert "The container is gone." in screen_text(app)
 
 
-async def test_a_filter_leaves_lines_and_their_count_is_told() -> None:
+async def test_a_filter_keeps_matching_lines_and_shows_their_count() -> None:
     logs = FakeLogs(c4455=printed(100))
     app = the_app(logs)
     async with app.run_test(size=SIZE) as pilot:
@@ -218,7 +218,7 @@ async def test_a_filter_leaves_lines_and_their_count_is_told() -> None:
         assert "something else" not in screen_text(app)
 
 
-async def test_a_line_that_is_looked_at_stays_while_old_ones_leave() -> None:
+async def test_a_selected_line_keeps_its_position_while_old_lines_are_dropped() -> None:
     logs = FakeLogs(c4455=printed(LINES_KEPT))
     app = the_app(logs)
     async with app.run_test(size=SIZE) as pilot:
@@ -235,7 +235,7 @@ async def test_a_line_that_is_looked_at_stays_while_old_ones_leave() -> None:
         assert f"of {LINES_KEPT + 2} lines" in screen_text(app)
 
 
-async def test_lines_that_are_looked_at_may_leave_at_the_top() -> None:
+async def test_selected_lines_can_be_dropped_at_the_top() -> None:
     logs = FakeLogs(c4455=printed(LINES_KEPT))
     app = the_app(logs)
     async with app.run_test(size=SIZE) as pilot:
@@ -260,7 +260,7 @@ async def test_skipped_lines_leave_a_mark() -> None:
         assert "(lines skipped: printed too fast) much later" in screen_text(app)
 
 
-async def test_times_and_standard_error_are_told_apart() -> None:
+async def test_times_and_standard_error_are_distinguishable() -> None:
     logs = FakeLogs(c4455=[LogLine(NOW, "oops", is_stderr=True)])
     app = the_app(logs)
     async with app.run_test(size=SIZE) as pilot:
@@ -295,7 +295,7 @@ async def test_secrets_are_masked_on_the_screen_and_in_copies() -> None:
         assert app.clipboard == "with *** in it"
 
 
-async def test_a_flood_that_is_dropped_at_once_leaves_what_is_there() -> None:
+async def test_a_dropped_flood_keeps_the_existing_lines() -> None:
     logs = FakeLogs(c4455=printed(10))
     app = the_app(logs)
     async with app.run_test(size=SIZE) as pilot:

@@ -1,4 +1,4 @@
-"""What the screen keeps to whatever it shows (UX-40 to UX-45, UX-50, UX-70)."""
+"""Rules for every screen (UX-40 to UX-45, UX-50, UX-70)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ GLOSSARY = {
     "warnings": r"\bfaults? (?:\d|\{)",
     "choose the result": r"\b(?:forced?|faked?) results?\b",
 }
-"""The words of this program, and what must not be said instead."""
+"""The terms of this program, and the synonyms that must not be used."""
 
 NAME_OF_A_LESSON = "on-hold"
 
@@ -54,7 +54,7 @@ SIZES = ((50, 12), (80, 24), (120, 40), (200, 50))
 
 
 @pytest.mark.parametrize("scene", SCENES)
-async def test_ascii_screens_are_ascii_and_tell_states_apart(scene: str) -> None:
+async def test_ascii_screens_are_ascii_and_distinguish_states(scene: str) -> None:
     texts = {}
     for name in (scene, "running"):
         app = an_app(SCENES[name](), ascii=True)
@@ -103,7 +103,7 @@ async def test_a_terminal_that_is_too_small_gets_one_line(
     ],
 )
 @pytest.mark.parametrize("opened_by", ["slash", "colon"])
-async def test_keys_of_the_program_are_off_while_something_is_typed(
+async def test_keys_of_the_program_are_disabled_during_typing(
     tmp_path: Path, opened_by: str, key: str
 ) -> None:
     session = FakeSession(failing())
@@ -113,10 +113,10 @@ async def test_keys_of_the_program_are_off_while_something_is_typed(
         await pilot.press(opened_by, "x", key)
         await pilot.pause()
 
-        told = [notification.message for notification in app._notifications]
+        messages = [notification.message for notification in app._notifications]
         sent += session.sent
 
-    assert (told, sent) == ([], [])
+    assert (messages, sent) == ([], [])
     assert list(tmp_path.iterdir()) == []  # noqa: ASYNC240  # the app is over
 
 
@@ -125,12 +125,12 @@ async def test_keys_of_the_program_are_off_while_something_is_typed(
 
 @cache
 def prose() -> tuple[tuple[str, str], ...]:
-    """Return everything that is said to people: places, and what is said."""
+    """Return all texts for users with their positions."""
     return tuple(_prose())
 
 
 def _prose() -> Iterator[tuple[str, str]]:
-    """Go through everything that is said to people: a place, and what is said."""
+    """Yield all texts for users with their positions."""
     for name, tree in trees().items():
         if name.startswith(tuple(f"{folder}/" for folder in WORDS_FOR_PEOPLE)):
             module = name.rpartition("/")[2]
@@ -160,14 +160,14 @@ def test_one_thing_has_one_name(word: str) -> None:
 
     found = [(place, text) for place, text in prose() if others.search(text)]
 
-    assert found == [], f"say {word}"
+    assert found == [], f"use {word}"
 
 
-def test_what_is_said_to_people_was_found() -> None:
-    said = [text for _, text in prose()]
+def test_texts_for_users_were_found() -> None:
+    all_texts = [text for _, text in prose()]
 
-    assert len(said) > 300
-    assert any("stored result" in text for text in said)
+    assert len(all_texts) > 300
+    assert any("stored result" in text for text in all_texts)
     assert {place.partition(":")[0] for place, _ in prose()} >= {
         "README.md", "liveness.yaml", "container_commands.py", "why.py",
         "format.py",

@@ -1,4 +1,4 @@
-"""A screen that is opened while the program ends."""
+"""A screen that is opened while the program quits."""
 
 from __future__ import annotations
 

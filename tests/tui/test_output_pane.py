@@ -1,4 +1,4 @@
-"""What the chosen probe and its container print, beside the rest (UX-03, UX-18)."""
+"""The pane with the output of the selected probe and its container (UX-03, UX-18)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def the_app(keeper: FakeLogs | None) -> ProbetuiApp:
     return an_app(restarted(), host=HostServices(logs=keeper))
 
 
-async def test_outputs_and_log_are_in_sight_where_there_is_room() -> None:
+async def test_outputs_and_log_are_visible_if_there_is_room() -> None:
     app = the_app(logs())
     async with app.run_test(size=WIDE) as pilot:
         await pilot.pause()
@@ -37,7 +37,7 @@ async def test_outputs_and_log_are_in_sight_where_there_is_room() -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 20)])
-async def test_no_log_is_read_where_it_is_not_seen(size: tuple[int, int]) -> None:
+async def test_no_log_is_read_if_it_is_not_visible(size: tuple[int, int]) -> None:
     keeper = logs()
     app = the_app(keeper)
     async with app.run_test(size=size) as pilot:
@@ -80,7 +80,7 @@ async def test_the_log_is_closed_when_the_screen_is_too_small_for_it() -> None:
         assert keeper.closed == [SECOND]
 
 
-async def test_a_session_without_logs_says_so_in_place_of_the_pane() -> None:
+async def test_a_session_without_logs_is_reported_in_place_of_the_pane() -> None:
     app = the_app(None)
     async with app.run_test(size=WIDE) as pilot:
         await pilot.pause()
@@ -93,7 +93,7 @@ async def test_a_session_without_logs_says_so_in_place_of_the_pane() -> None:
         assert "This session has no logs, only probe output." in screen_text(app)
 
 
-async def test_a_container_that_printed_nothing_says_so() -> None:
+async def test_an_empty_log_is_reported() -> None:
     keeper = FakeLogs()
     app = the_app(keeper)
     async with app.run_test(size=WIDE) as pilot:
@@ -108,7 +108,7 @@ async def test_a_container_that_printed_nothing_says_so() -> None:
         assert "(nothing printed)" in screen_text(app)
 
 
-async def test_nothing_is_chosen_where_there_is_no_pod() -> None:
+async def test_nothing_is_selected_without_a_pod() -> None:
     app = an_app(a_snapshot(), host=HostServices(logs=FakeLogs()))
     async with app.run_test(size=WIDE) as pilot:
         await pilot.pause()
@@ -117,7 +117,7 @@ async def test_nothing_is_chosen_where_there_is_no_pod() -> None:
         assert "No container selected." in screen_text(app)
 
 
-async def test_a_container_that_waits_says_why_it_has_no_log() -> None:
+async def test_a_waiting_container_shows_why_it_has_no_log() -> None:
     snapshot = failing()
     demo = snapshot.pods[0]
     container = replace(demo.containers[0], status=None)
@@ -147,9 +147,7 @@ async def test_a_number_goes_to_its_pane(key: str, pane: str) -> None:
 @pytest.mark.parametrize(
     ("key", "words"), [("4", " logs   demo/liveness"), ("5", "5 Decision trace")]
 )
-async def test_a_pane_without_room_has_a_screen_of_its_own(
-    key: str, words: str
-) -> None:
+async def test_a_pane_without_room_has_its_own_screen(key: str, words: str) -> None:
     app = the_app(logs())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press(key)
@@ -158,7 +156,7 @@ async def test_a_pane_without_room_has_a_screen_of_its_own(
         assert words in screen_text(app)
 
 
-async def test_tab_goes_round_the_panes_that_are_seen() -> None:
+async def test_tab_cycles_through_the_visible_panes() -> None:
     app = the_app(logs())
     seen = []
     async with app.run_test(size=WIDE) as pilot:

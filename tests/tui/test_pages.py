@@ -64,7 +64,7 @@ async def test_the_node_is_described_and_kept_up_to_date() -> None:
 
 
 @pytest.mark.parametrize("key", ["d", "y"])
-async def test_the_pod_of_the_chosen_container_is_what_is_shown(key: str) -> None:
+async def test_the_pod_of_the_selected_container_is_shown(key: str) -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("j", key)
@@ -83,7 +83,7 @@ async def test_a_page_is_left_for_the_panes(key: str) -> None:
         assert "1 Containers" in screen_text(app)
 
 
-async def test_a_search_goes_to_its_hits_and_hides_nothing() -> None:
+async def test_a_search_goes_to_its_matches_and_hides_nothing() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("y", "slash", *"name", "enter")
@@ -103,7 +103,7 @@ async def test_a_search_goes_to_its_hits_and_hides_nothing() -> None:
         assert "apiVersion: v1" in screen_text(app)
 
 
-async def test_the_bar_counts_hits_while_something_is_typed() -> None:
+async def test_the_bar_counts_matches_during_typing() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("y", "slash", *"probe")
@@ -117,7 +117,7 @@ async def test_the_bar_counts_hits_while_something_is_typed() -> None:
         assert "not a regular expression" in screen_lines(app)[-1]
 
 
-async def test_a_page_stays_where_it_is_when_something_changes() -> None:
+async def test_a_page_keeps_its_position_when_something_changes() -> None:
     session = FakeSession(failing())
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -133,7 +133,7 @@ async def test_a_page_stays_where_it_is_when_something_changes() -> None:
         assert screen_lines(app).index(line_with(app, "┃>")) == 21
 
 
-async def test_a_pod_that_is_gone_is_shown_as_it_was_last() -> None:
+async def test_a_removed_pod_is_shown_in_its_last_state() -> None:
     session = FakeSession(failing())
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -146,7 +146,7 @@ async def test_a_pod_that_is_gone_is_shown_as_it_was_last() -> None:
 
 
 @pytest.mark.parametrize("key", ["d", "y"])
-async def test_secrets_are_masked_unless_they_may_be_seen(key: str) -> None:
+async def test_secrets_are_masked_unless_shown_on_request(key: str) -> None:
     hidden = an_app(a_snapshot(with_token()))
     async with hidden.run_test(size=TALL) as pilot:
         await pilot.press(key)

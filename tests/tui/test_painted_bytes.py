@@ -1,4 +1,4 @@
-"""How much is written to the terminal: slow lines are to keep up."""
+"""The number of bytes written to the terminal, which slow lines have to transfer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def later(snapshot: Snapshot, updates: int) -> Snapshot:
 
 
 class Painted:
-    """What an app wrote to its terminal while time went on, and what it then showed."""
+    """The bytes that an app wrote to its terminal over time, and the final screen."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._session = FakeSession(snapshot)
@@ -69,7 +69,7 @@ CALM = [
 
 
 @pytest.mark.parametrize("snapshot", CALM)
-async def test_a_calm_screen_is_light_on_a_slow_line(snapshot: Snapshot) -> None:
+async def test_a_calm_screen_needs_few_bytes(snapshot: Snapshot) -> None:
     seconds = 3
     painted = Painted(snapshot)
     await painted.let_time_pass(seconds)
@@ -78,7 +78,7 @@ async def test_a_calm_screen_is_light_on_a_slow_line(snapshot: Snapshot) -> None
 
 
 @pytest.mark.parametrize("snapshot", [*CALM, pytest.param(failing(), id="in trouble")])
-async def test_what_is_painted_in_parts_is_the_whole_screen(snapshot: Snapshot) -> None:
+async def test_partial_paints_give_the_complete_screen(snapshot: Snapshot) -> None:
     painted = Painted(snapshot)
     await painted.let_time_pass(3)
 
@@ -87,7 +87,7 @@ async def test_what_is_painted_in_parts_is_the_whole_screen(snapshot: Snapshot) 
 
 
 def terminal_after(lines: list[str], written: str) -> list[str]:
-    """Return the lines of a terminal when what was written has come to it."""
+    """Return the lines of a terminal after it received what was written."""
     cells = [list(line) for line in lines]
     x = y = 0
     for part in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|\n|[^\x1b\n]+", written):

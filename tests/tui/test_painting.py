@@ -1,4 +1,4 @@
-"""What a terminal shows after many small updates is what the panes say."""
+"""A terminal shows the contents of the panes after many small updates."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _PARTS = re.compile(
 
 
 class Terminal:
-    """Cells that keep what was written to them, as those of a terminal do."""
+    """A terminal's cells, which keep what was written to them."""
 
     def __init__(self, app: ProbetuiApp, size: tuple[int, int]) -> None:
         self._app = app
         self.first: list[str] = []
-        """What stood there when something had been written for the first time."""
+        """The lines after the first write."""
 
         self._cells = [[" "] * size[0] for _ in range(size[1])]
         display = app._display
@@ -52,7 +52,7 @@ class Terminal:
 
     @property
     def lines(self) -> list[str]:
-        """What stands in it, row by row."""
+        """The lines of the terminal."""
         return ["".join(row) for row in self._cells]
 
     def _write(self, text: str) -> None:
@@ -67,15 +67,15 @@ class Terminal:
                 x += width
 
 
-def painted_anew(app: ProbetuiApp) -> list[str]:
-    """Return what stands on the screen if nothing is kept from before."""
+def repainted(app: ProbetuiApp) -> list[str]:
+    """Return the lines of the screen after a complete repaint."""
     for widget in app.screen.query(Widget):
         widget._styles_cache.clear()
     return screen_lines(app)
 
 
 @pytest.mark.parametrize("size", [(40, 10), (80, 24), (120, 40), (200, 50)])
-async def test_what_is_painted_first_is_the_whole_screen_as_it_stays(
+async def test_the_first_paint_is_the_complete_screen(
     size: tuple[int, int],
 ) -> None:
     app = an_app(FakeSession(failing()))
@@ -83,13 +83,13 @@ async def test_what_is_painted_first_is_the_whole_screen_as_it_stays(
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
 
-        assert terminal.first == terminal.lines == painted_anew(app)
+        assert terminal.first == terminal.lines == repainted(app)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_no_row_keeps_a_part_of_the_row_before(
+async def test_no_row_keeps_a_part_of_its_previous_content(
     size: tuple[int, int], seed: int
 ) -> None:
     random = Random(seed)
@@ -104,7 +104,7 @@ async def test_no_row_keeps_a_part_of_the_row_before(
             for _ in range(random.randrange(4)):
                 number += 1
                 at = NOW + timedelta(seconds=number / 7)
-                fresh.append(NoteEntry(number, at, f"told {number} " * (number % 9)))
+                fresh.append(NoteEntry(number, at, f"note {number} " * (number % 9)))
             scene = running() if random.random() < 0.1 else failing()
             session.publish(scene, *fresh)
             if random.random() < 0.3:
@@ -112,11 +112,11 @@ async def test_no_row_keeps_a_part_of_the_row_before(
             await pilot.pause()
 
             shown = terminal.lines
-            assert shown == painted_anew(app)
+            assert shown == repainted(app)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_events_that_came_while_the_pane_was_hidden_are_there_when_it_is_back(
+async def test_events_that_arrived_while_the_pane_was_hidden_are_shown_later(
     size: tuple[int, int],
 ) -> None:
     session = FakeSession(failing())
@@ -125,17 +125,17 @@ async def test_events_that_came_while_the_pane_was_hidden_are_there_when_it_is_b
     async with app.run_test(size=size) as pilot:
         await pilot.press("1", "z")
         await pilot.pause()
-        session.publish(failing(), NoteEntry(100, NOW, "told meanwhile"))
+        session.publish(failing(), NoteEntry(100, NOW, "new note"))
         await pilot.pause()
         hidden = screen_text(app)
         await pilot.press("z")
         await pilot.pause()
 
-        assert "told meanwhile" not in hidden
-        assert any("told meanwhile" in line for line in terminal.lines)
+        assert "new note" not in hidden
+        assert any("new note" in line for line in terminal.lines)
 
 
-async def test_lines_that_changed_leave_nothing_for_the_garbage_collector() -> None:
+async def test_changed_lines_leave_no_cycles_for_the_garbage_collector() -> None:
     session = FakeSession(failing())
     app = an_app(session)
 

@@ -1,4 +1,4 @@
-"""Space pauses and stays, unless a person wants it to open step mode."""
+"""Space pauses; it opens step mode only if that is configured."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SIZE = (80, 24)
         ),
     ],
 )
-async def test_where_space_leads_to(
+async def test_what_space_does(
     snapshot: Snapshot, keys: tuple[str, ...], screen: type, sent: object
 ) -> None:
     session = FakeSession(snapshot)
@@ -80,7 +80,7 @@ async def test_escape_leaves_step_mode_and_probes_stay_paused() -> None:
         assert session.sent == [PauseProbes()]
 
 
-async def test_pausing_opens_step_mode_where_that_is_configured() -> None:
+async def test_pausing_opens_step_mode_if_configured() -> None:
     session = FakeSession(failing())
     app = an_app(session, pause_opens_step=True)
     async with app.run_test(size=SIZE) as pilot:

@@ -1,8 +1,8 @@
-"""What each state of the screen looks like (UX-18, UX-39, UX-40, UX-41).
+"""Screenshots of every state of the screen (UX-18, UX-39, UX-40, UX-41).
 
-One picture guards one look. What is said at which size is in test_sizes.py.
+One screenshot tests one state. The required content at every size is in test_sizes.py.
 
-Look at the pictures before you accept them:
+Check the pictures before you accept them:
 
     pytest tests/tui/test_pictures.py --snapshot-update
 """
@@ -20,7 +20,7 @@ from tests.tui.scenes import SCENES
 
 Compare = Callable[[ProbetuiApp, tuple[int, int], Iterable[str]], bool]
 KEYS = {"gated": ("slash", *"web", "enter", "right_square_bracket")}
-"""What is pressed so that the picture shows what its name says."""
+"""The keys to press so that the picture shows the state of its name."""
 
 STATES = [pytest.param(scene, id=scene) for scene in SCENES]
 

@@ -1,6 +1,6 @@
-"""What choosing, breaking, editing and stepping look like (UX-40).
+"""Screenshots of injecting, fault injection, editing and stepping (UX-40).
 
-Look at the pictures before you accept them:
+Check the pictures before you accept them:
 
     pytest tests/tui/test_play_pictures.py --snapshot-update
 """

@@ -1,4 +1,4 @@
-"""Time that is not the wall's, lessons, and records kept, on the screen."""
+"""Virtual time, lessons and saved records on the screen."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ POD = a_pod(a_container(liveness_probe=a_probe(period_seconds=2)))
 
 
 def a_session() -> PlaybackSession:
-    """Return a simulation that stands still at its beginning."""
+    """Return a simulation that is paused at its beginning."""
     session = PlaybackSession(
         SimulatedSource(simulation_factory(POD)), SystemClock(), runtime_name="sim"
     )
@@ -67,8 +67,8 @@ async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
             await pilot.pause(0.01)
 
 
-def told(app: App[None]) -> list[str]:
-    """Return what the program has said in passing."""
+def notifications(app: App[None]) -> list[str]:
+    """Return the texts of the notifications."""
     return [shown.message.replace("\n", " ") for shown in app._notifications]
 
 
@@ -76,7 +76,7 @@ def ticks(session: PlaybackSession) -> int:
     return sum(isinstance(entry, TickEntry) for entry in session.journal)
 
 
-async def test_the_header_says_which_clock_it_is_and_that_it_stands_still() -> None:
+async def test_the_header_shows_the_clock_and_that_it_is_paused() -> None:
     session = a_session()
     async with shown(session) as pilot:
         await pilot.press("full_stop", "full_stop", "full_stop")
@@ -85,7 +85,7 @@ async def test_the_header_says_which_clock_it_is_and_that_it_stands_still() -> N
         await until(pilot, lambda: "[SIM 1x  00:0" in screen_lines(pilot.app)[0])
 
 
-async def test_steps_go_forth_and_back_and_the_screen_with_them() -> None:
+async def test_steps_move_forward_and_back_and_the_screen_follows() -> None:
     session = a_session()
     async with shown(session) as pilot:
         await pilot.press("full_stop", "full_stop", "full_stop")
@@ -98,12 +98,12 @@ async def test_steps_go_forth_and_back_and_the_screen_with_them() -> None:
         await until(pilot, lambda: " Running " not in screen_text(pilot.app))
 
 
-async def test_before_the_beginning_there_is_nothing_and_that_is_said() -> None:
+async def test_a_step_before_the_beginning_is_refused_with_a_message() -> None:
     async with shown(a_session()) as pilot:
         await pilot.press("comma")
 
-        await until(pilot, lambda: bool(told(pilot.app)))
-        assert told(pilot.app) == ["This is the beginning."]
+        await until(pilot, lambda: bool(notifications(pilot.app)))
+        assert notifications(pilot.app) == ["This is the beginning."]
 
 
 async def test_keys_make_it_faster_and_slower() -> None:
@@ -115,7 +115,7 @@ async def test_keys_make_it_faster_and_slower() -> None:
         await until(pilot, lambda: "[SIM 2x" in screen_lines(pilot.app)[0])
 
 
-async def test_it_can_be_told_to_go_to_a_time() -> None:
+async def test_the_seek_command_goes_to_a_time() -> None:
     session = a_session()
     async with shown(session) as pilot:
         await pilot.press("colon", *"seek 1m30s", "enter")
@@ -124,17 +124,17 @@ async def test_it_can_be_told_to_go_to_a_time() -> None:
         await until(pilot, lambda: "01:30.0]" in screen_lines(pilot.app)[0])
 
 
-async def test_what_is_no_time_is_refused() -> None:
+async def test_an_invalid_time_is_refused() -> None:
     async with shown(a_session()) as pilot:
         await pilot.press("colon", *"seek soon", "enter")
 
-        await until(pilot, lambda: bool(told(pilot.app)))
-        assert told(pilot.app) == [
+        await until(pilot, lambda: bool(notifications(pilot.app)))
+        assert notifications(pilot.app) == [
             '"soon" is not a time; write 1m30s, 01:30, -10s or +10s'
         ]
 
 
-async def test_where_nothing_may_be_changed_the_clock_may_still_be_stopped() -> None:
+async def test_the_clock_can_be_paused_on_a_read_only_screen() -> None:
     session = a_session()
     async with shown(session, read_only=True) as pilot:
         await pilot.press("full_stop")
@@ -147,16 +147,16 @@ async def test_where_nothing_may_be_changed_the_clock_may_still_be_stopped() -> 
     assert session.snapshot.restarts == 0
 
 
-async def test_a_wall_clock_cannot_be_moved_and_that_is_said() -> None:
+async def test_seeking_on_a_wall_clock_is_refused_with_a_message() -> None:
     app = an_app(running())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("comma")
         await pilot.pause()
 
-        assert told(app) == ["Seeking works in sim and replay only."]
+        assert notifications(app) == ["Seeking works in sim and replay only."]
 
 
-async def test_events_of_what_was_taken_back_are_gone() -> None:
+async def test_events_after_the_seek_position_are_removed() -> None:
     session = a_session()
     async with shown(session) as pilot:
         await pilot.press(*["full_stop"] * 2)
@@ -177,7 +177,7 @@ async def test_events_of_what_was_taken_back_are_gone() -> None:
         pytest.param((160, 40), 2, id="wide"),
     ],
 )
-async def test_a_lesson_says_on_the_screen_what_to_watch(
+async def test_a_lesson_explains_on_the_screen_what_to_watch(
     size: tuple[int, int], lines: int
 ) -> None:
     turned: list[int] = []
@@ -203,7 +203,7 @@ async def test_a_lesson_says_on_the_screen_what_to_watch(
         pytest.param("left_curly_bracket", -1, "Lesson 10 of 10", id="previous"),
     ],
 )
-async def test_a_lesson_that_is_ended_says_so_and_takes_no_more_keys(
+async def test_an_ended_lesson_is_marked_and_its_keys_do_nothing(
     key: str, steps: int, following: str
 ) -> None:
     turned: list[int] = []
@@ -221,7 +221,7 @@ async def test_a_lesson_that_is_ended_says_so_and_takes_no_more_keys(
     assert turned == [steps]
 
 
-async def test_without_a_lesson_there_are_no_pages() -> None:
+async def test_there_are_no_pages_without_a_lesson() -> None:
     app = an_app(running())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("right_curly_bracket")
@@ -229,16 +229,16 @@ async def test_without_a_lesson_there_are_no_pages() -> None:
         assert not app.screen.query_one("#lesson").display
 
 
-async def test_the_record_is_kept_in_a_file_and_that_is_said() -> None:
+async def test_the_record_is_saved_with_a_message() -> None:
     app = an_app(running(), host=HostServices(save=lambda: "probetui-session-1.jsonl"))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("ctrl+s")
         await pilot.pause()
 
-        assert told(app) == ["saved probetui-session-1.jsonl"]
+        assert notifications(app) == ["saved probetui-session-1.jsonl"]
 
 
-async def test_that_it_could_not_be_kept_is_said_too() -> None:
+async def test_a_failed_save_is_reported() -> None:
     def save() -> str:
         raise RecordError("disk is full")
 
@@ -247,10 +247,10 @@ async def test_that_it_could_not_be_kept_is_said_too() -> None:
         await pilot.press("ctrl+s")
         await pilot.pause()
 
-        assert told(app) == ["disk is full"]
+        assert notifications(app) == ["disk is full"]
 
 
-async def test_a_replay_is_sought_through_and_stepped_back(tmp_path: Path) -> None:
+async def test_a_replay_can_be_sought_and_stepped_back(tmp_path: Path) -> None:
     recorded = Recorded(tmp_path / "session.jsonl", POD)
     recorded.run_until(at(40))
     session = PlaybackSession(
@@ -275,7 +275,7 @@ async def test_a_replay_is_sought_through_and_stepped_back(tmp_path: Path) -> No
     assert (back, ticks(session)) == (there - 1, there)
 
 
-async def test_what_happened_before_the_screen_was_there_is_shown() -> None:
+async def test_entries_from_before_the_screen_opened_are_shown() -> None:
     session = a_session()
     app = ProbetuiApp(session, options=ScreenOptions(zone=UTC, motion=False))
     session.send(StepProbe())

@@ -1,4 +1,4 @@
-"""What is done with the program itself (UX-19, UX-49, UX-55, UX-61, UX-64)."""
+"""Actions of the program itself (UX-19, UX-49, UX-55, UX-61, UX-64)."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def said(app: ProbetuiApp) -> str:
-    """Return the words on the screen, whatever they are broken and framed by."""
+def words_on_screen(app: ProbetuiApp) -> str:
+    """Return the words on the screen, without line breaks and frames."""
     return " ".join(re.sub(r"[┃╭╮╰╯│─━┏┓┗┛]", " ", screen_text(app)).split())
 
 
@@ -49,7 +49,7 @@ def messages(app: ProbetuiApp) -> list[str]:
 
 @pytest.fixture
 def clipboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give this process a desktop; return the file that is its clipboard."""
+    """Simulate a desktop for this process; return the file with its clipboard."""
     copied = tmp_path / "copied"
     program = tmp_path / "wl-copy"
     program.write_text(
@@ -63,21 +63,21 @@ def clipboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copied
 
 
-async def until_told(app: ProbetuiApp, pilot: Pilot[None], words: str) -> None:
-    """Wait until a notification says something."""
+async def wait_for_message(app: ProbetuiApp, pilot: Pilot[None], words: str) -> None:
+    """Wait until a notification contains `words`."""
     for _ in range(200):
         if any(words in message for message in messages(app)):
             return
         await pilot.pause(0.02)
-    pytest.fail(f"nothing told of {words!r}: {messages(app)}")
+    pytest.fail(f"no notification contains {words!r}: {messages(app)}")
 
 
-async def test_what_is_marked_is_copied_without_frames(clipboard: Path) -> None:
+async def test_selected_text_is_copied_without_frames(clipboard: Path) -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         app.screen.query_one(ContainerTable).text_select_all()
         await pilot.press("ctrl+c")
-        await until_told(app, pilot, "Copied (wl-copy clipboard).")
+        await wait_for_message(app, pilot, "Copied (wl-copy clipboard).")
 
         text = read(clipboard)
         assert re.search(r"demo/liveness +Running 41s +2 ", text)
@@ -100,7 +100,7 @@ async def test_what_is_marked_is_copied_without_frames(clipboard: Path) -> None:
         ),
     ],
 )
-async def test_a_key_copies_what_is_looked_at(
+async def test_a_key_copies_the_selected_object(
     keys: tuple[str, ...], copied: str
 ) -> None:
     app = an_app(failing())
@@ -128,7 +128,7 @@ async def test_a_key_copies_what_is_looked_at(
         pytest.param("JSON", r'(?s)\{.*"phase": "Running".*\}\n', id="JSON"),
     ],
 )
-async def test_a_menu_offers_what_there_is_to_copy(
+async def test_a_menu_lists_what_can_be_copied(
     clipboard: Path, name: str, copied: str
 ) -> None:
     app = an_app(failing())
@@ -139,12 +139,12 @@ async def test_a_menu_offers_what_there_is_to_copy(
         names = [choice for choice, _ in app.screen._pane._choices]
         index = next(i for i, choice in enumerate(names) if name in choice)
         await pilot.press(*["down"] * index, "enter")
-        await until_told(app, pilot, "Copied (")
+        await wait_for_message(app, pilot, "Copied (")
 
     assert re.fullmatch(copied, read(clipboard))
 
 
-async def test_the_menu_says_how_long_a_text_is_that_has_several_lines() -> None:
+async def test_the_menu_shows_the_number_of_lines_of_a_text() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("C")
@@ -156,7 +156,7 @@ async def test_the_menu_says_how_long_a_text_is_that_has_several_lines() -> None
     assert re.search(r" 6  status of the pod as JSON +\d+ lines", shown)
 
 
-async def test_a_number_chooses_a_line_of_the_menu(clipboard: Path) -> None:
+async def test_a_number_selects_a_row_of_the_menu(clipboard: Path) -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("C")
@@ -164,12 +164,12 @@ async def test_a_number_chooses_a_line_of_the_menu(clipboard: Path) -> None:
         rows = [line for line in screen_text(app).splitlines() if " 1  name" in line]
         assert len(rows) == 1
         await pilot.press("1")
-        await until_told(app, pilot, "Copied (")
+        await wait_for_message(app, pilot, "Copied (")
 
     assert read(clipboard) == "demo/liveness"
 
 
-async def test_without_a_clipboard_nothing_is_said_to_be_copied(
+async def test_nothing_is_reported_as_copied_without_a_clipboard(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("WAYLAND_DISPLAY", "DISPLAY", "TMUX", "WSL_DISTRO_NAME"):
@@ -177,7 +177,7 @@ async def test_without_a_clipboard_nothing_is_said_to_be_copied(
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         app.copy_to_clipboard("text")
-        await until_told(app, pilot, "Not copied: no clipboard")
+        await wait_for_message(app, pilot, "Not copied: no clipboard")
 
         assert [notification.severity for notification in app._notifications] == [
             "error"
@@ -197,11 +197,13 @@ async def test_the_menu_is_closed_without_copying() -> None:
 # pictures, mouse
 
 
-async def test_the_mouse_is_left_to_the_terminal_where_there_is_one() -> None:
+async def test_mouse_capture_can_be_toggled_on_a_terminal() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("colon", *"mouse", "enter")
-        await until_told(app, pilot, "This terminal has no mouse support to switch.")
+        await wait_for_message(
+            app, pilot, "This terminal has no mouse support to switch."
+        )
 
         assert app.has_mouse
 
@@ -211,7 +213,7 @@ async def test_the_screen_is_saved_as_text(tmp_path: Path) -> None:
     async with app.run_test(size=SIZE) as pilot:
         for _ in range(2):
             await pilot.press("colon", *"screenshot", "space", *"txt", "enter")
-            await until_told(app, pilot, "saved")
+            await wait_for_message(app, pilot, "saved")
 
     saved = sorted(path.name for path in tmp_path.iterdir())  # noqa: ASYNC240  # the app is over
     assert saved == ["probetui-1.txt", "probetui-2.txt"]
@@ -234,7 +236,7 @@ async def test_the_screen_is_saved_as_text(tmp_path: Path) -> None:
         pytest.param(("ctrl+q",), True, id="^q does not ask"),
     ],
 )
-async def test_leaving_asks_if_pods_would_stay(
+async def test_quitting_asks_for_confirmation_if_pods_would_stay(
     keys: tuple[str, ...],
     has_left: bool,  # noqa: FBT001  # a column
 ) -> None:
@@ -248,7 +250,7 @@ async def test_leaving_asks_if_pods_would_stay(
             assert "These pods keep running: demo, shop" in screen_text(app)
 
 
-async def test_deleting_a_pod_asks_first() -> None:
+async def test_deleting_a_pod_asks_for_confirmation() -> None:
     session = FakeSession(failing())
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
@@ -268,7 +270,7 @@ async def test_deleting_a_pod_asks_first() -> None:
 
 
 def changed(pod: Pod, uid: str) -> Pod:
-    """Return the pod with another period, as another file would have it."""
+    """Return the pod with another period, as if it came from another file."""
     container = pod.containers[0]
     assert container.liveness_probe is not None
     probe = replace(container.liveness_probe, period_seconds=2)
@@ -283,7 +285,7 @@ def changed(pod: Pod, uid: str) -> Pod:
 
 
 def rereading(*after: Pod) -> tuple[HostServices, list[bool]]:
-    """Return manifests that hold other pods, and whether they have been applied."""
+    """Return a host whose manifests have other pods, and a list of applied reloads."""
     applied: list[bool] = []
     read = ManifestReload(
         pod_changes([DEMO, SHOP], after), lambda: applied.append(True)
@@ -291,24 +293,24 @@ def rereading(*after: Pod) -> tuple[HostServices, list[bool]]:
     return HostServices(reread=lambda: read), applied
 
 
-async def test_reloading_shows_field_by_field_what_changes_and_then_does_it() -> None:
+async def test_a_reload_shows_the_changed_fields_before_it_is_applied() -> None:
     host, applied = rereading(changed(DEMO, "another"))
     app = an_app(failing(), host=host)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("ctrl+r")
         await pilot.pause()
-        asked = said(app)
+        asked = words_on_screen(app)
         before = list(applied)
         await pilot.press("y")
         await pilot.pause()
-        told = messages(app)
+        notified = messages(app)
 
     assert "containers[liveness].livenessProbe.periodSeconds 5 -> 2" in asked
     assert "probe workers restart: liveness liveness" in asked
     assert "- shop gone: will be deleted" in asked
     assert before == []
     assert applied == [True]
-    assert told == ["2 pods changed"]
+    assert notified == ["2 pods changed"]
 
 
 async def test_a_pod_with_the_same_uid_changes_in_place() -> None:
@@ -318,10 +320,10 @@ async def test_a_pod_with_the_same_uid_changes_in_place() -> None:
         await pilot.press("ctrl+r")
         await pilot.pause()
 
-        assert "probe workers continue" in said(app)
+        assert "probe workers continue" in words_on_screen(app)
 
 
-async def test_manifests_that_are_the_same_change_nothing() -> None:
+async def test_unchanged_manifests_change_nothing() -> None:
     host, applied = rereading(replace(DEMO), replace(SHOP))
     app = an_app(failing(), host=host)
     async with app.run_test(size=SIZE) as pilot:
@@ -342,7 +344,7 @@ async def test_manifests_that_are_the_same_change_nothing() -> None:
         pytest.param(UsageError("pod.yaml:1:1: one"), id="one"),
     ],
 )
-async def test_manifests_that_are_wrong_change_nothing_and_say_why(
+async def test_invalid_manifests_change_nothing_and_their_problem_is_shown(
     error: Exception,
 ) -> None:
     def reread() -> ManifestReload:
@@ -359,7 +361,7 @@ async def test_manifests_that_are_wrong_change_nothing_and_say_why(
         }
 
 
-async def test_without_files_there_is_nothing_to_reload() -> None:
+async def test_a_session_without_files_has_nothing_to_reload() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("ctrl+r")
@@ -375,7 +377,7 @@ def a_shell(_container: ContainerID) -> tuple[str, ...]:
     return ("sh", "-c", "exit 0")
 
 
-async def test_where_there_is_no_shell_its_key_does_nothing() -> None:
+async def test_the_shell_key_does_nothing_without_a_shell() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("s")
@@ -407,7 +409,7 @@ async def test_a_read_only_screen_has_no_shell() -> None:
         }
 
 
-async def test_a_terminal_that_cannot_be_left_says_so() -> None:
+async def test_a_terminal_that_cannot_be_suspended_is_reported() -> None:
     app = an_app(failing(), host=HostServices(shell=a_shell))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("s")
@@ -416,7 +418,7 @@ async def test_a_terminal_that_cannot_be_left_says_so() -> None:
         assert messages(app) == ["no shell: this terminal cannot be suspended"]
 
 
-async def test_a_program_that_is_not_there_is_named() -> None:
+async def test_a_missing_program_is_named() -> None:
     host = HostServices(shell=lambda _container: ("no-such-program",))
     app = an_app(failing(), host=host)
     async with app.run_test(size=SIZE) as pilot:
@@ -427,7 +429,7 @@ async def test_a_program_that_is_not_there_is_named() -> None:
 
 
 class Driverless:
-    """An app whose terminal can be left."""
+    """An app whose terminal can be suspended."""
 
     def batch_update(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -449,7 +451,7 @@ class Driverless:
         ),
     ],
 )
-async def test_a_shell_says_first_where_it_is_and_how_to_come_back(
+async def test_a_shell_first_prints_its_container_and_how_to_leave_it(
     container_id: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     terminal = tmp_path / "terminal"
@@ -478,7 +480,7 @@ async def test_a_shell_says_first_where_it_is_and_how_to_come_back(
         ),
     ],
 )
-async def test_a_shell_that_could_not_be_started_says_so(
+async def test_a_shell_that_could_not_be_started_is_reported(
     code: int, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shell, "_TERMINAL", os.devnull)

@@ -1,6 +1,6 @@
-"""What the screens that are read look like (UX-03, UX-40, UX-41).
+"""Screenshots of the screens with text to read (UX-03, UX-40, UX-41).
 
-Look at the pictures before you accept them:
+Check the pictures before you accept them:
 
     pytest tests/tui/test_reading_pictures.py --snapshot-update
 """

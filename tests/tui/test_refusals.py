@@ -1,4 +1,4 @@
-"""A key that is refused says so; the footer and `:` do not offer it."""
+"""A refused key shows a message; the footer and `:` do not offer it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def watched() -> Snapshot:
     return replace(failing(), acts=False)
 
 
-async def said_on(snapshot: Snapshot, key: str, *, read_only: bool) -> str:
-    """Press a key; return the one message that follows, after what it must not do."""
+async def message_after_key(snapshot: Snapshot, key: str, *, read_only: bool) -> str:
+    """Press a key that does nothing; return its only message."""
     session = FakeSession(snapshot)
     app = an_app(session, read_only=read_only)
     async with app.run_test(size=(120, 40)) as pilot:
@@ -45,18 +45,18 @@ async def said_on(snapshot: Snapshot, key: str, *, read_only: bool) -> str:
         pytest.param("space", "read-only: pause is off", id="space"),
     ],
 )
-async def test_a_key_that_a_read_only_screen_refuses_says_so(
+async def test_a_key_that_a_read_only_screen_refuses_shows_a_message(
     key: str, words: str
 ) -> None:
-    assert await said_on(failing(), key, read_only=True) == words
+    assert await message_after_key(failing(), key, read_only=True) == words
 
 
 @pytest.mark.parametrize("key", ["r", "ctrl+k", "ctrl+d"])
-async def test_a_key_that_a_watching_session_refuses_says_so(key: str) -> None:
-    assert await said_on(watched(), key, read_only=False) == WATCHED
+async def test_a_key_that_a_watch_session_refuses_shows_a_message(key: str) -> None:
+    assert await message_after_key(watched(), key, read_only=False) == WATCHED
 
 
-async def test_what_is_refused_is_not_offered() -> None:
+async def test_refused_keys_are_not_offered() -> None:
     app = an_app(FakeSession(watched()))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
@@ -77,7 +77,7 @@ async def test_what_is_refused_is_not_offered() -> None:
         pytest.param(failing(), True, "read-only: restart is off", id="read-only"),
     ],
 )
-async def test_a_command_that_is_refused_says_so_too(
+async def test_a_refused_command_shows_a_message_too(
     snapshot: Snapshot,
     read_only: bool,  # noqa: FBT001  # a column
     words: str,
@@ -92,7 +92,7 @@ async def test_a_command_that_is_refused_says_so_too(
         assert session.sent == []
 
 
-async def test_a_letter_typed_into_a_field_is_refused_nowhere() -> None:
+async def test_a_letter_typed_into_a_field_is_never_refused() -> None:
     app = an_app(FakeSession(watched()), read_only=True)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("slash", "r", "m")

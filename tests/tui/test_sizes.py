@@ -1,7 +1,7 @@
-"""Every screen at every size: it fits, and it says what it is for (UX-40, UX-41).
+"""Every screen at every size: it fits, and shows its main content (UX-40, UX-41).
 
-Whole pictures guard looks, at one size or two. What a screen has to say stands here,
-by values and names that no change of wording touches.
+Screenshots test the appearance at one or two sizes. The required content of a screen
+is tested here, by values and names that no change of wording affects.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ from tests.tui.scenes import SCENES, failing
 
 TINY = (50, 12)
 SIZES = (TINY, (120, 40), (200, 50))
-"""Beside 80x24, which nearly all other tests and the pictures have."""
+"""Sizes besides 80x24, which nearly all other tests and the screenshots use."""
 
 
 class View(NamedTuple):
-    """A screen, the keys that lead to it, and what it says.
+    """A screen, the keys that open it, and texts on it.
 
-    `says` is seen at every size, `says_framed` wherever panes have frames.
+    `texts` are shown at every size, `framed_texts` wherever panes have frames.
     """
 
     make_app: Callable[[], ProbetuiApp]
     keys: Sequence[str]
-    says: Sequence[str]
-    says_framed: Sequence[str] = ()
+    texts: Sequence[str]
+    framed_texts: Sequence[str] = ()
 
 
-def a_state(scene: str, *says: str, framed: Sequence[str] = ()) -> View:
+def a_state(scene: str, *texts: str, framed: Sequence[str] = ()) -> View:
     """Return the main screen of a scene."""
-    return View(lambda: an_app(SCENES[scene]()), (), says, framed)
+    return View(lambda: an_app(SCENES[scene]()), (), texts, framed)
 
 
-def of_failing(keys: Sequence[str], *says: str, framed: Sequence[str] = ()) -> View:
-    """Return what keys open on two failures of three."""
-    return View(lambda: an_app(failing()), keys, says, framed)
+def of_failing(keys: Sequence[str], *texts: str, framed: Sequence[str] = ()) -> View:
+    """Return the screen that keys open on two failures of three."""
+    return View(lambda: an_app(failing()), keys, texts, framed)
 
 
-def a_page(keys: Sequence[str], *says: str, framed: Sequence[str] = ()) -> View:
-    """Return a screen that is read."""
+def a_page(keys: Sequence[str], *texts: str, framed: Sequence[str] = ()) -> View:
+    """Return a screen with text to read."""
 
     def make_app() -> ProbetuiApp:
         return an_app(restarted(), host=HostServices(logs=logs()))
 
-    return View(make_app, keys, says, framed)
+    return View(make_app, keys, texts, framed)
 
 
 STATES = {
@@ -127,8 +127,8 @@ OTHERS = {
         ("#23",),
     ),
     **{
-        f"container: {scene}": View(a_state(scene).make_app, keys, says, framed)
-        for scene, keys, says, framed in (
+        f"container: {scene}": View(a_state(scene).make_app, keys, texts, framed)
+        for scene, keys, texts, framed in (
             (
                 "gated",
                 ["j", "enter", "right_square_bracket"],
@@ -146,7 +146,7 @@ OTHERS = {
 
 
 def layout_problems(app: App[None]) -> list[str]:
-    """Say which lines and widgets do not fit the terminal, or cover each other."""
+    """Return which lines and widgets do not fit the terminal or overlap."""
     width, height = app.size
     problems = [
         f"line {number} is not {width} cells wide"
@@ -176,20 +176,20 @@ def layout_problems(app: App[None]) -> list[str]:
 
 
 async def problems_at(view: View, size: tuple[int, int]) -> tuple[str, list[str]]:
-    """Return what a screen shows at a size, and what is wrong with it."""
+    """Return the text of a screen at a size, and its problems."""
     app = view.make_app()
     async with app.run_test(size=size) as pilot:
         await pilot.press(*view.keys)
         await pilot.pause()
         text = screen_text(app)
-        said = (*view.says, *(view.says_framed if size != TINY else ()))
-        missing = [f"{words!r} is not seen" for words in said if words not in text]
+        expected = (*view.texts, *(view.framed_texts if size != TINY else ()))
+        missing = [f"{words!r} is not shown" for words in expected if words not in text]
         return text, [*layout_problems(app), *missing]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*STATES, *OTHERS])
-async def test_a_screen_fits_every_size_and_says_what_it_is_for(name: str) -> None:
+async def test_a_screen_fits_every_size_and_shows_its_main_content(name: str) -> None:
     view = (STATES | OTHERS)[name]
     problems = {}
     for size in SIZES:
@@ -201,7 +201,7 @@ async def test_a_screen_fits_every_size_and_says_what_it_is_for(name: str) -> No
 
 
 @pytest.mark.parametrize("is_read_only", [False, True])
-async def test_keys_that_act_are_offered_unless_the_screen_is_read_only(
+async def test_keys_with_effects_are_shown_unless_the_screen_is_read_only(
     *, is_read_only: bool
 ) -> None:
     app = an_app(failing(), read_only=is_read_only)

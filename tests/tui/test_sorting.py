@@ -80,7 +80,7 @@ async def test_the_list_is_sorted(keys: tuple[str, ...], names: str) -> None:
         ),
     ],
 )
-async def test_a_click_on_a_head_sorts_by_it_and_another_one_reverses(
+async def test_a_click_on_a_column_head_sorts_and_a_second_one_reverses(
     heads: list[str], names: str, title: str
 ) -> None:
     app = an_app(failing())
@@ -96,7 +96,9 @@ async def test_a_click_on_a_head_sorts_by_it_and_another_one_reverses(
     assert chosen(lines) == "demo/liveness"
 
 
-async def test_the_choice_stays_on_its_container_and_the_title_says_the_order() -> None:
+async def test_the_selection_stays_on_its_container_and_the_title_shows_the_order() -> (
+    None
+):
     app = an_app(failing())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("j", "j", "O")
@@ -143,7 +145,7 @@ def shop_of_one(*, is_stopped: bool = False) -> PodSnapshot:
 
 
 def with_restarts(count: int) -> Snapshot:
-    """Return the snapshot in which the demo's container was restarted so often."""
+    """Return a snapshot with that number of restarts of the demo's container."""
     snapshot = failing()
     demo, shop = snapshot.pods
     status = demo.containers[0].status
@@ -153,7 +155,9 @@ def with_restarts(count: int) -> Snapshot:
     return replace(snapshot, pods=(replace(demo, containers=(changed,)), shop))
 
 
-async def test_what_gets_worse_comes_to_the_top_and_the_choice_goes_with_it() -> None:
+async def test_a_container_that_gets_worse_moves_up_together_with_the_selection() -> (
+    None
+):
     session = FakeSession(failing())
     app = an_app(session)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -166,7 +170,7 @@ async def test_what_gets_worse_comes_to_the_top_and_the_choice_goes_with_it() ->
     assert chosen(lines) == "demo/liveness"
 
 
-async def test_the_order_stays_while_a_person_moves_and_until_it_is_asked_for() -> None:
+async def test_the_order_is_kept_during_navigation_until_a_key_sorts_again() -> None:
     session = FakeSession(failing())
     app = an_app(session)
     async with app.run_test(size=(80, 24)) as pilot:

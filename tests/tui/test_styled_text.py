@@ -1,4 +1,4 @@
-"""Lines cut and filled to terminal cells (UX-53)."""
+"""Lines cut and padded to terminal cells (UX-53)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_fit(text: str, width: int, shown: str) -> None:
     assert text_of(fit(a_line(text), width)) == shown
 
 
-def test_a_short_line_can_be_put_to_the_right() -> None:
+def test_a_short_line_can_be_right_aligned() -> None:
     assert text_of(fit(a_line("7"), 3, right=True)) == "  7"
 
 
@@ -57,7 +57,7 @@ def test_a_fitted_line_takes_exactly_its_width(texts: list[str], width: int) -> 
 
 
 @given(TEXTS, TEXTS, st.integers(min_value=8, max_value=40))
-def test_columns_stay_straight_whatever_is_in_them(
+def test_columns_stay_aligned_with_any_content(
     first: list[str], second: list[str], width: int
 ) -> None:
     columns = (Column("", 3), Column(""), Column("", 2, is_right=True))
@@ -79,7 +79,7 @@ def test_wrapping_loses_nothing_but_spaces(
     assert all(cells(line) <= width for line in lines)
 
 
-def test_a_line_is_broken_at_a_space_if_there_is_one() -> None:
+def test_a_line_is_wrapped_at_a_space_if_there_is_one() -> None:
     lines = wrapped(a_line("label", "         ", "one two three four five"), 24, 14)
 
     assert [text_of(line) for line in lines] == [
@@ -89,7 +89,7 @@ def test_a_line_is_broken_at_a_space_if_there_is_one() -> None:
     ]
 
 
-def test_a_long_word_is_broken_anywhere() -> None:
+def test_a_long_word_is_wrapped_anywhere() -> None:
     lines = wrapped(a_line("x" * 25), 10, 2)
 
     assert [text_of(line) for line in lines] == [
@@ -123,7 +123,7 @@ def test_a_long_word_is_broken_anywhere() -> None:
         ),
     ],
 )
-def test_an_address_that_is_too_long_is_broken(text: str, shown: list[str]) -> None:
+def test_an_address_that_is_too_long_is_wrapped(text: str, shown: list[str]) -> None:
     assert [text_of(line) for line in wrapped(a_line(text), 28, 2)] == shown
 
 
@@ -137,13 +137,13 @@ def test_an_address_that_is_too_long_is_broken(text: str, shown: list[str]) -> N
         ),
     ],
 )
-def test_the_end_of_a_state_says_more_than_its_middle(text: str, shown: str) -> None:
+def test_the_middle_of_a_state_is_cut_before_its_end(text: str, shown: str) -> None:
     (found,) = shorten_middle(a_line(text), 17)
 
     assert found[0] == shown
 
 
-def test_a_line_of_spans_becomes_inks_with_their_looks() -> None:
+def test_a_line_of_spans_becomes_segments_with_their_styles() -> None:
     spans = (Span("a", Role.ERROR), Span("b", is_underlined=True))
 
     assert styled_line(spans, "cursor") == (

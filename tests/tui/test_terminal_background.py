@@ -1,4 +1,4 @@
-"""The answers of terminals are found among what is typed, and nothing of it is lost."""
+"""Terminal replies are filtered from typed keys, and no key is lost."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ KEYS = st.lists(
 
 
 @given(KEYS, KEYS, KEYS, st.data())
-def test_wherever_reading_parts_the_stream_keys_stay_and_answers_go(
+def test_replies_are_removed_and_keys_kept_however_the_stream_is_split(
     before: list[bytes], between: list[bytes], after: list[bytes], data: st.DataObject
 ) -> None:
     typed = [b"".join(parts) for parts in (before, between, after)]
@@ -53,7 +53,7 @@ def test_wherever_reading_parts_the_stream_keys_stay_and_answers_go(
 
 
 @pytest.mark.parametrize(
-    ("told", "color"),
+    ("reply_color", "color"),
     [
         pytest.param(b"rgb:1e1e/2f2f/3030", "#1e2f30", id="four digits"),
         pytest.param(b"rgb:1E/2F/30", "#1e2f30", id="two digits, in capitals"),
@@ -62,18 +62,18 @@ def test_wherever_reading_parts_the_stream_keys_stay_and_answers_go(
     ],
 )
 @pytest.mark.parametrize("end", [b"\x07", b"\x1b\\"], ids=["bell", "string end"])
-def test_every_way_to_tell_a_colour_is_understood(
-    told: bytes, color: str, end: bytes
+def test_every_format_of_a_colour_is_parsed(
+    reply_color: bytes, color: str, end: bytes
 ) -> None:
     sieve = TerminalReplyFilter()
 
-    left = sieve.feed(b"\x1b]11;" + told + end)
+    left = sieve.feed(b"\x1b]11;" + reply_color + end)
 
     assert left == b""
     assert str(sieve.background) == color
 
 
-def test_an_answer_without_a_colour_is_no_key_either() -> None:
+def test_a_reply_without_a_colour_is_no_key() -> None:
     sieve = TerminalReplyFilter()
 
     assert sieve.feed(b"\x1b]11;#\x07j") == b"j"
@@ -81,7 +81,7 @@ def test_an_answer_without_a_colour_is_no_key_either() -> None:
 
 
 @pytest.mark.parametrize("key", [b"\x1b", b"\x1b]", b"\x1b["], ids=repr)
-def test_a_key_that_begins_like_an_answer_is_handed_on_after_a_moment(
+def test_a_key_that_begins_like_a_reply_is_passed_on_after_a_moment(
     key: bytes,
 ) -> None:
     sieve = TerminalReplyFilter()
@@ -90,14 +90,14 @@ def test_a_key_that_begins_like_an_answer_is_handed_on_after_a_moment(
     assert sieve.pause() == key
 
 
-def test_once_the_terminal_has_told_all_the_escape_key_is_not_waited_with() -> None:
+def test_the_escape_key_is_not_delayed_after_all_replies() -> None:
     sieve = TerminalReplyFilter()
     sieve.feed(KIND)
 
     assert sieve.feed(b"\x1b") == b"\x1b"
 
 
-def test_a_colour_that_comes_after_everything_else_is_no_key() -> None:
+def test_a_late_colour_is_no_key() -> None:
     sieve = TerminalReplyFilter()
     sieve.feed(KIND)
 
@@ -105,7 +105,7 @@ def test_a_colour_that_comes_after_everything_else_is_no_key() -> None:
     assert sieve.background == TerminalBackground(1, 1, 1)
 
 
-def test_the_second_half_of_an_answer_may_be_a_while_in_coming() -> None:
+def test_the_second_half_of_a_reply_can_be_late() -> None:
     sieve = TerminalReplyFilter()
     sieve.feed(WHITE[:12])
 
@@ -115,7 +115,7 @@ def test_the_second_half_of_an_answer_may_be_a_while_in_coming() -> None:
     assert sieve.background == TerminalBackground(1, 1, 1)
 
 
-def test_half_an_answer_is_never_typed() -> None:
+def test_half_a_reply_is_never_typed() -> None:
     sieve = TerminalReplyFilter()
     sieve.feed(WHITE[:12])
 
@@ -125,7 +125,7 @@ def test_half_an_answer_is_never_typed() -> None:
     assert sieve.feed(b"j") == b"j"
 
 
-def test_a_key_after_half_an_answer_is_not_waited_with() -> None:
+def test_a_key_after_half_a_reply_is_not_delayed() -> None:
     sieve = TerminalReplyFilter()
     sieve.feed(WHITE[:12])
 
@@ -145,7 +145,7 @@ def test_a_key_after_half_an_answer_is_not_waited_with() -> None:
         pytest.param(TerminalBackground(0, 1, 0), True, id="green, which is light"),
     ],
 )
-def test_light_is_where_dark_text_is_easier_to_read(
+def test_a_light_background_is_one_with_more_contrast_to_dark_text(
     background: TerminalBackground,
     is_light: bool,  # noqa: FBT001  # a column of the table
 ) -> None:
@@ -159,11 +159,11 @@ def test_light_is_where_dark_text_is_easier_to_read(
         pytest.param("0;15", True, id="black on white"),
         pytest.param("0;default;7", True, id="with a third in between"),
         pytest.param("12;8", False, id="on grey"),
-        pytest.param("15;default", None, id="not told"),
+        pytest.param("15;default", None, id="no color"),
         pytest.param("", None, id="empty"),
     ],
 )
-def test_some_terminals_say_it_in_the_environment(
+def test_some_terminals_set_it_in_the_environment(
     value: str,
     is_light: bool | None,  # noqa: FBT001  # a column of the table
 ) -> None:
@@ -171,7 +171,7 @@ def test_some_terminals_say_it_in_the_environment(
 
 
 @pytest.mark.parametrize(
-    ("environment", "asked"),
+    ("environment", "query"),
     [
         pytest.param({}, "\x1b]11;?\x1b\\\x1b[c", id="a terminal"),
         pytest.param(
@@ -186,7 +186,7 @@ def test_some_terminals_say_it_in_the_environment(
         ),
     ],
 )
-def test_the_question_is_wrapped_where_it_has_to_be(
-    environment: dict[str, str], asked: str
+def test_the_query_is_wrapped_for_terminal_multiplexers(
+    environment: dict[str, str], query: str
 ) -> None:
-    assert question(environment) == asked
+    assert question(environment) == query

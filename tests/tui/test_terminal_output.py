@@ -1,4 +1,4 @@
-"""What is written to a terminal that is there no more."""
+"""Writes to a terminal that is gone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual.drivers._writer_thread import MAX_QUEUED_WRITES, WriterThread
 from probetui.tui.services.terminal import TerminalOutput
 
 
-def test_a_terminal_that_was_closed_holds_up_nobody_who_writes() -> None:
+def test_a_write_to_a_closed_terminal_does_not_block() -> None:
     terminal, program = pty.openpty()
     with os.fdopen(program, "w", closefd=False) as file:
         os.close(terminal)

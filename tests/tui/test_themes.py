@@ -1,4 +1,4 @@
-"""Colours that can be read, and told apart by every eye (UX-51)."""
+"""Colours that are legible and distinguishable with every colour vision (UX-51)."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ THEMES = [
 ]
 ROLES = ("plain", "success", "warning", "error", "accent", "key", "muted")
 LEAST_DIFFERENCE = 15
-"""CIE76; 2.3 is just noticeable, 15 are two colours to anybody."""
+"""CIE76; 2.3 is just noticeable, 15 are clearly different colours."""
 
-# What red, green and blue become for three kinds of eyes, at full severity.
+# Red, green and blue for three kinds of colour vision, at full severity.
 # Source: Machado, Oliveira and Fernandes 2009, table of matrices.
 DEFICIENCIES = {
     "protanopia": (
@@ -61,7 +61,7 @@ def variables(theme: Theme) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_every_role_of_every_theme_can_be_read(theme: Theme) -> None:
+def test_every_role_of_every_theme_is_legible(theme: Theme) -> None:
     found = variables(theme)
     cursors = ("role-cursor", *(f"role-cursor-{name}" for name in TINTS))
     names = ("background", "panel", "surface", *cursors)
@@ -84,7 +84,7 @@ def linear(channel: float) -> float:
 
 
 def lab(color: Color, kind: str) -> tuple[float, float, float]:
-    """Return a colour as an eye of some kind sees it, in CIE L*a*b* for D65."""
+    """Return a colour for a kind of colour vision, in CIE L*a*b* for D65."""
     rgb = [linear(channel) for channel in color.normalized]
     seen = [
         min(max(sum(a * b for a, b in zip(row, rgb, strict=True)), 0), 1)
@@ -113,7 +113,7 @@ def difference(one: Color, other: Color, kind: str) -> float:
     "theme",
     [pytest.param(theme, id=theme.name) for theme in OWN_THEMES],
 )
-def test_eyes_of_every_kind_tell_calm_from_counting_from_killed(
+def test_calm_counting_and_killed_are_distinguishable_with_every_colour_vision(
     theme: Theme, kind: str
 ) -> None:
     found = variables(theme)
@@ -131,13 +131,13 @@ def test_eyes_of_every_kind_tell_calm_from_counting_from_killed(
     assert not alike
 
 
-def test_red_and_green_would_not_pass() -> None:
+def test_red_and_green_are_not_distinguishable() -> None:
     red, green = Color.parse("#c06050"), Color.parse("#8a8a3a")
 
     assert difference(red, green, "deuteranopia") < LEAST_DIFFERENCE
 
 
-def test_our_own_themes_and_those_of_terminals_can_be_named() -> None:
+def test_own_themes_and_terminal_themes_have_names() -> None:
     mine = Theme("mine", primary="#ff0000")
 
     assert {"blue-orange-dark", "blue-orange-light", "ansi-dark", "mine"} <= set(
@@ -145,7 +145,7 @@ def test_our_own_themes_and_those_of_terminals_can_be_named() -> None:
     )
 
 
-def test_a_theme_is_read() -> None:
+def test_a_theme_is_parsed() -> None:
     theme, problems = read_theme("mine", {"primary": "#ff0000", "dark": False})
 
     assert problems == []
@@ -159,7 +159,7 @@ def test_a_theme_is_read() -> None:
         for theme in (*BUILTIN_THEMES.values(), *OWN_THEMES)
     ],
 )
-def test_every_theme_there_is_could_have_been_written_down(theme: Theme) -> None:
+def test_every_theme_can_be_written_as_a_file(theme: Theme) -> None:
     written = {key: value for key, value in asdict(theme).items() if value is not None}
 
     assert read_theme("mine", written) == (theme, [])
@@ -197,7 +197,9 @@ def test_every_theme_there_is_could_have_been_written_down(theme: Theme) -> None
         ),
     ],
 )
-def test_a_theme_that_cannot_be_used_says_why(content: object, problem: str) -> None:
+def test_an_invalid_theme_is_refused_with_the_reason(
+    content: object, problem: str
+) -> None:
     theme, problems = read_theme("mine", content)
 
     assert theme is None
@@ -222,7 +224,7 @@ VARIABLES = st.dictionaries(
 
 
 @given(CONTENT, VARIABLES)
-def test_a_theme_is_refused_or_it_can_be_put_on(
+def test_a_theme_is_refused_or_can_be_used(
     content: dict[str, object], more: dict[str, object]
 ) -> None:
     theme, problems = read_theme(
@@ -234,7 +236,7 @@ def test_a_theme_is_refused_or_it_can_be_put_on(
         tokenize_values(variables(theme))
 
 
-async def test_themes_are_put_on_by_name() -> None:
+async def test_themes_are_selected_by_name() -> None:
     mine = Theme("mine", primary="#ff0000")
     app = an_app(failing(), themes=[mine], theme="blue-orange-dark")
     async with app.run_test(size=(80, 24)) as pilot:

@@ -1,4 +1,4 @@
-"""What is looked at: a container, a probe, a tick of it (UX-17, UX-47)."""
+"""The selection: a container, a probe, one of its ticks (UX-17, UX-47)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.tui.history_scenes import steady
 from tests.tui.scenes import SCENES
 
 
-def looking_at(snapshot: Snapshot, place: int = 0) -> UiState:
-    """Return a stage on which a container of the last pod is chosen."""
+def ui_state_of(snapshot: Snapshot, place: int = 0) -> UiState:
+    """Return a UI state with a selected container of the last pod."""
     options = ScreenOptions(zone=UTC)
     ui_state = UiState(
         SessionObserver(FakeSession(snapshot), options).build_view_model(), options
@@ -37,20 +37,20 @@ def tick_number(ui_state: UiState) -> int | None:
     return None if ui_state.subject.tick is None else ui_state.subject.tick.n
 
 
-def test_the_newest_tick_is_looked_at_first() -> None:
-    assert tick_number(looking_at(steady())) == 23
+def test_the_newest_tick_is_selected_first() -> None:
+    assert tick_number(ui_state_of(steady())) == 23
 
 
-def test_a_cursor_goes_back_and_forth() -> None:
-    ui_state = looking_at(steady())
+def test_a_cursor_moves_back_and_forth() -> None:
+    ui_state = ui_state_of(steady())
 
     for step, cursor in ((-1, 21), (-5, 16), (2, 18), (-99, 0), (99, None)):
         ui_state.move_cursor(step)
         assert ui_state.cursor == cursor
 
 
-def test_a_tick_can_be_looked_at_by_itself() -> None:
-    ui_state = looking_at(steady())
+def test_a_tick_can_be_selected_directly() -> None:
+    ui_state = ui_state_of(steady())
     assert ui_state.subject is not None
     tick = ui_state.subject.ticks.tick(8)
     assert tick is not None
@@ -64,8 +64,8 @@ def test_a_tick_can_be_looked_at_by_itself() -> None:
     assert ui_state.cursor is None
 
 
-def test_another_probe_is_looked_at_from_its_newest_tick_on() -> None:
-    ui_state = looking_at(SCENES["gated"](), place=1)
+def test_another_probe_starts_at_its_newest_tick() -> None:
+    ui_state = ui_state_of(SCENES["gated"](), place=1)
     ui_state.move_cursor(-1)
 
     ui_state.wanted_probe = ProbeType.READINESS
@@ -74,7 +74,7 @@ def test_another_probe_is_looked_at_from_its_newest_tick_on() -> None:
     assert ui_state.cursor is None
 
 
-def test_a_tick_that_is_looked_at_keeps_its_probe_when_another_fails() -> None:
+def test_a_selected_tick_keeps_its_probe_when_another_fails() -> None:
     def failing(kind: ProbeType) -> None:
         pod = ui_state.view_model.snapshot.pods[-1]
         container = pod.containers[1]
@@ -97,7 +97,7 @@ def test_a_tick_that_is_looked_at_keeps_its_probe_when_another_fails() -> None:
         assert ui_state.subject.probe is not None
         return ui_state.subject.probe.key.probe_type
 
-    ui_state = looking_at(SCENES["gated"](), place=1)
+    ui_state = ui_state_of(SCENES["gated"](), place=1)
     ui_state.wanted_probe = ProbeType.LIVENESS
     choose(ui_state, 1)
     ui_state.wanted_probe = None
@@ -113,8 +113,8 @@ def test_a_tick_that_is_looked_at_keeps_its_probe_when_another_fails() -> None:
     assert kind_shown() is other
 
 
-def test_a_cursor_on_a_tick_that_is_no_more_is_forgotten() -> None:
-    ui_state = looking_at(steady())
+def test_a_cursor_on_a_dropped_tick_is_reset() -> None:
+    ui_state = ui_state_of(steady())
 
     ui_state.cursor = 99
     choose(ui_state, 0)
@@ -122,8 +122,8 @@ def test_a_cursor_on_a_tick_that_is_no_more_is_forgotten() -> None:
     assert tick_number(ui_state) == 23
 
 
-def test_where_nothing_is_chosen_nothing_moves() -> None:
-    ui_state = looking_at(steady())
+def test_nothing_moves_without_a_selection() -> None:
+    ui_state = ui_state_of(steady())
     ui_state.choose(None)
 
     ui_state.move_cursor(-1)

@@ -1,4 +1,7 @@
-"""Finding out why: ticks, lives, answers (UX-02, UX-03, UX-05, UX-17, UX-18, UX-20)."""
+"""Finding causes on the screen: ticks, instances, explanations.
+
+UX-02, UX-03, UX-05, UX-17, UX-18, UX-20.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +32,10 @@ SIZES = [
 NARROW = (80, 24)
 
 
-async def seen_after(
+async def screen_after(
     snapshot: Snapshot | FakeSession, *keys: str, size: tuple[int, int] = NARROW
 ) -> str:
-    """Press keys and return what stands on the screen then."""
+    """Press keys and return the text of the screen."""
     app = an_app(snapshot)
     async with app.run_test(size=size) as pilot:
         await pilot.press(*keys)
@@ -46,7 +49,7 @@ def title(text: str, words: str) -> str:
 
 
 def title_row(text: str, words: str) -> int:
-    """Return on which line of the screen that title stands."""
+    """Return the line number of a title on the screen."""
     return text.splitlines().index(title(text, words))
 
 
@@ -90,7 +93,7 @@ class TestPictures:
 
 class TestFindingOutWhyAContainerWasKilled:
     async def test_from_the_list_to_the_answer_in_two_keys(self) -> None:
-        text = await seen_after(steady(), "w")
+        text = await screen_after(steady(), "w")
 
         assert "Exit of demo/liveness, instance 1" in text
         assert "The liveness probe killed it: failure 3 of 3 in a row, tick #9" in (
@@ -131,13 +134,13 @@ class TestFindingOutWhyAContainerWasKilled:
             assert app.clipboard == "docker exec d71cb34f0e11 cat /tmp/healthy"
 
     async def test_an_end_that_no_probe_asked_for_has_no_command(self) -> None:
-        text = await seen_after(waiting(), "w", size=(120, 40))
+        text = await screen_after(waiting(), "w", size=(120, 40))
 
         by_hand = [line.strip("┃█ ") for line in text.splitlines() if "by hand" in line]
         assert by_hand == ["by hand: docker exec d71cb34f0e11 cat /tmp/healthy"]
 
     async def test_why_it_waits(self) -> None:
-        text = await seen_after(waiting(), "w", "G")
+        text = await screen_after(waiting(), "w", "G")
 
         assert "in back-off until 08:21:31.0: window 20s" in text
 
@@ -147,7 +150,7 @@ class TestMainScreen:
     async def test_the_reason_is_there_and_no_gate_that_was_passed(
         self, size: tuple[int, int]
     ) -> None:
-        text = await seen_after(steady(), size=size)
+        text = await screen_after(steady(), size=size)
 
         assert "08:21:05" in text.splitlines()[title_row(text, " Why ") + 1]
         # Where the card is narrow the sentence goes on below.
@@ -157,7 +160,7 @@ class TestMainScreen:
         assert "cat: can't open" in title(text, "  cat: can't")
 
     async def test_ticks_can_be_gone_through_there_too(self) -> None:
-        text = await seen_after(steady(), *["left"] * 3, size=(120, 40))
+        text = await screen_after(steady(), *["left"] * 3, size=(120, 40))
 
         assert "tick #20" in text
         assert "[✓]" in text
@@ -166,13 +169,13 @@ class TestMainScreen:
     async def test_a_key_opens_the_gates_and_goes_to_them(
         self, size: tuple[int, int]
     ) -> None:
-        text = await seen_after(stopping(), "5", "z", size=size)
+        text = await screen_after(stopping(), "5", "z", size=size)
 
         assert "┏ 5 Decision trace" in text
         assert "1 Containers" not in text
 
     async def test_without_room_its_key_opens_the_container(self) -> None:
-        text = await seen_after(stopping(), "5")
+        text = await screen_after(stopping(), "5")
 
         assert "5 Decision trace" in text
         assert "1 Containers" not in text
@@ -180,13 +183,13 @@ class TestMainScreen:
 
 class TestTicks:
     async def test_the_strip_has_a_cursor_that_the_trace_follows(self) -> None:
-        text = await seen_after(steady(), "enter", *["left"] * 16)
+        text = await screen_after(steady(), "enter", *["left"] * 16)
 
         assert "tick #7       08:19:45" in text
         assert "tick #7 08:19:45.1" in title(text, "Decision trace")
 
     async def test_behind_the_newest_tick_the_strip_goes_on(self) -> None:
-        text = await seen_after(steady(), "enter", "left", "left", "right", "right")
+        text = await screen_after(steady(), "enter", "left", "left", "right", "right")
 
         assert "inst 2" in text
         assert "tick #23" in title(text, "Decision trace")
@@ -224,14 +227,14 @@ class TestTicks:
             assert "tick #21 " in line_with(app, "Decision trace")
 
     async def test_home_and_end_go_to_the_ends(self) -> None:
-        first = await seen_after(steady(), "enter", "home")
-        newest = await seen_after(steady(), "enter", "home", "end")
+        first = await screen_after(steady(), "enter", "home")
+        newest = await screen_after(steady(), "enter", "home", "end")
 
         assert "tick #1 08:19:15.1" in title(first, "Decision trace")
         assert "tick #23" in title(newest, "Decision trace")
 
     async def test_ticks_of_before_the_journal_can_be_looked_at_too(self) -> None:
-        text = await seen_after(a_snapshot(demo()), "enter", "left", "left")
+        text = await screen_after(a_snapshot(demo()), "enter", "left", "left")
 
         assert "tick #21 " in text
 
@@ -239,13 +242,13 @@ class TestTicks:
         entries = ticks("s" * 700, SECOND, NOW - timedelta(seconds=2))
         snapshot = a_snapshot(demo(), entries=entries)
 
-        text = await seen_after(snapshot, "enter", "home", "right")
+        text = await screen_after(snapshot, "enter", "home", "right")
 
         assert "tick #2 " in title(text, "Decision trace")
         assert "✓ [✓] ✓698" in text
 
     async def test_leaving_the_container_leaves_the_tick(self) -> None:
-        text = await seen_after(steady(), "enter", "left", "left", "escape")
+        text = await screen_after(steady(), "enter", "left", "left", "escape")
 
         assert "✗✗ <now" in text
         assert "08:21:05.1  second failure in a row" in text
@@ -275,12 +278,12 @@ class TestContainer:
 
     @pytest.mark.parametrize("key", ["escape", "q"])
     async def test_it_is_left_again(self, key: str) -> None:
-        assert "1 Containers" in await seen_after(steady(), "enter", key)
+        assert "1 Containers" in await screen_after(steady(), "enter", key)
 
     async def test_panes_can_have_the_whole_screen(self) -> None:
-        life = await seen_after(stopping(), "enter", "z")
-        trace = await seen_after(stopping(), "enter", "tab", "z")
-        both = await seen_after(stopping(), "enter", "z", "z")
+        life = await screen_after(stopping(), "enter", "z")
+        trace = await screen_after(stopping(), "enter", "tab", "z")
+        both = await screen_after(stopping(), "enter", "z", "z")
 
         assert "Decision trace" not in life
         assert "2 demo/liveness" not in trace
@@ -288,22 +291,22 @@ class TestContainer:
         assert "2 demo/liveness" in both
 
     async def test_tab_goes_from_pane_to_pane(self) -> None:
-        text = await seen_after(stopping(), "enter", "tab")
+        text = await screen_after(stopping(), "enter", "tab")
 
         assert "┏ 5 Decision trace" in text
 
     async def test_filtering_goes_back_to_the_list(self) -> None:
-        text = await seen_after(steady(), "enter", "slash")
+        text = await screen_after(steady(), "enter", "slash")
 
         assert "1 Containers" in text
 
     async def test_the_other_panes_of_the_main_screen_have_no_keys_here(self) -> None:
-        text = await seen_after(steady(), "enter", "1", "3")
+        text = await screen_after(steady(), "enter", "1", "3")
 
         assert "┏ 2 demo/liveness" in text
 
     async def test_without_a_probe_there_is_still_something_to_see(self) -> None:
-        text = await seen_after(SCENES["gated"](), "g", "enter")
+        text = await screen_after(SCENES["gated"](), "g", "enter")
 
         assert "2 shop/worker" in text
         assert "retry in 71s" in text
@@ -320,12 +323,12 @@ class TestOutput:
         container = replace(pod.containers[0], probes=(probe,))
         snapshot = a_snapshot(replace(pod, containers=(container,)))
 
-        text = await seen_after(snapshot, "enter", "enter", "G")
+        text = await screen_after(snapshot, "enter", "enter", "G")
 
         assert "line 1023" in text
 
     async def test_it_shows_the_tick_that_is_looked_at(self) -> None:
-        text = await seen_after(steady(), "enter", *["left"] * 3, "enter")
+        text = await screen_after(steady(), "enter", *["left"] * 3, "enter")
 
         assert "tick #20" in title(text, "Output")
         assert "exit 0 in 28ms -> success" in text
@@ -341,7 +344,7 @@ class TestOutput:
         snapshot = a_snapshot(replace(demo(), containers=(container,)))
 
         for keys in (("enter", "enter"), ("enter",), ("w",)):
-            assert r"\x1b[2J[b]bold[/b]\xff" in await seen_after(snapshot, *keys)
+            assert r"\x1b[2J[b]bold[/b]\xff" in await screen_after(snapshot, *keys)
 
     async def test_the_output_can_be_copied(self) -> None:
         app = an_app(steady())

@@ -1,4 +1,4 @@
-"""A timing that was found on the screen goes into a copy of the manifest."""
+"""Writing timing that was edited on the screen to a copy of the manifest."""
 
 from __future__ import annotations
 
@@ -25,61 +25,61 @@ EDITED = with_probe(
     probe=replace(LIVENESS, period_seconds=9),
     manifest_probe=LIVENESS,
 )
-Asked = list[tuple[str, Timings]]
+CopyCalls = list[tuple[str, Timings]]
 
 
-def writing(snapshot: Snapshot, fields: int = 2) -> tuple[ProbetuiApp, Asked]:
-    asked: Asked = []
+def writing(snapshot: Snapshot, fields: int = 2) -> tuple[ProbetuiApp, CopyCalls]:
+    copy_calls: CopyCalls = []
 
     def copy(pod_uid: str, timings: Timings) -> ManifestCopy:
-        asked.append((pod_uid, timings))
+        copy_calls.append((pod_uid, timings))
         return ManifestCopy(Path("/pods/demo.edited.yaml"), fields)
 
-    return an_app(snapshot, host=HostServices(copy_edited=copy)), asked
+    return an_app(snapshot, host=HostServices(copy_edited=copy)), copy_calls
 
 
-def told(app: ProbetuiApp) -> list[str]:
+def messages(app: ProbetuiApp) -> list[str]:
     return [notification.message for notification in app._notifications]
 
 
-async def test_the_numbers_that_are_shown_are_written_though_not_applied() -> None:
-    app, asked = writing(failing())
+async def test_the_shown_numbers_are_written_before_they_are_applied() -> None:
+    app, copy_calls = writing(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("e", "right", "right", "ctrl+s")
         await pilot.pause()
 
-        assert asked == [(DEMO.uid, {DEMO_KEY: Timing(5, 1, 7, 1, 3)})]
-        assert "saved /pods/demo.edited.yaml: 2 fields differ" in told(app)[0]
+        assert copy_calls == [(DEMO.uid, {DEMO_KEY: Timing(5, 1, 7, 1, 3)})]
+        assert "saved /pods/demo.edited.yaml: 2 fields differ" in messages(app)[0]
         assert "^s writes a copy of the manifest" in screen_text(app)
 
 
-async def test_they_go_before_those_in_force_of_the_same_probe() -> None:
-    app, asked = writing(EDITED, fields=1)
+async def test_the_shown_numbers_override_the_current_ones_of_the_probe() -> None:
+    app, copy_calls = writing(EDITED, fields=1)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("e", "left", "ctrl+s")
         await pilot.pause()
 
-        assert asked == [(DEMO.uid, {DEMO_KEY: Timing(5, 1, 8, 1, 3)})]
-        assert told(app)[0].endswith(": 1 field differs from the manifest")
+        assert copy_calls == [(DEMO.uid, {DEMO_KEY: Timing(5, 1, 8, 1, 3)})]
+        assert messages(app)[0].endswith(": 1 field differs from the manifest")
 
 
-async def test_numbers_that_would_be_refused_are_not_written() -> None:
-    app, asked = writing(failing())
+async def test_invalid_numbers_are_not_written() -> None:
+    app, copy_calls = writing(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("e", "0", "ctrl+s")
         await pilot.pause()
 
-        assert asked == []
+        assert copy_calls == []
 
 
-async def test_all_timings_in_force_are_written_by_name() -> None:
-    app, asked = writing(EDITED)
+async def test_all_current_timings_are_written_by_the_command() -> None:
+    app, copy_calls = writing(EDITED)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("colon", *"write", "space", *"manifest", "enter")
         await pilot.pause()
 
-        assert asked == [(DEMO.uid, {DEMO_KEY: Timing(5, 1, 9, 1, 3)})]
-        assert told(app)[0].startswith("saved /pods/demo.edited.yaml")
+        assert copy_calls == [(DEMO.uid, {DEMO_KEY: Timing(5, 1, 9, 1, 3)})]
+        assert messages(app)[0].startswith("saved /pods/demo.edited.yaml")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ async def test_all_timings_in_force_are_written_by_name() -> None:
         pytest.param(UsageError("no copy is written"), "no copy is written", id="disk"),
     ],
 )
-async def test_why_it_could_not_be_written_is_said(
+async def test_a_failed_write_is_reported_with_the_reason(
     error: Exception, words: str
 ) -> None:
     def refuse(_pod_uid: str, _timings: Timings) -> ManifestCopy:
@@ -104,17 +104,17 @@ async def test_why_it_could_not_be_written_is_said(
         await pilot.press("e", "ctrl+s")
         await pilot.pause()
 
-        assert told(app) == [words]
+        assert messages(app) == [words]
         assert {notification.severity for notification in app._notifications} == {
             "error"
         }
 
 
-async def test_without_a_manifest_nothing_offers_to_write_one() -> None:
+async def test_writing_is_not_offered_without_a_manifest() -> None:
     app = an_app(EDITED)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("e", "ctrl+s")
         await pilot.pause()
 
-        assert told(app) == []
+        assert messages(app) == []
         assert "writes a copy" not in screen_text(app)
