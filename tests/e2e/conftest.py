@@ -1,4 +1,4 @@
-"""Programs with folders of their own."""
+"""Fixtures: the installed program with private folders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.e2e.program import Program
 
 @pytest.fixture
 def program(tmp_path: Path) -> Iterator[Program]:
-    """Return the program; what it leaves behind is removed in the end."""
+    """Return the program; its leftovers are removed at the end."""
     program = Program(tmp_path)
     yield program
     program.run("down", "--all", "--runtime", "process")
@@ -21,5 +21,5 @@ def program(tmp_path: Path) -> Iterator[Program]:
 
 @pytest.fixture
 def namespace() -> str:
-    """Return a namespace of this test's alone, as engines are shared by others."""
+    """Return a namespace for this test only, because tests share engines."""
     return f"e2e-{uuid.uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""The program on a terminal of the test's own: what it is told, and what it draws."""
+"""Run the program on a pseudo-terminal: send input and read its output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINES, _COLUMNS = 24, 80
 
 
 class OnTerminal:
-    """The program on a terminal that the test plays, and can close."""
+    """The program on a pseudo-terminal that the test controls and can close."""
 
     def __init__(
         self,
@@ -38,30 +38,30 @@ class OnTerminal:
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, size)
 
     def shows(self, text: bytes) -> bool:
-        """Return whether a text has been on the screen."""
+        """Return whether the output contains a text."""
         self._read()
         return text in self.seen
 
-    def tell(self, data: bytes) -> None:
-        """Send what a terminal sends: keys, and answers."""
+    def send(self, data: bytes) -> None:
+        """Send the input of a terminal: keys and replies."""
         os.write(self.terminal, data)
 
     @property
     def signals_by_keys(self) -> bool:
-        """Whether ^C is a signal, as it is not on a screen."""
+        """Whether ^C is a signal, which it is not while the screen is open."""
         self._read()
         modes: int = termios.tcgetattr(self.terminal)[3]
         return bool(modes & termios.ISIG)
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it has left the terminal to the shell."""
+        """Whether the program is suspended."""
         self._read()
         stat = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8")
         return stat.rpartition(")")[2].split()[0] == STOPPED
 
     def _read(self) -> None:
-        """Take what it draws: it would wait for somebody who does."""
+        """Read the output: the program would block otherwise."""
         while select.select([self.terminal], [], [], 0)[0]:
             try:
                 self.seen += os.read(self.terminal, 1 << 16)
@@ -70,7 +70,7 @@ class OnTerminal:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is gone; `status` then says how."""
+        """Whether the program has exited; `status` is then its exit status."""
         if self._ended is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             self._ended = status if pid else None
@@ -78,7 +78,7 @@ class OnTerminal:
 
     @property
     def status(self) -> int:
-        """Its exit status."""
+        """The exit status."""
         assert self._ended is not None
         return os.waitstatus_to_exitcode(self._ended)
 
@@ -90,7 +90,7 @@ def on_terminal(
     environment: Mapping[str, str] | None = None,
     program: str | Path = PROGRAM,
 ) -> Iterator[OnTerminal]:
-    """Start the program on a terminal, and end both."""
+    """Start the program on a pseudo-terminal; end both at the end of the block."""
     started = OnTerminal(
         home, *arguments, environment=environment or {}, program=program
     )

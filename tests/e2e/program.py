@@ -1,4 +1,4 @@
-"""The installed program, run as people and scripts run it."""
+"""Run the installed program like users and scripts do."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PROGRAM = Path(sys.executable).with_name("probetui")
 SAMPLES = Path(__file__).parents[2] / "sample_pods"
 PATIENCE_SECONDS = 60
 LINE_PATIENCE_SECONDS = 180
-"""Until a line is printed: some come after a back-off, or a pull."""
+"""Seconds until a line is printed: some are printed after a back-off or a pull."""
 
 SHOWN_LINES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Runs the program with folders of its own, and with more variables if given."""
+    """Runs the program with private folders, and with additional variables if given."""
 
     home: Path
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Program:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that every run gets."""
+        """The environment variables of every run."""
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -52,7 +52,7 @@ class Program:
     def run(
         self, *args: str, stdin: str | None = None, seconds: int = PATIENCE_SECONDS
     ) -> subprocess.CompletedProcess[str]:
-        """Run it to its end; without `stdin` there is none."""
+        """Run the program to its end; without `stdin` its standard input is empty."""
         return subprocess.run(
             [self.executable, *args],
             env=self.environment,
@@ -66,7 +66,7 @@ class Program:
 
     @contextmanager
     def started(self, *args: str) -> Iterator[subprocess.Popen[str]]:
-        """Start it; at the end it is gone, one way or the other."""
+        """Start the program; it is stopped or killed at the end of the block."""
         with subprocess.Popen(
             [self.executable, *args],
             env=self.environment,
@@ -81,13 +81,13 @@ class Program:
                 process.kill()
 
     def signal(self, name: str) -> None:
-        """Send a signal to the one that runs a pod."""
+        """Send a signal to the process that runs a pod."""
         listing = self.run("ls", "--runtime", "process", "-o", "json")
         runner = json.loads(listing.stdout)[0]["runBy"].removeprefix("process ")
         os.kill(int(runner), signal.Signals[f"SIG{name}"])
 
     def left_behind(self) -> list[str]:
-        """Return the pods that are still there as processes."""
+        """Return the pods that still have processes."""
         listing = self.run("ls", "--runtime", "process", "-o", "name")
         return listing.stdout.split()
 
@@ -96,19 +96,19 @@ def wait_for(line: str, lines: Iterator[str]) -> str:
     """Read lines up to one that contains a text, and return it.
 
     Raises:
-        AssertionError: there was none until the lines ended, or for too long.
+        AssertionError: no line contains it, or none did in time.
     """
     read: list[str] = []
 
-    def look() -> str | None:
+    def find_line() -> str | None:
         for text in lines:
             read.append(text)
             if line in text:
                 return text
         return None
 
-    # In a thread, as who reads a pipe cannot stop: it ends with the program.
-    reading = _in_thread(look)
+    # In a thread: a read of a pipe cannot be cancelled, but ends with the program.
+    reading = _in_thread(find_line)
     try:
         text = reading.result(LINE_PATIENCE_SECONDS)
     except TimeoutError:
@@ -136,7 +136,7 @@ def _in_thread(work: Callable[[], str | None]) -> Future[str | None]:
 def wait_until(
     condition: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS
 ) -> None:
-    """Look again and again until something is so."""
+    """Poll until a condition is true."""
     deadline = time.monotonic() + seconds  # noqa: TID251  # real time is waited for
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain for {what}"  # noqa: TID251  # the same

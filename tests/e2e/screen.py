@@ -1,4 +1,4 @@
-"""A real terminal: tmux, its keys and what it shows."""
+"""A real terminal in tmux: send keys and read the screen."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What is on the screen."""
+        """The text on the screen."""
         return self.tmux("capture-pane", "-p")
 
     @property
     def is_covered(self) -> bool:
-        """Whether a program has the whole screen for itself."""
+        """Whether a program uses the alternate screen."""
         return self.tmux("display-message", "-p", "#{alternate_on}").strip() == "1"
 
     def type(self, *keys: str) -> None:
@@ -50,12 +50,12 @@ class Terminal:
         self.type("Enter")
 
     def wait_for(self, *texts: str) -> None:
-        """Wait until all of these are on the screen."""
+        """Wait until the screen contains all texts."""
         with self._shown_where_it_fails():
             wait_until(lambda: all(text in self.text for text in texts), f"{texts}")
 
     def wait_without(self, text: str) -> None:
-        """Wait until something is not on the screen any more."""
+        """Wait until the screen no longer contains the text."""
         with self._shown_where_it_fails():
             wait_until(lambda: text not in self.text, f"the end of {text}")
 

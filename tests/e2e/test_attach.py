@@ -1,4 +1,4 @@
-"""The installed program on containers that somebody else made (UX-62)."""
+"""The installed program on unmanaged containers (UX-62)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def path(tmp_path: Path) -> str:
 
 @pytest.fixture
 def container() -> Iterator[Any]:
-    """Return a container that runs, as Compose would have made it."""
+    """Return a running container with the labels of Compose."""
     client = docker.from_env()
     project = f"e2e-{uuid.uuid4().hex[:8]}"
     container = client.containers.run(
@@ -80,7 +80,7 @@ def test_a_service_of_compose_is_watched_without_being_changed(
 
 
 @pytest.mark.docker
-def test_told_to_act_it_stops_and_starts_the_same_container(
+def test_with_act_it_stops_and_starts_the_same_container(
     program: Program, path: str, container: Any
 ) -> None:
     project = container.labels["com.docker.compose.project"]
@@ -98,7 +98,7 @@ def test_told_to_act_it_stops_and_starts_the_same_container(
 
 
 @pytest.mark.tmux
-def test_a_person_is_asked_first_and_may_say_no(program: Program, path: str) -> None:
+def test_a_user_has_to_confirm_and_can_decline(program: Program, path: str) -> None:
     with (
         subprocess.Popen(["sleep", "60"]) as process,
         terminal(program.environment) as tty,

@@ -1,4 +1,4 @@
-"""The theme follows the terminal, whenever and however that answers."""
+"""The theme follows the background of the terminal, however late it replies."""
 
 from __future__ import annotations
 
@@ -44,48 +44,50 @@ def test_a_light_terminal_has_a_light_theme(start: Start) -> None:
     terminal = start()
     wait_for(terminal, QUESTION)
 
-    terminal.tell(WHITE + KIND)
+    terminal.send(WHITE + KIND)
 
     wait_for(terminal, DRAWN_LIGHT)
 
 
-def test_a_terminal_that_does_not_answer_has_the_dark_theme_and_its_keys(
+def test_a_terminal_that_does_not_reply_has_the_dark_theme_and_its_keys(
     start: Start,
 ) -> None:
     terminal = start()
     wait_for(terminal, DRAWN_DARK)
 
-    terminal.tell(b"?")
+    terminal.send(b"?")
 
     wait_for(terminal, HELP)
 
 
-def test_what_the_environment_says_is_put_right_by_the_terminal(start: Start) -> None:
+def test_the_reply_of_the_terminal_overrides_the_environment(start: Start) -> None:
     terminal = start(COLORFGBG="0;15")
     wait_for(terminal, DRAWN_LIGHT)
 
-    terminal.tell(BLACK)
+    terminal.send(BLACK)
 
     wait_for(terminal, DRAWN_DARK)
 
 
-def test_an_answer_in_halves_with_a_screen_between_them_is_one(start: Start) -> None:
+def test_two_halves_of_a_reply_with_a_screen_between_them_are_joined(
+    start: Start,
+) -> None:
     terminal = start()
     wait_for(terminal, QUESTION)
-    terminal.tell(WHITE[:9])
+    terminal.send(WHITE[:9])
     wait_for(terminal, DRAWN_DARK)
 
-    terminal.tell(WHITE[9:])
+    terminal.send(WHITE[9:])
 
     wait_for(terminal, DRAWN_LIGHT)
 
 
-def test_an_answer_is_not_typed_and_what_is_typed_beside_it_is(start: Start) -> None:
+def test_a_reply_is_not_typed_but_keys_around_it_are(start: Start) -> None:
     terminal = start()
     wait_for(terminal, DRAWN_DARK)
 
-    # A colon of the answer would open the command line, which would take the key.
-    terminal.tell(WHITE + b"?" + KIND)
+    # A colon of the reply would open the command line, which would get the key.
+    terminal.send(WHITE + b"?" + KIND)
 
     wait_for(terminal, HELP)
 
@@ -98,7 +100,7 @@ def test_an_answer_is_not_typed_and_what_is_typed_beside_it_is(start: Start) -> 
         pytest.param([], {"TEXTUAL_THEME": "nord"}, id="by a variable of Textual"),
     ],
 )
-def test_where_somebody_has_chosen_a_theme_the_terminal_is_not_asked(
+def test_the_terminal_is_not_queried_if_a_theme_is_set(
     start: Start, options: list[str], environment: dict[str, str]
 ) -> None:
     terminal = start(*options, **environment)
@@ -108,10 +110,10 @@ def test_where_somebody_has_chosen_a_theme_the_terminal_is_not_asked(
     assert QUESTION not in terminal.seen
 
 
-def test_info_says_what_the_terminal_answers(tmp_path: Path) -> None:
+def test_info_shows_the_reply_of_the_terminal(tmp_path: Path) -> None:
     with on_terminal(tmp_path, "info") as terminal:
         wait_for(terminal, QUESTION)
 
-        terminal.tell(WHITE + KIND)
+        terminal.send(WHITE + KIND)
 
         wait_for(terminal, b"#ffffff, reported by the terminal: light theme")

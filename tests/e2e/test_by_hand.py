@@ -1,4 +1,4 @@
-"""The command that is named to repeat a probe, run in a shell."""
+"""The suggested command that repeats a probe, run in a shell."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ spec:
 """
 
 
-def test_the_command_by_hand_does_in_a_process_what_the_probe_does(
+def test_the_suggested_command_does_in_a_process_what_the_probe_does(
     program: Program, tmp_path: Path
 ) -> None:
     manifest = tmp_path / "beside.yaml"
@@ -40,8 +40,8 @@ def test_the_command_by_hand_does_in_a_process_what_the_probe_does(
         assert running.stdout is not None
         wait_for("liveness #2 failure", running.stdout)
 
-        told = program.run("why").stdout
-        line = told.splitlines()[-1].strip()
+        explanation = program.run("why").stdout
+        line = explanation.splitlines()[-1].strip()
         by_hand = subprocess.run(
             ["bash", "-c", line],
             env={**program.environment, "PATH": f"{PROGRAM.parent}:/usr/bin:/bin"},
@@ -53,13 +53,13 @@ def test_the_command_by_hand_does_in_a_process_what_the_probe_does(
         running.terminate()
         running.wait()
 
-    assert "The probe gave exit 3" in told
+    assert "The probe gave exit 3" in explanation
     assert line.startswith("probetui exec ")
     assert by_hand.stdout == "here\nit's me\n"
     assert by_hand.returncode == 3
 
 
-def test_a_command_that_is_not_there_is_told_as_such(program: Program) -> None:
+def test_a_missing_command_is_reported(program: Program) -> None:
     pid = str(os.getpid())
 
     missing = program.run("exec", pid, "no-such-program")

@@ -59,7 +59,7 @@ def containerd(tmp_path: Path) -> Program:
 
 
 def passed(program: Program, runtime: str) -> None:
-    """Check that the cases of the sample pass, but those for virtual time."""
+    """Check that the cases of the sample pass, except those for virtual time."""
     done = program.run("test", SHOP, "--runtime", runtime, "-o", "json", seconds=180)
 
     assert done.returncode == 0, done.stdout + done.stderr
@@ -98,7 +98,7 @@ def docker_namespaces(program: Program) -> Iterator[str]:
         client.close()
 
 
-def test_cases_that_need_the_same_port_run_one_after_the_other(
+def test_cases_that_need_the_same_port_run_sequentially(
     program: Program, tmp_path: Path
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -134,7 +134,7 @@ def test_an_interrupt_ends_the_cases_and_leaves_nothing(program: Program) -> Non
     assert program.left_behind() == []
 
 
-def test_what_a_runtime_cannot_do_is_refused_before_anything_starts(
+def test_unsupported_fields_are_refused_before_anything_starts(
     program: Program, tmp_path: Path
 ) -> None:
     cases = tmp_path / "cases.yaml"
@@ -155,7 +155,7 @@ def test_what_a_runtime_cannot_do_is_refused_before_anything_starts(
     assert program.left_behind() == []
 
 
-def test_a_runtime_that_does_not_answer_is_the_status_3(tmp_path: Path) -> None:
+def test_an_unreachable_runtime_gives_status_3(tmp_path: Path) -> None:
     program = Program(tmp_path, {"DOCKER_HOST": f"unix://{tmp_path}/no.sock"})
 
     assert program.run("test", SHOP, "--runtime", "docker").returncode == 3

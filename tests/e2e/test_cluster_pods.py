@@ -1,4 +1,4 @@
-"""Pods as a cluster returns them, run on each kind of runtime."""
+"""Pods as a cluster returns them, run on every kind of runtime."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ spec:
         pytest.param("cri", "", marks=pytest.mark.cri),
     ],
 )
-def test_a_pod_reads_stubs_of_what_the_files_lack(
+def test_a_pod_reads_stubs_of_missing_objects(
     tmp_path: Path, namespace: str, runtime: str, root: str
 ) -> None:
     program = Program(tmp_path, cri_variables())

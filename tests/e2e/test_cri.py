@@ -45,7 +45,7 @@ def a_manifest(name: str, namespace: str, more: str = "") -> str:
 
 @pytest.fixture
 def program(tmp_path: Path, namespace: str) -> Iterator[Program]:
-    """Remove what these tests may leave, and nothing else: the engine is shared."""
+    """Return the program; pods of this test are removed at the end."""
     program = Program(tmp_path, cri_variables())
     left = "---\n".join(a_manifest(name, namespace) for name in NAMES)
     with alone():
@@ -54,13 +54,13 @@ def program(tmp_path: Path, namespace: str) -> Iterator[Program]:
 
 
 def pods(program: Program, namespace: str) -> list[str]:
-    """Return the names of our pods that are there."""
+    """Return the names of the existing pods of probetui."""
     listed = program.run("ls", "--runtime", "cri", "-n", namespace, "-o", "name")
     return [pod.removeprefix("pod/") for pod in listed.stdout.split()]
 
 
 def files(program: Program) -> list[Path]:
-    """Return the files of pods that are on this machine."""
+    """Return the files of pods on this machine."""
     found = (program.home / "state" / "probetui" / "cri").rglob("*")
     return [path for path in found if path.is_file()]
 
@@ -96,7 +96,7 @@ def test_a_probe_command_that_does_not_exist_is_an_error_and_never_a_kill(
     assert " kill " not in done.stdout
 
 
-def test_what_a_crash_left_is_taken_over_by_the_next_run_and_ended_with_it(
+def test_pods_of_a_crashed_session_are_adopted_by_the_next_run_and_end_with_it(
     program: Program, namespace: str
 ) -> None:
     path = program.home / "pod.yaml"
@@ -117,7 +117,7 @@ def test_what_a_crash_left_is_taken_over_by_the_next_run_and_ended_with_it(
     assert files(program) == []
 
 
-def test_what_was_kept_is_listed_and_removed(program: Program, namespace: str) -> None:
+def test_kept_pods_are_listed_and_removed(program: Program, namespace: str) -> None:
     path = program.home / "pod.yaml"
     path.write_text(a_manifest("e2e-kept", namespace))
 
@@ -134,7 +134,7 @@ def test_what_was_kept_is_listed_and_removed(program: Program, namespace: str) -
     assert files(program) == []
 
 
-def test_without_docker_auto_is_the_cri(program: Program, namespace: str) -> None:
+def test_auto_is_the_cri_without_docker(program: Program, namespace: str) -> None:
     no_docker = Program(
         program.home, {**program.variables, "DOCKER_HOST": "unix:///nowhere/docker"}
     )

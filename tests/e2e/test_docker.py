@@ -47,7 +47,7 @@ NAMES = ("e2e-auto", "e2e-good", "e2e-bad", "e2e-signal", "e2e-first", "e2e-seco
 
 @pytest.fixture
 def program(program: Program, namespace: str) -> Iterator[Program]:
-    """Remove what these tests may leave, and nothing else: the engine is shared."""
+    """Return the program; pods of this test are removed at the end."""
     yield program
     pods = "---\n".join(a_manifest(name, namespace) for name in NAMES)
     program.run("down", "-f", "-", "--runtime", "docker", stdin=pods)
@@ -55,7 +55,7 @@ def program(program: Program, namespace: str) -> Iterator[Program]:
 
 @pytest.fixture
 def lesson(program: Program) -> Iterator[str]:
-    """Return the lesson whose pod may be run: lessons have one namespace for all."""
+    """Return the lesson whose pod can be run: all lessons share one namespace."""
     if containers_of("liveness", "default"):
         pytest.fail("somebody has a pod default/liveness, which is not ours to remove")
     yield "liveness"
@@ -87,7 +87,7 @@ def test_auto_is_docker(program: Program, namespace: str) -> None:
     assert containers_of("e2e-auto", namespace) == []
 
 
-def test_an_image_that_is_not_here_is_told_others_go_on_and_it_comes_to_6(
+def test_a_missing_image_is_reported_others_continue_and_the_status_is_6(
     program: Program, namespace: str
 ) -> None:
     manifest = "---\n".join(
@@ -120,7 +120,7 @@ def test_a_signal_stops_the_containers(program: Program, namespace: str) -> None
     assert containers_of("e2e-signal", namespace) == []
 
 
-def test_two_runs_leave_each_other_alone(program: Program, namespace: str) -> None:
+def test_two_runs_do_not_affect_each_other(program: Program, namespace: str) -> None:
     path = program.home / "pod.yaml"
     path.write_text(a_manifest("e2e-first", namespace))
 
@@ -141,7 +141,7 @@ def test_two_runs_leave_each_other_alone(program: Program, namespace: str) -> No
     assert rest.count("exit ") == 1
 
 
-def test_what_was_kept_is_listed_and_removed(program: Program, namespace: str) -> None:
+def test_kept_pods_are_listed_and_removed(program: Program, namespace: str) -> None:
     path = program.home / "pod.yaml"
     path.write_text(a_manifest("e2e-kept", namespace))
 

@@ -1,4 +1,4 @@
-"""Images that the program pulls, from a registry of the test's, and collects again."""
+"""Images that the program pulls from a local registry, and removes again."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sdk() -> Iterator[docker.DockerClient]:
 
 @pytest.fixture
 def run_pod(program: Program, namespace: str) -> RunPod:
-    """Return what runs a pod until its image is here; it has no program to run."""
+    """Return a function that runs a pod, without a program, until it has its image."""
 
     def run(image: str, *options: str) -> None:
         done = program.run(
@@ -57,7 +57,7 @@ def run_pod(program: Program, namespace: str) -> RunPod:
 
 @pytest.fixture
 def names(registry: Registry, sdk: docker.DockerClient) -> Iterator[tuple[str, str]]:
-    """Return two images of the registry; in the end neither is here."""
+    """Return two images of the registry; both are removed at the end."""
     names = registry.add("team/ours", size=5000), registry.add("team/theirs")
     yield names
     for name in names:
@@ -67,7 +67,7 @@ def names(registry: Registry, sdk: docker.DockerClient) -> Iterator[tuple[str, s
             continue
 
 
-def test_what_a_session_pulled_is_listed_and_collected_and_nothing_else(
+def test_only_images_that_a_session_pulled_are_listed_and_removed(
     program: Program,
     sdk: docker.DockerClient,
     names: tuple[str, str],
@@ -95,7 +95,7 @@ def test_what_a_session_pulled_is_listed_and_collected_and_nothing_else(
     assert program.run("images", "-o", "name").stdout == ""
 
 
-def test_an_image_that_a_stranger_uses_stays(
+def test_an_image_that_another_container_uses_is_kept(
     program: Program,
     sdk: docker.DockerClient,
     names: tuple[str, str],

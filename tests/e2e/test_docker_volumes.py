@@ -1,4 +1,4 @@
-"""What a pod needs to run, given to it on a real Docker engine and taken away again."""
+"""Files and volumes of pods on a real Docker engine, and their removal."""
 
 from __future__ import annotations
 
@@ -68,23 +68,23 @@ NAMES = ("e2e-volumes", "e2e-killed", "e2e-kept-volumes")
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """What the daemon still has of a pod."""
+class Leftovers:
+    """Everything that the daemon still has of a pod."""
 
     containers: tuple[str, ...]
     volumes: tuple[str, ...]
 
 
-NOTHING = Left((), ())
+NOTHING = Leftovers((), ())
 
 
-def left_of(pod: str, namespace: str) -> Left:
+def leftovers_of(pod: str, namespace: str) -> Leftovers:
     client = docker.from_env()
     try:
         filters = {"label": [f"{POD_NAME}={pod}", f"{POD_NAMESPACE}={namespace}"]}
         containers = client.containers.list(all=True, filters=filters)
         volumes = client.volumes.list(filters=filters)
-        return Left(
+        return Leftovers(
             tuple(container.name for container in containers),
             tuple(volume.name for volume in volumes),
         )
@@ -94,7 +94,7 @@ def left_of(pod: str, namespace: str) -> Left:
 
 @pytest.fixture
 def program(program: Program, namespace: str) -> Iterator[Program]:
-    """Remove what these tests may leave, and nothing else: the engine is shared."""
+    """Return the program; pods of this test are removed at the end."""
     yield program
     for name in NAMES:
         manifest = MANIFEST.format(name=name, namespace=namespace, script=SAYS)
@@ -107,7 +107,7 @@ def manifest_of(program: Program, name: str, namespace: str, script: str) -> Pat
     return path
 
 
-def test_a_pod_has_what_it_needs_and_leaves_nothing_behind(
+def test_a_pod_gets_its_files_and_volumes_and_leaves_nothing_behind(
     program: Program, namespace: str
 ) -> None:
     path = manifest_of(program, "e2e-volumes", namespace, SAYS)
@@ -120,14 +120,14 @@ def test_a_pod_has_what_it_needs_and_leaves_nothing_behind(
     )  # fmt: skip
 
     texts = record.read_text()
-    said = 'hello *** listen 80app="shop"'
+    expected_text = 'hello *** listen 80app="shop"'
     assert "exit 3" in done.stdout, done.stderr
-    assert json.dumps(said)[1:-1] in texts
+    assert json.dumps(expected_text)[1:-1] in texts
     assert "hunter2222" not in texts + done.stdout + done.stderr
-    assert left_of("e2e-volumes", namespace) == NOTHING
+    assert leftovers_of("e2e-volumes", namespace) == NOTHING
 
 
-def test_what_a_killed_run_has_left_is_removed_by_the_next_one(
+def test_leftovers_of_a_killed_run_are_removed_by_the_next_one(
     program: Program, namespace: str
 ) -> None:
     path = manifest_of(program, "e2e-killed", namespace, "sleep 60")
@@ -136,23 +136,25 @@ def test_what_a_killed_run_has_left_is_removed_by_the_next_one(
         wait_for("app started restart=0", process.stdout)
         process.kill()
         process.communicate(timeout=30)
-    left = left_of("e2e-killed", namespace)
+    left = leftovers_of("e2e-killed", namespace)
     manifest_of(program, "e2e-killed", namespace, SAYS)
 
     done = program.run("-f", str(path), "--runtime", "docker", "--timeout", "60s")
 
     assert len(left.volumes) >= 3
     assert "exit 3" in done.stdout, done.stderr
-    assert left_of("e2e-killed", namespace) == NOTHING
+    assert leftovers_of("e2e-killed", namespace) == NOTHING
 
 
-def test_what_was_kept_goes_with_its_volumes(program: Program, namespace: str) -> None:
+def test_a_kept_pod_is_removed_with_its_volumes(
+    program: Program, namespace: str
+) -> None:
     path = manifest_of(program, "e2e-kept-volumes", namespace, "sleep 60")
     program.run("-f", str(path), "--runtime", "docker", "--keep", "--until", "started")
-    kept = left_of("e2e-kept-volumes", namespace)
+    kept = leftovers_of("e2e-kept-volumes", namespace)
 
     down = program.run("down", "-f", str(path), "--runtime", "docker")
 
     assert len(kept.volumes) >= 3
     assert down.stdout == f"removed {namespace}/e2e-kept-volumes (docker)\n"
-    assert left_of("e2e-kept-volumes", namespace) == NOTHING
+    assert leftovers_of("e2e-kept-volumes", namespace) == NOTHING

@@ -1,4 +1,4 @@
-"""What other programs read: GitHub, k9s, an image's builder."""
+"""Files for other programs: GitHub, k9s, an image builder."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ def output(*command: str | Path, within: Path, **variables: str) -> str:
         ),
     ],
 )
-def test_what_github_reads_is_as_its_schema_says(
+def test_files_for_github_conform_to_its_schemas(
     schema: str, file: Path, tmp_path: Path
 ) -> None:
     check = (sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema)
     output(*check, file, within=tmp_path)
 
 
-def test_the_plugins_are_as_k9s_reads_them(tmp_path: Path) -> None:
+def test_the_plugins_are_valid_for_k9s(tmp_path: Path) -> None:
     schema = tmp_path / "k9s.json"
     schema.write_text(json.dumps(K9S_SCHEMA))
     check = (sys.executable, "-m", "check_jsonschema", "--schemafile", schema)
@@ -98,9 +98,9 @@ def test_the_plugins_are_as_k9s_reads_them(tmp_path: Path) -> None:
     output(*check, K9S, within=tmp_path)
 
 
-def test_each_plugin_of_k9s_is_a_command_that_watch_takes(tmp_path: Path) -> None:
+def test_every_plugin_of_k9s_is_a_valid_watch_command(tmp_path: Path) -> None:
     plugins = yaml.safe_load(K9S.read_text())["plugins"].values()
-    # What k9s puts in place of the variables; the server is not there.
+    # Values that k9s inserts for the variables; there is no such server.
     (tmp_path / "config").write_text(
         "{apiVersion: v1, kind: Config, current-context: c,"
         " contexts: [{name: c, context: {cluster: c, user: u}}],"
@@ -123,7 +123,7 @@ def test_each_plugin_of_k9s_is_a_command_that_watch_takes(tmp_path: Path) -> Non
 
 @pytest.fixture(scope="module")
 def action(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Install as the action does; return the variables of the steps that follow."""
+    """Run the install step of the action; return the variables for its later steps."""
     folder = tmp_path_factory.mktemp("runner")
     source = folder / "action"
     kept = shutil.ignore_patterns(".git", ".venv", ".*_cache", "build", "dist", "tests")
@@ -157,7 +157,7 @@ def run_step(
     return tried("bash", "-c", step["run"], within=within, **action, **variables)
 
 
-def test_the_action_marks_what_is_wrong_and_writes_sarif(
+def test_the_action_annotates_problems_and_writes_sarif(
     action: dict[str, str], tmp_path: Path
 ) -> None:
     text = (SAMPLES / "exec-liveness.yaml").read_text()
@@ -209,8 +209,10 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("context")
     shutil.copy(ROOT / "Containerfile", folder)
     shutil.copy(ROOT / ".dockerignore", folder)
-    said = output("docker", "run", "--rm", BASE, "python3", "--version", within=folder)
-    python = said.split()[1].rpartition(".")[0]
+    version = output(
+        "docker", "run", "--rm", BASE, "python3", "--version", within=folder
+    )
+    python = version.split()[1].rpartition(".")[0]
     pip = (sys.executable, "-m", "pip")
     output(
         *(sys.executable, "-m", "build", "--wheel", "-o", folder / "dist", ROOT),
@@ -233,14 +235,14 @@ def test_the_image_shows_a_kill_and_the_restart(image: str, tmp_path: Path) -> N
     lesson = ("demo", "liveness", "--runtime", "sim", "--plain", "--for", "2m")
     run = ("docker", "run", "--rm", "--init", image, *lesson)
 
-    said = output(*run, within=tmp_path)
+    lines = output(*run, within=tmp_path)
 
-    assert " run 3/3 kill " in said
-    assert " started restart=1" in said
+    assert " run 3/3 kill " in lines
+    assert " started restart=1" in lines
 
 
 @pytest.mark.docker
-def test_the_image_runs_pods_on_the_engine_beside_it(
+def test_the_image_runs_pods_on_the_engine_of_the_host(
     image: str, tmp_path: Path
 ) -> None:
     pod = (SAMPLES / "exec-liveness.yaml").read_text()
@@ -248,12 +250,12 @@ def test_the_image_runs_pods_on_the_engine_beside_it(
     socket = ("-v", "/var/run/docker.sock:/var/run/docker.sock")
     run = ("run", "-f", "/pods/pod.yaml", "--plain", "--until", "ready")
 
-    said = output(
+    lines = output(
         *("docker", "run", "--rm", "--init", *socket, "-v", f"{tmp_path}:/pods:ro"),
         *(image, *run, "--timeout", "2m"),
         within=tmp_path,
     )
 
-    assert "exec-in-an-image" in said
+    assert "exec-in-an-image" in lines
     left = output("docker", "ps", "-aq", "-f", "name=exec-in-an-image", within=tmp_path)
     assert left == ""

@@ -1,4 +1,4 @@
-"""`probetui exec`: a command where a container runs, on every runtime."""
+"""`probetui exec`: run a command in a container, on every runtime."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ spec:
 def runtime(
     request: pytest.FixtureRequest, program: Program, tmp_path: Path
 ) -> Iterator[tuple[str, ...]]:
-    """Return the options of a runtime on which the pod runs."""
+    """Run the pod on a runtime, and return the options for it."""
     options: tuple[str, ...] = request.param
     path = tmp_path / "pod.yaml"
     path.write_text(POD)
@@ -51,7 +51,7 @@ def runtime(
     assert removed.returncode == 0, removed.stderr
 
 
-def test_a_command_runs_in_a_container_and_gives_its_output_and_status(
+def test_a_command_runs_in_a_container_and_returns_its_output_and_status(
     program: Program, runtime: tuple[str, ...]
 ) -> None:
     command = ("sh", "-c", "echo out; echo err >&2; exit 3")
@@ -63,7 +63,7 @@ def test_a_command_runs_in_a_container_and_gives_its_output_and_status(
     assert (same.returncode, same.stdout) == (3, "out\n")
 
 
-def test_what_cannot_be_run_has_the_status_that_shells_have(
+def test_a_command_that_cannot_be_run_has_the_exit_status_of_shells(
     program: Program, runtime: tuple[str, ...]
 ) -> None:
     missing = program.run("exec", *runtime, "execpod/app", "no-such-program")
@@ -75,10 +75,10 @@ def test_what_cannot_be_run_has_the_status_that_shells_have(
     assert "-c: which container of e2e-exec/execpod (has: app, other)" in unclear.stderr
 
 
-def test_who_wants_a_terminal_gets_one_or_the_command_that_has_one(
+def test_a_terminal_is_allocated_or_a_command_with_one_is_suggested(
     program: Program, runtime: tuple[str, ...]
 ) -> None:
-    """A plain process has the terminal of the command line as it is."""
+    """A plain process uses the terminal of the command line."""
     asked = program.run("exec", *runtime, "-it", "execpod", "-c", "app", "--", "true")
 
     if "process" in runtime:

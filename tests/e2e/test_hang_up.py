@@ -1,4 +1,4 @@
-"""The terminal is closed while the screen is on it."""
+"""The terminal is closed while the screen is open."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def demo(tmp_path: Path) -> Iterator[OnTerminal]:
         yield started
 
 
-def test_it_ends_its_pods_and_itself(demo: OnTerminal) -> None:
+def test_a_hang_up_ends_the_pods_and_the_program(demo: OnTerminal) -> None:
     wait_until(lambda: demo.shows(b"Running"), "the screen")
 
     os.close(demo.terminal)
@@ -33,8 +33,8 @@ def test_it_ends_its_pods_and_itself(demo: OnTerminal) -> None:
     assert demo.status == HUNG_UP
 
 
-def test_it_does_so_too_while_it_draws_its_first_screen(demo: OnTerminal) -> None:
-    """What cannot be written any more is more than the framework keeps."""
+def test_a_hang_up_during_the_first_paint_ends_the_program(demo: OnTerminal) -> None:
+    """The output that cannot be written any more exceeds Textual's buffer."""
     wait_until(lambda: demo.shows(ALTERNATE_SCREEN), "the screen begins")
 
     os.close(demo.terminal)
@@ -43,7 +43,7 @@ def test_it_does_so_too_while_it_draws_its_first_screen(demo: OnTerminal) -> Non
     assert demo.status == HUNG_UP
 
 
-def test_it_does_so_too_when_it_was_stopped_for_the_shell(demo: OnTerminal) -> None:
+def test_a_hang_up_of_a_suspended_program_ends_it(demo: OnTerminal) -> None:
     wait_until(lambda: demo.shows(b"Running"), "the screen")
     os.write(demo.terminal, TO_THE_SHELL)
     wait_until(lambda: demo.is_stopped, "the shell")

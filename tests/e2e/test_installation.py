@@ -1,4 +1,4 @@
-"""What is published: a release made of a checkout, and what is installed of it."""
+"""The published files: a release built from a checkout, and its installation."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ KREW_SCHEMA = {
         },
     },
 }
-"""What krew demands. Source: krew, validation/validate.go, ValidatePlugin."""
+"""The rules of krew. Source: krew, validation/validate.go, ValidatePlugin."""
 URL = "https://example.invalid/v0"
 BESIDE = r"probetui-[^/]*\.(dist-info|data)/"
 HOOK = """\
@@ -98,7 +98,7 @@ repos:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of what Git has here, whose changelog names the version."""
+    """Return a copy of the files in Git, with the version in its changelog."""
     folder = tmp_path_factory.mktemp("checkout")
     listed = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     for name in _run(*listed, within=ROOT).split("\0"):
@@ -113,7 +113,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def distributions(checkout: Path) -> Path:
-    """Return a folder with all that a release consists of."""
+    """Return a folder with all files of a release."""
     folder = checkout / "dist"
     _run(sys.executable, "-m", "tools.release", URL, folder, within=checkout)
     return folder
@@ -121,7 +121,7 @@ def distributions(checkout: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the program of an environment that has the wheel and nothing else."""
+    """Return the program in an environment with the wheel only."""
     folder = tmp_path_factory.mktemp("environment")
     _run(sys.executable, "-m", "venv", folder, within=folder)
     _run(
@@ -137,7 +137,7 @@ def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 def _tried(
     *command: str | Path, within: Path, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, with some environment variables of its own."""
+    """Run a command to its end, with additional environment variables."""
     kept = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
     return subprocess.run(
         command,
@@ -157,7 +157,7 @@ def _run(*command: str | Path, within: Path) -> str:
 
 
 def _repository(folder: Path) -> str:
-    """Make a folder a repository of Git, and return its only commit."""
+    """Create a Git repository in a folder, and return its only commit."""
     identity = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
     _run("git", "init", "-q", within=folder)
     _run("git", "add", "--all", within=folder)
@@ -171,7 +171,7 @@ def _only(folder: Path, pattern: str) -> Path:
 
 
 def _files(folder: str) -> set[str]:
-    """Return the files of a folder of the checkout, without what Python made."""
+    """Return the files of a folder of the checkout, without compiled ones."""
     return {
         str(path.relative_to(ROOT))
         for path in (ROOT / folder).rglob("*")
@@ -179,7 +179,7 @@ def _files(folder: str) -> set[str]:
     }
 
 
-def test_the_wheel_holds_every_file_of_the_package_and_no_other(
+def test_the_wheel_has_exactly_the_files_of_the_package(
     distributions: Path,
 ) -> None:
     with zipfile.ZipFile(_only(distributions, "*.whl")) as wheel:
@@ -207,7 +207,7 @@ def test_every_link_of_the_description_leads_to_a_page_of_the_site(
         assert (ROOT / "docs" / page).is_file(), link
 
 
-def test_the_sdist_holds_what_a_packager_needs(distributions: Path) -> None:
+def test_the_sdist_has_the_files_that_packagers_need(distributions: Path) -> None:
     with tarfile.open(_only(distributions, "probetui-*.tar.gz")) as sdist:
         files = {name.partition("/")[2] for name in sdist.getnames()}
 
@@ -245,7 +245,7 @@ def test_the_notes_are_the_changelogs_section(distributions: Path) -> None:
     assert not re.search("^## ", notes, re.MULTILINE)
 
 
-def test_the_list_of_components_is_what_the_wheel_installs(
+def test_the_list_of_components_has_what_the_wheel_installs(
     distributions: Path, installed: Path
 ) -> None:
     listed = json.loads((distributions / "probetui.cdx.json").read_text())
@@ -261,7 +261,7 @@ def test_the_list_of_components_is_what_the_wheel_installs(
 
 
 def _plain(name: str) -> str:
-    """Return a package's name as the index has it."""
+    """Return the normalized name of a package."""
     return re.sub("[-_.]+", "-", name).lower()
 
 
@@ -300,7 +300,7 @@ def test_kubectl_runs_the_plugin_as_krew_installs_it(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         pytest.param(("version",), version("probetui"), id="version"),
         pytest.param(("demo", "--list"), "startup-window", id="lessons"),
@@ -312,12 +312,12 @@ def test_kubectl_runs_the_plugin_as_krew_installs_it(
     ],
 )
 def test_the_wheel_alone_runs(
-    arguments: tuple[str, ...], said: str, installed: Path, tmp_path: Path
+    arguments: tuple[str, ...], expected: str, installed: Path, tmp_path: Path
 ) -> None:
     done = Program(tmp_path, executable=installed).run(*arguments)
 
     assert done.returncode == 0, done.stderr
-    assert said in done.stdout
+    assert expected in done.stdout
 
 
 def test_the_wheel_alone_shows_a_kill_and_the_restart(

@@ -1,4 +1,4 @@
-"""Keys that a real terminal hands over in one read."""
+"""Keys that a real terminal sends in one read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_burst_goes_to_the_field_that_its_first_key_opens(
 ) -> None:
     with on_terminal(tmp_path, *_SIMULATED) as terminal:
         wait_until(lambda: terminal.shows(b"Containers"), "the screen")
-        terminal.tell(typed)
+        terminal.send(typed)
 
         wait_until(lambda: terminal.shows(shown), "what was typed")
         assert not terminal.shows(b"MUTED")

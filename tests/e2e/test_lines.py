@@ -78,7 +78,7 @@ def test_the_demo_shows_a_restart_and_leaves_nothing_behind(program: Program) ->
     assert program.left_behind() == []
 
 
-def test_what_is_for_people_goes_to_standard_error_and_no_escape_code_anywhere(
+def test_messages_go_to_standard_error_and_no_escape_codes_are_printed(
     program: Program,
 ) -> None:
     done = program.run("demo", "--until", "started", "--timeout", "20s")
@@ -89,7 +89,7 @@ def test_what_is_for_people_goes_to_standard_error_and_no_escape_code_anywhere(
     assert "\x1b" not in done.stdout + done.stderr
 
 
-def test_records_are_json_objects_a_line_each_and_complete(
+def test_a_record_is_complete_with_a_json_object_per_line(
     program: Program, tmp_path: Path
 ) -> None:
     path = tmp_path / "session.jsonl"
@@ -120,13 +120,13 @@ def test_records_are_json_objects_a_line_each_and_complete(
     assert last.status.phase == "Succeeded"
 
 
-def test_the_record_may_have_standard_output_for_itself(program: Program) -> None:
+def test_the_record_can_be_written_to_standard_output(program: Program) -> None:
     done = program.run(*PROCESSES, "--record", "-", "--until", "started", stdin=pod())
 
     assert json.loads(done.stdout.splitlines()[0])["type"] == "session"
 
 
-def test_a_disk_that_is_full_at_the_start_is_an_error(program: Program) -> None:
+def test_a_full_disk_at_the_start_is_an_error(program: Program) -> None:
     done = program.run(*PROCESSES, "--record", "/dev/full", stdin=FAILING)
 
     assert done.returncode == 2
@@ -134,7 +134,7 @@ def test_a_disk_that_is_full_at_the_start_is_an_error(program: Program) -> None:
     assert "--record /dev/full: No space left on device" in done.stderr
 
 
-def test_a_disk_that_gets_full_ends_the_record_and_not_the_session(
+def test_a_disk_that_fills_up_ends_the_record_and_not_the_session(
     program: Program, tmp_path: Path
 ) -> None:
     path = tmp_path / "session.jsonl"
@@ -160,7 +160,7 @@ def test_a_disk_that_gets_full_ends_the_record_and_not_the_session(
     assert path.read_text().endswith("}\n")
 
 
-def test_only_what_was_selected_is_printed(program: Program) -> None:
+def test_only_the_selection_is_printed(program: Program) -> None:
     manifest = f"{FAILING}---\n{FAILING.replace('job', 'two').replace('app', 'bee')}"
 
     done = program.run(
@@ -187,7 +187,7 @@ def test_the_time_limit_ends_it_with_4(program: Program) -> None:
         pytest.param("exit 3", 1, "Failed", id="fails"),
     ],
 )
-def test_pods_that_end_by_themselves_end_it_and_their_fate_is_the_answer(
+def test_the_session_ends_with_its_pods_and_returns_their_result(
     program: Program, script: str, status: int, phase: str
 ) -> None:
     done = program.run(*PROCESSES, stdin=pod(script, "Never"))
@@ -198,7 +198,7 @@ def test_pods_that_end_by_themselves_end_it_and_their_fate_is_the_answer(
     assert program.left_behind() == []
 
 
-def test_a_condition_that_the_end_of_all_pods_puts_out_of_reach_is_1(
+def test_a_condition_that_can_no_longer_be_met_gives_status_1(
     program: Program,
 ) -> None:
     done = program.run(
@@ -209,7 +209,7 @@ def test_a_condition_that_the_end_of_all_pods_puts_out_of_reach_is_1(
     assert "event=Killing can never happen: nothing of job runs" in done.stderr
 
 
-def test_a_command_that_does_not_exist_is_told_and_makes_it_6(
+def test_a_missing_command_is_reported_with_status_6(
     program: Program,
 ) -> None:
     manifest = pod().replace("sh, -c", "/no/such/program, -c")
@@ -245,7 +245,7 @@ def test_a_signal_stops_the_containers(
     assert program.left_behind() == []
 
 
-def test_a_manifest_that_is_broken_while_it_is_watched_is_told_and_recorded(
+def test_a_watched_manifest_that_becomes_invalid_is_reported_and_recorded(
     program: Program, tmp_path: Path
 ) -> None:
     path, record = tmp_path / "pods" / "pod.yaml", tmp_path / "session.jsonl"
@@ -258,12 +258,12 @@ def test_a_manifest_that_is_broken_while_it_is_watched_is_told_and_recorded(
         assert process.stderr is not None
         wait_for("started restart=0", process.stdout)
         path.write_text("kind: [")
-        told = wait_for("pod.yaml:2:1: did not find", process.stderr)
+        message = wait_for("pod.yaml:2:1: did not find", process.stderr)
         process.send_signal(signal.SIGTERM)
         process.stdout.read()
         process.wait(timeout=30)
 
-    assert told.startswith("probetui: error: ")
+    assert message.startswith("probetui: error: ")
     recording = read_recording(record)
     notes = [entry for entry in recording.entries if isinstance(entry, NoteEntry)]
     assert [note.is_fault for note in notes] == [True, False]
@@ -281,7 +281,7 @@ def test_a_second_signal_leaves_the_containers_and_down_removes_them(
         process.send_signal(signal.SIGINT)
         wait_for("probetui: note: stopping grace (within 8s; ^C", process.stderr)
         process.send_signal(signal.SIGINT)
-        told = process.stderr.read()
+        errors = process.stderr.read()
         process.wait(timeout=5)
 
     left = program.left_behind()
@@ -289,13 +289,13 @@ def test_a_second_signal_leaves_the_containers_and_down_removes_them(
     assert during.returncode == 1
     assert f"is run by process {process.pid}" in during.stderr
     assert process.returncode == 130
-    assert "left running: grace; `probetui down grace` removes them" in told
+    assert "left running: grace; `probetui down grace` removes them" in errors
     assert left == ["pod/grace"]
     assert down.stdout == "removed default/grace (process)\n"
     assert program.left_behind() == []
 
 
-def test_a_reader_that_has_seen_enough_ends_it_quietly(
+def test_a_closed_pipe_ends_the_session_without_an_error(
     program: Program, tmp_path: Path
 ) -> None:
     path = tmp_path / "pod.yaml"
@@ -306,16 +306,16 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(
         assert process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
-        told = process.stderr.read()
+        errors = process.stderr.read()
         process.wait(timeout=30)
 
     assert process.returncode == 141
-    assert "Traceback" not in told
-    assert "error:" not in told
+    assert "Traceback" not in errors
+    assert "error:" not in errors
     assert program.left_behind() == []
 
 
-def test_what_was_kept_goes_on_and_is_taken_over_by_the_next_run(
+def test_a_kept_pod_keeps_running_and_is_adopted_by_the_next_run(
     program: Program,
 ) -> None:
     args = (*PROCESSES, "--until", "started")
@@ -332,7 +332,7 @@ def test_what_was_kept_goes_on_and_is_taken_over_by_the_next_run(
     assert program.left_behind() == []
 
 
-def test_a_session_of_other_pods_leaves_what_was_kept_to_the_next_run_of_it(
+def test_a_session_of_other_pods_does_not_change_a_kept_pod(
     program: Program, tmp_path: Path
 ) -> None:
     path = tmp_path / "other.yaml"
@@ -355,7 +355,7 @@ def test_a_session_of_other_pods_leaves_what_was_kept_to_the_next_run_of_it(
     assert program.left_behind() == []
 
 
-def test_a_changed_manifest_takes_the_place_of_what_was_left(program: Program) -> None:
+def test_a_changed_manifest_replaces_a_kept_pod(program: Program) -> None:
     args = (*PROCESSES, "--until", "started")
     program.run(*args, "--keep", stdin=pod())
 
@@ -366,7 +366,7 @@ def test_a_changed_manifest_takes_the_place_of_what_was_left(program: Program) -
     assert program.left_behind() == []
 
 
-def test_a_pod_that_is_run_already_is_refused(program: Program, tmp_path: Path) -> None:
+def test_a_pod_that_already_runs_is_refused(program: Program, tmp_path: Path) -> None:
     path = tmp_path / "pod.yaml"
     path.write_text(pod())
     args = ("-f", str(path), "--runtime", "process")
@@ -382,9 +382,7 @@ def test_a_pod_that_is_run_already_is_refused(program: Program, tmp_path: Path) 
     assert "is run by another probetui (process " in second.stderr
 
 
-def test_secrets_are_masked_wherever_they_would_be_written(
-    program: Program, tmp_path: Path
-) -> None:
+def test_secrets_are_masked_in_all_output(program: Program, tmp_path: Path) -> None:
     manifest = with_probe(
         pod(),
         "{exec: {command: [sh, -c, echo $(API_TOKEN); exit 1]}, periodSeconds: 1}",
@@ -401,20 +399,20 @@ def test_secrets_are_masked_wherever_they_would_be_written(
     assert "hunter22" in shown.stdout
 
 
-def test_paused_means_that_nothing_is_probed(program: Program) -> None:
+def test_nothing_is_probed_while_paused(program: Program) -> None:
     done = program.run(*PROCESSES, "--paused", "--timeout", "4s", stdin=FAILING)
 
     assert "job/app started restart=0" in done.stdout
     assert " failure " not in done.stdout
 
 
-def test_times_may_count_from_the_start(program: Program) -> None:
+def test_times_can_count_from_the_start(program: Program) -> None:
     done = program.run(*PROCESSES, "--since-start", "--until", "started", stdin=pod())
 
     assert all(re.match(r"\+\d+\.\ds ", line) for line in done.stdout.splitlines())
 
 
-def test_the_module_is_the_program(program: Program) -> None:
+def test_the_module_runs_the_program(program: Program) -> None:
     done = subprocess.run(
         [PROGRAM.with_name("python"), "-m", "probetui", "version"],
         env=program.environment,
@@ -426,7 +424,7 @@ def test_the_module_is_the_program(program: Program) -> None:
     assert done.stdout == program.run("version").stdout
 
 
-def test_a_closed_standard_output_is_survived(program: Program) -> None:
+def test_a_closed_standard_output_is_no_crash(program: Program) -> None:
     done = subprocess.run(
         ["sh", "-c", f"{PROGRAM} version >&-"],
         env=program.environment,
@@ -438,7 +436,7 @@ def test_a_closed_standard_output_is_survived(program: Program) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_shell_is_offered_what_fits(program: Program, tmp_path: Path) -> None:
+def test_shell_completion(program: Program, tmp_path: Path) -> None:
     manifest = tmp_path / "pod.yaml"
     manifest.write_text(pod("exit 0"))
 

@@ -1,5 +1,6 @@
-"""The program on a real terminal: drawn, steered with keys, and cleared away (UX-55,
-UX-57, UX-61, UX-69).
+"""The program on a real terminal: screen, keys and restoring the terminal.
+
+UX-55, UX-57, UX-61, UX-69.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ def tty(program: Program) -> Iterator[Terminal]:
 
 
 def assert_restored(tty: Terminal) -> None:
-    """Look whether the terminal is as it was: no screen, an echo, a line editor."""
+    """Check that the terminal is restored: no screen, echo and line editing."""
     wait_until(lambda: not tty.is_covered, "the end of the screen")
     tty.enter("stty -a | tr ' ;' '\\n\\n' | grep -x -e echo -e icanon -e isig | sort")
     tty.wait_for("echo\nicanon\nisig\n" + PROMPT)
 
 
-def test_the_demo_is_shown_steered_with_keys_and_cleared_away(
+def test_the_demo_is_shown_handles_keys_and_restores_the_terminal(
     program: Program, tty: Terminal
 ) -> None:
     tty.enter(f"{PROGRAM} demo readiness; echo status $?")
@@ -74,7 +75,7 @@ def test_the_demo_is_shown_steered_with_keys_and_cleared_away(
     assert program.left_behind() == []
 
 
-def test_a_shell_opens_before_the_screen_which_comes_back_when_it_ends(
+def test_a_shell_suspends_the_screen_until_it_exits(
     tty: Terminal,
 ) -> None:
     tty.enter(f"{PROGRAM} demo readiness; echo status $?")
@@ -93,7 +94,7 @@ def test_a_shell_opens_before_the_screen_which_comes_back_when_it_ends(
     assert_restored(tty)
 
 
-def test_the_next_lesson_comes_without_the_shell_and_without_keys_typed_before_it(
+def test_the_next_lesson_starts_without_the_shell_and_without_earlier_keys(
     program: Program, tty: Terminal
 ) -> None:
     tty.enter(f"{PROGRAM} demo readiness; echo status $?")
@@ -112,7 +113,7 @@ def test_the_next_lesson_comes_without_the_shell_and_without_keys_typed_before_i
     assert program.left_behind() == []
 
 
-def test_a_restart_is_seen_on_the_screen(tty: Terminal) -> None:
+def test_a_restart_is_shown_on_the_screen(tty: Terminal) -> None:
     tty.enter(f"{PROGRAM} demo; echo status $?")
 
     tty.wait_for(
@@ -123,7 +124,7 @@ def test_a_restart_is_seen_on_the_screen(tty: Terminal) -> None:
     tty.wait_for("status 0")
 
 
-def test_a_condition_that_is_met_clears_the_screen_away(tty: Terminal) -> None:
+def test_a_met_condition_closes_the_screen(tty: Terminal) -> None:
     tty.enter(f"{PROGRAM} demo --tui --until started; echo status $?")
 
     tty.wait_for("status 0")
@@ -147,7 +148,7 @@ def test_a_signal_restores_the_terminal_and_stops_the_containers(
     assert program.left_behind() == []
 
 
-def test_the_shell_is_reached_and_left_again(tty: Terminal) -> None:
+def test_the_program_can_be_suspended_and_resumed(tty: Terminal) -> None:
     tty.enter(f"{PROGRAM} demo readiness")
     tty.wait_for("Running")
 
@@ -191,7 +192,7 @@ def test_a_bug_on_the_screen_restores_the_terminal_and_names_its_report(
     assert program.left_behind() == []
 
 
-def test_the_manifest_may_come_from_a_pipe_and_the_keys_from_the_terminal(
+def test_the_manifest_can_come_from_a_pipe_and_the_keys_from_the_terminal(
     tty: Terminal, tmp_path: Path
 ) -> None:
     manifest = tmp_path / "pod.yaml"
@@ -209,7 +210,7 @@ def test_the_manifest_may_come_from_a_pipe_and_the_keys_from_the_terminal(
     assert_restored(tty)
 
 
-def test_a_simulated_lesson_is_stepped_sought_and_left_for_the_next(
+def test_a_simulated_lesson_can_be_stepped_sought_and_followed_by_the_next(
     tty: Terminal,
 ) -> None:
     tty.enter(f"{PROGRAM} demo --runtime sim --paused; echo status $?")
@@ -226,7 +227,7 @@ def test_a_simulated_lesson_is_stepped_sought_and_left_for_the_next(
     tty.wait_for("status 0")
 
 
-def test_the_record_may_go_to_a_file_beside_the_screen(
+def test_the_record_can_be_written_to_a_file_besides_the_screen(
     tty: Terminal, tmp_path: Path
 ) -> None:
     tty.enter(f"{PROGRAM} demo --record - > {tmp_path}/out.jsonl; echo status $?")
@@ -239,13 +240,13 @@ def test_the_record_may_go_to_a_file_beside_the_screen(
     assert [records[0]["type"], records[-1]["type"]] == ["session", "end"]
 
 
-def test_lines_are_printed_on_a_terminal_that_is_dumb(tty: Terminal) -> None:
+def test_lines_are_printed_on_a_dumb_terminal(tty: Terminal) -> None:
     tty.enter(f"TERM=dumb {PROGRAM} demo --until started; echo status $?")
 
     tty.wait_for("liveness/app started restart=0", "status 0")
 
 
-def test_who_types_nothing_but_the_name_is_shown_where_to_begin(
+def test_the_program_name_alone_prints_how_to_begin(
     program: Program, tty: Terminal
 ) -> None:
     tty.enter(f"{PROGRAM}; echo status $?")
@@ -254,13 +255,15 @@ def test_who_types_nothing_but_the_name_is_shown_where_to_begin(
     assert list(program.home.glob("**/config.yaml")) == []
 
 
-def test_nothing_is_piped_into_a_manifest_from_standard_input(tty: Terminal) -> None:
+def test_a_manifest_from_standard_input_is_refused_without_a_pipe(
+    tty: Terminal,
+) -> None:
     tty.enter(f"{PROGRAM} -f -; echo status $?")
 
     tty.wait_for("-f -: nothing is piped into standard input", "status 2")
 
 
-def test_a_manifest_that_is_broken_while_it_is_watched_is_told_in_the_event_log(
+def test_a_watched_manifest_that_becomes_invalid_is_reported_in_the_event_log(
     program: Program, tty: Terminal, tmp_path: Path
 ) -> None:
     manifest = tmp_path / "pod.yaml"

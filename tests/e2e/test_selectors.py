@@ -37,7 +37,7 @@ STORE = POD.format(name="store", labels="{app: db}")
 def runtime(
     request: pytest.FixtureRequest, program: Program, tmp_path: Path
 ) -> Iterator[tuple[str, ...]]:
-    """Return the options of a runtime on which both pods run."""
+    """Run both pods on a runtime, and return the options for it."""
     options: tuple[str, ...] = (*request.param, "-n", "e2e-labels")
     path = tmp_path / "pods.yaml"
     path.write_text(f"{FRONT}---\n{STORE}")

@@ -1,4 +1,4 @@
-"""`probetui serve` and the real kubectl beside it."""
+"""`probetui serve` with the real kubectl."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def served(tmp_path: Path) -> Iterator[Kubectl]:
     assert not config.exists()
 
 
-async def test_kubectl_sees_the_pod_its_restarts_and_its_events(
+async def test_kubectl_shows_the_pod_its_restarts_and_its_events(
     served: Kubectl,
 ) -> None:
     async with served.started("get", "pods", "-w", "--no-headers") as watching:
@@ -70,7 +70,7 @@ async def test_kubectl_sees_the_pod_its_restarts_and_its_events(
     assert waited == "pod/served condition met\n"
 
 
-async def test_kubectl_follows_logs_and_reads_those_of_before(served: Kubectl) -> None:
+async def test_kubectl_follows_logs_and_reads_previous_ones(served: Kubectl) -> None:
     async with served.started("logs", "-f", "served") as following:
         assert (await next_line(following)) == "line 1"
         assert (await next_line(following)) == "line 2"
@@ -102,7 +102,7 @@ async def test_the_node_is_ready_and_alive(served: Kubectl) -> None:
         pytest.param(("port-forward", "served", ":80"), id="port-forward"),
     ],
 )
-async def test_what_would_change_something_is_refused_with_the_reason(
+async def test_changes_are_refused_with_the_reason(
     served: Kubectl, command: tuple[str, ...]
 ) -> None:
     result = await served(*command)
@@ -110,7 +110,7 @@ async def test_what_would_change_something_is_refused_with_the_reason(
     assert "read-only" in result.stderr
 
 
-def test_only_who_knows_the_token_and_the_name_gets_in(tmp_path: Path) -> None:
+def test_a_client_needs_the_token_and_the_server_name(tmp_path: Path) -> None:
     program = Program(tmp_path)
     config = tmp_path / "kubeconfig"
     sample = str(SAMPLES / "exec-liveness.yaml")

@@ -1,4 +1,4 @@
-"""A terminal that takes nothing for a while: `^s`, or a connection that hangs."""
+"""A terminal that reads nothing for a while: `^s`, or a connection that hangs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def manifest(tmp_path: Path) -> Path:
 def on_a_terminal(
     program: Program, *args: str
 ) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
-    """Run it on a terminal whose other side is returned."""
+    """Run a command on a new terminal, and return the terminal's other side."""
     here, there = pty.openpty()
     fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     process = subprocess.Popen(
@@ -71,10 +71,10 @@ def on_a_terminal(
 
 
 def read_first_picture(terminal: int) -> None:
-    """Read what is painted until the header is there.
+    """Read the output until the header is painted.
 
-    Of rows that change only those cells are painted that do: the name of a pod that is
-    not in the first picture may never come in one piece.
+    Only changed cells of a row are painted: the name of a pod that is not in the first
+    paint may never be written in one piece.
     """
     painted = b""
     while f"{PODS} pods".encode() not in painted:
@@ -84,20 +84,20 @@ def read_first_picture(terminal: int) -> None:
 
 
 def read_on(terminal: int) -> None:
-    """Read whatever is painted until there is no more."""
+    """Read the output until its end."""
     with contextlib.suppress(OSError):  # the other side is closed
         while os.read(terminal, 1 << 16):
             pass
 
 
 def last_tick(record: Path) -> float:
-    """Return the second of the session that the last whole record of a tick is of."""
+    """Return the time of the last complete tick in a record, in seconds."""
     lines = record.read_text().splitlines(keepends=True) if record.exists() else []
     whole = (json.loads(line) for line in lines if line.endswith("\n"))
     return max((line["t"] for line in whole if line["type"] == "tick"), default=0)
 
 
-def test_probes_go_on_while_nothing_can_be_painted(
+def test_probes_continue_while_nothing_can_be_painted(
     program: Program, manifest: Path, tmp_path: Path
 ) -> None:
     record = tmp_path / "record.jsonl"

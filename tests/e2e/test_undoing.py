@@ -1,4 +1,4 @@
-"""What people froze or cut off is let go when the program ends, however it does."""
+"""Faults that users injected are undone when the program ends, however it ends."""
 
 from __future__ import annotations
 
@@ -47,39 +47,39 @@ def process() -> Iterator[Process]:
 
 
 def wait_reading(tty: OnTerminal, condition: Callable[[], bool], what: str) -> None:
-    """Wait for something while the program draws, for which it needs a reader."""
+    """Wait for a condition while the output of the program is read."""
 
-    def look() -> bool:
+    def check() -> bool:
         with contextlib.suppress(OSError):  # the terminal may be closed by now
             tty.shows(b"")
         return condition()
 
-    wait_until(look, what)
+    wait_until(check, what)
 
 
 def agree(tty: OnTerminal) -> None:
-    """Say yes to the question, and wait for the container to be seen."""
+    """Confirm the question, and wait until the container is shown."""
     wait_until(lambda: tty.shows(b"[y/N]"), "the question")
-    tty.tell(b"y\n")
+    tty.send(b"y\n")
     wait_until(lambda: tty.shows(b"Running"), "the screen")
 
 
 def pick(tty: OnTerminal, number: bytes) -> None:
-    """Choose from the menu for breaking."""
-    tty.tell(b"x")
+    """Select a row of the fault injection menu."""
+    tty.send(b"x")
     wait_until(lambda: tty.shows(b"Pause automatically"), "the menu")
-    tty.tell(number)
+    tty.send(number)
 
 
 @pytest.mark.parametrize(
     "end",
     [
-        pytest.param(lambda tty: tty.tell(b"q"), id="q"),
+        pytest.param(lambda tty: tty.send(b"q"), id="q"),
         pytest.param(lambda tty: os.kill(tty.pid, signal.SIGTERM), id="SIGTERM"),
         pytest.param(lambda tty: os.close(tty.terminal), id="the terminal is closed"),
     ],
 )
-def test_a_process_of_somebody_else_goes_on(
+def test_an_unmanaged_process_continues(
     tmp_path: Path, path: str, process: Process, end: End
 ) -> None:
     arguments = ("attach", "-f", path, "--runtime", "process", f"web={process.pid}")
@@ -95,7 +95,7 @@ def test_a_process_of_somebody_else_goes_on(
 
 
 @pytest.mark.docker
-def test_a_container_of_somebody_else_is_joined_to_its_network(
+def test_an_unmanaged_container_gets_its_network_back(
     tmp_path: Path, path: str
 ) -> None:
     client = docker.from_env()

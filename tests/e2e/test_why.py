@@ -1,4 +1,4 @@
-"""Finding out why on a real terminal, and from the record that is left (UX-02)."""
+"""`why` on a real terminal, and from the record of the session (UX-02)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [
 
 
 def sentences(text: str) -> list[str]:
-    """Return what a pane says, without its frame and the breaks of its lines."""
+    """Return the sentences of a pane, without its frame and line breaks."""
     lines = (re.sub("[┃│█]", "", line).strip() for line in text.splitlines())
     return re.split(r"(?<=[.?]) ", " ".join(line for line in lines if line))
 
@@ -38,11 +38,13 @@ def test_why_a_container_was_killed(program: Program) -> None:
         tty.type("q", "q", "q")
         tty.wait_for("status 0")
 
-        asked = next(said for said in on_the_screen if "killed it" in said)
+        explanation = next(
+            sentence for sentence in on_the_screen if "killed it" in sentence
+        )
         # A command is not a sentence: it has no full stop.
-        asked = asked[asked.index("The liveness probe") :]
+        explanation = explanation[explanation.index("The liveness probe") :]
         tty.enter("clear")
-        tty.enter(f"{PROGRAM} why | head -30; echo told $?")
-        tty.wait_for("told 0", "Instances:")
+        tty.enter(f"{PROGRAM} why | head -30; echo status $?")
+        tty.wait_for("status 0", "Instances:")
 
-        assert any(asked in said for said in sentences(tty.text))
+        assert any(explanation in sentence for sentence in sentences(tty.text))

@@ -1,4 +1,4 @@
-"""A session ends when it is told to, and leaves nothing that it was to stop."""
+"""A session ends on request, and stops everything that it has to stop."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STUBBORN = 'trap "" TERM; while :; do sleep 0.2; done'
 
 
 def a_manifest(folder: Path, *, grace_seconds: int, image: str = "none") -> Path:
-    """Write a pod that does not care for SIGTERM, and return its file."""
+    """Write a pod that ignores SIGTERM, and return its file."""
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -54,7 +54,7 @@ def a_manifest(folder: Path, *, grace_seconds: int, image: str = "none") -> Path
 
 
 @pytest.mark.parametrize("form", ["--plain", "--tui"])
-def test_a_terminal_that_closes_while_pods_are_stopped_leaves_none(
+def test_no_pod_is_left_if_the_terminal_closes_during_the_stop(
     tmp_path: Path, form: str
 ) -> None:
     manifest = a_manifest(tmp_path, grace_seconds=2)
@@ -71,7 +71,7 @@ def test_a_terminal_that_closes_while_pods_are_stopped_leaves_none(
     assert Program(tmp_path).left_behind() == []
 
 
-def test_being_hung_up_twice_is_being_hung_up(tmp_path: Path) -> None:
+def test_a_second_hang_up_changes_nothing(tmp_path: Path) -> None:
     manifest = a_manifest(tmp_path, grace_seconds=2)
     program = Program(tmp_path)
     arguments = ("run", "-f", str(manifest), "--runtime", "process", "--plain")
@@ -96,7 +96,7 @@ DAEMON = Path(DEFAULT_SOCKET.removeprefix("unix://"))
 def pod_on_hanging_docker(
     folder: Path, *, grace_seconds: int
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run a pod on a daemon that hangs from when the pod runs; it is removed then."""
+    """Run a pod on a daemon that hangs once the pod runs; remove the pod at the end."""
     manifest = a_manifest(folder, grace_seconds=grace_seconds, image="busybox:1.36")
     program = Program(folder)
     try:
@@ -112,7 +112,7 @@ def pod_on_hanging_docker(
 
 
 def remove_pod(program: Program, manifest: Path) -> None:
-    """Do what the session said: `probetui down`, which leaves no lease either."""
+    """Run the suggested command, `probetui down`, which also removes the lease."""
     pod = json.loads(manifest.read_text())
     pod["spec"]["terminationGracePeriodSeconds"] = 0
     manifest.write_text(json.dumps(pod))
@@ -135,14 +135,14 @@ class TestADaemonThatHangs:
         with pod_on_hanging_docker(tmp_path, grace_seconds=1) as process:
             process.send_signal(signal.SIGTERM)
 
-            _, told = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=60)
 
         assert process.returncode == TERMINATED
-        assert "waiting for docker to answer" in told
-        assert "^C or SIGTERM leaves" in told
-        assert "docker does not answer; later: `probetui down " in told
+        assert "waiting for docker to answer" in errors
+        assert "^C or SIGTERM leaves" in errors
+        assert "docker does not answer; later: `probetui down " in errors
 
-    def test_a_second_signal_does_not_wait_at_all(self, tmp_path: Path) -> None:
+    def test_a_second_signal_ends_the_wait_at_once(self, tmp_path: Path) -> None:
         with pod_on_hanging_docker(tmp_path, grace_seconds=600) as process:
             assert process.stderr is not None
             process.send_signal(signal.SIGTERM)
@@ -150,10 +150,10 @@ class TestADaemonThatHangs:
 
             process.send_signal(signal.SIGTERM)
 
-            _, told = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=60)
 
         assert process.returncode == TERMINATED
-        assert "left running: stubborn-" in told
+        assert "left running: stubborn-" in errors
 
 
 STUCK = """\
@@ -174,7 +174,7 @@ main()
 
 
 def stuck_arguments(folder: Path, form: str) -> tuple[str, ...]:
-    """Return how to run a pod in a program whose loop stands still while a file is."""
+    """Return arguments for a program whose event loop blocks while a file exists."""
     manifest = a_manifest(folder, grace_seconds=1)
     return (
         "-c", STUCK, str(folder / "stuck"),
@@ -184,14 +184,14 @@ def stuck_arguments(folder: Path, form: str) -> tuple[str, ...]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    """Return a folder for a program that may leave its pods."""
+    """Return a folder for a program that may leave pods behind."""
     yield tmp_path
     manifest = str(tmp_path / "pod.json")
     Program(tmp_path).run("down", "-f", manifest, "--runtime", "process")
 
 
 class TestALoopThatStandsStill:
-    def test_a_second_signal_ends_it_and_what_is_left_is_named(
+    def test_a_second_signal_ends_it_and_the_remaining_pods_are_named(
         self, home: Path
     ) -> None:
         process = subprocess.Popen(
@@ -212,14 +212,12 @@ class TestALoopThatStandsStill:
 
             process.send_signal(signal.SIGTERM)
 
-            _, told = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=60)
         assert process.returncode == TERMINATED
-        assert "leaves stubborn-" in told
-        assert "later: `probetui down " in told
+        assert "leaves stubborn-" in errors
+        assert "later: `probetui down " in errors
 
-    def test_on_a_screen_the_keys_for_it_are_read_all_the_same(
-        self, home: Path
-    ) -> None:
+    def test_the_keys_for_it_are_read_on_a_screen_too(self, home: Path) -> None:
         environment = Program(home).environment
         arguments = stuck_arguments(home, "--tui")
         with on_terminal(
@@ -230,10 +228,10 @@ class TestALoopThatStandsStill:
             (home / "stuck").touch()
             wait_until((home / "stuck.seen").exists, "its loop to stand still")
             wait_until(lambda: started.signals_by_keys, "^C to be a signal")
-            started.tell(CONTROL_C)
-            wait_until(lambda: started.shows(b"has not handled"), "that it is said")
+            started.send(CONTROL_C)
+            wait_until(lambda: started.shows(b"has not handled"), "the message")
 
-            started.tell(CONTROL_C)
+            started.send(CONTROL_C)
 
             wait_until(lambda: started.has_ended, "the end")
             started.shows(b"")

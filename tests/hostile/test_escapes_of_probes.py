@@ -1,4 +1,4 @@
-"""What containers, servers and scripts say is shown and never obeyed."""
+"""Output of containers, servers and scripts is shown and never obeyed."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ DATA = {
     for character in TEXT
     if unicodedata.category(character) in {"Mn", "Me", "Co", "Cn"}
 }
-"""Marks and what is no character yet stay as they are in JSON, which is for programs:
-no terminal obeys them."""
+"""Combining marks and unassigned characters are unchanged in JSON, which is for
+programs: no terminal obeys them."""
 
 OBEYED = (
     b"\x1b]52;c;ZXZpbA==",
@@ -46,7 +46,7 @@ OBEYED = (
     "\u2028".encode(),
     "\u0351\u036b\u0343\u036a\u0351".encode(),
 )
-"""Pieces of the text that would do something; the screen's own codes are others."""
+"""Parts of the text that a terminal would obey; the screen's own codes differ."""
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +61,7 @@ def as_bytes(text: str) -> bytes:
 
 @pytest.fixture
 def server() -> Iterator[int]:
-    """Serve answers whose every part is the text, and give the port."""
+    """Serve responses with the text in every part, and return the port."""
     one_line = as_bytes(TEXT.replace("\r", "").replace("\n", " "))
     body = as_bytes(TEXT) + b"x" * (1 << 20)
     answer = (
@@ -87,39 +87,44 @@ def server() -> Iterator[int]:
 
 
 @pytest.fixture
-def says(tmp_path: Path) -> list[str]:
+def printing_command(tmp_path: Path) -> list[str]:
     """Return a command that prints the text, a megabyte in one line, and fails."""
-    script = tmp_path / "says.py"
-    said = as_bytes(TEXT) + MEGABYTE["a megabyte of escapes"].encode()
-    (tmp_path / "said").write_bytes(said)
+    script = tmp_path / "print_text.py"
+    content = as_bytes(TEXT) + MEGABYTE["a megabyte of escapes"].encode()
+    (tmp_path / "content").write_bytes(content)
     script.write_text(
         "import pathlib, sys\n"
-        f"said = pathlib.Path({str(tmp_path / 'said')!r}).read_bytes()\n"
-        "sys.stdout.buffer.write(said); sys.stderr.buffer.write(said); sys.exit(1)\n"
+        f"content = pathlib.Path({str(tmp_path / 'content')!r}).read_bytes()\n"
+        "sys.stdout.buffer.write(content)\n"
+        "sys.stderr.buffer.write(content); sys.exit(1)\n"
     )
     return [sys.executable, str(script)]
 
 
 @pytest.fixture
-def pod(tmp_path: Path, server: int, says: list[str]) -> str:
-    """Return a manifest whose container and probes say everything."""
+def pod(tmp_path: Path, server: int, printing_command: list[str]) -> str:
+    """Return a manifest whose container and probes print the text everywhere."""
     path = tmp_path / "pod.yaml"
     quick = {"periodSeconds": 1, "timeoutSeconds": 5}
     talks = [
-        *says[:1],
+        *printing_command[:1],
         "-c",
-        f"exec(open({says[1]!r}).read().replace('exit(1)', 'exit(0)'))",
+        f"exec(open({printing_command[1]!r}).read().replace('exit(1)', 'exit(0)'))",
     ]
     app = {
         "name": "app",
         "image": "app",
-        "command": ["sh", "-c", f"'{says[0]}' {says[1]}; exec sleep 60"],
+        "command": [
+            "sh",
+            "-c",
+            f"'{printing_command[0]}' {printing_command[1]}; exec sleep 60",
+        ],
         "livenessProbe": {
             "httpGet": {"host": "127.0.0.1", "port": server, "path": "/"},
             "failureThreshold": 9,
             **quick,
         },
-        "readinessProbe": {"exec": {"command": says}, **quick},
+        "readinessProbe": {"exec": {"command": printing_command}, **quick},
         "startupProbe": {"exec": {"command": talks}, **quick},
         "env": [{"name": "SAYS", "value": EVERYTHING.replace("\x00", "")}],
     }
@@ -141,7 +146,7 @@ def pod(tmp_path: Path, server: int, says: list[str]) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("-v",), ("-o", "jsonl")], ids=str)
-def test_what_probes_are_answered_is_printed_and_not_obeyed(
+def test_responses_to_probes_are_printed_and_not_obeyed(
     options: tuple[str, ...], pod: str, tmp_path: Path, capfd: Captured
 ) -> None:
     record = tmp_path / "session.jsonl"
@@ -151,15 +156,15 @@ def test_what_probes_are_answered_is_printed_and_not_obeyed(
             "--record", str(record), "--until", "event=Unhealthy", "--timeout", "30s",
         ]
     )  # fmt: skip
-    told = capfd.readouterr()
+    captured = capfd.readouterr()
     run(["why", str(record)])
     run(["replay", str(record), "--plain", "-v"])
     told_again = capfd.readouterr()
 
-    assert "escape-probes" in told.out
-    assert "1b[2J" in told.out
-    assert obeyed(told.err) == []
-    assert set(obeyed(told.out)) <= (DATA if "jsonl" in options else set())
+    assert "escape-probes" in captured.out
+    assert "1b[2J" in captured.out
+    assert obeyed(captured.err) == []
+    assert set(obeyed(captured.out)) <= (DATA if "jsonl" in options else set())
     assert obeyed(told_again.out + told_again.err) == []
     assert max(map(len, told_again.out.split("\n"))) < 20_000
 
@@ -203,7 +208,7 @@ POD = {
 
 @pytest.fixture
 def simulated(tmp_path: Path) -> tuple[str, ...]:
-    """Return the command line of a simulation in which everything says the text."""
+    """Return the command line of a simulation with the text everywhere."""
     (tmp_path / "sim.yaml").write_text(yaml.safe_dump(POD))
     (tmp_path / "script.yaml").write_text(yaml.safe_dump(SCRIPT))
     return (
@@ -212,14 +217,14 @@ def simulated(tmp_path: Path) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def test_what_a_script_says_is_printed_and_not_obeyed(
+def test_texts_of_a_script_are_printed_and_not_obeyed(
     simulated: tuple[str, ...], capfd: Captured
 ) -> None:
     run([*simulated, "--plain", "-v"])
 
-    told = capfd.readouterr()
-    assert " liveness " in told.out
-    assert obeyed(told.out + told.err) == []
+    captured = capfd.readouterr()
+    assert " liveness " in captured.out
+    assert obeyed(captured.out + captured.err) == []
 
 
 KEYS = (
@@ -228,7 +233,7 @@ KEYS = (
     b":why\t\t", b"\x1b", b"\x10", b"\x1b", b"?", b"\x1b", b"e", b"\x1b",
     b"c", b"/x\r", b"Q", b"\x1b",
 )  # fmt: skip
-"""Through every screen there is, and back."""
+"""Keys that open and leave every screen."""
 
 
 @pytest.fixture
@@ -250,9 +255,9 @@ def test_no_byte_on_the_terminal_comes_from_a_container(on_screen: OnTerminal) -
     wait_until(lambda: on_screen.shows(b"liveness"), "the screen")
     for key in KEYS:
         before = len(on_screen.seen)
-        on_screen.tell(key)
+        on_screen.send(key)
         wait_until(partial(shows_more, on_screen, before), f"what {key!r} shows")
-    on_screen.tell(b"\x1bqqqq")
+    on_screen.send(b"\x1bqqqq")
     wait_until(
         lambda: on_screen.has_ended or on_screen.shows(b"\x1b[?1049l"), "the end"
     )
