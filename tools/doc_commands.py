@@ -1,14 +1,14 @@
-"""The commands of the docs: found, run, and their output written back.
+"""Find and run the commands in the docs, and write their output back.
 
-    python -m tools.doc_commands [PAGE ...]     runs them and writes what they print
+    python -m tools.doc_commands [PAGE ...]     runs them and writes their output
 
-Fenced blocks of Markdown are read. `sh` blocks have commands, `console` blocks commands
-after `$` with their output. Comments before a block say more:
+`sh` blocks of Markdown have commands, `console` blocks have commands after `$` with
+their output. Comments before a block are its options:
 
-    <!-- file: pod.yaml -->      the block is a file, there for all commands of the page
+    <!-- file: pod.yaml -->      the block is a file for all commands of the page
     <!-- needs: docker -->       an engine (docker, cri), a cluster, or an installer
     <!-- screen: q -->           each line opens the screen; these keys leave it
-    <!-- background -->          goes on while the commands after it run
+    <!-- background -->          keeps running during the commands after it
     <!-- status: 1 -->           the exit status, if not 0
     <!-- varies -->              times and IDs of the output differ from run to run
     <!-- not run: REASON -->     cannot be run by a test, and why
@@ -54,31 +54,31 @@ _VARYING = (
 
 
 class Block(NamedTuple):
-    """One fenced block: its kind, its text, what the comments say, where it stands."""
+    """A fenced block: its kind, text, options and position."""
 
     kind: str
     text: str
-    said: Mapping[str, str]
+    options: Mapping[str, str]
     span: tuple[int, int]
 
     @property
     def is_run(self) -> bool:
-        """Whether it has commands that are run."""
-        return self.kind in {"sh", "console"} and "not run" not in self.said
+        """Whether the commands of the block are run."""
+        return self.kind in {"sh", "console"} and "not run" not in self.options
 
     @property
     def needs(self) -> str:
-        """What it takes beside the program, empty for nothing."""
-        return self.said.get("needs", "")
+        """The requirement of the block besides the program; empty for none."""
+        return self.options.get("needs", "")
 
     @property
     def keys(self) -> list[str] | None:
-        """The keys that leave the screen which it opens, None if it opens none."""
-        return self.said["screen"].split() if "screen" in self.said else None
+        """The keys that leave the screen of the block, None if it opens none."""
+        return self.options["screen"].split() if "screen" in self.options else None
 
     @property
     def commands(self) -> list[tuple[str, str]]:
-        """Its commands, each with the output that is shown below it."""
+        """The commands of the block with the output shown below them."""
         if self.kind == "sh":
             return [(self.text, "")]
         parts = re.split(r"^\$ ", self.text, flags=re.MULTILINE)[1:]
@@ -86,12 +86,12 @@ class Block(NamedTuple):
 
     @property
     def status(self) -> int:
-        """The exit status of its last command."""
-        return int(self.said.get("status", "0"))
+        """The exit status of the last command."""
+        return int(self.options.get("status", "0"))
 
 
 class CommandFailedError(AssertionError):
-    """A command did something else than the page says."""
+    """A command did not do what the page shows."""
 
 
 def blocks_of(page: Path) -> list[Block]:
@@ -108,7 +108,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def lanes_of(page: Path) -> dict[str, list[Block]]:
-    """Return the blocks of a page that are run, by what they need."""
+    """Return the blocks of a page that are run, by their requirement."""
     lanes: dict[str, list[Block]] = {}
     for block in blocks_of(page):
         if block.is_run:
@@ -117,15 +117,15 @@ def lanes_of(page: Path) -> dict[str, list[Block]]:
 
 
 def normal(text: str, block: Block) -> str:
-    """Return an output without what may differ from run to run."""
-    if "varies" in block.said:
+    """Return an output without parts that differ between runs."""
+    if "varies" in block.options:
         for pattern, name in _VARYING:
             text = pattern.sub(name, text)
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
 class Runner:
-    """Runs the commands of a page in a folder, with an environment of their own."""
+    """Runs the commands of a page in a folder, with a private environment."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self.folder = folder
@@ -136,18 +136,18 @@ class Runner:
     def write_files(self, blocks: Sequence[Block]) -> None:
         """Write the blocks that are files."""
         for block in blocks:
-            if "file" in block.said:
-                path = self.folder / block.said["file"]
+            if "file" in block.options:
+                path = self.folder / block.options["file"]
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(block.text, encoding="utf-8")
 
     def outputs(self, block: Block) -> Iterator[tuple[str, str, str]]:
-        """Run a block; yield each command, the output shown and the output got.
+        """Run a block; yield its commands with the shown and the actual output.
 
         Raises:
-            CommandFailedError: the exit status is another one than the page says.
+            CommandFailedError: the exit status is not the one on the page.
         """
-        if "background" in block.said:
+        if "background" in block.options:
             self._start(block)
             return
         commands = block.commands
@@ -189,7 +189,7 @@ class Runner:
         )
 
     def close(self) -> None:
-        """End what runs in the background as its reader would, with ^C."""
+        """End background commands as a reader would, with ^C."""
         for process in self._background:
             process.terminate()
         for process in self._background:
@@ -197,7 +197,7 @@ class Runner:
 
 
 def environment_of(home: Path) -> dict[str, str]:
-    """Return variables with which the program has folders of its own below a home."""
+    """Return environment variables for private folders below a home."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -217,7 +217,7 @@ def environment_of(home: Path) -> dict[str, str]:
 
 
 def write_outputs(page: Path) -> None:
-    """Run what a page shows the output of, where that needs nothing; write it there."""
+    """Run blocks without requirements whose output a page shows; write the output."""
     blocks = blocks_of(page)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name, "here")

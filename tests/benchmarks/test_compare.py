@@ -1,4 +1,4 @@
-"""Figures beside those of another release, in words."""
+"""The comparison of figures with another release."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ print(json.dumps({"tick_times": 2.5, "tick_us": 40, "seconds": 8}))
 
 
 @pytest.mark.parametrize(
-    ("now", "said"),
+    ("now", "text"),
     [
         pytest.param(2.1, "engine tick: 2.1 times its yardstick, 2 before", id="alike"),
         pytest.param(
@@ -34,11 +34,11 @@ print(json.dumps({"tick_times": 2.5, "tick_us": 40, "seconds": 8}))
         ),
     ],
 )
-def test_a_change_of_more_than_a_tenth_is_said(now: float, said: str) -> None:
-    assert list(words({"engine tick": now}, BEFORE, 10.0)) == [said]
+def test_a_change_of_more_than_a_tenth_is_reported(now: float, text: str) -> None:
+    assert list(words({"engine tick": now}, BEFORE, 10.0)) == [text]
 
 
-def test_what_no_release_measured_is_said() -> None:
+def test_a_figure_that_no_release_measured_is_reported() -> None:
     assert list(words({"start": 1.5}, BEFORE, 10.0)) == [
         "start: 1.5 times its yardstick, not measured before"
     ]
@@ -46,7 +46,7 @@ def test_what_no_release_measured_is_said() -> None:
 
 @pytest.fixture
 def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Let there be one quick benchmark, and releases in a file of the test's own."""
+    """Set one quick benchmark, and a private file of releases."""
     (tmp_path / "engine.py").write_text(SCRIPT)
     monkeypatch.setattr(compare, "HERE", tmp_path)
     monkeypatch.setattr(compare, "QUICK", (("engine.py",),))
@@ -59,7 +59,7 @@ def run_compare(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
     compare.main()
 
 
-def test_only_what_is_measured_in_yardsticks_is_compared(
+def test_only_figures_measured_in_yardsticks_are_compared(
     quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     quick.write_text(json.dumps({"0.1": {}, "0.2": {"engine tick": 2.0}}))
@@ -72,7 +72,7 @@ def test_only_what_is_measured_in_yardsticks_is_compared(
     ]
 
 
-def test_another_tolerance_can_be_asked_for(
+def test_another_tolerance_can_be_set(
     quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     quick.write_text(json.dumps({"0.2": {"engine tick": 2.0}}))
@@ -82,7 +82,7 @@ def test_another_tolerance_can_be_asked_for(
     assert capsys.readouterr().out.endswith("2.5 times its yardstick, 2 before\n")
 
 
-def test_the_figures_of_a_release_are_kept_beside_the_others(
+def test_the_figures_of_a_release_are_added_to_the_others(
     quick: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick.write_text(json.dumps({"0.1": {"engine tick": 2.0}}))
@@ -95,7 +95,7 @@ def test_the_figures_of_a_release_are_kept_beside_the_others(
     }
 
 
-def test_without_a_release_nothing_is_before(
+def test_nothing_is_compared_without_a_release(
     quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert not quick.exists()

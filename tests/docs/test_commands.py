@@ -1,4 +1,4 @@
-"""Every command of the docs is run, and prints what the page shows."""
+"""Run every command in the docs and compare its output with the page."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def name_of(page: Path) -> str:
 
 
 def lanes() -> Iterator[object]:
-    """Yield each page with each thing that some of its commands need."""
+    """Yield every page with every requirement of its commands."""
     for page in PAGES:
         for needs, blocks in lanes_of(page).items():
             marks = [pytest.mark.e2e, pytest.mark.slow, *MARKS.get(needs, [])]
@@ -65,8 +65,8 @@ def lanes() -> Iterator[object]:
             name = f"{name_of(page)}-{needs or 'alone'}"
             yield pytest.param(page, needs, marks=marks, id=name)
         for block in blocks_of(page):
-            if "not run" in block.said:
-                reason = block.said["not run"]
+            if "not run" in block.options:
+                reason = block.options["not run"]
                 name = f"{name_of(page)}-{block.text.splitlines()[0]}"
                 left_out = pytest.mark.skip(reason=f"not run: {reason}")
                 yield pytest.param(page, "", marks=left_out, id=name)
@@ -74,22 +74,22 @@ def lanes() -> Iterator[object]:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    """Return a home of the test's own; what its sessions leave is removed."""
+    """Return a private home; leftovers of its sessions are removed."""
     yield tmp_path
     Program(tmp_path).run("down", "--all", "--runtime", "process")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_a_block_says_only_what_is_understood(page: Path) -> None:
+def test_the_options_of_a_block_are_known(page: Path) -> None:
     for block in blocks_of(page):
-        assert set(block.said) <= KNOWN, block.text
+        assert set(block.options) <= KNOWN, block.text
         assert block.needs in {"", *NEEDS}, block.text
-        assert block.said.get("not run", "a reason"), block.text
-        assert "file" in block.said or block.kind in KINDS, block.text
+        assert block.options.get("not run", "a reason"), block.text
+        assert "file" in block.options or block.kind in KINDS, block.text
 
 
 @pytest.mark.parametrize(("page", "needs"), lanes())
-def test_the_commands_of_a_page_do_what_it_shows(
+def test_the_commands_of_a_page_print_what_it_shows(
     home: Path, page: Path, needs: str
 ) -> None:
     folder = home / "here"
@@ -116,7 +116,7 @@ def test_the_commands_of_a_page_do_what_it_shows(
 
 
 def _leave_by_keys(runner: Runner, block: Block, keys: Sequence[str]) -> None:
-    """Run each line on a terminal, until it has drawn a screen; leave it by keys."""
+    """Run every line on a terminal until it has drawn a screen; leave it with keys."""
     with terminal(runner.environment) as shown:
         shown.enter(f"cd {shlex.quote(str(runner.folder))}")
         for line in block.text.splitlines():
@@ -137,14 +137,14 @@ def _leave_by_keys(runner: Runner, block: Block, keys: Sequence[str]) -> None:
 def _cluster(
     home: Path, environment: dict[str, str], *, is_needed: bool
 ) -> Iterator[None]:
-    """Have an API server with a pod, to which the environment leads."""
+    """Start an API server with a pod, and set the environment to use it."""
     if not is_needed:
         yield
         return
     manifest, config = home / "cluster.yaml", home / "kubeconfig"
     manifest.write_text(CLUSTER_POD, encoding="utf-8")
     served = ("serve", "-f", str(manifest), "--runtime", "process")
-    # A home of its own: it is another machine to the commands.
+    # With another home, so that it is another machine to the commands.
     (home / "cluster").mkdir()
     program = Program(home / "cluster")
     with program.started(*served, "--write-kubeconfig", str(config)) as process:
@@ -159,13 +159,13 @@ def _cluster(
 
 
 def _copy_checkout(folder: Path) -> None:
-    """Copy what a checkout is installed from: an installer writes into its folder."""
+    """Copy the checkout, because an installer writes into its folder."""
     left_out = shutil.ignore_patterns(*NOT_INSTALLED)
     shutil.copytree(ROOT, folder, ignore=left_out, dirs_exist_ok=True)
 
 
 def _need_installers(blocks: Sequence[Block], path: str) -> None:
-    """Skip where an installer is missing that may be."""
+    """Skip the test if an optional installer is missing."""
     programs = {block.text.split()[0] for block in blocks}
     missing = sorted(name for name in programs if not shutil.which(name, path=path))
     if missing and not is_required("tmux"):

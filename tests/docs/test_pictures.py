@@ -1,4 +1,4 @@
-"""Every picture and cast of the docs is what the program draws now."""
+"""Every picture and cast in the docs is up to date."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def test_a_picture_is_as_the_program_draws_it(
     monkeypatch.delenv("NO_COLOR", raising=False)
     drawn = asyncio.run(pictures.FILES[path]())
 
-    # Not in the assertion: pytest would look for minutes where they differ.
+    # Not in the assertion: pytest would search for differences for minutes.
     is_same = drawn == path.read_text(encoding="utf-8")
     assert is_same, "run: python -m tools.pictures, and look at it"
 
 
 @pytest.mark.parametrize("path", CASTS, ids=lambda path: path.name)
-def test_a_cast_is_small_and_lasts_as_long_as_what_it_shows(path: Path) -> None:
+def test_a_cast_is_small_and_has_the_duration_of_its_session(path: Path) -> None:
     header, *events = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     cast = pictures.CASTS[path.stem]
     times = [at for at, _, _ in events]

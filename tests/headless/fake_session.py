@@ -1,4 +1,4 @@
-"""A session whose journal is written by hand."""
+"""A fake session whose journal tests write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.builders import START
 
 
 class FakeSession:
-    """Tells its subscribers at once; the snapshot follows the statuses written."""
+    """Notifies its subscribers at once; the snapshot has the statuses written."""
 
     runtime_name = "fake 1.0"
 
@@ -48,7 +48,7 @@ class FakeSession:
         self.sent.append(command)
 
     def write(self, *entries: JournalEntry) -> None:
-        """Add entries to the journal and tell the subscribers."""
+        """Add entries to the journal and notify the subscribers."""
         for entry in entries:
             self.entries.append(entry)
             if isinstance(entry, StatusEntry):

@@ -1,4 +1,4 @@
-"""What `--until` waits for."""
+"""The conditions of `--until`."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def is_met(text: str, *entries: JournalEntry) -> bool:
         ),
     ],
 )
-def test_a_condition_is_read_and_written_alike(text: str, condition: Condition) -> None:
+def test_a_condition_is_parsed_and_formatted(text: str, condition: Condition) -> None:
     assert parse_condition(text) == condition
     assert str(condition) == text
 
@@ -162,7 +162,7 @@ def test_a_condition_is_read_and_written_alike(text: str, condition: Condition) 
         pytest.param("a/b/c/d:ready", "is not POD, POD/", id="too many parts"),
     ],
 )
-def test_what_is_no_condition_is_refused_with_what_would_be_one(
+def test_an_invalid_condition_is_refused_with_the_valid_ones(
     text: str, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
@@ -184,7 +184,7 @@ def test_what_is_no_condition_is_refused_with_what_would_be_one(
         ),
     ],
 )
-def test_a_target_that_does_not_exist_is_refused_with_those_that_do(
+def test_an_unknown_target_is_refused_with_the_known_ones(
     text: str, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
@@ -251,7 +251,7 @@ def test_started_needs_a_startup_probe_that_succeeded_in_this_session() -> None:
 
 
 def holding(*entries: JournalEntry) -> ConditionWatch:
-    """Return what waits for a readiness of 10 seconds, after these entries."""
+    """Return a watch for a readiness of 10 seconds, after these entries."""
     watching = ConditionWatch(
         parse_condition("db:ready"), [DB], hold_for=timedelta(seconds=10)
     )
@@ -260,7 +260,7 @@ def holding(*entries: JournalEntry) -> ConditionWatch:
     return watching
 
 
-def test_a_state_that_has_to_hold_is_met_when_it_has_held_for_so_long() -> None:
+def test_a_state_that_has_to_hold_is_met_after_its_duration() -> None:
     watching = holding(DB_PROBED, status(DB, ready=True))
     assert not watching.is_met
     assert watching.due_at == at(11)
@@ -272,7 +272,7 @@ def test_a_state_that_has_to_hold_is_met_when_it_has_held_for_so_long() -> None:
     assert watching.is_met
 
 
-def test_an_interruption_begins_the_time_anew() -> None:
+def test_an_interruption_restarts_the_duration() -> None:
     again = probed(DB, "db", Result.SUCCESS, second=8)
     watching = holding(
         DB_PROBED,
@@ -286,7 +286,7 @@ def test_an_interruption_begins_the_time_anew() -> None:
     assert not watching.is_met
 
 
-def test_what_held_for_long_enough_before_it_broke_is_met() -> None:
+def test_a_state_that_held_for_its_duration_is_met_even_if_it_ends_later() -> None:
     broken = probed(DB, "db", Result.FAILURE, second=12)
 
     assert holding(DB_PROBED, status(DB, ready=True), broken).is_met
@@ -307,12 +307,12 @@ def test_a_condition_that_was_met_once_stays_met() -> None:
     assert is_met("web:ready", status(WEB, ready=True), status(WEB))
 
 
-def test_ready_of_a_pod_does_not_ask_for_the_others() -> None:
+def test_ready_of_a_pod_does_not_depend_on_the_others() -> None:
     assert is_met("web:ready", status(WEB, ready=True))
     assert not is_met("web:ready", status(DB, ready=True))
 
 
-def test_ready_of_a_container_is_its_own() -> None:
+def test_ready_of_a_container_does_not_depend_on_the_others() -> None:
     entry = status(WEB, ContainerStatus("app", ready=True), ContainerStatus("log"))
 
     assert is_met("web/app:ready", entry)
@@ -348,7 +348,7 @@ def test_killed_of_a_container_does_not_count_others() -> None:
     assert is_met("web/app:killed", stopping(WEB, "app"))
 
 
-def test_restarts_are_added_up_over_containers() -> None:
+def test_restarts_are_summed_over_containers() -> None:
     web = status(
         WEB,
         ContainerStatus("app", restart_count=1),
@@ -372,7 +372,7 @@ def test_backoff_is_met_when_a_container_waits() -> None:
     assert is_met("backoff", backoff(WEB, "app", waits=True))
 
 
-def test_an_event_is_known_by_its_reason_and_its_container() -> None:
+def test_an_event_is_matched_by_its_reason_and_its_container() -> None:
     unhealthy = event(WEB, "Unhealthy", "app")
 
     assert is_met("event=Unhealthy", unhealthy)
@@ -437,7 +437,7 @@ SIDECAR = a_container("proxy", restart_policy=RestartPolicy.ALWAYS)
         ),
     ],
 )
-def test_what_can_never_come_true_is_known_at_once(
+def test_a_condition_that_can_never_be_met_is_reported_at_once(
     text: str, pod: Pod, reason: str
 ) -> None:
     assert reason in watch(text, pod).impossible
@@ -476,7 +476,7 @@ def test_what_can_never_come_true_is_known_at_once(
         pytest.param("event=Anything", NEVER, id="any event"),
     ],
 )
-def test_what_may_come_true_is_waited_for(text: str, pod: Pod) -> None:
+def test_a_condition_that_can_be_met_is_waited_for(text: str, pod: Pod) -> None:
     assert watch(text, pod).impossible == ""
 
 
@@ -500,7 +500,7 @@ def test_a_count_is_out_of_reach_once_everything_is_gone() -> None:
     assert watching.impossible == "nothing of web, db runs or will run again"
 
 
-def test_what_was_met_is_never_out_of_reach() -> None:
+def test_a_met_condition_is_never_out_of_reach() -> None:
     watching = watch("event=Completed")
 
     watching.observe(event(WEB, "Completed"))
@@ -514,7 +514,7 @@ def test_what_was_met_is_never_out_of_reach() -> None:
 JOB = a_pod(a_container("work"), name="job", restart_policy=RestartPolicy.NEVER)
 
 
-def test_pods_have_succeeded_when_all_have_ended_well() -> None:
+def test_pods_have_succeeded_when_all_have_exited_successfully() -> None:
     other = a_pod(a_container("work"), name="other", restart_policy=RestartPolicy.NEVER)
     watch = ConditionWatch(parse_condition("succeeded"), [JOB, other])
 

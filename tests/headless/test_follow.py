@@ -22,7 +22,7 @@ DB = a_pod(name="db")
 
 
 class Collector:
-    """Keeps what it is given, as a file would."""
+    """Keeps the entries, like a file."""
 
     def __init__(self) -> None:
         self.entries: list[JournalEntry] = []
@@ -63,7 +63,7 @@ async def test_every_entry_reaches_every_sink_once_and_in_order() -> None:
     assert first.entries == second.entries == [note(1), note(2), note(3), note(4)]
 
 
-async def test_what_comes_while_it_stops_is_passed_on_and_nothing_after_that() -> None:
+async def test_entries_during_the_stop_are_passed_on_and_later_ones_are_not() -> None:
     session = FakeSession(WEB)
     sink = Collector()
 
@@ -74,7 +74,7 @@ async def test_what_comes_while_it_stops_is_passed_on_and_nothing_after_that() -
     assert sink.entries == [note(1)]
 
 
-async def test_a_condition_that_is_met_ends_the_session_with_0() -> None:
+async def test_a_met_condition_ends_the_session_with_0() -> None:
     session = FakeSession(WEB)
     watch = ConditionWatch(parse_condition("web:restarts=1"), [WEB])
 
@@ -86,7 +86,7 @@ async def test_a_condition_that_is_met_ends_the_session_with_0() -> None:
     assert verdict == Verdict("until", 0)
 
 
-async def test_a_state_that_holds_ends_the_session_though_nothing_happens() -> None:
+async def test_a_state_that_holds_ends_the_session_without_a_new_entry() -> None:
     session = FakeSession(WEB)
     hold_for = timedelta(seconds=10)
     watch = ConditionWatch(parse_condition("ready"), [WEB], hold_for=hold_for)
@@ -104,7 +104,9 @@ async def test_a_state_that_holds_ends_the_session_though_nothing_happens() -> N
     assert verdict == Verdict("until", 0)
 
 
-async def test_a_condition_out_of_reach_ends_the_session_with_1_and_says_why() -> None:
+async def test_a_condition_out_of_reach_ends_the_session_with_1_and_the_reason() -> (
+    None
+):
     session = FakeSession(WEB)
     watch = ConditionWatch(parse_condition("ready"), [WEB])
 
@@ -141,7 +143,7 @@ async def test_the_session_is_over_when_every_pod_has_ended() -> None:
     assert verdict == Verdict("pods ended", 0)
 
 
-async def test_a_pod_that_failed_is_named_and_the_answer_is_no() -> None:
+async def test_a_failed_pod_is_named_and_gives_status_1() -> None:
     session = FakeSession(WEB, DB)
 
     with Follower(session, ends_with_pods=True) as follower:
@@ -152,7 +154,7 @@ async def test_a_pod_that_failed_is_named_and_the_answer_is_no() -> None:
     assert verdict == Verdict("pods ended", 1, "ended as Failed: db")
 
 
-async def test_a_screen_stays_when_every_pod_has_ended() -> None:
+async def test_a_screen_stays_open_when_every_pod_has_ended() -> None:
     session = FakeSession(WEB)
 
     with Follower(session, ends_with_pods=False) as follower:
@@ -162,9 +164,7 @@ async def test_a_screen_stays_when_every_pod_has_ended() -> None:
     assert verdict.reason == "timeout"
 
 
-async def test_a_reader_that_went_away_ends_the_session_and_others_get_the_rest() -> (
-    None
-):
+async def test_a_closed_sink_ends_the_session_and_others_get_the_rest() -> None:
     session = FakeSession(WEB)
     record = Collector()
 

@@ -1,4 +1,4 @@
-"""What is printed where there is no screen."""
+"""The lines that are printed without a screen."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_every_fact_is_one_line() -> None:
     ]
 
 
-def test_what_is_kept_back_is_printed_at_the_end() -> None:
+def test_buffered_lines_are_printed_at_the_end() -> None:
     stream = io.BytesIO()
     printing = printer(stream)
 
@@ -93,7 +93,7 @@ def test_what_is_kept_back_is_printed_at_the_end() -> None:
     )
 
 
-def test_what_the_terminal_cannot_spell_is_escaped() -> None:
+def test_characters_outside_the_encoding_are_escaped() -> None:
     stream = io.BytesIO()
 
     printer(stream, "ascii").consume([UserEntry(1, at(1), "say", "漢")])
@@ -101,7 +101,7 @@ def test_what_the_terminal_cannot_spell_is_escaped() -> None:
     assert stream.getvalue().endswith(b"user say \\u6f22\n")
 
 
-def test_a_closed_pipe_is_for_the_follower_to_notice() -> None:
+def test_a_closed_pipe_is_raised_to_the_follower() -> None:
     class ClosedPipe(io.BytesIO):
         def write(self, _data: object) -> int:
             raise BrokenPipeError
@@ -110,17 +110,17 @@ def test_a_closed_pipe_is_for_the_follower_to_notice() -> None:
         printer(ClosedPipe()).consume([started("app")])
 
 
-def test_notes_go_to_people_and_not_into_the_data() -> None:
-    told: list[tuple[str, bool]] = []
+def test_notes_are_forwarded_and_not_printed_as_data() -> None:
+    notes: list[tuple[str, bool]] = []
     stream = io.BytesIO()
     note = NoteEntry(1, at(1), "Docker does not answer", is_fault=True)
 
-    NoteForwarder(lambda text, is_fault: told.append((text, is_fault))).consume(
+    NoteForwarder(lambda text, is_fault: notes.append((text, is_fault))).consume(
         [started("app"), note]
     )
     printer(stream).consume([note])
 
-    assert told == [("Docker does not answer", True)]
+    assert notes == [("Docker does not answer", True)]
     assert stream.getvalue() == b""
 
 
@@ -153,12 +153,12 @@ def names(entries: tuple[JournalEntry, ...]) -> list[str]:
 @pytest.mark.parametrize(
     "entry", [*APP_ENTRIES, *POD_ENTRIES, *PEOPLE_ENTRIES], ids=lambda it: repr(it)[:40]
 )
-def test_without_a_selection_everything_is_wanted(entry: JournalEntry) -> None:
+def test_everything_is_selected_by_default(entry: JournalEntry) -> None:
     assert EntryFilter().wants(entry)
 
 
 @pytest.mark.parametrize("entry", APP_ENTRIES, ids=names(APP_ENTRIES))
-def test_a_container_that_was_named_is_wanted_and_no_other(entry: JournalEntry) -> None:
+def test_only_the_named_container_is_selected(entry: JournalEntry) -> None:
     assert EntryFilter(containers=["app"]).wants(entry)
     assert not EntryFilter(containers=["log"]).wants(entry)
 
@@ -169,7 +169,7 @@ def test_the_pod_as_a_whole_is_not_a_container(entry: JournalEntry) -> None:
 
 
 @pytest.mark.parametrize("entry", PEOPLE_ENTRIES, ids=names(PEOPLE_ENTRIES))
-def test_what_people_did_and_were_told_is_always_wanted(entry: JournalEntry) -> None:
+def test_actions_of_users_and_notes_are_always_selected(entry: JournalEntry) -> None:
     assert EntryFilter(["log"], [ProbeType.STARTUP]).wants(entry)
 
 
@@ -190,12 +190,12 @@ def test_what_people_did_and_were_told_is_always_wanted(entry: JournalEntry) -> 
         ),
     ],
 )
-def test_a_probe_of_another_type_is_not_wanted(entry: JournalEntry) -> None:
+def test_a_probe_of_another_type_is_not_selected(entry: JournalEntry) -> None:
     assert EntryFilter(probe_types=[ProbeType.READINESS]).wants(entry)
     assert not EntryFilter(probe_types=[ProbeType.LIVENESS]).wants(entry)
 
 
-def test_what_no_probe_of_a_type_led_to_is_not_wanted() -> None:
+def test_effects_of_other_probe_types_are_not_selected() -> None:
     liveness_only = EntryFilter(probe_types=[ProbeType.LIVENESS])
     killed = replace(started("app"), what=LifecycleStep.EXITED, by=ExitCause.LIVENESS)
 

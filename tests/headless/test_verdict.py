@@ -1,4 +1,4 @@
-"""The exit status that a session comes to."""
+"""The exit status of a session."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def waiting(reason: str, message: str = "") -> PodStatus:
     ],
     ids=str,
 )
-def test_a_container_that_could_not_be_started_makes_it_6(verdict: Verdict) -> None:
+def test_a_container_that_could_not_be_started_gives_status_6(verdict: Verdict) -> None:
     snapshot = a_snapshot((WEB, waiting("ErrImageNeverPull", "image is not here")))
 
     final = decide_exit_status(verdict, snapshot)
@@ -73,7 +73,7 @@ CREATED = ContainerEntry(
         pytest.param([event("Unhealthy", "500")], 4, id="another warning"),
     ],
 )
-def test_a_pod_that_could_not_be_made_makes_it_6_and_the_cause_is_named(
+def test_a_pod_that_could_not_be_created_gives_status_6_and_the_cause(
     entries: list[JournalEntry], status: int
 ) -> None:
     failures = CreationFailures()
@@ -98,7 +98,7 @@ def test_a_pod_that_could_not_be_made_makes_it_6_and_the_cause_is_named(
     ],
     ids=str,
 )
-def test_a_condition_that_was_met_and_a_signal_stay_the_answer(
+def test_a_met_condition_and_a_signal_take_precedence(
     verdict: Verdict,
 ) -> None:
     snapshot = a_snapshot(
@@ -108,7 +108,7 @@ def test_a_condition_that_was_met_and_a_signal_stay_the_answer(
     assert decide_exit_status(verdict, snapshot) == verdict
 
 
-def test_a_runtime_that_is_gone_makes_it_3() -> None:
+def test_a_lost_runtime_gives_status_3() -> None:
     snapshot = a_snapshot(
         (WEB, waiting("ErrImagePull")), runtime_error="connection refused"
     )
@@ -155,7 +155,7 @@ def test_a_container_in_back_off_that_was_never_started_counts() -> None:
     assert final.message == "web/app could not be started: StartError: no such file"
 
 
-def test_init_containers_count_as_well() -> None:
+def test_init_containers_count_too() -> None:
     init = ContainerStatus("first", state=Waiting("CreateContainerError", "no"))
 
     final = decide_exit_status(

@@ -1,9 +1,9 @@
-"""A stand-in for Kubernetes' test server of the same name, as far as tests use it.
+"""A replacement for Kubernetes' test server of the same name, as far as tests use it.
 
-Subcommands, options, ports, paths and answers are those of the original; what is not
-here is not there. It is run as `/agnhost` in an image of its own, and by its path where
-containers are plain processes: then it listens at `POD_IP`. Needs grpcio for
-`grpc-health-checking`, and nothing but Python for all else.
+Subcommands, options, ports, paths and responses are those of the original; nothing else
+is implemented. It is run as `/agnhost` in its own image, and by its path where
+containers are plain processes: then it listens at `POD_IP`. It needs grpcio for
+`grpc-health-checking`, and only Python for everything else.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from urllib.parse import parse_qsl, unquote_plus, urlsplit
 now = time.monotonic  # noqa: TID251  # a program of its own, not a part of probetui
 
 TERMINATED = 128 + signal.SIGTERM
-"""The exit code of a server that was asked to end."""
+"""The exit code of a server that was asked to exit."""
 
 HEALTHY_SECONDS = 10
 IDLE_SECONDS = 30
@@ -75,14 +75,14 @@ def _command(
 
 
 def pause(_options: argparse.Namespace) -> None:
-    """Do nothing until a signal asks to end."""
+    """Do nothing until a signal arrives."""
     awaited = {signal.SIGINT, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
     signal.sigwait(awaited)
 
 
 def liveness(_options: argparse.Namespace) -> None:
-    """Be healthy for ten seconds and ill from then on."""
+    """Be healthy for ten seconds and unhealthy from then on."""
     _end_on_signals()
     serve(8080, liveness_routes())
 
@@ -94,7 +94,7 @@ def test_webserver(options: argparse.Namespace) -> None:
 
 
 def netexec(options: argparse.Namespace) -> None:
-    """Answer questions about the machine, and run commands on it."""
+    """Serve information about the machine, and run commands on it."""
     _end_on_signals()
     certificate = (options.tls_cert_file, options.tls_private_key_file)
     serve(
@@ -105,7 +105,7 @@ def netexec(options: argparse.Namespace) -> None:
 
 
 def grpc_health_checking(options: argparse.Namespace) -> None:
-    """Serve the gRPC health check, and an HTTP switch for what it answers."""
+    """Serve the gRPC health check, and HTTP paths that switch its result."""
     _end_on_signals()
     service = Health(options.service, options.delay_unhealthy_sec)
     with service.serving(address(), options.port):
@@ -113,14 +113,14 @@ def grpc_health_checking(options: argparse.Namespace) -> None:
 
 
 def _end_on_signals() -> None:
-    """Let SIGTERM end the program, which it does not do to a process with ID 1."""
+    """Let SIGTERM end the program, which it does not by default for process 1."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request: its query, each name once, and who asks."""
+    """A request: its query, with every name once, and the client."""
 
     query: Mapping[str, str]
     client: str
@@ -128,7 +128,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a route answers with."""
+    """The response of a route."""
 
     body: str = ""
     status: int = HTTPStatus.OK
@@ -137,11 +137,11 @@ class Answer:
 
 Route = Callable[[Request], Answer]
 Routes = Mapping[str, Route]
-"""Routes by path; `/` takes all that no other takes."""
+"""Routes by path; `/` gets all requests that no other route handles."""
 
 
 def liveness_routes() -> Routes:
-    """Return the routes of `liveness`; its time begins now."""
+    """Return the routes of `liveness`; its time starts now."""
     started = now()
 
     def healthz(_request: Request) -> Answer:
@@ -206,12 +206,12 @@ def _shell(request: Request) -> Answer:
 
 
 def address() -> str:
-    """Return where to listen: at the pod's address if it is told, else everywhere."""
+    """Return the address to listen on: the pod's if it is set, otherwise all."""
     return os.environ.get("POD_IP", "0.0.0.0")
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """A TCP server that asks no name server, and may speak TLS."""
+    """A TCP server without DNS lookups, with optional TLS."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -219,7 +219,7 @@ class Server(socketserver.ThreadingTCPServer):
     tls: ssl.SSLContext | None = None
 
     def get_request(self) -> tuple[socket.socket, tuple[str, int]]:
-        """Accept a connection; the TLS handshake is left to its thread."""
+        """Accept a connection; its thread does the TLS handshake."""
         connection, client = super().get_request()
         if self.tls is not None:
             connection = self.tls.wrap_socket(
@@ -229,14 +229,14 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers by routes."""
+    """Handles requests by routes."""
 
     protocol_version = "HTTP/1.1"
     timeout = IDLE_SECONDS
     routes: ClassVar[Routes] = {}
 
     def do_GET(self) -> None:
-        """Answer a request."""
+        """Handle a request."""
         url = urlsplit(self.path)
         route = self.routes.get(url.path) or self.routes.get("/", _not_found)
         query = dict(reversed(parse_qsl(url.query, keep_blank_values=True)))
@@ -259,9 +259,9 @@ def _not_found(_request: Request) -> Answer:
 def serve(
     port: int, routes: Routes, certificate: tuple[str, str] | None = None
 ) -> None:
-    """Answer by routes until the program is ended.
+    """Serve routes until the program ends.
 
-    `certificate` is a pair of files, certificate and key; with it TLS is spoken.
+    `certificate` is a pair of files, certificate and key; it enables TLS.
     """
     handler = type("RoutesHandler", (Handler,), {"routes": routes})
     with Server((address(), port), handler) as server:
@@ -272,13 +272,13 @@ def serve(
 
 
 def serve_files(port: int) -> None:
-    """Serve the files of the current folder until the program is ended."""
+    """Serve the files of the current folder until the program ends."""
     with Server((address(), port), SimpleHTTPRequestHandler) as server:
         server.serve_forever()
 
 
 class Health:
-    """The health of one service, which may turn bad after some seconds.
+    """The health of one service, which may become unhealthy after some seconds.
 
     `delay_unhealthy_sec` below zero means never.
     """
@@ -294,7 +294,7 @@ class Health:
         self._grpc = importlib.import_module("grpc")
 
     def check(self, request: bytes, context: Any) -> bytes:
-        """Answer a health check."""
+        """Handle a health check."""
         if request != self._request:
             context.abort(self._grpc.StatusCode.NOT_FOUND, "unknown service")
         age = now() - self._started
@@ -321,7 +321,7 @@ class Health:
             server.stop(grace=None)
 
     def routes(self) -> Routes:
-        """Return the switch: paths that make the service well and ill."""
+        """Return the paths that make the service healthy and unhealthy."""
 
         def make(*, bad: bool) -> Answer:
             self._is_forced_bad = bad

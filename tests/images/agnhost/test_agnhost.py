@@ -1,4 +1,4 @@
-"""The test server, run from its source as it is where containers have no image."""
+"""The test server, run from its source as on runtimes without images."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Start = Callable[..., Process]
 
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    """What starts the server with arguments; it is killed at the end."""
+    """Return a function that starts the server; it is killed at the end."""
     monkeypatch.setenv("POD_IP", HOST)
     started: list[Process] = []
 
@@ -46,18 +46,18 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
 @pytest.fixture
 def port(unused_tcp_port_factory: Callable[[], int]) -> str:
-    """A port that nobody listens on."""
+    """Return an unused port."""
     return str(unused_tcp_port_factory())
 
 
 @pytest.fixture
 def http(unused_tcp_port_factory: Callable[[], int]) -> str:
-    """Another one."""
+    """Return another unused port."""
     return str(unused_tcp_port_factory())
 
 
 async def listening(port: str) -> None:
-    """Return when somebody listens on a port."""
+    """Wait until a server listens on a port."""
     async with asyncio.timeout(READY_WITHIN_SECONDS):
         while True:
             try:
@@ -75,7 +75,7 @@ async def get(url: str) -> httpx.Response:
 
 
 def check_health(port: str, request: bytes) -> bytes:
-    """Ask a gRPC server for its health, in the bytes of the messages."""
+    """Send a raw health check to a gRPC server."""
     with grpc.insecure_channel(f"{HOST}:{port}") as channel:
         answer: Any = channel.unary_unary("/grpc.health.v1.Health/Check")(request)
         return bytes(answer)
@@ -96,7 +96,7 @@ def check_health(port: str, request: bytes) -> bytes:
         pytest.param("/redirect?location=/hostname", 302, "", id="redirect"),
     ],
 )
-async def test_netexec_answers(
+async def test_netexec_responds(
     path: str, status: int, body: str, start: Start, port: str
 ) -> None:
     start("netexec", "--udp-port=-1", "--http-port", port)
@@ -118,7 +118,7 @@ async def test_netexec_speaks_tls_with_a_certificate(start: Start, port: str) ->
     assert response.text == "up"
 
 
-async def test_netexec_exits_as_it_is_told(start: Start, port: str) -> None:
+async def test_netexec_exits_with_the_requested_code(start: Start, port: str) -> None:
     process = start("netexec", "--http-port", port)
     await listening(port)
 
@@ -159,7 +159,7 @@ def test_liveness_is_healthy(
     assert answer.status == status
 
 
-def test_liveness_redirects_to_where_it_is_asked() -> None:
+def test_liveness_redirects_to_the_requested_location() -> None:
     redirect = agnhost.liveness_routes()["/redirect"]
 
     answer = redirect(agnhost.Request({"loc": "/healthz"}, HOST))
@@ -194,7 +194,7 @@ async def test_another_service_is_unknown(start: Start, port: str, http: str) ->
     assert refused.value.code() is grpc.StatusCode.NOT_FOUND
 
 
-async def test_a_service_turns_ill_after_a_while(
+async def test_a_service_becomes_unhealthy_after_a_while(
     start: Start, port: str, http: str
 ) -> None:
     late = ("--delay-unhealthy-sec", "0")
@@ -204,7 +204,7 @@ async def test_a_service_turns_ill_after_a_while(
     assert check_health(port, b"") == agnhost.NOT_SERVING
 
 
-async def test_a_server_ends_when_asked_to(start: Start, port: str) -> None:
+async def test_a_server_exits_on_a_signal(start: Start, port: str) -> None:
     process = start("netexec", "--http-port", port)
     await listening(port)
 
@@ -213,7 +213,7 @@ async def test_a_server_ends_when_asked_to(start: Start, port: str) -> None:
     assert process.wait() == agnhost.TERMINATED
 
 
-def test_pause_ends_well() -> None:
+def test_pause_exits_with_0() -> None:
     command = [sys.executable, str(HERE / "agnhost.py"), "pause"]
     blocked = {signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
