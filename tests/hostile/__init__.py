@@ -1,1 +1,1 @@
-"""Attacks: what is not ours to trust does its worst, and nothing of others is hurt."""
+"""Attacks by untrusted input, which must not affect anything of others."""

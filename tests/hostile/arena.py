@@ -1,9 +1,9 @@
-"""Tests of removals, mounts and links run where they can destroy nothing.
+"""Run tests of removals, mounts and links where they cannot destroy anything.
 
-`isolated` runs a test's body in a process with a mount namespace of its own, in which
-every file system of the machine is read-only and a tmpfs is all that can be written.
-In it are canary files, which stand for what is somebody else's: after the body their
-content, modes, owners and times are compared with what they were.
+`isolated` runs a test's body in a process with its own mount namespace, in which every
+file system of the machine is read-only and only a tmpfs can be written. It has canary
+files, which represent files of others: after the body their content, modes, owners and
+times are compared with those before.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ Facts = dict[str, tuple[object, ...]]
 
 
 class Arena:
-    """What a body may write to, and what it must not change.
+    """Folders that a body may write to, and files that it must not change.
 
     Attributes:
-        folder: all of it; a tmpfs.
-        work: for the body.
-        canary: files, directories and links of somebody else.
+        folder: the whole arena; a tmpfs.
+        work: the folder for the body.
+        canary: files, directories and links of others.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -63,11 +63,11 @@ class Arena:
         self._facts = facts_of(self.canary)
 
     def seal(self) -> None:
-        """Compare with how the canary is now; for a body that prepares something."""
+        """Compare with the canary's current state, for a body that changes it first."""
         self._facts = facts_of(self.canary)
 
     def check(self) -> None:
-        """Fail if anything of the canary was changed."""
+        """Fail if the canary was changed."""
         now = facts_of(self.canary)
         changed = {
             name: (self._facts.get(name), now.get(name))
@@ -78,7 +78,7 @@ class Arena:
 
 
 def bind(source: Path, target: Path) -> None:
-    """Mount a directory or a file at another place, too."""
+    """Bind-mount a directory or a file."""
     _mount(str(source), str(target), None, MS_BIND)
 
 
@@ -93,17 +93,17 @@ def mount(source: str, target: Path, kind: str, options: str = "") -> None:
 
 
 def remount_read_only(target: Path) -> None:
-    """Make what is mounted somewhere read-only."""
+    """Make a mount read-only."""
     _mount(None, str(target), None, MS_REMOUNT | MS_BIND | MS_RDONLY)
 
 
 def unmount(target: Path) -> None:
-    """Take away what was mounted last somewhere."""
+    """Unmount the last mount at a target."""
     _check(_libc().umount2(os.fsencode(target), 0), str(target))
 
 
 def facts_of(tree: Path) -> Facts:
-    """Return what can be seen of everything in a tree, except when it was read."""
+    """Return all attributes of everything in a tree, except access times."""
     found: Facts = {}
     for folder, names, files in os.walk(tree):
         for path in (Path(folder), *(Path(folder, it) for it in (*names, *files))):
@@ -127,9 +127,9 @@ def facts_of(tree: Path) -> Facts:
 
 
 def isolated(body: Callable[..., Any]) -> Callable[..., None]:
-    """Run a test in a mount namespace of its own; its first argument is the `Arena`.
+    """Run a test in its own mount namespace; its first argument is the `Arena`.
 
-    The other arguments are what pytest gives it, and have to be picklable.
+    The other arguments come from pytest, and have to be picklable.
     """
     parameters = list(inspect.signature(body).parameters.values())[1:]
 
@@ -166,7 +166,7 @@ def _run(call: tuple[str, str, dict[str, object]], folder: str) -> None:
 
 
 def _main(outside: str, folder: str) -> int:
-    """Run one body, in the namespace that was made for it."""
+    """Run a body in its namespace."""
     if str(_MOUNT_NAMESPACE.readlink()) == outside:
         raise SystemExit("refused: this is the mount namespace of the machine")
     module, name, arguments = pickle.loads(sys.stdin.buffer.read())
@@ -186,7 +186,7 @@ def _main(outside: str, folder: str) -> int:
 
 
 def _close_off(folder: str) -> None:
-    """Have nothing but one directory be writable, and no mount get out of here."""
+    """Make everything except one directory read-only, and all mounts private."""
     _mount("none", "/", None, MS_REC | MS_PRIVATE)
     for place in _mount_points():
         # A kind that cannot be made read-only is found below.
@@ -212,7 +212,7 @@ def _is_writable(place: str) -> bool:
 
 @contextlib.contextmanager
 def _environment(work: Path) -> Iterator[None]:
-    """Have nothing lead to files of the user's by way of a variable."""
+    """Set environment variables that do not refer to files of the user."""
     home = work.parent / "home"
     home.mkdir()
     for name in [name for name in os.environ if name.startswith("XDG_")]:
@@ -250,7 +250,7 @@ def _check(result: int, target: str) -> None:
 
 
 def _make_canary(folder: Path) -> None:
-    """Make what nothing may be changed of."""
+    """Create the canary files."""
     (folder / "documents/deep/deeper").mkdir(parents=True)
     (folder / "documents/thesis.txt").write_text("years of work\n")
     (folder / "documents/deep/deeper/photo").write_bytes(bytes(range(256)))

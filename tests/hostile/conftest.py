@@ -1,4 +1,4 @@
-"""A home of the test's own, and logs as they were."""
+"""A private home for every test, and restored logging."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from probetui.cli.log import LOGGERS
 
 @pytest.fixture
 def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let everything that is kept be kept in the test's folder."""
+    """Use the test's folder for all state."""
     for name in ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
     yield

@@ -1,4 +1,4 @@
-"""A proxy before a Docker daemon: behind it, that has another clock, or hangs."""
+"""A proxy for a Docker daemon that simulates another clock or a hang."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SOON_SECONDS = 0.02
 
 
 def shifted(data: bytes, by: timedelta) -> bytes:
-    """Return bytes of the daemon's with every instant shifted; the length stays."""
+    """Return bytes of the daemon with every instant shifted; the length is the same."""
 
     def iso(found: re.Match[bytes]) -> bytes:
         at = datetime.strptime(found[1].decode(), _ISO_SECONDS) + by  # noqa: DTZ007  # only shifted
@@ -51,9 +51,9 @@ class DockerProxy:
     """A daemon behind a proxy.
 
     Args:
-        daemon: the socket of the real one.
-        path: where to listen.
-        by: how far its clock is ahead, in whole seconds.
+        daemon: the socket of the real daemon.
+        path: the socket of the proxy.
+        by: how far the clock is ahead, in whole seconds.
     """
 
     def __init__(self, daemon: Path, path: Path, by: timedelta) -> None:
@@ -70,7 +70,7 @@ class DockerProxy:
         self._thread.start()
 
     def hang(self) -> None:
-        """Answer nothing from now on; connections stay, and new ones are taken."""
+        """Send no more responses; connections stay open, and new ones are accepted."""
         self._answers.clear()
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class DockerProxy:
             daemon.shutdown(socket.SHUT_WR)
 
     def _shift(self, daemon: socket.socket, client: socket.socket) -> None:
-        """Pass on what comes; what may be half an instant waits for the other half."""
+        """Pass on data; half an instant is held until its other half arrives."""
         waiting = b""
         with contextlib.suppress(OSError):
             while True:
@@ -129,7 +129,7 @@ class DockerProxy:
 def docker_proxy(
     daemon: Path, folder: Path, by: timedelta = timedelta()
 ) -> Iterator[DockerProxy]:
-    """Serve a daemon as `DockerProxy` does while the context lasts."""
+    """Run a `DockerProxy` for a daemon in the block."""
     proxy = DockerProxy(daemon, folder / "proxy.sock", by)
     try:
         yield proxy

@@ -1,9 +1,9 @@
-"""Servers that send without end, as fast as their client reads, in one process.
+"""Servers that send endlessly, as fast as their client reads, in one process.
 
     python -m tests.hostile.floods
 
-The first line of output is a JSON object: for each name of `FLOODS` the port of its
-server. It serves until its standard input is closed.
+The first line of output is a JSON object with the port of every flood in `FLOODS`. The
+servers run until standard input is closed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Flood:
 
 
 def _endless(unit: bytes, before: bytes = b"") -> Pieces:
-    """Send a unit again and again, many of them at a time."""
+    """Send a unit repeatedly, many of them at a time."""
     piece = unit * max(1, _PIECE_BYTES // len(unit))
     return lambda: chain([before + piece], repeat(piece))
 
@@ -71,7 +71,7 @@ def _slowly(unit: bytes, before: bytes = b"") -> Pieces:
 
 
 def _headers_of_5_mb() -> Iterator[bytes]:
-    """Send other headers each time, a hundred of 48 KiB."""
+    """Send different headers, a hundred of 48 KiB."""
     number = next(_ANSWERS)
     lines = (b"h%d: %s\r\n" % (at, b"%09d" % number * 5461) for at in range(100))
     yield OK + b"Content-Length: 0\r\n" + b"".join(lines) + b"\r\n"
@@ -111,7 +111,7 @@ def _grpc(unit: bytes, before: bytes = b"") -> Flood:
 
 
 def _header(name: bytes, value: bytes) -> bytes:
-    """Return a header as HPACK writes it without a table (RFC 7541, 6.2.2)."""
+    """Return a header in HPACK without the table (RFC 7541, 6.2.2)."""
     return b"\x00" + _string(name) + _string(value)
 
 
@@ -126,7 +126,7 @@ def _string(text: bytes) -> bytes:
 
 
 def _in_frames(headers: bytes, flags: int = 0) -> bytes:
-    """Return a head of any size: a HEADERS frame, and CONTINUATIONs."""
+    """Return headers of any size: a HEADERS frame, and CONTINUATIONs."""
     pieces = [headers[at : at + 16384] for at in range(0, len(headers), 16384)]
     kinds = [_HEADERS] + [_CONTINUATION] * (len(pieces) - 1)
     ends = [0] * (len(pieces) - 1) + [_END_HEADERS]
@@ -323,7 +323,7 @@ def _serve(listener: socket.socket, flood: Flood) -> None:
 def _answer(
     connection: socket.socket, context: ssl.SSLContext | None, flood: Flood
 ) -> None:
-    # The client goes whenever it likes.
+    # The client may close the connection at any time.
     with contextlib.suppress(OSError), connection:
         if context is None:
             _send(connection, flood)
@@ -334,7 +334,7 @@ def _answer(
 
 def _send(connection: socket.socket, flood: Flood) -> None:
     if flood.speaks is Speaks.GRPC:
-        # A client asks when it has the settings.
+        # A client sends its request after it has the settings.
         connection.sendall(_frame(_SETTINGS, 0, 0))
         _receive_frame(connection, _HEADERS)
     else:
@@ -348,7 +348,7 @@ def _send(connection: socket.socket, flood: Flood) -> None:
 
 
 def _receive_frame(connection: socket.socket, kind: int) -> None:
-    """Return when a frame of some kind has come."""
+    """Wait for a frame of a kind."""
     with connection.makefile("rb") as reader:
         reader.read(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
         while head := reader.read(_FRAME_HEAD_BYTES):
@@ -358,7 +358,7 @@ def _receive_frame(connection: socket.socket, kind: int) -> None:
 
 
 def main() -> None:
-    """Serve every flood on a port of its own."""
+    """Serve every flood on its own port."""
     ports: dict[str, int] = {}
     for name, flood in FLOODS.items():
         listener = socket.create_server((LOOPBACK, 0), backlog=128)

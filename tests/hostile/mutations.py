@@ -1,8 +1,8 @@
-"""Data with one or more mistakes in it: flipped, cut, doubled, swapped, out of range.
+"""Mutations of data: bits flipped, parts cut, doubled, swapped, values out of range.
 
-Seeded, so that what was found is found again: a failing test names its seed. How many
-there are is `amount`: some hundreds, 100,000 with `HYPOTHESIS_PROFILE=nightly`, and
-`PROBETUI_MUTATIONS` says otherwise.
+They are seeded, so that a failure can be repeated: a failing test names its seed.
+`amount` is their number: some hundreds, 100,000 with `HYPOTHESIS_PROFILE=nightly`, or
+the value of `PROBETUI_MUTATIONS`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def amount(default: int) -> int:
 
 
 def mutated_bytes(data: bytes, random: Random) -> bytes:
-    """Return bytes with some of them flipped, cut off, doubled, or others between."""
+    """Return bytes of which some are flipped, cut off, doubled or inserted."""
     mutated = bytearray(data)
     for _ in range(random.choice((1, 1, 1, 2, 4))):
         place = random.randrange(len(mutated) + 1)
@@ -109,7 +109,7 @@ def mutated_lines(data: bytes, random: Random) -> bytes:
 
 
 def mutated_value(value: Any, random: Random) -> Any:
-    """Return a value of JSON with something in it replaced, left out or added."""
+    """Return a JSON value in which something is replaced, removed or added."""
     if isinstance(value, dict) and value and random.random() < 0.93:
         key = random.choice(list(value))
         changed = dict(value)
@@ -140,20 +140,20 @@ def mutated_value(value: Any, random: Random) -> Any:
 
 
 class Outcome(NamedTuple):
-    """What a command line came to."""
+    """The outcome of a command line."""
 
     status: int
     output: str
 
 
 class Commands:
-    """Command lines run in this process; what they print goes to a file of its own."""
+    """Runs command lines in this process; their output goes to a separate file."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "output"
 
     def run(self, *args: str) -> Outcome:
-        """Run one; a hang is an error."""
+        """Run a command line; a hang is an error."""
         with self._path.open("w+", encoding="utf-8") as file:
             with (
                 contextlib.redirect_stdout(file),
@@ -168,7 +168,7 @@ class Commands:
 
 @contextlib.contextmanager
 def patience() -> Iterator[None]:
-    """Raise where something takes a time that nothing takes."""
+    """Raise an error if the block takes far too long."""
 
     def give_up(_number: int, frame: FrameType | None) -> None:
         raise HungError(f"it hangs in {frame}")
@@ -183,11 +183,11 @@ def patience() -> Iterator[None]:
 
 
 class HungError(BaseException):
-    """Something takes too long; nothing may catch it."""
+    """The block takes too long; nothing may catch this error."""
 
 
 def crash_report(outcome: Outcome) -> str:
-    """Return the traceback of a command that ended by a bug, empty if none did."""
+    """Return the traceback if a command crashed, otherwise an empty string."""
     found = re.search(r"the report in (\S+)", outcome.output)
     if outcome.status != BUG and "Traceback" not in outcome.output:
         return ""
@@ -195,5 +195,5 @@ def crash_report(outcome: Outcome) -> str:
 
 
 def strays_of(text: str) -> str:
-    """Return what a terminal would obey, or show otherwise than it is."""
+    """Return characters that a terminal would obey or show differently."""
     return "".join(sorted({c for c in text if not (c.isprintable() or c == "\n")}))

@@ -1,6 +1,6 @@
-"""Texts that a terminal would obey or be confused by, and a judge of what came out.
+"""Texts that a terminal would obey or show wrongly, and a check of the output.
 
-The judge does not use the program's own rule: it asks Unicode's categories.
+The check does not use the program's own rule, but Unicode's categories.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PAYLOADS = {
     "private use": "\ue000\U0010ffff\ufdd0",
 }
 LONE = {"lone surrogates": "\ud800x\udfff", "bytes": "\udcff\udc80"}
-"""What JSON and the file system can say, and YAML cannot."""
+"""Text that is possible in JSON and the file system, but not in YAML."""
 
 EVERYTHING = "".join(PAYLOADS.values())
 MEGABYTE = {
@@ -49,7 +49,7 @@ _MOST_MARKS = 4
 
 
 def obeyed(text: str) -> list[str]:
-    """Return what a terminal would obey, hide or pile up in a text, line by line."""
+    """Return the characters in a text that a terminal would obey, hide or stack."""
     found = []
     marks = 0
     for character in text:

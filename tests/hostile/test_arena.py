@@ -1,4 +1,4 @@
-"""The place for dangerous tests is one that keeps what is outside safe."""
+"""The arena for dangerous tests protects everything outside of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_nothing_of_the_machine_can_be_written(arena: Arena) -> None:
 
 
 @isolated
-def test_what_is_mounted_stays_inside(arena: Arena) -> None:
+def test_mounts_are_not_visible_outside(arena: Arena) -> None:
     outside = Path("/proc", str(os.getppid()), "mountinfo").read_text()
     (arena.work / "here").mkdir()
 
@@ -45,7 +45,7 @@ def test_what_is_mounted_stays_inside(arena: Arena) -> None:
     ],
 )
 @isolated
-def test_the_canary_tells_of_a_change(arena: Arena, command: str) -> None:
+def test_the_canary_reports_a_change(arena: Arena, command: str) -> None:
     subprocess.run(["sh", "-c", command], cwd=arena.canary, check=True)
 
     with pytest.raises(AssertionError, match="the canary was touched"):
@@ -53,7 +53,7 @@ def test_the_canary_tells_of_a_change(arena: Arena, command: str) -> None:
     arena.seal()
 
 
-def test_a_body_is_refused_outside_of_a_namespace(tmp_path: Path) -> None:
+def test_a_body_does_not_run_outside_of_a_namespace(tmp_path: Path) -> None:
     here = str(Path("/proc/self/ns/mnt").readlink())
     (tmp_path / "file").touch()
     before = facts_of(tmp_path)

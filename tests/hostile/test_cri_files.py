@@ -1,4 +1,4 @@
-"""Files of pods on CRI runtimes, with mounts and links that are not ours."""
+"""Files of pods on CRI runtimes, with mounts and links of others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_volume_in_memory_is_unmounted(arena: Arena) -> None:
 
 @pytest.mark.parametrize("place", ["", "sub dir"])
 @isolated
-def test_what_others_mounted_on_a_volume_in_memory_stays_mounted(
+def test_a_mount_of_others_on_a_volume_in_memory_is_kept(
     arena: Arena, place: str
 ) -> None:
     volume = arena.work / "volume"
@@ -44,7 +44,7 @@ def test_what_others_mounted_on_a_volume_in_memory_stays_mounted(
 
 
 @isolated
-def test_mounts_are_found_whatever_their_paths_are(arena: Arena) -> None:
+def test_mounts_are_found_with_any_path(arena: Arena) -> None:
     for name in ("space d", "line\nbreak", "back\\slash", "\udcff"):
         folder = arena.work / name
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""Sandboxes on a CRI runtime that look like ours, and are somebody else's."""
+"""Unmanaged sandboxes on a CRI runtime that look like managed ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OURS = {OWNER: "me", VERSION: "0.1.0"}
 
 
 class TestByLabels:
-    """A kubelet hands on the labels of a manifest; crictl takes any."""
+    """A kubelet passes on the labels of a manifest; crictl accepts any."""
 
     @pytest.fixture
     async def runtime(
@@ -63,7 +63,7 @@ class TestByLabels:
         assert await runtime.relist() == ()
         assert sandbox_id in server.sandboxes
 
-    async def test_a_pod_of_a_kubelet_with_our_label_cannot_even_be_taken_over(
+    async def test_a_pod_of_a_kubelet_with_our_label_cannot_be_taken_over(
         self, server: CriServer, runtime: CriRuntime
     ) -> None:
         server.add_container({OWNER: "me"})
@@ -82,10 +82,10 @@ class TestByLabels:
         assert as_version_0_1_did.claim is UnownedReason.UNVERIFIED
         assert as_version_0_1_did.things == (sandbox.id,)
 
-    async def test_what_is_left_of_a_sandbox_that_failed_is_ours(
+    async def test_leftovers_of_a_failed_sandbox_are_ours(
         self, server: CriServer, runtime: CriRuntime
     ) -> None:
-        """A runtime may refuse, and keep a sandbox that is not ready."""
+        """A runtime may return an error and keep a sandbox that is not ready."""
         server.failing_after["RunPodSandbox"] = grpc.StatusCode.UNKNOWN
 
         with pytest.raises(ContainerRuntimeError):
@@ -100,7 +100,7 @@ class TestByLabels:
 class TestOnContainerd:
     """Two users of one containerd."""
 
-    async def test_another_users_pod_is_taken_over_only_on_demand(
+    async def test_another_users_pod_is_taken_over_only_on_request(
         self, bench: CriBench
     ) -> None:
         source = {"kubernetes.io/config.source": "api"}  # as manifests are loaded
@@ -116,7 +116,7 @@ class TestOnContainerd:
 
         seen = await other.relist()
         everybody = await other.unowned_pods()
-        # Tests beside this one have pods there, too.
+        # Parallel tests have pods there, too.
         found = [one for one in everybody if sandbox_id in one.things]
         with pytest.raises(ContainerRuntimeError, match="left alone"):
             await other.stop_container(theirs, 0)

@@ -1,4 +1,4 @@
-"""Programs that do all they can to outlive the container they were started in."""
+"""Programs that try to outlive their container."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[ProcessBench]:
 
 @pytest.fixture
 def bystander() -> Iterator[subprocess.Popen[bytes]]:
-    """Return a process that is as much like a container's as it can be."""
+    """Return an unmanaged process that resembles a container's as much as possible."""
     child = subprocess.Popen(
         ["sleep", "300"], env={"PROBETUI_CONTAINER": "0" * 12}, start_new_session=True
     )
@@ -87,7 +87,7 @@ def another(bench: ProcessBench) -> Iterator[Callable[[str], AnotherProbetui]]:
 
 
 async def fled(bench: ProcessBench, container_id: ContainerID) -> int:
-    """Wait until a script has got a process away, and return its number."""
+    """Wait until a script has started an escaped process, and return its PID."""
 
     async def has_fled() -> bool:
         return bench.pid_in(container_id, "pid") is not None
@@ -104,7 +104,7 @@ async def has(path: Path) -> bool:
 
 
 async def until_none_is_left(bench: ProcessBench, number: int) -> None:
-    """Wait until what was killed has ended."""
+    """Wait until the killed processes have exited."""
 
     async def none_is_left() -> bool:
         return not left_of(number)
@@ -126,7 +126,7 @@ def number_of(pid: int) -> int:
 
 @pytest.mark.parametrize("flight", FLIGHTS)
 @pytest.mark.parametrize("then", [POLITE, UNAWARE], ids=["polite", "unaware"])
-async def test_what_fled_ends_when_its_container_is_stopped(
+async def test_an_escaped_process_ends_when_its_container_is_stopped(
     bench: ProcessBench,
     bystander: subprocess.Popen[bytes],
     flight: str,
@@ -150,7 +150,9 @@ setsid /bin/sh {0}/chain </dev/null >/dev/null 2>&1 &
 """
 
 
-async def test_one_that_starts_the_next_and_ends_is_caught(bench: ProcessBench) -> None:
+async def test_a_chain_of_processes_that_each_start_the_next_is_killed(
+    bench: ProcessBench,
+) -> None:
     container_id = await bench.run(POLITE)
     home = bench.home(container_id)
     (home / "chain").write_text(CHAIN.format(home))
@@ -169,7 +171,7 @@ async def test_one_that_starts_the_next_and_ends_is_caught(bench: ProcessBench) 
 
 
 @pytest.mark.parametrize("flight", FLIGHTS)
-async def test_what_fled_ends_when_the_main_process_does(
+async def test_an_escaped_process_ends_with_the_main_process(
     bench: ProcessBench, bystander: subprocess.Popen[bytes], flight: str
 ) -> None:
     until_told = "while ! test -e end; do sleep 0.02; done; exit 3"
@@ -187,7 +189,7 @@ async def test_what_fled_ends_when_the_main_process_does(
 
 
 @pytest.mark.parametrize("flight", FLIGHTS)
-async def test_another_probetui_that_did_not_start_it_ends_it_as_well(
+async def test_an_escaped_process_is_killed_by_another_probetui_too(
     bench: ProcessBench,
     bystander: subprocess.Popen[bytes],
     another: Callable[[str], AnotherProbetui],
@@ -210,7 +212,7 @@ async def test_another_probetui_that_did_not_start_it_ends_it_as_well(
     assert bystander.poll() is None
 
 
-async def test_what_a_main_process_left_that_nobody_saw_end_is_ended_too(
+async def test_leftovers_of_a_main_process_with_an_unnoticed_exit_are_killed_too(
     bench: ProcessBench, another: Callable[[str], AnotherProbetui]
 ) -> None:
     theirs = another(f"export PWD; {DAEMON.format('$PWD')}; echo $$ > main; {POLITE}")
@@ -231,7 +233,7 @@ async def test_what_a_main_process_left_that_nobody_saw_end_is_ended_too(
     assert not runs(pid)
 
 
-async def test_what_a_probe_left_running_ends_with_its_container(
+async def test_leftovers_of_a_probe_end_with_its_container(
     bench: ProcessBench,
 ) -> None:
     container_id = await bench.run(POLITE)
@@ -257,7 +259,7 @@ async def test_containers_do_not_end_each_other(bench: ProcessBench) -> None:
     assert runs(in_other)
 
 
-async def test_probetui_itself_is_never_ended_while_it_starts_something(
+async def test_probetui_never_kills_itself_while_it_starts_a_process(
     bench: ProcessBench,
 ) -> None:
     me = identify(os.getpid())
@@ -271,7 +273,7 @@ async def test_probetui_itself_is_never_ended_while_it_starts_something(
     assert left_of(number) == []
 
 
-def test_the_limit_of_this_process_is_as_it_was_afterwards() -> None:
+def test_the_limit_of_this_process_is_restored() -> None:
     before = resource.getrlimit(resource.RLIMIT_RTTIME)
 
     with contextlib.suppress(KeyError), numbering(new_number()):
@@ -289,7 +291,7 @@ def test_the_limit_of_this_process_is_as_it_was_afterwards() -> None:
         pytest.param(200_000, id="that of a program with such a limit"),
     ],
 )
-def test_a_record_cannot_name_a_number_that_others_bear(
+def test_a_record_cannot_name_the_pid_of_another_process(
     bystander: subprocess.Popen[bytes], number: int
 ) -> None:
     usual = resource.prlimit(bystander.pid, resource.RLIMIT_RTTIME)[1]
@@ -301,7 +303,9 @@ def test_a_record_cannot_name_a_number_that_others_bear(
     assert bystander.poll() is None
 
 
-def test_what_may_not_be_killed_is_named(bystander: subprocess.Popen[bytes]) -> None:
+def test_a_process_that_may_not_be_killed_is_named(
+    bystander: subprocess.Popen[bytes],
+) -> None:
     require_root()
     number = new_number()
     with numbering(number):
@@ -316,10 +320,10 @@ def test_what_may_not_be_killed_is_named(bystander: subprocess.Popen[bytes]) -> 
         "print(left.process.pid, left.reason)\n"
     )
     try:
-        told = subprocess.run(
+        refused = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         )
-        assert told.stdout == f"{theirs.pid} Operation not permitted\n"
+        assert refused.stdout == f"{theirs.pid} Operation not permitted\n"
         assert theirs.poll() is None
     finally:
         theirs.kill()

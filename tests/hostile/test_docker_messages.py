@@ -1,4 +1,4 @@
-"""Termination messages on Docker that are made to take long."""
+"""Termination messages on Docker that are meant to take long."""
 
 from __future__ import annotations
 

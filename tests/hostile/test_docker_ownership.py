@@ -1,4 +1,4 @@
-"""Containers and volumes on Docker that look like ours, and are somebody else's."""
+"""Unmanaged containers and volumes on Docker that look like managed ones."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 @pytest.fixture
 def image_of_ours() -> str:
-    """Return the name of an image that a bench is to commit."""
+    """Return the name of an image for a bench to commit."""
     return f"probetui-test-copy:{uuid.uuid4().hex}"
 
 
 @pytest.fixture
 async def other_home(bench: DockerBench) -> DockerRuntime:
-    """Return a probetui of the same engine with a state folder of its own."""
+    """Return a runtime on the same engine with another state folder."""
     folder = Path(tempfile.mkdtemp(dir=bench.folder))
     api = CountingApi(bench.url)
     daemon = DockerDaemon.of(bench.url, api.info(), api.version())
@@ -64,7 +64,7 @@ async def start(bench: DockerBench, pod: Pod, sandbox_id: str) -> ContainerID:
 
 
 def run_copy(bench: DockerBench, container_id: str, image: str, **fields: Any) -> Any:
-    """Commit a container and run the image as anybody would."""
+    """Commit a container and run the image without probetui."""
     bench.commit(container_id, image)
     bench.image, usual = image, bench.image
     try:
@@ -73,7 +73,7 @@ def run_copy(bench: DockerBench, container_id: str, image: str, **fields: Any) -
         bench.image = usual
 
 
-async def test_a_container_of_a_committed_image_is_nobodys_but_its_owners(
+async def test_a_container_of_a_committed_image_is_not_ours(
     bench: DockerBench, image_of_ours: str
 ) -> None:
     pod = a_pod(uid=bench.options.owner)
@@ -103,7 +103,7 @@ def refuse_stop(bench: DockerBench) -> Any:
     return stop
 
 
-async def test_a_copy_of_a_sandbox_is_not_ours_either(
+async def test_a_copy_of_a_sandbox_is_not_ours(
     bench: DockerBench, image_of_ours: str
 ) -> None:
     sandbox_id = await bench.sandbox(a_pod(uid=bench.options.owner))
@@ -116,10 +116,10 @@ async def test_a_copy_of_a_sandbox_is_not_ours_either(
     assert await bench.unmanaged_is_running()
 
 
-async def test_a_copy_that_was_given_our_name_is_not_ours(
+async def test_a_copy_with_our_name_is_not_ours(
     bench: DockerBench, image_of_ours: str
 ) -> None:
-    """By intent only: ours was removed, and its name given to a copy of it."""
+    """This needs intent: our container was removed, and a copy got its name."""
     pod = a_pod(uid=bench.options.owner)
     sandbox_id = await bench.sandbox(pod)
     ours = await start(bench, pod, sandbox_id)
@@ -138,7 +138,7 @@ async def test_a_copy_that_was_given_our_name_is_not_ours(
     assert await bench.unmanaged_is_running()
 
 
-async def test_another_users_pod_is_told_of_and_taken_over_only_on_demand(
+async def test_another_users_pod_is_reported_and_taken_over_only_on_request(
     bench: DockerBench, other_home: DockerRuntime
 ) -> None:
     pod = a_pod(uid=bench.options.owner)
@@ -166,7 +166,7 @@ async def test_another_users_pod_is_told_of_and_taken_over_only_on_demand(
 async def test_another_users_volume_is_neither_used_nor_removed(
     bench: DockerBench, other_home: DockerRuntime
 ) -> None:
-    """Two users run one manifest: the uid is the same, and so is the volume's name."""
+    """Two users run one manifest: uid and name of the volume are the same."""
     pod = a_pod(uid=bench.options.owner)
     operation = MountVolume(pod, Volume("data"), (), START)
     await bench.runtime.mount_volume(operation)
@@ -182,8 +182,8 @@ async def test_another_users_volume_is_neither_used_nor_removed(
     await other_home.close()
 
 
-async def test_a_copy_of_a_helper_is_left_alone(bench: DockerBench) -> None:
-    """Helpers have a label of their own, and are removed before their volume."""
+async def test_a_copy_of_a_helper_is_not_removed(bench: DockerBench) -> None:
+    """Helpers have their own label, and are removed before their volume."""
     pod = a_pod(uid=bench.options.owner)
     await bench.runtime.mount_volume(MountVolume(pod, Volume("data"), (), START))
     labels = {
@@ -199,10 +199,10 @@ async def test_a_copy_of_a_helper_is_left_alone(bench: DockerBench) -> None:
     assert await bench.unmanaged_is_running()
 
 
-async def test_what_was_made_before_we_were_killed_is_ours_on_the_next_start(
+async def test_a_container_created_before_a_kill_is_ours_on_the_next_start(
     bench: DockerBench,
 ) -> None:
-    """SIGKILL between the daemon's answer and the note: the intent is there."""
+    """SIGKILL between the daemon's response and the note: the intent is noted."""
     sandbox_id = await bench.sandbox(a_pod(uid=bench.options.owner))
     nonce = bench.docker(sandbox_id).labels["dev.probetui.nonce"]
     notes = bench.folder / "containers"
@@ -216,8 +216,10 @@ async def test_what_was_made_before_we_were_killed_is_ours_on_the_next_start(
     await next_start.close()
 
 
-async def test_what_an_earlier_version_left_is_unverified(bench: DockerBench) -> None:
-    """Version 0.1 gave neither nonce nor name, and noted nothing."""
+async def test_leftovers_of_an_earlier_version_are_unverified(
+    bench: DockerBench,
+) -> None:
+    """Version 0.1 set neither nonce nor name, and noted nothing."""
     uid, owner = bench.options.owner, bench.options.owner
     labels = {
         OWNER: owner,
@@ -238,10 +240,10 @@ async def test_what_an_earlier_version_left_is_unverified(bench: DockerBench) ->
     assert await bench.unmanaged_is_running()
 
 
-async def test_a_volume_of_an_earlier_version_is_taken_over_by_its_birth(
+async def test_a_volume_of_an_earlier_version_is_taken_over_by_its_creation_time(
     bench: DockerBench,
 ) -> None:
-    """It has no nonce; a later volume of its name is another one."""
+    """It has no nonce; a later volume with its name is another one."""
     uid, volume = bench.options.owner, "v" * 63
     name = volume_name(bench.options.owner, uid, volume)
     labels = {
@@ -264,10 +266,10 @@ async def test_a_volume_of_an_earlier_version_is_taken_over_by_its_birth(
     assert notes_of(bench) == []
 
 
-async def test_a_copy_of_a_volume_with_its_labels_is_left_alone(
+async def test_a_copy_of_a_volume_with_its_labels_is_not_removed(
     bench: DockerBench,
 ) -> None:
-    """Tools that copy volumes copy labels: name and nonce both have to hold."""
+    """Tools that copy volumes copy labels: both name and nonce have to match."""
     pod = a_pod(uid=bench.options.owner)
     await bench.runtime.mount_volume(MountVolume(pod, Volume("data"), (), START))
     (ours,) = bench.volumes()

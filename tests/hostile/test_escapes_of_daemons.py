@@ -1,4 +1,4 @@
-"""A daemon's answers are text like any other: names, labels, images, errors, logs."""
+"""Text in responses of daemons is never obeyed: names, labels, images, errors, logs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Hostile(FakeRuntime):
-    """A runtime that says one text wherever it can say anything."""
+    """A runtime that returns one text in every field."""
 
     def __init__(self, text: str, *, refuses: bool = False) -> None:
         super().__init__(FakeEngine(FakeClock()))
@@ -83,7 +83,7 @@ class Hostile(FakeRuntime):
 
 
 def serve(monkeypatch: pytest.MonkeyPatch, runtime: Runtime) -> None:
-    """Let a runtime be found wherever one is looked for."""
+    """Let the program find this runtime only."""
 
     async def found(*_: object) -> tuple[list[Runtime], ProbetuiError | None]:
         return [runtime], None
@@ -103,23 +103,23 @@ def test_names_and_labels_of_pods_are_listed_and_not_obeyed(
 ) -> None:
     serve(monkeypatch, Hostile(text))
 
-    told = [printed(capsys, "ls")]
-    told += [printed(capsys, "ls", "-o", output) for output in OUTPUTS]
+    output_texts = [printed(capsys, "ls")]
+    output_texts += [printed(capsys, "ls", "-o", output) for output in OUTPUTS]
 
-    assert [obeyed(text) for text in told] == [[]] * len(told)
-    assert all(told)
+    assert [obeyed(text) for text in output_texts] == [[]] * len(output_texts)
+    assert all(output_texts)
 
 
 @every_text
-def test_pods_with_such_names_are_removed_without_being_obeyed(
+def test_pods_with_hostile_names_are_removed_and_not_obeyed(
     text: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     serve(monkeypatch, Hostile(text))
 
-    told = printed(capsys, "down", "--all")
+    output_text = printed(capsys, "down", "--all")
 
-    assert told
-    assert obeyed(told) == []
+    assert output_text
+    assert obeyed(output_text) == []
 
 
 @every_text
@@ -128,10 +128,10 @@ def test_the_error_of_a_daemon_is_not_obeyed(
 ) -> None:
     serve(monkeypatch, Hostile(text, refuses=True))
 
-    told = printed(capsys, "ls") + printed(capsys, "down", "--all")
+    output_text = printed(capsys, "ls") + printed(capsys, "down", "--all")
 
-    assert "probetui: error: " in told
-    assert obeyed(told) == []
+    assert "probetui: error: " in output_text
+    assert obeyed(output_text) == []
 
 
 @every_text
@@ -146,15 +146,15 @@ def test_names_of_images_are_not_obeyed(
 
     monkeypatch.setattr(image_commands, "open_runtime", found)
 
-    told = [printed(capsys, "images", "--all")]
-    told += [printed(capsys, "images", "-o", output) for output in OUTPUTS]
-    told.append(printed(capsys, "images", "gc", "--all"))
+    output_texts = [printed(capsys, "images", "--all")]
+    output_texts += [printed(capsys, "images", "-o", output) for output in OUTPUTS]
+    output_texts.append(printed(capsys, "images", "gc", "--all"))
 
-    assert [obeyed(text) for text in told] == [[]] * len(told)
+    assert [obeyed(text) for text in output_texts] == [[]] * len(output_texts)
 
 
 @every_text
-def test_containers_of_others_are_attached_to_and_not_obeyed(
+def test_unmanaged_containers_are_attached_to_and_not_obeyed(
     text: str, capsys: Captured
 ) -> None:
     unmanaged = FakeUnmanaged("web", text)
@@ -177,7 +177,7 @@ def test_containers_of_others_are_attached_to_and_not_obeyed(
 
 
 class _Daemon(BaseHTTPRequestHandler):
-    """Docker as far as its version, and errors behind that."""
+    """A Docker API with a version; every other request is an error."""
 
     protocol_version = "HTTP/1.1"
 
@@ -206,7 +206,7 @@ class _Daemon(BaseHTTPRequestHandler):
         return "unix"
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
@@ -223,7 +223,7 @@ def docker(tmp_path: Path) -> Iterator[str]:
 
 
 class _Refuses(grpc.GenericRpcHandler):  # type: ignore[misc]  # it has no types
-    """Answers every call with an error that says everything."""
+    """Answers every call with an error that contains the text."""
 
     def service(self, _details: object) -> grpc.RpcMethodHandler:
         def refuse(_request: object, context: grpc.ServicerContext) -> bytes:
@@ -282,10 +282,10 @@ def test_a_daemon_behind_dockers_socket_is_not_obeyed(
 ) -> None:
     words = [pod if word == "POD" else word for word in args]
 
-    told = printed(capfd, *words, "--host", docker)
+    output_text = printed(capfd, *words, "--host", docker)
 
-    assert told
-    assert obeyed(told) == []
+    assert output_text
+    assert obeyed(output_text) == []
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_a_daemon_behind_the_socket_of_a_cri_is_not_obeyed(
     words = [pod if word == "POD" else word for word in args]
     kind = () if args[0] == "info" else ("--runtime", "cri")
 
-    told = printed(capfd, *words, *kind, "--runtime-endpoint", cri)
+    output_text = printed(capfd, *words, *kind, "--runtime-endpoint", cri)
 
-    assert told
-    assert obeyed(told) == []
+    assert output_text
+    assert obeyed(output_text) == []

@@ -1,4 +1,4 @@
-"""Whatever a manifest says, in any field, as any name: it is shown and never obeyed."""
+"""Text in any field or name of a manifest is shown and never obeyed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def string_paths(
     model: type[msgspec.Struct], before: tuple[Step, ...] = ()
 ) -> Iterator[tuple[Step, ...]]:
-    """Yield the path of every field of a model that takes text, and of its maps."""
+    """Yield the paths of all fields of a model that can have text, and of its maps."""
     for name, field in schema.fields_of(model).items():
         path = (*before, name, 0) if field.is_list else (*before, name)
         if field.model is not None:
@@ -70,9 +70,9 @@ def string_paths(
 
 
 def changed(document: Any, path: Sequence[Step], text: str) -> Any:
-    """Return a document with a text at a path; what is missing there is made.
+    """Return a document with a text at a path; missing parents are created.
 
-    An unknown field and an entry of a map are called like the text, too.
+    An unknown field and an entry of a map have the text as their name, too.
     """
     if not path:
         return text
@@ -86,7 +86,7 @@ def changed(document: Any, path: Sequence[Step], text: str) -> Any:
 
 
 def everywhere(text: str) -> dict[str, Any]:
-    """Return a pod that says a text wherever it can, names of fields included."""
+    """Return a pod with a text in every field and in names of fields."""
     document = GOOD
     for path in PATHS:
         document = changed(document, path, text)
@@ -101,14 +101,14 @@ PATHS = [
 
 
 def printed(capsys: Captured, *args: str) -> str:
-    """Run a command line and return all that it printed."""
+    """Run a command line and return its whole output."""
     run(args)
     captured = capsys.readouterr()
     return str(captured.out + captured.err)
 
 
 def commands(path: Path) -> list[tuple[str, ...]]:
-    """Return the command lines that read manifests and start nothing."""
+    """Return command lines that read manifests and start nothing."""
     file = ("-f", str(path))
     return [
         *(("check", *file, "-v", "-o", form) for form in CHECK_FORMATS),
@@ -118,7 +118,7 @@ def commands(path: Path) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("text", PAYLOADS.values(), ids=PAYLOADS.keys())
-def test_a_manifest_that_says_it_everywhere_is_not_obeyed(
+def test_a_manifest_with_the_text_everywhere_is_not_obeyed(
     text: str, tmp_path: Path, capsys: Captured
 ) -> None:
     path = tmp_path / "pod.yaml"
@@ -131,10 +131,8 @@ def test_a_manifest_that_says_it_everywhere_is_not_obeyed(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
-def test_no_field_by_itself_is_obeyed(
-    part: int, tmp_path: Path, capsys: Captured
-) -> None:
-    """A pod that is well but for one field gets further than one that is all wrong."""
+def test_no_single_field_is_obeyed(part: int, tmp_path: Path, capsys: Captured) -> None:
+    """A pod with one invalid field gets further than a pod with many."""
     path = tmp_path / "pod.yaml"
     simulated = ("sim", "-f", str(path), "--plain", "--for", "2s", "--no-autosave")
     bad = {}
@@ -167,15 +165,15 @@ def test_a_megabyte_in_one_line_is_cut_short(
     path = tmp_path / "pod.json"
     path.write_text(json.dumps(changed(GOOD, place, text)))
 
-    told = printed(capsys, "check", "-f", str(path), "-v")
-    told += printed(capsys, "explain", "-f", str(path))
+    output = printed(capsys, "check", "-f", str(path), "-v")
+    output += printed(capsys, "explain", "-f", str(path))
 
-    assert obeyed(told) == []
-    assert max(map(len, told.split("\n"))) < 200_000
-    assert len(told) < 1_000_000
+    assert obeyed(output) == []
+    assert max(map(len, output.split("\n"))) < 200_000
+    assert len(output) < 1_000_000
 
 
-def test_many_problems_below_a_long_name_do_not_repeat_it_whole(
+def test_many_problems_below_a_long_name_do_not_repeat_it_in_full(
     tmp_path: Path, capsys: Captured
 ) -> None:
     unknown = {f"field{number}": 1 for number in range(2000)}
@@ -184,15 +182,15 @@ def test_many_problems_below_a_long_name_do_not_repeat_it_whole(
     path = tmp_path / "pod.json"
     path.write_text(json.dumps(nested))
 
-    told = printed(capsys, "check", "-f", str(path), "-o", "json")
+    output = printed(capsys, "check", "-f", str(path), "-o", "json")
 
-    assert len(told) < 4_000_000
+    assert len(output) < 4_000_000
 
 
 @pytest.mark.parametrize(
     "kind", ["line breaks", "separators", "github", "tap", "xml", "control characters"]
 )
-def test_what_programs_read_stays_what_it_is(
+def test_output_for_programs_is_unchanged(
     kind: str, tmp_path: Path, capsys: Captured
 ) -> None:
     path = tmp_path / "pod.yaml"
@@ -217,7 +215,7 @@ def test_what_programs_read_stays_what_it_is(
 
 
 def printed_form(capsys: Captured, path: Path, form: str) -> str:
-    """Return what `check` prints for programs."""
+    """Return the output of `check` in a format for programs."""
     run(("check", "-f", str(path), "-v", "-o", form))
     return str(capsys.readouterr().out)
 
@@ -229,26 +227,26 @@ def test_the_name_of_a_file_is_not_obeyed(
     name = "\x1b[2J::error::x\n# TODO ok 1\u202e\udc80,'%0A.yaml"
     (tmp_path / name).write_text(yaml.safe_dump(changed(GOOD, (_UNKNOWN,), "x")))
 
-    told = printed(capsys, "check", "-f", str(tmp_path / name), "-o", form)
+    output = printed(capsys, "check", "-f", str(tmp_path / name), "-o", form)
 
-    assert obeyed(told) == []
+    assert obeyed(output) == []
 
 
-def test_a_syntax_error_is_shown_with_its_line_made_safe(
+def test_a_syntax_error_is_shown_with_its_line_escaped(
     tmp_path: Path, capsys: Captured
 ) -> None:
     path = tmp_path / "pod.yaml"
     path.write_text("a: \u202ex\u200b" + "\u0351" * 30 + ": c: d\n")
 
-    told = printed(capsys, "check", "-f", str(path))
+    output = printed(capsys, "check", "-f", str(path))
 
-    assert "\\u202e" in told
-    assert obeyed(told) == []
+    assert "\\u202e" in output
+    assert obeyed(output) == []
 
 
-def test_what_is_given_on_the_command_line_is_not_obeyed(capsys: Captured) -> None:
+def test_arguments_of_the_command_line_are_not_obeyed(capsys: Captured) -> None:
     text = "\x1b]52;c;x\x07\u202e\udc80"
-    told = [
+    outputs = [
         printed(capsys, *args)
         for args in (
             (text,),
@@ -270,4 +268,4 @@ def test_what_is_given_on_the_command_line_is_not_obeyed(capsys: Captured) -> No
         )
     ]
 
-    assert [obeyed(text) for text in told] == [[]] * len(told)
+    assert [obeyed(text) for text in outputs] == [[]] * len(outputs)

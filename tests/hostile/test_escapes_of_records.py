@@ -1,4 +1,4 @@
-"""A record is a file like any other: what somebody wrote into it is never obeyed."""
+"""Escape sequences in forged records are never obeyed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = EVERYTHING + "".join(LONE.values())
 NAMES = ("docker", "process")
 _MOST_LINES = 250
 KEPT = {"ts", "type"}
-"""Without them a line is nothing but damaged, which has a test of its own."""
+"""A line without them is only damaged, which has its own test."""
 
 
 @pytest.fixture(autouse=True)
@@ -29,14 +29,14 @@ def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def lines_of(name: str) -> list[Any]:
-    """Return the first lines of a record that a released version wrote."""
+    """Return the first lines of a record of a released version."""
     (packed,) = RECORDS.glob(f"*/{name}.jsonl.gz")
     text = gzip.decompress(packed.read_bytes()).decode()
     return [json.loads(line) for line in text.splitlines()[:_MOST_LINES]]
 
 
 def fields(value: Any) -> Iterator[str]:
-    """Yield the names of the fields that hold text, at any depth."""
+    """Yield the names of the fields with text, at any depth."""
     match value:
         case dict():
             for name, inner in value.items():
@@ -53,7 +53,7 @@ def fields(value: Any) -> Iterator[str]:
 
 
 def forged(value: Any, field: str, text: str, name: str = "") -> Any:
-    """Return a value with a text in each field of that name."""
+    """Return a value with a text in every field of that name."""
     match value:
         case str():
             return text if name == field else value
@@ -66,7 +66,7 @@ def forged(value: Any, field: str, text: str, name: str = "") -> Any:
 
 
 def printed(capsys: Captured, path: Path) -> str:
-    """Return all that is printed of a record, as people and as programs read it."""
+    """Return all output about a record, as text and as JSON."""
     run(["why", str(path)])
     run(["replay", str(path), "--plain", "-v"])
     captured = capsys.readouterr()
@@ -78,7 +78,7 @@ def write(path: Path, lines: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_record_that_nobody_forged_is_told(
+def test_a_record_that_is_not_forged_is_printed(
     name: str, tmp_path: Path, capsys: Captured
 ) -> None:
     path = tmp_path / "record.jsonl"
@@ -120,12 +120,12 @@ def test_names_and_outputs_in_a_record_are_not_obeyed(
     assert obeyed(printed(capsys, path)) == []
 
 
-def test_what_is_no_record_at_all_is_not_obeyed(
+def test_a_file_that_is_no_record_is_not_obeyed(
     tmp_path: Path, capsys: Captured
 ) -> None:
     path = tmp_path / "forged.jsonl"
     first, *others = lines_of("process")
-    told = []
+    outputs = []
     for line in (
         TEXT,
         json.dumps(TEXT),
@@ -135,8 +135,8 @@ def test_what_is_no_record_at_all_is_not_obeyed(
         json.dumps({**first, "probetui": TEXT, "kubelet": TEXT, "runtime": TEXT}),
     ):
         path.write_bytes(line.encode("utf-8", "surrogatepass") + b"\n")
-        told.append(printed(capsys, path))
+        outputs.append(printed(capsys, path))
     write(path, [first, {"type": TEXT, TEXT: TEXT}, *others[:5]])
-    told.append(printed(capsys, path))
+    outputs.append(printed(capsys, path))
 
-    assert [obeyed(text) for text in told] == [[]] * len(told)
+    assert [obeyed(text) for text in outputs] == [[]] * len(outputs)

@@ -1,4 +1,4 @@
-"""On the screen, too: a megabyte in one line, markup in messages, what is copied."""
+"""Hostile text on the screen: a megabyte in one line, markup in messages, copies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from textual.widgets._toast import Toast
 from probetui.tui.services.clipboard import request
 from tests.hostile.payloads import EVERYTHING, LONE, MEGABYTE, PAYLOADS, obeyed
 from tests.tui.app_harness import screen_lines, screen_text
-from tests.tui.test_hostile_text import HEIGHT, WIDTH, crooked, the_app
+from tests.tui.test_hostile_text import HEIGHT, WIDTH, malformed, the_app
 
 SCREENS = {
     "events": ("v", "W", "G"),
@@ -23,14 +23,14 @@ SCREENS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["a megabyte of escapes", "a megabyte of marks"])
-async def test_a_megabyte_in_one_line_breaks_no_screen(kind: str) -> None:
+async def test_a_megabyte_in_one_line_does_not_break_a_screen(kind: str) -> None:
     app = the_app(MEGABYTE[kind])
     bad = {}
     async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
         for name, keys in SCREENS.items():
             await pilot.press(*keys)
             await pilot.pause()
-            bad[name] = crooked(screen_lines(app))
+            bad[name] = malformed(screen_lines(app))
             await pilot.press("escape", "escape", "1")
 
     assert {name: lines for name, lines in bad.items() if lines} == {}
@@ -41,7 +41,7 @@ async def test_a_megabyte_in_one_line_breaks_no_screen(kind: str) -> None:
     [*PAYLOADS.values(), *LONE.values(), MEGABYTE["a megabyte"]],
     ids=[*PAYLOADS, *LONE, "a megabyte"],
 )
-async def test_a_message_is_shown_and_neither_obeyed_nor_read_as_markup(
+async def test_a_message_is_shown_and_neither_obeyed_nor_parsed_as_markup(
     text: str,
 ) -> None:
     app = the_app("")
@@ -49,15 +49,15 @@ async def test_a_message_is_shown_and_neither_obeyed_nor_read_as_markup(
         app.notify(text, markup=True)
         await pilot.pause()
         (toast,) = app.screen.query(Toast)
-        said = toast._notification.message
+        message_shown = toast._notification.message
 
-        assert obeyed(said) == []
-        assert crooked(screen_lines(app)) == []
+        assert obeyed(message_shown) == []
+        assert malformed(screen_lines(app)) == []
         assert not toast._notification.markup
         assert app.is_running
 
 
-async def test_markup_in_a_message_is_seen() -> None:
+async def test_markup_in_a_message_is_visible() -> None:
     app = the_app("")
     async with app.run_test(size=(WIDTH, HEIGHT), notifications=True) as pilot:
         app.notify("[@click=app.quit]x[/] [bold]")
@@ -66,7 +66,7 @@ async def test_markup_in_a_message_is_seen() -> None:
         assert "[@click=app.quit]x[/] [bold]" in screen_text(app)
 
 
-def test_what_goes_to_the_clipboard_by_the_terminal_is_base64_alone() -> None:
+def test_only_base64_is_sent_to_the_clipboard_of_the_terminal() -> None:
     for environment in ({}, {"TMUX": "x"}, {"TERM": "screen"}):
         asked = request(EVERYTHING[:5000], environment)
 

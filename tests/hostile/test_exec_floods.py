@@ -1,4 +1,4 @@
-"""Commands of probes that write without end: they time out, and others go on."""
+"""Probe commands that write endlessly: they time out, and others continue."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         pytest.param("exec yes >&2", id="on standard error"),
     ],
 )
-async def test_a_command_that_writes_without_end_holds_up_nobody(
+async def test_a_command_that_writes_endlessly_delays_no_others(
     bench: Bench, script: str
 ) -> None:
     container_id = await bench.run_ready(POLITE)
@@ -59,8 +59,8 @@ async def test_a_command_that_writes_without_end_holds_up_nobody(
     assert turns.beats > 20
 
 
-async def test_what_a_command_wrote_too_much_is_read_and_let_go(bench: Bench) -> None:
-    """A command that nobody reads would never end."""
+async def test_excess_output_of_a_command_is_read_and_discarded(bench: Bench) -> None:
+    """A command whose output is not read would never end."""
     container_id = await bench.run_ready(POLITE)
 
     result = await bench.sh(container_id, "head -c 8000000 /dev/zero", limit=20)

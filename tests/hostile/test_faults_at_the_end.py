@@ -1,4 +1,4 @@
-"""Whatever goes wrong while a session ends, its containers get preStop and SIGTERM."""
+"""Containers get preStop and SIGTERM even if errors happen while a session ends."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BUG = 70
 
 
 class InjectedError(Exception):
-    """A bug that is none."""
+    """A simulated bug."""
 
 
 def fails(*_: Any, **__: Any) -> Any:
@@ -55,14 +55,14 @@ def fails(*_: Any, **__: Any) -> Any:
 
 
 class FailingUpkeep:
-    """Upkeep of images that fails when it looks a last time."""
+    """Image maintenance that fails in its last run."""
 
     def recording_pulls(self, runtime: Any) -> Any:
-        """Return the runtime as it is."""
+        """Return the runtime unchanged."""
         return runtime
 
     async def run(self) -> None:
-        """Have nothing to do."""
+        """Do nothing."""
 
     async def finish(self) -> None:
         """Fail."""
@@ -82,17 +82,17 @@ async def fails_after_it(*args: Any) -> Any:
 
 
 class FullDisk(io.RawIOBase):
-    """A file on a disk that is full as soon as another file is there."""
+    """A file on a disk that is full as soon as another file exists."""
 
     def __init__(self, sign: Path) -> None:
         self._sign = sign
 
     def writable(self) -> bool:
-        """Return that it is for writing."""
+        """Return True."""
         return True
 
     def write(self, data: Any, /) -> int:
-        """Take the bytes, or refuse them."""
+        """Write the bytes, or raise an error."""
         if self._sign.exists():
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return memoryview(data).nbytes
@@ -105,7 +105,7 @@ def trace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def session(tmp_path: Path, trace: Path) -> Callable[..., int]:
-    """Return what runs a session until its pod is ready."""
+    """Return a function that runs a session until its pod is ready."""
     manifest = tmp_path / "pod.yaml"
     manifest.write_text(POD % {"trace": trace})
 
@@ -134,7 +134,7 @@ def session(tmp_path: Path, trace: Path) -> Callable[..., int]:
         pytest.param(ProcessRuntime, "close", fails, id="closing the runtime"),
     ],
 )
-def test_a_bug_in_a_step_of_the_end_skips_no_other_step(
+def test_a_bug_in_a_step_of_the_shutdown_skips_no_other_step(
     session: Callable[..., int],
     trace: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -162,7 +162,7 @@ def test_a_bug_in_a_step_of_the_end_skips_no_other_step(
         pytest.param(Engine, "advance", id="the engine's time"),
     ],
 )
-def test_a_bug_in_the_middle_ends_the_session_in_good_order(
+def test_a_bug_during_the_session_shuts_it_down_cleanly(
     session: Callable[..., int],
     trace: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -186,7 +186,7 @@ def test_a_bug_in_the_middle_ends_the_session_in_good_order(
     assert trace.read_text().split() == ["started", "preStop", "SIGTERM"]
 
 
-def test_standard_output_on_a_full_disk_ends_the_session_in_good_order(
+def test_standard_output_on_a_full_disk_shuts_the_session_down_cleanly(
     session: Callable[..., int],
     trace: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -198,11 +198,11 @@ def test_standard_output_on_a_full_disk_ends_the_session_in_good_order(
     status = session()
 
     monkeypatch.undo()
-    told, traced = capfd.readouterr().err, trace.read_text().split()
+    errors, traced = capfd.readouterr().err, trace.read_text().split()
     trace.unlink()
     full.close()
     assert status == 2
-    assert "cannot write to standard output: No space left on device" in told
+    assert "cannot write to standard output: No space left on device" in errors
     assert traced == ["started", "preStop", "SIGTERM"]
 
 
@@ -214,7 +214,7 @@ def test_standard_output_on_a_full_disk_ends_the_session_in_good_order(
         pytest.param(Recorder, "consume", id="recording entries"),
     ],
 )
-def test_a_bug_in_the_middle_ends_a_session_on_docker_in_good_order(
+def test_a_bug_during_a_session_on_docker_shuts_it_down_cleanly(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],

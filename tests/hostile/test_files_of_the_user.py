@@ -1,4 +1,4 @@
-"""Files that users name, with something else in their place: no wait, and an error."""
+"""Other kinds of files in place of the user's files: an error without a wait."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from tests.hostile.arena import ROOT
 
 PATIENCE_SECONDS = 60
-"""Long for a busy machine, and short beside what waits for ever."""
+"""Long enough for a busy machine, and short compared to waiting for ever."""
 
 POD = """\
 apiVersion: v1
@@ -35,7 +35,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def probetui(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the program, which has to end by itself."""
+    """Run the program, which has to end on its own."""
     return subprocess.run(
         [sys.executable, "-m", "probetui", *arguments],
         cwd=ROOT,
@@ -73,7 +73,7 @@ KINDS = [
         pytest.param(["replay", "--plain", "{}"], id="a record to replay"),
     ],
 )
-def test_what_is_read_is_a_regular_file(
+def test_only_regular_files_are_read(
     tmp_path: Path,
     make: Callable[[Path], None],
     expected: str,
@@ -91,9 +91,7 @@ def test_what_is_read_is_a_regular_file(
 
 
 @pytest.mark.parametrize("option", ["--record", "--log-file"])
-def test_a_fifo_that_nobody_reads_is_not_waited_for(
-    tmp_path: Path, option: str
-) -> None:
+def test_a_fifo_without_a_reader_does_not_block(tmp_path: Path, option: str) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "pod.yaml").write_text(POD)
     arguments = ["sim", "--plain", "-f", str(tmp_path / "pod.yaml"), "--for", "1s"]
@@ -104,7 +102,7 @@ def test_a_fifo_that_nobody_reads_is_not_waited_for(
     assert done.returncode == 2
 
 
-def test_a_pipe_that_the_shell_has_made_is_read(tmp_path: Path) -> None:
+def test_a_pipe_from_process_substitution_is_read(tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text(POD)
     command = 'exec "$0" -m probetui sim --plain --for 1s -f <(cat "$1")'
 
@@ -121,7 +119,7 @@ def test_a_pipe_that_the_shell_has_made_is_read(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_watched_manifest_that_becomes_a_fifo_is_told_and_the_session_goes_on(
+def test_a_watched_manifest_that_becomes_a_fifo_is_reported_and_the_session_continues(
     tmp_path: Path,
 ) -> None:
     pod = tmp_path / "manifests/pod.yaml"

@@ -58,7 +58,7 @@ RUNS, ENDED = a_status(RuntimeState.RUNNING), a_status(RuntimeState.EXITED)
         pytest.param((SANDBOX,), (), "process 7", "starting", id="a session makes it"),
     ],
 )
-def test_what_is_left_of_a_pod_has_a_state(
+def test_leftovers_of_a_pod_have_a_state(
     sandboxes: tuple[SandboxStatus, ...],
     containers: tuple[RuntimeContainerStatus, ...],
     holder: str,
@@ -81,7 +81,7 @@ async def remove_all(runtime: Runtime) -> None:
 
 
 class TestOnProcesses:
-    """What is on disk of sandboxes, containers and volumes."""
+    """Files of sandboxes, containers and volumes."""
 
     @pytest.fixture
     async def bench(self, tmp_path: Path) -> AsyncIterator[ProcessBench]:
@@ -89,10 +89,10 @@ class TestOnProcesses:
         yield made
         await made.clean_up()
 
-    async def test_a_sandbox_without_its_record_is_found_with_what_runs_in_it(
+    async def test_a_sandbox_without_its_record_is_found_with_its_processes(
         self, bench: ProcessBench
     ) -> None:
-        """As version 0.1 left it, which removed files in any order."""
+        """Version 0.1 left such sandboxes, because it removed files in any order."""
         container_id = await bench.run_ready(f"echo $$ > pid; {POLITE}")
         pid = bench.pid_in(container_id, "pid")
         (record,) = bench.base.glob("*/sandbox.json")
@@ -113,9 +113,7 @@ class TestOnProcesses:
         assert not record.parent.exists()
         await later.close()
 
-    async def test_a_folder_that_we_did_not_make_is_left_alone(
-        self, bench: ProcessBench
-    ) -> None:
+    async def test_an_unknown_folder_is_not_changed(self, bench: ProcessBench) -> None:
         for name in ("theirs", "0123456789ab.bak", ".hidden", "0123456789AB"):
             (bench.base / name).mkdir(parents=True)
             (bench.base / name / "precious").touch()
@@ -130,7 +128,7 @@ class TestOnProcesses:
         assert not (bench.base / "theirs/sandbox.json").exists()
 
     @pytest.mark.parametrize("left", ["the volume", "whose it was"])
-    async def test_volumes_of_which_a_part_is_left_are_found_and_removed(
+    async def test_partly_removed_volumes_are_found_and_removed(
         self, bench: ProcessBench, left: str
     ) -> None:
         pod = a_pod(uid=uuid.uuid4().hex)
@@ -150,10 +148,10 @@ class TestOnProcesses:
         assert await all_pods(later) == ()
         await later.close()
 
-    async def test_what_is_being_made_is_not_taken_for_half_removed(
+    async def test_a_sandbox_being_created_does_not_count_as_half_removed(
         self, bench: ProcessBench
     ) -> None:
-        """A sandbox's folder is there with its record, or not at all."""
+        """A sandbox's folder exists with its record, or not at all."""
         later = ProcessRuntime(bench.base, bench.clock, sees_all=True)
 
         sandbox_id = await bench.sandbox(a_pod())
@@ -167,7 +165,7 @@ class TestOnProcesses:
 
 
 class TestFilesOnCri:
-    """Files and logs, which outlive a sandbox if we are killed in between."""
+    """Files and logs, which outlive a sandbox if the program is killed in between."""
 
     @pytest.fixture
     def logs(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -203,7 +201,7 @@ class TestFilesOnCri:
         assert names(tmp_path / "cri/pods") == []
         assert names(logs) == ["shop_web_other"]
 
-    async def test_files_of_a_pod_whose_sandbox_anybody_has_stay(
+    async def test_files_of_a_pod_with_any_sandbox_are_kept(
         self, server: CriServer, tmp_path: Path, logs: Path
     ) -> None:
         """A kubelet runs a pod with the same uid: the logs are in use."""
@@ -226,9 +224,9 @@ class TestFilesOnCri:
 @pytest.mark.docker
 @pytest.mark.slow
 class TestOnDocker:
-    """Containers, sandboxes and volumes that lack each other."""
+    """Containers, sandboxes and volumes without each other."""
 
-    async def test_whatever_is_left_of_pods_is_found_and_removed(
+    async def test_all_leftovers_of_pods_are_found_and_removed(
         self, docker: DockerBench
     ) -> None:
         async def sandbox_of(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Mounted file systems that never answer, as sshfs without its network."""
+"""Mounted file systems that never respond, like sshfs without a network."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _fuse() -> None:
 
 @contextmanager
 def hanging(target: Path) -> Iterator[None]:
-    """Mount a file system that never answers; whoever waits for it is let go after."""
+    """Mount a file system that never responds until the end of the block."""
     descriptor = os.open(FUSE, os.O_RDWR)
     try:
         options = f"fd={descriptor},rootmode=40000,user_id=0,group_id=0"
@@ -40,7 +40,7 @@ def hanging(target: Path) -> Iterator[None]:
 
 
 @isolated
-async def test_removal_does_not_wait_for_what_is_mounted_below_a_home(
+async def test_removal_does_not_wait_for_a_mount_below_a_home(
     arena: Arena,
 ) -> None:
     attack = Attack(arena)
@@ -55,7 +55,7 @@ async def test_removal_does_not_wait_for_what_is_mounted_below_a_home(
 
 
 @isolated
-async def test_a_volume_that_never_answers_is_listed_left_and_named(
+async def test_a_volume_that_never_responds_is_listed_kept_and_named(
     arena: Arena,
 ) -> None:
     attack = Attack(arena)

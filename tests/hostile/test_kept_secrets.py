@@ -1,4 +1,4 @@
-"""Secrets stay out of what is left on the disk, also when the disk is full."""
+"""Secrets are not stored on the disk, also when the disk is full."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECRET = "hunter2-hunter2"
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give the program empty folders, files that everybody may read, and its logs."""
+    """Set empty folders and a permissive umask, and restore the logging afterwards."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "deep" / "state"))
     before = os.umask(0)
     yield tmp_path / "deep"
@@ -44,12 +44,12 @@ async def bench(tmp_path: Path) -> AsyncIterator[ProcessBench]:
 
 
 def modes(folder: Path) -> dict[str, str]:
-    """Return who may do what with a folder and all that is in it."""
+    """Return the modes of a folder and everything in it."""
     found = (folder, *folder.rglob("*"))
     return {path.name: stat.filemode(path.stat().st_mode) for path in found}
 
 
-def test_the_log_is_its_owners_alone(home: Path) -> None:
+def test_only_its_owner_may_read_the_log(home: Path) -> None:
     start_log(None, "info")
 
     logging.getLogger("probetui").info("hello")
@@ -62,7 +62,7 @@ def test_the_log_is_its_owners_alone(home: Path) -> None:
     }
 
 
-def test_a_log_of_before_becomes_its_owners_alone(tmp_path: Path) -> None:
+def test_an_existing_log_becomes_private(tmp_path: Path) -> None:
     log = tmp_path / "my.log"
     log.write_text("of before\n")
     log.chmod(0o644)
@@ -72,7 +72,7 @@ def test_a_log_of_before_becomes_its_owners_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
 
 
-def test_a_log_that_is_set_aside_stays_its_owners_alone(tmp_path: Path) -> None:
+def test_a_rotated_log_stays_private(tmp_path: Path) -> None:
     start_log(tmp_path / "my.log", "info")
 
     for _ in range(150):
@@ -85,7 +85,7 @@ def test_a_log_that_is_set_aside_stays_its_owners_alone(tmp_path: Path) -> None:
     }
 
 
-def test_a_full_disk_puts_no_entry_of_the_log_on_the_terminal(
+def test_a_full_disk_prints_no_log_entry_to_the_terminal(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     start_log(Path("/dev/full"), "info")
@@ -96,7 +96,7 @@ def test_a_full_disk_puts_no_entry_of_the_log_on_the_terminal(
     assert captured.out + captured.err == ""
 
 
-def test_the_log_has_no_credentials_and_one_line_an_entry(tmp_path: Path) -> None:
+def test_the_log_has_no_credentials_and_one_line_per_entry(tmp_path: Path) -> None:
     start_log(tmp_path / "my.log", "info")
     log = logging.getLogger("probetui")
 
@@ -113,14 +113,14 @@ def test_the_log_has_no_credentials_and_one_line_an_entry(tmp_path: Path) -> Non
     assert [line for line in text.splitlines() if line.startswith("2026 ")] == []
 
 
-async def test_the_end_that_cannot_be_written_is_logged_without_variables(
+async def test_an_exit_that_cannot_be_written_is_logged_without_variables(
     bench: ProcessBench, caplog: pytest.LogCaptureFixture
 ) -> None:
     container_id = await bench.run_ready(POLITE)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     with caplog.at_level(logging.DEBUG):
-        # As on a full disk nothing can be written.
+        # Nothing can be written, as on a full disk.
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
         try:
             await bench.runtime.stop_container(container_id, 10)
@@ -134,7 +134,7 @@ async def test_the_end_that_cannot_be_written_is_logged_without_variables(
     assert os.environ["PATH"] not in caplog.text
 
 
-def test_the_report_of_a_bug_is_its_owners_alone_and_has_no_credentials(
+def test_a_crash_report_is_private_and_has_no_credentials(
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],

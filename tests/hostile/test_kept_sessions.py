@@ -1,4 +1,4 @@
-"""The folder of kept sessions, with what is not ours in it."""
+"""The folder of saved sessions, with other files in it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_file_with_another_name_is_neither_removed_nor_counted(
     assert (folder / OURS).exists()
 
 
-def test_a_link_with_a_name_of_ours_is_left_and_so_is_its_target(
+def test_a_link_with_a_name_of_ours_is_kept_and_so_is_its_target(
     folder: Path, tmp_path: Path
 ) -> None:
     canary = tmp_path / "canary"
@@ -53,7 +53,7 @@ def test_a_link_with_a_name_of_ours_is_left_and_so_is_its_target(
     assert (folder / OURS).is_symlink()
 
 
-def test_a_fifo_and_a_folder_with_names_of_ours_hold_nothing_up(folder: Path) -> None:
+def test_a_fifo_and_a_folder_with_names_of_ours_do_not_block(folder: Path) -> None:
     os.mkfifo(folder / OURS)
     (folder / OURS.replace(".1.", ".2.")).mkdir()
     (folder / OURS.replace(".1.", ".3.")).write_bytes(bytes(10))

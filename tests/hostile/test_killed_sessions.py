@@ -1,4 +1,4 @@
-"""What a session leaves frozen or cut off that is killed, and who undoes it."""
+"""Faults that a killed session leaves behind, and their removal."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ ENDED = replace(LeaseHolder.this_process(), born="long ago")
 
 
 def kill_holder(notes: Path) -> None:
-    """Have the notes be of a process that was killed."""
+    """Make the notes belong to a process that was killed."""
     for path in notes.glob("*.json"):
         note = json.loads(path.read_text())
         path.write_text(json.dumps({**note, "holder": ENDED.text}))
 
 
 class TestNotes:
-    """What is written down, and by whom it is undone."""
+    """The notes about faults, and who undoes them."""
 
-    def test_what_another_process_has_in_force_is_left_to_it(
+    def test_active_faults_of_another_process_are_not_undone(
         self, tmp_path: Path
     ) -> None:
         notes = FaultNotes(tmp_path, "engine")
@@ -63,7 +63,7 @@ class TestNotes:
         assert during == []
         assert (left.kind, left.thing_id, left.engine) == (FROZEN, "c1", "engine")
 
-    def test_what_was_undone_is_not_noted_any_more(self, tmp_path: Path) -> None:
+    def test_notes_of_undone_faults_are_removed(self, tmp_path: Path) -> None:
         notes = FaultNotes(tmp_path, "engine")
         notes.write(FROZEN, "c1")
         notes.write(CUT_OFF, "c1", {"ip": "10.0.0.2"})
@@ -85,20 +85,20 @@ class TestNotes:
             pytest.param("[" * 100_000, id="deep"),
         ],
     )
-    def test_a_damaged_note_is_left_as_it_is(self, tmp_path: Path, text: str) -> None:
+    def test_a_damaged_note_is_not_changed(self, tmp_path: Path, text: str) -> None:
         (tmp_path / "frozen-x.json").write_text(text)
 
         assert FaultNotes(tmp_path, "").left() == []
         assert (tmp_path / "frozen-x.json").read_text() == text
 
-    def test_an_id_that_is_no_text_is_noted(self, tmp_path: Path) -> None:
+    def test_an_id_that_is_no_utf_8_is_noted(self, tmp_path: Path) -> None:
         notes = FaultNotes(tmp_path, "")
         notes.write(FROZEN, "\ud800")
         kill_holder(tmp_path)
 
         assert [note.thing_id for note in notes.left()] == ["\ud800"]
 
-    def test_a_note_under_another_name_means_nothing(self, tmp_path: Path) -> None:
+    def test_a_note_with_another_name_is_ignored(self, tmp_path: Path) -> None:
         notes = FaultNotes(tmp_path, "")
         notes.write(FROZEN, "c1")
         kill_holder(tmp_path)
@@ -119,10 +119,10 @@ async def survives_a_kill(
     assert await another() == [], "who froze it is alive"
     kill_holder(notes)
 
-    (told,) = await another()
+    (message,) = await another()
 
     assert is_still
-    assert "was left frozen by a killed probetui" in told
+    assert "was left frozen by a killed probetui" in message
     await wait_for_more_lines(bench, container_id, await count(bench, container_id))
     assert await another() == []
 
@@ -144,16 +144,14 @@ class TestOnDocker:
         finally:
             await runtime.close()
 
-    async def test_a_frozen_container_goes_on_at_the_next_start(
+    async def test_a_frozen_container_continues_at_the_next_start(
         self, bench: DockerBench
     ) -> None:
         notes = bench.folder / "disruptions"
 
         await survives_a_kill(bench, notes, lambda: self.next_start(bench))
 
-    async def test_a_pod_that_was_cut_off_is_joined_again(
-        self, bench: DockerBench
-    ) -> None:
+    async def test_the_network_of_a_pod_is_restored(self, bench: DockerBench) -> None:
         sandbox_id = await bench.sandbox(a_pod())
         container_id = await bench.run(COUNTS, sandbox_id=sandbox_id)
         before = (await bench.runtime.pod_sandbox_status(sandbox_id)).ip
@@ -161,14 +159,16 @@ class TestOnDocker:
         kill_holder(bench.folder / "disruptions")
         cut = bench.docker(sandbox_id).attrs["NetworkSettings"]["Networks"]
 
-        (told,) = await self.next_start(bench)
+        (message,) = await self.next_start(bench)
 
         networks = bench.docker(sandbox_id).attrs["NetworkSettings"]["Networks"]
         assert cut == {}
-        assert "was left cut-off" in told
+        assert "was left cut-off" in message
         assert [network["IPAddress"] for network in networks.values()] == [before]
 
-    async def test_what_is_gone_is_forgotten(self, bench: DockerBench) -> None:
+    async def test_notes_of_removed_containers_are_dropped(
+        self, bench: DockerBench
+    ) -> None:
         container_id = await bench.run(COUNTS)
         await inject_fault(bench, container_id, Fault.FREEZE)
         notes = bench.folder / "disruptions"
@@ -192,16 +192,14 @@ class TestOnCri:
     async def next_start(bench: CriBench) -> list[str]:
         return await bench.another().undo_leftover_faults()
 
-    async def test_a_frozen_container_goes_on_at_the_next_start(
+    async def test_a_frozen_container_continues_at_the_next_start(
         self, bench: CriBench
     ) -> None:
         notes = bench.folder / "disruptions"
 
         await survives_a_kill(bench, notes, lambda: self.next_start(bench))
 
-    async def test_a_pod_that_was_cut_off_is_joined_again(
-        self, bench: CriBench
-    ) -> None:
+    async def test_the_network_of_a_pod_is_restored(self, bench: CriBench) -> None:
         sandbox_id = await bench.sandbox(a_pod())
         container_id = await bench.run_ready(
             "touch ready; sleep 300", sandbox_id=sandbox_id
@@ -212,16 +210,14 @@ class TestOnCri:
         cut = (await bench.sh(container_id, routes)).stdout
         kill_holder(bench.folder / "disruptions")
 
-        (told,) = await self.next_start(bench)
+        (message,) = await self.next_start(bench)
 
         assert cut != before
-        assert "was left cut-off" in told
+        assert "was left cut-off" in message
         assert (await bench.sh(container_id, routes)).stdout == before
 
-    async def test_what_is_on_another_runtime_stays_noted(
-        self, bench: CriBench
-    ) -> None:
-        """There the container is; here it is not known, and not gone."""
+    async def test_notes_of_another_runtime_are_kept(self, bench: CriBench) -> None:
+        """The container exists there; here it is unknown, and not removed."""
         folder = bench.folder / "disruptions"
         FaultNotes(folder, "/run/another.sock").write(FROZEN, "c" * 64)
         kill_holder(folder)
@@ -232,13 +228,13 @@ class TestOnCri:
 
 @pytest.mark.slow
 class TestOnProcesses:
-    """SIGSTOP, by a probetui that is really killed."""
+    """SIGSTOP, sent by a probetui that is really killed."""
 
     @pytest.fixture
     def bench(self, tmp_path: Path) -> ProcessBench:
         return ProcessBench(tmp_path / "pods")
 
-    async def test_a_frozen_container_goes_on_at_the_next_start(
+    async def test_a_frozen_container_continues_at_the_next_start(
         self, bench: ProcessBench
     ) -> None:
         bench.runtime = ProcessRuntime(bench.base, bench.clock, sees_all=True)
@@ -246,12 +242,12 @@ class TestOnProcesses:
             while_it_runs = await self.next_start(bench)
             is_still = await is_frozen(bench, other.container_id)
             other.crash()
-            (told,) = await self.next_start(bench)
+            (message,) = await self.next_start(bench)
             again = await self.next_start(bench)
 
         assert while_it_runs == again == []
         assert is_still
-        assert told.startswith("container app of default/other was left frozen")
+        assert message.startswith("container app of default/other was left frozen")
         before = await count(bench, other.container_id)
         await wait_for_more_lines(bench, other.container_id, before)
         await bench.clean_up()
@@ -264,7 +260,7 @@ class TestOnProcesses:
         finally:
             await runtime.close()
 
-    def test_a_process_of_somebody_else_goes_on_too(self, tmp_path: Path) -> None:
+    def test_an_unmanaged_process_continues_too(self, tmp_path: Path) -> None:
         with subprocess.Popen(["sleep", "300"]) as child:
             process = identify(child.pid)
             assert process is not None
@@ -285,9 +281,7 @@ class TestOnProcesses:
         assert goes_on_now
         assert thawed == [f"process {child.pid}"]
 
-    def test_a_number_that_means_another_process_by_now_gets_no_signal(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_reused_pid_gets_no_signal(self, tmp_path: Path) -> None:
         with subprocess.Popen(["sleep", "300"]) as child:
             os.kill(child.pid, signal.SIGSTOP)
             os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
@@ -305,7 +299,7 @@ class TestOnProcesses:
         assert thawed == []
 
     @pytest.mark.parametrize("stopped", [5, "all", [5], [[-1, ""]], [["self", "x"]]])
-    def test_a_damaged_note_stops_no_start(
+    def test_a_damaged_note_does_not_prevent_a_start(
         self, tmp_path: Path, stopped: object
     ) -> None:
         notes = FaultNotes(tmp_path, "")

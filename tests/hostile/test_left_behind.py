@@ -1,4 +1,4 @@
-"""A session whose pod has mounted something below its files ends, and says so."""
+"""A session ends and reports it if its pod has mounted something below its files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def probetui(*arguments: str) -> subprocess.CompletedProcess[str]:
     [pytest.param("$HOME", id="home"), pytest.param("$HOME/data", id="emptyDir")],
 )
 @isolated
-def test_what_a_pod_has_mounted_is_named_and_left_until_it_is_unmounted(
+def test_a_mount_of_a_pod_is_named_and_kept_until_it_is_unmounted(
     arena: Arena, place: str
 ) -> None:
     file = arena.work / "pod.yaml"

@@ -1,4 +1,4 @@
-"""Containers that print faster than anybody reads, and without ever ending a line."""
+"""Containers that print faster than logs are read, and without line ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from probetui.runtimes.process.logs import ProcessLogRotation
 
 FLOOD = logs.MAX_FILE_BYTES + 1
 BLOCK_BYTES = 4096
-"""What a file of one byte takes up on common file systems."""
+"""The space of a file of one byte on common file systems."""
 
 
 @pytest.fixture
@@ -30,10 +30,8 @@ def size_on_disk(folder: Path) -> int:
     return sum(path.stat().st_blocks * 512 for path in folder.iterdir())
 
 
-async def test_a_flooded_log_is_made_shorter_again_and_again(
-    log: int, tmp_path: Path
-) -> None:
-    """A relist came every second, in which a process prints a gigabyte."""
+async def test_a_flooded_log_is_truncated_repeatedly(log: int, tmp_path: Path) -> None:
+    """A relist happened every second, in which a process can print a gigabyte."""
     rotation = ProcessLogRotation(lambda: [tmp_path / "0.log"])
     rotation.start()
     try:
@@ -42,7 +40,7 @@ async def test_a_flooded_log_is_made_shorter_again_and_again(
             async with asyncio.timeout(60):
                 while os.fstat(log).st_size:  # noqa: ASYNC110  # another one's file
                     await asyncio.sleep(0.01)
-            # The copy before, which may not be gone yet, and the new one.
+            # The previous copy, which may still exist, and the new one.
             assert size_on_disk(tmp_path) <= 2 * (FLOOD + BLOCK_BYTES)
     finally:
         await rotation.close()
@@ -50,7 +48,7 @@ async def test_a_flooded_log_is_made_shorter_again_and_again(
     assert (tmp_path / "0.log.1").stat().st_size == FLOOD
 
 
-async def test_a_log_that_goes_away_stops_no_rotation(tmp_path: Path) -> None:
+async def test_a_removed_log_does_not_stop_rotation(tmp_path: Path) -> None:
     there, gone = tmp_path / "0.log", tmp_path / "gone" / "0.log"
     there.write_bytes(bytes(FLOOD))
     rotation = ProcessLogRotation(lambda: [gone, there])
@@ -69,29 +67,29 @@ def frame(text: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("has_terminal", [True, False], ids=["terminal", "frames"])
-def test_a_docker_log_without_a_line_end_is_told_in_parts(
+def test_a_docker_log_without_a_line_end_is_read_in_parts(
     has_terminal: bool,  # noqa: FBT001  # of the table
 ) -> None:
     lines = LogLineParser(has_terminal=has_terminal)
     stamp, piece = b"2026-11-20T08:18:00.000000000Z ", b"x" * 16_384
     whole = stamp + piece
-    told = [
+    lines_read = [
         line
         for _ in range(200)
         for line in lines.feed(whole if has_terminal else frame(whole))
     ]
 
-    assert len(told) > 10
-    assert max(len(line.text) for line in told) <= LONGEST_LINE_BYTES + len(whole)
+    assert len(lines_read) > 10
+    assert max(len(line.text) for line in lines_read) <= LONGEST_LINE_BYTES + len(whole)
 
 
-def test_a_frame_that_never_ends_is_told_in_parts() -> None:
+def test_a_frame_that_never_ends_is_read_in_parts() -> None:
     lines = LogLineParser(has_terminal=False)
     header = struct.pack(">BxxxL", 1, 0xFFFFFFFF)
 
-    told = list(lines.feed(header + b"2026-11-20T08:18:00.000000000Z "))
+    lines_read = list(lines.feed(header + b"2026-11-20T08:18:00.000000000Z "))
     for _ in range(200):
-        told += lines.feed(b"x" * 16_384)
+        lines_read += lines.feed(b"x" * 16_384)
 
-    assert len(told) > 10
-    assert max(len(line.text) for line in told) <= 2 * LONGEST_LINE_BYTES
+    assert len(lines_read) > 10
+    assert max(len(line.text) for line in lines_read) <= 2 * LONGEST_LINE_BYTES

@@ -1,4 +1,4 @@
-"""100,000 answers that are damaged by chance: a probe fails or errors, and no more."""
+"""100,000 randomly damaged responses: a probe fails or errors, and does not crash."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ PARTS = (
 
 
 class GivenConnection(TCPConnection):
-    """What a server sends, without a server."""
+    """A connection with the bytes of a server, without a server."""
 
     __slots__ = ("_pieces",)
 
@@ -60,20 +60,20 @@ class GivenConnection(TCPConnection):
         self._pieces = pieces
 
     async def send(self, data: bytes) -> None:
-        """Take it and do nothing."""
+        """Discard the data."""
 
     async def receive(self) -> bytes:
         return next(self._pieces, b"")
 
     async def give_way(self) -> None:
-        """Nobody else is here."""
+        """Do nothing: there are no other tasks."""
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
 
 class GivenTransport(OneShotTransport):
-    """Every request has the same answer."""
+    """A transport that returns the same response to every request."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class GivenTransport(OneShotTransport):
 
 
 def damaged(data: bytes, chance: random.Random) -> bytes:
-    """Change some places of an answer."""
+    """Change some bytes of a response."""
     found = bytearray(data)
     for _ in range(chance.randint(1, 4)):
         at = chance.randint(0, len(found))
@@ -104,7 +104,7 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
 
 
 def damaged_frames(frames: list[bytes], chance: random.Random) -> bytes:
-    """Change the order of frames, or some of them: their heads stay in most."""
+    """Change the order of frames, or some of them: most keep their headers."""
     found = list(frames)
     for _ in range(chance.randint(1, 3)):
         at = chance.randrange(len(found))
@@ -128,7 +128,7 @@ def damaged_frames(frames: list[bytes], chance: random.Random) -> bytes:
 
 
 def frames_of(*steps: Callable[[h2.connection.H2Connection], None]) -> list[bytes]:
-    """Return what a server sends after a request, one frame of each step."""
+    """Return the frames that a server sends after a request, one per step."""
     client = h2.connection.H2Connection()
     client.initiate_connection()
     client.send_headers(1, [(":method", "GET"), (":path", "/"), (":scheme", "http"), (":authority", "a")], end_stream=True)  # fmt: skip  # noqa: E501
@@ -167,7 +167,7 @@ def is_bounded(attempt: Attempt) -> bool:
 
 
 def read_whole(data: bytes) -> None:
-    """Read an answer that has come to its end; raises `GoError` if it is bad."""
+    """Read a complete response; raises `GoError` if it is invalid."""
     buffer = ReceiveBuffer()
     buffer.feed(data)
     buffer.feed(b"")
@@ -181,14 +181,14 @@ def read_whole(data: bytes) -> None:
         raise AssertionError("there is no more to wait for")
 
 
-def test_a_damaged_answer_is_read_or_refused() -> None:
+def test_a_damaged_response_is_read_or_refused() -> None:
     chance = random.Random(1)
     for _ in range(PARSED):
         with contextlib.suppress(GoError):
             read_whole(damaged(chance.choice(ANSWERS), chance))
 
 
-async def test_a_probe_with_a_damaged_answer_has_a_result() -> None:
+async def test_a_probe_with_a_damaged_response_has_a_result() -> None:
     chance = random.Random(2)
     for _ in range(PROBED):
         data = damaged(chance.choice(ANSWERS), chance)

@@ -1,4 +1,4 @@
-"""Manifests, scripts and settings with mistakes: each is told, none ends by a bug."""
+"""Manifests, scripts and settings with mistakes: all are reported, none crashes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ RICH_POD, TEMPLATES, SCRIPT, SETTINGS = (
 )
 MUTATIONS = 300
 STATUSES = {0, 1, 2, 5, 6}
-"""Done, refused, wrongly used, nothing there, not startable."""
+"""Success, refused, usage error, nothing to do, not startable."""
 
 
 def bases() -> list[bytes]:
-    """Return the manifests to spoil."""
+    """Return the manifests to mutate."""
     return [
         RICH_POD,
         RICH_POD,
@@ -41,7 +41,7 @@ def bases() -> list[bytes]:
 
 
 def mutated(data: bytes, random: Random) -> bytes:
-    """Return a text with mistakes in it, or with other values in their places."""
+    """Return a text with mistakes or with other values."""
     match random.randrange(5):
         case 0:
             return mutated_bytes(data, random)
@@ -56,8 +56,8 @@ def mutated(data: bytes, random: Random) -> bytes:
             return text.encode("utf-8", "surrogatepass")
 
 
-def tried(seed: int, base: list[bytes], commands: Commands, path: Path) -> str:
-    """Spoil a manifest and hand it to commands; return what is wrong with that."""
+def try_mutation(seed: int, base: list[bytes], commands: Commands, path: Path) -> str:
+    """Mutate a manifest and run commands on it; return the problems of the outcome."""
     random = Random(seed)
     folder = path.parent
     manifest, script, settings = (
@@ -97,13 +97,13 @@ def tried(seed: int, base: list[bytes], commands: Commands, path: Path) -> str:
 
 
 @pytest.mark.usefixtures("_own_home")
-def test_no_mistake_in_a_manifest_ends_a_command_by_a_bug(tmp_path: Path) -> None:
+def test_no_mistake_in_a_manifest_crashes_a_command(tmp_path: Path) -> None:
     base, commands = bases(), Commands(tmp_path)
 
     wrong = [
-        told
+        problem
         for seed in range(amount(MUTATIONS))
-        if (told := tried(seed, base, commands, tmp_path / "session.jsonl"))
+        if (problem := try_mutation(seed, base, commands, tmp_path / "session.jsonl"))
     ]
 
     assert wrong == []

@@ -1,4 +1,4 @@
-"""Damaged records: `why` and `replay` tell which lines, and go on with the others."""
+"""Damaged records: `why` and `replay` report the damaged lines and use the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.hostile.mutations import (
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "records" / "1"
 LINES = 80
-"""Of a longer record, its beginning: that has each kind of line, too."""
+"""The beginning of a longer record is enough: it has every kind of line."""
 
 MUTATIONS = 400
 
@@ -46,15 +46,15 @@ def mutated(data: bytes, random: Random) -> bytes:
         case _:
             lines = data.splitlines(keepends=True)
             for _ in range(random.choice((1, 1, 3))):
-                # The first line is one of many, and the one that all hangs on.
+                # The first line is one of many, but all others depend on it.
                 place = random.choice((0, *(random.randrange(len(lines)),) * 9))
                 value = mutated_value(json.loads(lines[place]), random)
                 lines[place] = json.dumps(value).encode() + b"\n"
             return b"".join(lines)
 
 
-def tried(seed: int, base: list[bytes], commands: Commands, path: Path) -> str:
-    """Damage a record and read it; return what is wrong with what came of it."""
+def try_mutation(seed: int, base: list[bytes], commands: Commands, path: Path) -> str:
+    """Damage a record and read it; return the problems of the outcome."""
     random = Random(seed)
     path.write_bytes(mutated(random.choice(base), random))
     for args in (("why", str(path)), ("replay", str(path), "--plain")):
@@ -67,13 +67,13 @@ def tried(seed: int, base: list[bytes], commands: Commands, path: Path) -> str:
 
 
 @pytest.mark.usefixtures("_own_home")
-def test_no_damage_to_a_record_ends_why_or_replay_by_a_bug(tmp_path: Path) -> None:
+def test_no_damaged_record_crashes_why_or_replay(tmp_path: Path) -> None:
     base, commands = records(), Commands(tmp_path)
 
     wrong = [
-        told
+        problem
         for seed in range(amount(MUTATIONS))
-        if (told := tried(seed, base, commands, tmp_path / "session.jsonl"))
+        if (problem := try_mutation(seed, base, commands, tmp_path / "session.jsonl"))
     ]
 
     assert wrong == []

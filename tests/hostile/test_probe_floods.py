@@ -1,4 +1,4 @@
-"""Servers that send without end: the probe of one ends in time, others do not wait."""
+"""Servers that send endlessly: their probes end in time, others are not delayed."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from tests.turns import LONGEST_TURN_SECONDS, measured_turns
 
 LONGEST_TEXT = 17 << 10
 KEPT_HEADERS = 16 << 10
-# Ten times as long as any flood takes, and an end to those that would have none.
+# Ten times as long as any flood takes, and the end of those without one.
 GIVEN_UP_AFTER_SECONDS = 60
 PATIENCE_SECONDS = 30
-"""A time limit by which every flood that has an end has come to it."""
+"""A time limit that every finite flood meets."""
 
 Ports = dict[str, int]
 AWAITING = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
@@ -118,7 +118,7 @@ ASKING = "timeout: health rpc did not complete within 1s"
 
 @pytest.fixture(scope="module", name="ports")
 def _ports() -> Iterator[Ports]:
-    """Serve every flood in a process of its own, so that it costs this one nothing."""
+    """Serve every flood in another process, so that it does not slow down this one."""
     command = [sys.executable, "-m", "tests.hostile.floods"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -155,7 +155,7 @@ def a_dispatch() -> ProbeDispatcher:
 
 @contextlib.asynccontextmanager
 async def beside_a_healthy_probe(port: int) -> AsyncIterator[list[ProbeOutcome]]:
-    """Probe a healthy server again and again; nothing may hold that up."""
+    """Probe a healthy server repeatedly; nothing may delay that."""
     outcomes: list[ProbeOutcome] = []
 
     async def probe_again_and_again() -> None:
@@ -170,7 +170,7 @@ async def beside_a_healthy_probe(port: int) -> AsyncIterator[list[ProbeOutcome]]
             yield outcomes
             count = len(outcomes)
             async with asyncio.timeout(30):
-                while len(outcomes) == count:  # noqa: ASYNC110  # probes tell nobody
+                while len(outcomes) == count:  # noqa: ASYNC110  # probes send no notification
                     await asyncio.sleep(0.01)
         finally:
             task.cancel()
@@ -181,8 +181,8 @@ async def beside_a_healthy_probe(port: int) -> AsyncIterator[list[ProbeOutcome]]
 
 
 @contextlib.contextmanager
-def given_up_in_the_end() -> Iterator[None]:
-    """Fail what holds up the event loop for ever, and so pytest."""
+def failing_after_a_timeout() -> Iterator[None]:
+    """Fail if the event loop, and so pytest, is blocked for ever."""
 
     def fail(number: int, frame: FrameType | None) -> None:
         raise AssertionError("the event loop was held up")
@@ -197,7 +197,7 @@ def given_up_in_the_end() -> Iterator[None]:
 
 
 def expected_text(name: str) -> str:
-    """Return what the output or the error of a probe of this flood contains."""
+    """Return a text in the output or the error of a probe of this flood."""
     kind, _, body = name.partition("-")
     if kind in {"http", "https"}:
         return HTTP_TEXTS[body]
@@ -216,13 +216,13 @@ def kept_bytes(answer: HTTPAnswer | None) -> int:
 
 
 @pytest.mark.parametrize("name", FLOODS)
-async def test_a_flood_ends_in_time_and_holds_up_no_other_probe(
+async def test_a_flood_ends_in_time_and_delays_no_other_probe(
     name: str, ports: Ports
 ) -> None:
     port, speaks = ports[name], FLOODS[name].speaks
     expected = expected_text(name)
 
-    with given_up_in_the_end():
+    with failing_after_a_timeout():
         async with beside_a_healthy_probe(ports["http-healthy"]):
             attempt = (await a_dispatch().probe(a_probe(port, speaks))).last
             if expected not in text_of(attempt) and "deadline" in text_of(attempt):
@@ -235,19 +235,19 @@ async def test_a_flood_ends_in_time_and_holds_up_no_other_probe(
     assert kept_bytes(attempt.http) <= KEPT_HEADERS
 
 
-async def test_thirty_floods_at_once_hold_up_no_other_probe(ports: Ports) -> None:
+async def test_thirty_simultaneous_floods_delay_no_other_probe(ports: Ports) -> None:
     names = ("h2-pings", "h2-empty-data", "grpc-unknown-frames") * 10
 
-    with given_up_in_the_end():
+    with failing_after_a_timeout():
         async with beside_a_healthy_probe(ports["http-healthy"]) as outcomes:
             effects = [a_probe(ports[name], FLOODS[name].speaks) for name in names]
             await asyncio.gather(*map(a_dispatch().probe, effects))
 
-    # How many depends on the machine; that all succeeded has been looked at.
+    # How many depends on the machine; that all succeeded is checked above.
     assert len(outcomes) > 1
 
 
-async def test_answers_of_5_mb_of_headers_leave_little_behind(ports: Ports) -> None:
+async def test_responses_with_5_mb_of_headers_keep_little_memory(ports: Ports) -> None:
     effect = a_probe(ports["http-headers-of-5-mb"], Speaks.HTTP)
     kept: deque[ProbeOutcome] = deque(maxlen=60)
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""Pods as plain processes whose files and volumes are made to do harm."""
+"""Pods as plain processes with malicious files and volumes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.runtimes.bench import sh
 from tests.runtimes.process.bench import ProcessBench
 
 PATIENCE_SECONDS = 60
-"""Long for a busy machine, and short beside what waits for ever."""
+"""Long enough for a busy machine, and short compared to waiting for ever."""
 
 
 class Attack:
@@ -46,7 +46,7 @@ class Attack:
     async def start(
         self, script: str, *mounts: tuple[str, str, VolumeSource], **fields: Any
     ) -> ContainerID:
-        """Create and start a container with these volumes: a name, a path, a source."""
+        """Create and start a container with volumes, given by name, path and source."""
         container = a_container(
             command=sh(script),
             volume_mounts=tuple(VolumeMount(name, path) for name, path, _ in mounts),
@@ -74,7 +74,7 @@ class Attack:
         return self.bench.home(container_id)
 
     async def end_with_folder(self, name: str) -> tuple[ContainerID, Path]:
-        """Run a container to its end and make a folder in its home; return both."""
+        """Run a container to its exit and create a folder in its home; return both."""
         container_id = await self.start("exit 0")
         await self.bench.ended(container_id)
         folder = self.home(container_id) / name
@@ -82,7 +82,7 @@ class Attack:
         return container_id, folder
 
     async def message(self, container_id: ContainerID) -> str:
-        """Return the termination message of a container, once it has ended."""
+        """Return the termination message of a container after its exit."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             return (await self.bench.ended(container_id)).message
 
@@ -91,7 +91,7 @@ class Attack:
 
 
 @isolated
-async def test_what_a_process_mounts_below_its_home_is_left_and_named(
+async def test_a_mount_of_a_process_below_its_home_is_kept_and_named(
     arena: Arena,
 ) -> None:
     attack = Attack(arena)
@@ -106,7 +106,7 @@ async def test_what_a_process_mounts_below_its_home_is_left_and_named(
 
 
 @isolated
-async def test_what_could_not_be_removed_is_still_listed_and_goes_when_it_can(
+async def test_leftovers_of_a_failed_removal_are_listed_and_removed_later(
     arena: Arena,
 ) -> None:
     attack = Attack(arena)
@@ -124,7 +124,7 @@ async def test_what_could_not_be_removed_is_still_listed_and_goes_when_it_can(
 
 
 @isolated
-async def test_what_is_mounted_in_a_volume_is_left_and_named(arena: Arena) -> None:
+async def test_a_mount_in_a_volume_is_kept_and_named(arena: Arena) -> None:
     attack = Attack(arena)
     await attack.start("exit 0", ("data", "/data", Volume("data").source))
     volume = arena.work / "base/.volumes" / attack.pod.uid / "data"
@@ -138,7 +138,7 @@ async def test_what_is_mounted_in_a_volume_is_left_and_named(arena: Arena) -> No
 
 
 @isolated
-async def test_removal_takes_what_was_closed_and_follows_no_link_to_open_it(
+async def test_removal_includes_closed_directories_and_follows_no_link_to_open_them(
     arena: Arena,
 ) -> None:
     attack = Attack(arena)
@@ -155,7 +155,7 @@ async def test_removal_takes_what_was_closed_and_follows_no_link_to_open_it(
 
 
 @isolated
-async def test_a_container_that_put_a_link_in_place_of_its_folder(arena: Arena) -> None:
+async def test_a_container_that_replaced_its_folder_with_a_link(arena: Arena) -> None:
     attack = Attack(arena)
     container_id = await attack.start("exit 0")
     await attack.bench.ended(container_id)
@@ -169,7 +169,7 @@ async def test_a_container_that_put_a_link_in_place_of_its_folder(arena: Arena) 
 
 
 @isolated
-async def test_a_link_in_place_of_what_is_removed_changes_no_mode_behind_it(
+async def test_a_link_in_place_of_a_removed_file_changes_no_mode_behind_it(
     arena: Arena,
 ) -> None:
     attack = Attack(arena)
@@ -189,7 +189,7 @@ async def test_a_link_in_place_of_what_is_removed_changes_no_mode_behind_it(
 
 
 @isolated
-async def test_the_loop_goes_on_while_many_files_are_removed(arena: Arena) -> None:
+async def test_the_event_loop_runs_while_many_files_are_removed(arena: Arena) -> None:
     attack = Attack(arena)
     container_id = await attack.start("exit 0")
     await attack.bench.ended(container_id)
@@ -211,7 +211,7 @@ async def test_the_loop_goes_on_while_many_files_are_removed(arena: Arena) -> No
     await attack.runtime.remove_container(container_id)
     beating.cancel()
 
-    # Counted, not timed: a removal on the loop lets it go round a few times only.
+    # Counted, not timed: a removal on the event loop would allow a few turns only.
     assert beats > 100
 
 
@@ -219,7 +219,7 @@ async def test_the_loop_goes_on_while_many_files_are_removed(arena: Arena) -> No
 
 
 @isolated
-async def test_nothing_of_a_host_path_is_replaced_by_a_volume_in_it(
+async def test_no_file_of_a_host_path_is_replaced_by_a_volume_in_it(
     arena: Arena,
 ) -> None:
     (arena.canary / "node_modules").symlink_to("documents")
@@ -243,7 +243,7 @@ async def test_nothing_of_a_host_path_is_replaced_by_a_volume_in_it(
     "path", ["/app/readable.conf", "/app/new/file", "/app", "/app/../app/script"]
 )
 @isolated
-async def test_no_file_for_last_words_is_made_in_a_host_path(
+async def test_no_termination_message_file_is_created_in_a_host_path(
     arena: Arena, path: str
 ) -> None:
     attack = Attack(arena)
@@ -258,7 +258,7 @@ async def test_no_file_for_last_words_is_made_in_a_host_path(
 
 @pytest.mark.parametrize("working_dir", ["/app/new/deep", "/app/documents/../x"])
 @isolated
-async def test_no_working_directory_is_made_in_a_host_path(
+async def test_no_working_directory_is_created_in_a_host_path(
     arena: Arena, working_dir: str
 ) -> None:
     attack = Attack(arena)
@@ -286,7 +286,9 @@ async def test_a_working_directory_that_leads_out_of_the_home_is_refused(
 
 
 @isolated
-async def test_links_in_a_shared_volume_lead_no_volume_out_of_it(arena: Arena) -> None:
+async def test_links_in_a_shared_volume_do_not_mount_outside_of_it(
+    arena: Arena,
+) -> None:
     attack = Attack(arena)
     data = Volume("data").source
     await attack.start("exit 0", ("data", "/data", data))
@@ -357,7 +359,7 @@ async def test_files_of_a_config_map_are_not_written_through_links(
     ],
 )
 @isolated
-async def test_last_words_are_read_from_a_regular_file_only(
+async def test_termination_messages_are_read_from_regular_files_only(
     arena: Arena, script: str, expected: str
 ) -> None:
     attack = Attack(arena)
@@ -371,7 +373,7 @@ async def test_last_words_are_read_from_a_regular_file_only(
 
 
 @isolated
-async def test_of_huge_last_words_the_end_is_read(arena: Arena) -> None:
+async def test_only_the_end_of_a_huge_termination_message_is_read(arena: Arena) -> None:
     attack = Attack(arena)
     container_id = await attack.start(
         "truncate -s 100G dev/termination-log; echo the end >> dev/termination-log"
@@ -384,7 +386,7 @@ async def test_of_huge_last_words_the_end_is_read(arena: Arena) -> None:
 
 
 @isolated
-async def test_a_fifo_in_place_of_a_log_is_told_and_not_waited_for(
+async def test_a_fifo_in_place_of_a_log_is_reported_and_does_not_block(
     arena: Arena,
 ) -> None:
     attack = Attack(arena)
@@ -402,7 +404,7 @@ async def test_a_fifo_in_place_of_a_log_is_told_and_not_waited_for(
 
 
 @isolated
-async def test_a_log_that_is_a_link_to_a_file_of_the_user_is_not_made_shorter(
+async def test_a_log_that_is_a_link_to_a_file_of_the_user_is_not_truncated(
     arena: Arena,
 ) -> None:
     with (arena.canary / "big").open("wb") as file:
@@ -425,7 +427,7 @@ async def test_a_log_that_is_a_link_to_a_file_of_the_user_is_not_made_shorter(
 
 @pytest.mark.parametrize("name", ["sandbox.json", "container.json"])
 @isolated
-async def test_a_fifo_in_place_of_a_record_hangs_nothing(
+async def test_a_fifo_in_place_of_a_record_does_not_block(
     arena: Arena, name: str
 ) -> None:
     attack = Attack(arena)
@@ -441,7 +443,7 @@ async def test_a_fifo_in_place_of_a_record_hangs_nothing(
 
 
 @isolated
-async def test_a_fifo_in_place_of_what_says_whose_volumes_these_are(
+async def test_a_fifo_in_place_of_the_owner_file_of_volumes(
     arena: Arena,
 ) -> None:
     attack = Attack(arena)
@@ -454,7 +456,7 @@ async def test_a_fifo_in_place_of_what_says_whose_volumes_these_are(
 
 
 @isolated
-async def test_a_log_is_followed_only_while_it_is_a_file(arena: Arena) -> None:
+async def test_a_log_is_followed_only_while_it_is_a_regular_file(arena: Arena) -> None:
     attack = Attack(arena)
     container_id = await attack.start("cd ..; rm 0.log; mkfifo 0.log")
     await attack.bench.ended(container_id)

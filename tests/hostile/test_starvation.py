@@ -1,4 +1,4 @@
-"""What this process lacks, or is late with, never fails a probe of what is healthy."""
+"""Missing resources and delays of this process never fail probes of healthy servers."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _root() -> None:
 
 @contextmanager
 def no_descriptor_left() -> Iterator[None]:
-    """In the block, nothing can be opened."""
+    """Use up all descriptors, so that nothing can be opened in the block."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, hard))
     taken: list[int] = []
@@ -99,7 +99,7 @@ def no_descriptor_left() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-async def test_without_a_descriptor_a_connection_is_our_trouble() -> None:
+async def test_a_connection_without_a_descriptor_is_an_own_error() -> None:
     async with serving(echo) as port:
         with (
             no_descriptor_left(),
@@ -108,12 +108,12 @@ async def test_without_a_descriptor_a_connection_is_our_trouble() -> None:
             await dial(LOOPBACK, port)
 
 
-async def test_without_a_descriptor_a_name_is_our_trouble() -> None:
+async def test_a_name_lookup_without_a_descriptor_is_an_own_error() -> None:
     with no_descriptor_left(), pytest.raises(LocalResourceError, match="not looked up"):
         await dial("probetui-hostile.invalid", 80)
 
 
-async def test_without_a_descriptor_a_tcp_probe_is_no_failure() -> None:
+async def test_a_tcp_probe_without_a_descriptor_is_no_failure() -> None:
     async with serving(echo) as port:
         with no_descriptor_left(), pytest.raises(LocalResourceError):
             await probe_tcp(LOOPBACK, port, SECOND)
@@ -122,13 +122,13 @@ async def test_without_a_descriptor_a_tcp_probe_is_no_failure() -> None:
     assert attempt.result is ProbeResult.SUCCESS
 
 
-async def test_without_a_descriptor_an_http_probe_is_no_failure() -> None:
+async def test_an_http_probe_without_a_descriptor_is_no_failure() -> None:
     request = build_request(HTTPGetAction(1), LOOPBACK, 1)
     with no_descriptor_left(), pytest.raises(LocalResourceError):
         await probe_http(request, SECOND, OneShotTransport())
 
 
-async def test_without_a_descriptor_a_command_is_no_failure(tmp_path: Path) -> None:
+async def test_a_command_without_a_descriptor_is_no_failure(tmp_path: Path) -> None:
     bench = ProcessBench(tmp_path)
     try:
         container_id = await bench.run(POLITE)
@@ -165,7 +165,7 @@ asyncio.run(main())
 
 
 @pytest.mark.usefixtures("_root")
-def test_without_a_local_port_a_connection_is_our_trouble() -> None:
+def test_a_connection_without_a_local_port_is_an_own_error() -> None:
     done = subprocess.run(
         ["unshare", "--net", sys.executable, "-c", NO_LOCAL_PORT],
         capture_output=True,
@@ -177,13 +177,13 @@ def test_without_a_local_port_a_connection_is_our_trouble() -> None:
     assert "could not connect to 127.0.0.1:40000: cannot assign" in done.stdout
 
 
-async def test_without_a_descriptor_a_grpc_probe_is_no_failure() -> None:
+async def test_a_grpc_probe_without_a_descriptor_is_no_failure() -> None:
     with no_descriptor_left(), pytest.raises(LocalResourceError):
         await probe_grpc(LOOPBACK, 1, "", SECOND * 30)
 
 
 def a_container(name: str, *, host: str, port: int, delay: float = 0) -> dict[str, Any]:
-    """Return a container whose server answers after a delay, and is to live."""
+    """Return a container whose server responds after a delay, with a liveness probe."""
     return {
         "name": name,
         "image": "none",
@@ -227,7 +227,7 @@ def free_port() -> int:
 @pytest.mark.slow
 @pytest.mark.usefixtures("_root")
 def test_silent_names_do_not_kill_a_healthy_container(tmp_path: Path) -> None:
-    """All of it has a network and an /etc/resolv.conf of its own."""
+    """The test has its own network namespace and /etc/resolv.conf."""
     program = Program(tmp_path)
     silent = [
         a_container(f"silent-{it}", host=f"silent-{it}.invalid", port=9000 + it)
@@ -274,7 +274,9 @@ def test_silent_names_do_not_kill_a_healthy_container(tmp_path: Path) -> None:
 
 @pytest.mark.e2e
 @pytest.mark.slow
-def test_a_program_that_is_stopped_for_a_while_kills_nobody(tmp_path: Path) -> None:
+def test_a_program_that_is_stopped_for_a_while_kills_no_container(
+    tmp_path: Path,
+) -> None:
     program = Program(tmp_path)
     port = free_port()
     manifest = tmp_path / "pod.json"
@@ -285,7 +287,7 @@ def test_a_program_that_is_stopped_for_a_while_kills_nobody(tmp_path: Path) -> N
         assert process.stdout is not None
         wait_for("started false->true", process.stdout)
         for _ in range(6):
-            # Probes are under way for four tenths of the time.
+            # Probes are running four tenths of the time.
             process.send_signal(signal.SIGSTOP)
             time.sleep(1.3)  # noqa: TID251  # longer than the probe's time limit
             process.send_signal(signal.SIGCONT)

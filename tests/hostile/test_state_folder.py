@@ -1,4 +1,4 @@
-"""A state folder that is full, was damaged, or was written to by hand."""
+"""A state folder that is full, damaged or edited by hand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[ProcessBench]:
 
 
 async def a_running_pod(runtime: Runtime, name: str = "web") -> int:
-    """Run a pod, and return its main process."""
+    """Run a pod, and return the PID of its main process."""
     assert isinstance(runtime, ProcessRuntime)
     container = a_container(command=sh("exec sleep 600"))
     pod = a_pod(container, name=name, uid=f"uid-of-{name}")
@@ -56,7 +56,7 @@ def files(folder: Path, pattern: str) -> list[Path]:
 
 
 async def remove_all(runtime: ProcessRuntime) -> list[str]:
-    """Do what `down --all` does; return the names of the pods."""
+    """Remove all pods like `down --all`; return their names."""
     pods = await runtime.relist()
     for pod in pods:
         for sandbox in pod.sandboxes:
@@ -65,13 +65,13 @@ async def remove_all(runtime: ProcessRuntime) -> list[str]:
 
 
 def fill(folder: Path) -> None:
-    """Take all the room that there is on a file system."""
+    """Fill a file system completely."""
     facts = os.statvfs(folder)
     (folder / "filler").write_bytes(bytes(facts.f_bavail * facts.f_bsize))
 
 
 @isolated
-async def test_a_pod_is_removed_though_there_is_no_room_to_note_its_end(
+async def test_a_pod_is_removed_without_room_to_note_its_exit(
     arena: Arena,
 ) -> None:
     base = arena.work / "base"
@@ -114,12 +114,12 @@ async def test_pods_of_a_killed_session_are_listed_and_removed_on_a_full_disk(
 
 
 def change(file: Path, **fields: Any) -> None:
-    """Write to a record by hand."""
+    """Edit a record by hand."""
     file.write_text(json.dumps(json.loads(file.read_text()) | fields))
 
 
 @pytest.mark.parametrize("has_record", [False, True])
-async def test_what_a_killed_probetui_had_begun_of_a_sandbox_is_removed(
+async def test_a_sandbox_that_a_killed_probetui_half_created_is_removed(
     bench: ProcessBench, tmp_path: Path, *, has_record: bool
 ) -> None:
     await a_running_pod(bench.runtime)
@@ -180,7 +180,7 @@ assert INIT
         pytest.param({"message": 5}, id="last words that are a number"),
     ],
 )
-async def test_a_record_that_makes_no_sense_is_none_of_ours_and_goes_with_its_pod(
+async def test_an_invalid_record_is_not_ours_and_is_removed_with_its_pod(
     bench: ProcessBench, tmp_path: Path, fields: dict[str, Any]
 ) -> None:
     process = await a_running_pod(bench.runtime)

@@ -1,4 +1,4 @@
-"""subPath while the volume's links lead elsewhere, or change under our hands."""
+"""subPath with links in the volume that lead elsewhere or change concurrently."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def a_pod_mounting(*mounts: VolumeMount) -> Pod:
 
 
 def fill(volume: Path, canary: Path, content: dict[str, str]) -> None:
-    """Make links in a volume; what leads to `.` is a directory, to nothing a file."""
+    """Create links in a volume; `.` makes a directory, an empty target a file."""
     for name, target in content.items():
         if target == ".":
             (volume / name).mkdir()
@@ -123,7 +123,7 @@ def test_links_within_a_volume_are_followed_as_the_kubelet_does(
     assert found == tmp_path / leads_to
 
 
-def test_directories_that_are_missing_get_the_mode_of_the_volume(
+def test_missing_directories_get_the_mode_of_the_volume(
     tmp_path: Path,
 ) -> None:
     tmp_path.chmod(0o2775)
@@ -136,12 +136,12 @@ def test_directories_that_are_missing_get_the_mode_of_the_volume(
     assert (tmp_path / "there/a/b").stat().st_mode & 0o7777 == 0o2775
 
 
-def test_a_volume_that_is_not_there_has_no_sub_paths(tmp_path: Path) -> None:
+def test_a_missing_volume_has_no_sub_paths(tmp_path: Path) -> None:
     with pytest.raises(ContainerConfigError, match="no such file or directory"):
         open_sub_path(tmp_path / "gone", "app", a_mount("a"))
 
 
-def test_a_directory_that_becomes_a_link_meanwhile_is_never_followed(
+def test_a_directory_that_becomes_a_link_concurrently_is_never_followed(
     tmp_path: Path,
 ) -> None:
     volume, canary = tmp_path / "volume", tmp_path / "canary"
@@ -167,7 +167,9 @@ def test_a_directory_that_becomes_a_link_meanwhile_is_never_followed(
     assert facts_of(canary) == before
 
 
-def test_nothing_is_made_through_a_link_that_comes_meanwhile(tmp_path: Path) -> None:
+def test_nothing_is_created_through_a_link_that_appears_concurrently(
+    tmp_path: Path,
+) -> None:
     volume, canary = tmp_path / "volume", tmp_path / "canary"
     (volume / "sub").mkdir(parents=True)
     canary.mkdir()
@@ -186,7 +188,7 @@ def test_nothing_is_made_through_a_link_that_comes_meanwhile(tmp_path: Path) -> 
 
 @contextmanager
 def exchanging(one: Path, other: Path) -> Iterator[None]:
-    """Have two names trade places all the time."""
+    """Exchange two names continuously in the block."""
     libc = ctypes.CDLL(None, use_errno=True)
     stop = threading.Event()
 
@@ -208,7 +210,7 @@ def exchanging(one: Path, other: Path) -> Iterator[None]:
 
 @contextmanager
 def engine(arena: Arena) -> Iterator[SubPaths]:
-    """Have an engine that is this process, and sees what it sees."""
+    """Return sub paths of an engine that is this process, in the same namespace."""
     path = arena.folder / "engine.sock"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
@@ -229,7 +231,7 @@ def a_volume(arena: Arena, *names: str) -> Path:
 
 
 @isolated
-def test_what_was_bound_stays_whatever_its_path_leads_to_by_now(arena: Arena) -> None:
+def test_a_bind_mount_is_kept_wherever_its_path_leads_later(arena: Arena) -> None:
     volume = a_volume(arena, "sub")
     (volume / "sub/mine").write_text("mine")
     mount = a_mount("sub")
@@ -247,7 +249,7 @@ def test_what_was_bound_stays_whatever_its_path_leads_to_by_now(arena: Arena) ->
 
 
 @isolated
-def test_a_container_that_starts_again_gets_what_the_sub_path_is_then(
+def test_a_restarted_container_gets_the_current_target_of_the_sub_path(
     arena: Arena,
 ) -> None:
     volume = a_volume(arena, "sub")
@@ -269,7 +271,7 @@ def test_a_container_that_starts_again_gets_what_the_sub_path_is_then(
 
 
 @isolated
-def test_cleaning_unmounts_and_removes_nothing_of_what_was_mounted(
+def test_cleanup_unmounts_and_removes_no_mounted_file(
     arena: Arena,
 ) -> None:
     (arena.canary / "documents").rename(arena.canary / "sub")
@@ -292,7 +294,7 @@ def test_cleaning_unmounts_and_removes_nothing_of_what_was_mounted(
 
 
 @isolated
-def test_what_does_not_belong_into_the_folder_of_mounts_is_left_and_named(
+def test_unknown_files_in_the_folder_of_mounts_are_kept_and_named(
     arena: Arena,
 ) -> None:
     volume = a_volume(arena, "sub")
@@ -311,7 +313,7 @@ def test_what_does_not_belong_into_the_folder_of_mounts_is_left_and_named(
 
 
 @isolated
-def test_an_engine_that_does_not_see_our_mounts_is_given_none(arena: Arena) -> None:
+def test_an_engine_without_access_to_our_mounts_gets_none(arena: Arena) -> None:
     volume = a_volume(arena, "sub")
     mount = a_mount("sub")
     pod = a_pod_mounting(mount)
@@ -334,7 +336,7 @@ sys.stdin.read()
 
 
 @isolated
-def test_an_engine_in_a_mount_namespace_of_its_own_is_given_no_empty_folder(
+def test_an_engine_in_its_own_mount_namespace_gets_no_empty_folder(
     arena: Arena,
 ) -> None:
     volume = a_volume(arena, "sub")
@@ -368,7 +370,7 @@ def test_no_name_leads_out_of_the_folder_of_mounts(tmp_path: Path, name: str) ->
         sub_paths.clean("uid", name)
 
 
-def test_volumes_of_which_only_sub_paths_are_left_are_listed_too() -> None:
+def test_volumes_with_only_sub_paths_left_are_listed_too() -> None:
     volumes = (PodVolumes("b", "web", "default", ("data",)),)
     mounted = (
         PodVolumes("a", "old", "default", ("host",)),

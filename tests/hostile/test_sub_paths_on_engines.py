@@ -1,7 +1,7 @@
 """A container leaves a link where the next one mounts a subPath, on real engines.
 
-What the link leads to is a directory that stands for the machine's root: each test
-looks whether the container has it, and whether anything in it was changed.
+The link leads to a directory that represents the machine's root: every test checks
+that the container does not get it, and that nothing in it was changed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ENGINES = [BOUND, GUARDED, CONTAINERD]
 
 @pytest.fixture(params=ENGINES)
 async def bench(request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
-    """Return each engine; Docker also as it is used without root's rights."""
+    """Return every engine; Docker also as an unprivileged user."""
     made: CriBench | DockerBench
     if request.param == "containerd":
         with alone():
@@ -64,7 +64,7 @@ async def bench(request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
 
 @pytest.fixture
 def canary(tmp_path: Path) -> Path:
-    """Return a directory that stands for the machine's root."""
+    """Return a directory that represents the machine's root."""
     folder = tmp_path / "canary"
     (folder / "etc").mkdir(parents=True)
     (folder / "etc/secret").write_text("of the host\n")
@@ -104,12 +104,12 @@ async def start(
 
 
 def is_guarded(bench: Bench) -> bool:
-    """Return whether the engine resolves subPaths itself, with us looking after it."""
+    """Return whether the engine resolves subPaths, guarded by probetui."""
     return isinstance(bench, DockerBench) and not bench.options.mounts_sub_paths
 
 
 def mounts_of(bench: Bench) -> list[str]:
-    """Return what is mounted on this machine for the subPaths of a bench."""
+    """Return the mounts on this machine for the subPaths of a bench."""
     assert isinstance(bench, CriBench | DockerBench)
     lines = Path("/proc/self/mountinfo").read_text("utf-8").splitlines()
     return [
@@ -132,7 +132,7 @@ LINKS = [
 
 
 @pytest.mark.parametrize(("script", "sub_path"), LINKS)
-async def test_a_link_under_a_sub_path_gives_nothing_of_the_host(
+async def test_a_link_under_a_sub_path_exposes_nothing_of_the_host(
     bench: Bench, canary: Path, script: str, sub_path: str
 ) -> None:
     before = facts_of(canary)
@@ -144,7 +144,7 @@ async def test_a_link_under_a_sub_path_gives_nothing_of_the_host(
     assert facts_of(canary) == before
 
 
-async def test_a_restart_looks_again(bench: Bench, canary: Path) -> None:
+async def test_a_restart_checks_again(bench: Bench, canary: Path) -> None:
     before = facts_of(canary)
     pod, sandbox_id = await a_pod_after(bench, "mkdir /s/sub; echo 1 > /s/sub/file")
     first = await start(bench, pod, sandbox_id, "sub")
@@ -166,7 +166,7 @@ async def test_a_restart_looks_again(bench: Bench, canary: Path) -> None:
     assert facts_of(canary) == before
 
 
-async def test_a_link_that_comes_and_goes_gives_nothing_of_the_host(
+async def test_a_link_that_appears_and_disappears_exposes_nothing_of_the_host(
     bench: Bench, canary: Path
 ) -> None:
     before = facts_of(canary)
@@ -193,10 +193,10 @@ async def test_a_link_that_comes_and_goes_gives_nothing_of_the_host(
     assert facts_of(canary) == before
 
 
-async def test_what_is_mounted_is_what_was_looked_at(
+async def test_the_checked_directory_is_the_mounted_one(
     bench: Bench, canary: Path
 ) -> None:
-    """Between the creation of a container and its start a link takes the place."""
+    """A link replaces it between the creation of a container and its start."""
     before = facts_of(canary)
     pod, sandbox_id = await a_pod_after(bench, "mkdir /s/sub; echo mine > /s/sub/file")
     container = bench.container(SLOW, "victim", volume_mounts=(part("sub"),))
@@ -225,7 +225,7 @@ async def test_what_is_mounted_is_what_was_looked_at(
     assert facts_of(canary) == before
 
 
-async def test_others_go_on_after_a_start(bench: Bench) -> None:
+async def test_other_containers_continue_after_a_start(bench: Bench) -> None:
     pod, sandbox_id = await a_pod_after(bench, "mkdir /s/sub")
     writer = await run(bench, pod, WHOLE, sandbox_id=sandbox_id, name="writer")
 
@@ -235,7 +235,7 @@ async def test_others_go_on_after_a_start(bench: Bench) -> None:
 
 
 @pytest.mark.docker
-async def test_who_can_write_to_a_volume_is_paused_while_the_engine_resolves() -> None:
+async def test_writers_of_a_volume_are_paused_while_the_engine_resolves() -> None:
     bench = DockerBench(mounts_sub_paths=False)
     try:
         pod, sandbox_id = await a_pod_after(bench, "mkdir /s/sub")
@@ -253,7 +253,7 @@ async def test_who_can_write_to_a_volume_is_paused_while_the_engine_resolves() -
 
 
 @pytest.mark.docker
-async def test_a_volume_that_strangers_can_write_to_has_no_guarded_sub_paths() -> None:
+async def test_a_volume_with_unmanaged_writers_has_no_guarded_sub_paths() -> None:
     bench = DockerBench(mounts_sub_paths=False)
     try:
         pod, sandbox_id = await a_pod_after(bench, "mkdir /s/sub")
@@ -270,7 +270,7 @@ async def test_a_volume_that_strangers_can_write_to_has_no_guarded_sub_paths() -
 
 
 def paused(bench: DockerBench, container_id: ContainerID, since: datetime) -> list[str]:
-    """Return how a container was paused and let go on again."""
+    """Return the pause and unpause events of a container."""
     events = bench.sdk.api.events(
         since=int(since.timestamp()),
         until=int(bench.clock.now().timestamp()) + 1,
@@ -319,7 +319,7 @@ async def test_a_path_of_the_host_has_no_links_out_of_it_either(
         pytest.param("true", "a/b", "", id="made"),
     ],
 )
-async def test_what_stays_in_the_volume_is_mounted(
+async def test_a_sub_path_within_the_volume_is_mounted(
     bench: Bench, script: str, sub_path: str, expected: str
 ) -> None:
     pod, sandbox_id = await a_pod_after(bench, script)
@@ -343,7 +343,7 @@ async def test_a_volume_in_memory_has_sub_paths_too(bench: Bench, canary: Path) 
     assert facts_of(canary) == before
 
 
-async def test_a_file_of_a_config_map_is_mounted_as_one(bench: Bench) -> None:
+async def test_a_file_of_a_config_map_is_mounted_as_a_file(bench: Bench) -> None:
     pod = a_pod_with(Volume("data", Projected()))
     await mount(bench, pod, VolumeFile("app.conf", b"key: value\n"))
     sandbox_id = await bench.sandbox(pod)
@@ -353,12 +353,12 @@ async def test_a_file_of_a_config_map_is_mounted_as_one(bench: Bench) -> None:
     assert await inspect(bench, found, "cat /part") == "key: value\n"
 
 
-async def test_nothing_stays_mounted_once_a_pod_is_gone(bench: Bench) -> None:
+async def test_nothing_stays_mounted_after_a_pod_is_removed(bench: Bench) -> None:
     pod, sandbox_id = await a_pod_after(bench, "mkdir /s/sub")
     found = await start(bench, pod, sandbox_id, "sub")
     assert len(mounts_of(bench)) == (0 if is_guarded(bench) else 1)
     await bench.runtime.stop_container(found, 0)
-    # As the next probetui does it, which knows only what is left.
+    # Like the next session, which knows only the leftovers.
     last = bench.another()
     (left,) = await host(last).list_volumes()
 
@@ -373,7 +373,7 @@ async def test_nothing_stays_mounted_once_a_pod_is_gone(bench: Bench) -> None:
 
 
 @pytest.mark.docker
-async def test_a_daemon_that_does_not_see_our_mounts_mounts_no_empty_folder(
+async def test_a_daemon_without_access_to_our_mounts_mounts_no_empty_folder(
     canary: Path,
 ) -> None:
     before = facts_of(canary)

@@ -1,4 +1,4 @@
-"""What surrounds a command is not as it should be: it says so, and has no bug."""
+"""Commands in a broken environment report the problem and do not crash."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ spec:
 
 @pytest.mark.usefixtures("_own_home")
 @pytest.mark.parametrize("option", RUN_OPTIONS)
-def test_an_option_takes_any_value_or_refuses_it(
+def test_an_option_accepts_or_refuses_any_value(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
     option: str,
 ) -> None:
-    """The pods are simulated, for a second of their time."""
+    """Options that simulate the pods for one second."""
     manifest = tmp_path / "pod.yaml"
     manifest.write_text(POD)
     folder = tmp_path / "folder"
@@ -75,10 +75,10 @@ def test_an_option_takes_any_value_or_refuses_it(
     for value in JUNK:
         status = run([*common, option, value])
 
-        told = capfd.readouterr()
-        assert status != BUG, f"{option} {value!r}: {told.err}"
-        assert "Traceback" not in told.out + told.err
-        assert "\x1b" not in told.out + told.err
+        captured = capfd.readouterr()
+        assert status != BUG, f"{option} {value!r}: {captured.err}"
+        assert "Traceback" not in captured.out + captured.err
+        assert "\x1b" not in captured.out + captured.err
 
 
 def program(
@@ -87,7 +87,7 @@ def program(
     *args: str,
     variables: Mapping[str, str | None] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a shell's command that ends in `"$@"`, the program with arguments."""
+    """Run a shell command that ends in `"$@"`, the program with its arguments."""
     environment = {
         **os.environ,
         "HOME": str(folder),
@@ -138,7 +138,7 @@ NO_FOLDERS = dict.fromkeys(
         ),
     ],
 )
-def test_odd_surroundings_stop_no_session(
+def test_an_unusual_environment_stops_no_session(
     tmp_path: Path, command: str, variables: Mapping[str, str | None]
 ) -> None:
     manifest = tmp_path / "pod.yaml"
@@ -155,7 +155,7 @@ def test_odd_surroundings_stop_no_session(
 
 
 def full_state(arena: Arena) -> Path:
-    """Return a folder of 64 KiB for what is kept."""
+    """Return a folder of 64 KiB for the state."""
     state = arena.work / "STATE"
     state.mkdir()
     mount_tmpfs(state, "size=64k")
@@ -164,7 +164,7 @@ def full_state(arena: Arena) -> Path:
 
 
 def fill(folder: Path) -> None:
-    """Take the room that there is on a file system, and no more than a megabyte."""
+    """Fill a file system, with a megabyte at most."""
     facts = os.statvfs(folder)
     free = facts.f_bavail * facts.f_bsize
     assert free <= 1024**2, "this is the disk of the machine"
@@ -172,7 +172,7 @@ def fill(folder: Path) -> None:
 
 
 @isolated
-def test_on_a_full_disk_no_process_is_started_without_a_lock(arena: Arena) -> None:
+def test_no_process_is_started_without_a_lock_on_a_full_disk(arena: Arena) -> None:
     fill(full_state(arena))
 
     done = program(
@@ -186,7 +186,9 @@ def test_on_a_full_disk_no_process_is_started_without_a_lock(arena: Arena) -> No
 
 
 @isolated
-def test_a_simulation_on_a_full_disk_goes_on_without_being_saved(arena: Arena) -> None:
+def test_a_simulation_on_a_full_disk_continues_without_being_saved(
+    arena: Arena,
+) -> None:
     fill(full_state(arena))
 
     done = program(
@@ -199,7 +201,9 @@ def test_a_simulation_on_a_full_disk_goes_on_without_being_saved(arena: Arena) -
 
 
 @isolated
-def test_a_disk_that_fills_up_in_a_session_ends_it_in_good_order(arena: Arena) -> None:
+def test_a_disk_that_fills_up_during_a_session_shuts_it_down_cleanly(
+    arena: Arena,
+) -> None:
     state = full_state(arena)
     trace, filled = arena.work / "trace", arena.work / "filled"
     probed = arena.work / "probed"

@@ -1,4 +1,4 @@
-"""Clocks that jump and clocks that differ: nothing is probed too early or too late."""
+"""Jumping and deviating clocks: nothing is probed too early or too late."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ spec:
 """
 
 
-def test_the_proxy_shifts_every_instant_and_no_length() -> None:
+def test_the_proxy_shifts_every_instant_and_changes_no_length() -> None:
     data = (
         b"HTTP/1.1 200 OK\r\nDate: Mon, 23 Nov 2026 02:54:58 GMT\r\n\r\n"
         b'{"StartedAt":"2026-11-23T02:59:59.123456789Z","FinishedAt":'
@@ -75,12 +75,12 @@ def shifted_endpoint(shift: timedelta, tmp_path: Path) -> Iterator[str]:
 @pytest.mark.docker
 @pytest.mark.slow
 class TestDockerWithAnotherClock:
-    async def test_its_instants_are_those_of_our_clock(
+    async def test_its_instants_are_converted_to_our_clock(
         self, shifted_endpoint: str, shift: timedelta
     ) -> None:
         bench = DockerBench(shifted_endpoint)
-        told: list[timedelta] = []
-        bench.runtime.on_clock_offset(told.append)
+        offsets: list[timedelta] = []
+        bench.runtime.on_clock_offset(offsets.append)
         clock = SystemClock()
         try:
             asked_at = clock.now()
@@ -99,10 +99,10 @@ class TestDockerWithAnotherClock:
         assert line.at is not None
         for instant in (found.created_at, found.started_at, line.at):
             assert asked_at - SECOND <= instant <= now + SECOND
-        (offset,) = told
+        (offset,) = offsets
         assert abs(offset - shift) < SECOND
 
-    def test_an_initial_delay_is_as_long_as_it_says(
+    def test_an_initial_delay_has_its_configured_length(
         self, shifted_endpoint: str, tmp_path: Path
     ) -> None:
         program = Program(tmp_path)
@@ -120,7 +120,7 @@ class TestDockerWithAnotherClock:
 
 
 class SuspendedClock(FakeClock):
-    """A clock of a machine that can be suspended: then nobody is woken."""
+    """A clock of a machine that can be suspended; no timer fires then."""
 
     def suspend(self, length: timedelta) -> None:
         self._now += length
@@ -130,9 +130,9 @@ class SuspendedClock(FakeClock):
 
 
 class TestSuspend:
-    """The clock of the runtime goes on while the machine is suspended; so does ours."""
+    """The clock of the runtime advances during suspension; so does ours."""
 
-    async def test_an_hour_is_no_hour_of_probes_and_kills_nobody(self) -> None:
+    async def test_an_hour_of_suspension_causes_no_probes_and_no_kill(self) -> None:
         clock = SuspendedClock()
         bench = Bench(clock=clock)
         probe = a_probe(period_seconds=1, failure_threshold=1)
@@ -148,7 +148,7 @@ class TestSuspend:
         assert "Killing" not in bench.reasons()
         assert "BackOff" not in bench.reasons()
 
-    async def test_a_container_that_restarts_after_it_has_its_initial_delay(
+    async def test_a_container_that_restarts_afterwards_has_its_initial_delay(
         self,
     ) -> None:
         clock = SuspendedClock()
@@ -171,7 +171,7 @@ class TestSuspend:
         assert restarted_at - START > HOUR
         assert bench.prober.probes.total() > before
 
-    async def test_a_back_off_passes_meanwhile(self) -> None:
+    async def test_a_back_off_elapses_during_suspension(self) -> None:
         clock = SuspendedClock()
         bench = Bench(clock=clock)
         bench.world.runs = by_name({"app": [Run(exits_after=SECOND)] * 3 + [Run()]})
@@ -182,7 +182,7 @@ class TestSuspend:
             before = bench.world.container("app").operation.attempt
 
             clock.suspend(HOUR)
-            # As long as a kubelet takes to look at a pod again.
+            # The time until a kubelet syncs a pod again.
             await clock.advance(12 * SECOND)
 
         assert bench.world.container("app").operation.attempt > before

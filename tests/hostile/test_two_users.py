@@ -1,4 +1,4 @@
-"""Two users of one Docker daemon, each with a state folder of its own."""
+"""Two users of one Docker daemon, with separate state folders."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LIMIT_SECONDS = 300
 
 
 class User:
-    """Somebody with a state folder, on the daemon of the test."""
+    """A user with a state folder, on the daemon of the test."""
 
     def __init__(self, daemon: OwnDaemon, folder: Path) -> None:
         self._environment = {
@@ -59,7 +59,7 @@ class User:
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """Have a session of the pod that runs for as long as the block lasts."""
+        """Run a session of the pod in the block."""
         words = ("run", "-f", str(self.manifest), "--plain", "-v")
         with subprocess.Popen(
             self._command(words),
@@ -77,7 +77,7 @@ class User:
                 pass
 
     def pods(self) -> list[dict[str, str]]:
-        """Return what `ls` shows."""
+        """Return the pods that `ls` shows."""
         printed = self.probetui("ls", "--runtime", "docker", "-o", "json").stdout
         found: list[dict[str, str]] = json.loads(printed)
         return found
@@ -86,7 +86,7 @@ class User:
         return [sys.executable, "-m", "probetui", *words]
 
 
-def test_nobody_removes_or_runs_what_another_user_runs(
+def test_a_pod_of_another_user_is_neither_removed_nor_run(
     own_daemon: OwnDaemon, tmp_path: Path
 ) -> None:
     ann, bob = User(own_daemon, tmp_path / "ann"), User(own_daemon, tmp_path / "bob")
@@ -118,7 +118,7 @@ def test_nobody_removes_or_runs_what_another_user_runs(
     sdk.close()
 
 
-def test_what_another_user_has_kept_is_removed_only_on_demand(
+def test_a_kept_pod_of_another_user_is_removed_only_on_request(
     own_daemon: OwnDaemon, tmp_path: Path
 ) -> None:
     ann, bob = User(own_daemon, tmp_path / "ann"), User(own_daemon, tmp_path / "bob")

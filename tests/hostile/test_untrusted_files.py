@@ -1,4 +1,4 @@
-"""Trees with links, special files and mounts in them, as a pod may leave them."""
+"""Directory trees with links, special files and mounts, as a pod may leave them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FS_IMMUTABLE_FL = 0x10
 
 
 def tree(arena: Arena) -> tuple[DirectoryRoot, Path]:
-    """Return a root, and a tree beneath it that is to be removed."""
+    """Return a root, and a tree below it to remove."""
     folder = arena.work / "tree"
     folder.mkdir()
     (folder / "file").write_text("ours")
@@ -39,7 +39,7 @@ def tree(arena: Arena) -> tuple[DirectoryRoot, Path]:
 
 
 def may_be_immutable(descriptor: int) -> bool:
-    """Make a file one that root cannot change either, where there is such a thing."""
+    """Make a file immutable even for root, if the file system supports it."""
     flags = FS_IMMUTABLE_FL.to_bytes(8, "little")
     try:
         fcntl.ioctl(descriptor, FS_IOC_SETFLAGS, flags)
@@ -65,7 +65,7 @@ def test_a_tree_is_removed(arena: Arena) -> None:
 
 
 @isolated
-def test_what_is_missing_is_removed_already(arena: Arena) -> None:
+def test_a_missing_tree_counts_as_removed(arena: Arena) -> None:
     DirectoryRoot(arena.work).remove_tree("no/such/tree")
 
 
@@ -87,7 +87,7 @@ def test_removal_does_not_go_through_a_mount(arena: Arena) -> None:
 def test_removal_does_not_go_through_a_mount_of_the_same_directory(
     arena: Arena,
 ) -> None:
-    # The device and the inode are those of the tree itself: only the mount differs.
+    # Device and inode are those of the tree itself: only the mount differs.
     root, folder = tree(arena)
     (folder / "kept").touch()
     (folder / "again").mkdir()
@@ -120,7 +120,7 @@ def test_removal_stops_at_mounts_on_mounts_and_on_files(arena: Arena) -> None:
 
 
 @isolated
-def test_the_tree_itself_may_be_a_mount(arena: Arena) -> None:
+def test_the_tree_itself_can_be_a_mount(arena: Arena) -> None:
     (arena.work / "tree").mkdir()
     bind(arena.canary, arena.work / "tree")
 
@@ -143,7 +143,7 @@ def test_removal_follows_no_link(arena: Arena) -> None:
 
 
 @isolated
-def test_a_link_in_place_of_the_tree_is_what_is_removed(arena: Arena) -> None:
+def test_a_link_in_place_of_the_tree_is_removed_itself(arena: Arena) -> None:
     (arena.work / "tree").symlink_to(arena.canary)
 
     DirectoryRoot(arena.work).remove_tree("tree")
@@ -173,7 +173,9 @@ def test_removal_changes_no_mode_behind_a_link_or_a_mount(arena: Arena) -> None:
 
 
 @isolated
-def test_hard_links_are_removed_and_not_what_else_has_that_file(arena: Arena) -> None:
+def test_hard_links_are_removed_and_other_links_of_the_file_are_kept(
+    arena: Arena,
+) -> None:
     root, folder = tree(arena)
     os.link(arena.canary / "script", folder / "script")
     (folder / "kept").touch()
@@ -242,7 +244,7 @@ def test_more_files_than_are_read_at_once_are_removed(arena: Arena) -> None:
 
 
 @isolated
-def test_what_is_left_is_named_and_counted(arena: Arena) -> None:
+def test_leftovers_are_named_and_counted(arena: Arena) -> None:
     root, folder = tree(arena)
     for number in range(MAX_NAMED + 5):
         (folder / "mounts" / str(number)).mkdir(parents=True)
@@ -280,7 +282,7 @@ def test_an_immutable_file_is_named(arena: Arena) -> None:
 
 
 @isolated
-def test_what_says_whose_a_tree_is_stays_as_long_as_the_tree(arena: Arena) -> None:
+def test_the_owner_file_of_a_tree_is_kept_as_long_as_the_tree(arena: Arena) -> None:
     root, folder = tree(arena)
     (folder / "remote").mkdir()
     bind(arena.canary, folder / "remote")
@@ -292,7 +294,7 @@ def test_what_says_whose_a_tree_is_stays_as_long_as_the_tree(arena: Arena) -> No
 
 
 @isolated
-def test_what_is_to_be_last_is_removed_in_the_end(arena: Arena) -> None:
+def test_the_file_to_remove_last_is_removed_at_the_end(arena: Arena) -> None:
     root, folder = tree(arena)
     (folder / "other").touch()
 
@@ -302,12 +304,12 @@ def test_what_is_to_be_last_is_removed_in_the_end(arena: Arena) -> None:
 
 
 @isolated
-def test_a_folder_that_is_swapped_for_a_link_again_and_again(arena: Arena) -> None:
+def test_a_folder_that_is_repeatedly_replaced_with_a_link(arena: Arena) -> None:
     root = DirectoryRoot(arena.work)
     stop = threading.Event()
 
     def swap() -> None:
-        """Put a link in the place of a directory that is being removed."""
+        """Replace a directory that is being removed with a link."""
         trap = arena.work / "trap"
         trap.symlink_to(arena.canary)
         while not stop.is_set():
@@ -383,7 +385,7 @@ def test_only_regular_files_are_opened(
 
 
 @pytest.mark.parametrize(("make", "kind"), SPECIAL[:3])
-def test_a_file_that_a_user_named_is_regular_too(
+def test_a_file_that_a_user_names_must_be_regular_too(
     tmp_path: Path, make: Callable[[Path], None], kind: str
 ) -> None:
     make(tmp_path / "it")
@@ -400,7 +402,7 @@ def test_a_device_is_not_opened(name: str) -> None:
 
 
 @isolated
-def test_the_end_of_a_huge_file_is_read_and_no_more(arena: Arena) -> None:
+def test_only_the_end_of_a_huge_file_is_read(arena: Arena) -> None:
     with (arena.work / "huge").open("wb") as file:
         file.truncate(1 << 42)
         file.seek(0, os.SEEK_END)
@@ -440,7 +442,7 @@ def test_a_file_is_replaced_and_not_written_through(arena: Arena) -> None:
 
 
 @isolated
-def test_directories_are_not_made_through_a_link(arena: Arena) -> None:
+def test_directories_are_not_created_through_a_link(arena: Arena) -> None:
     (arena.work / "volume").mkdir()
     (arena.work / "volume/sub").symlink_to(arena.canary)
 
@@ -449,7 +451,7 @@ def test_directories_are_not_made_through_a_link(arena: Arena) -> None:
 
 
 @isolated
-def test_directories_that_are_made_have_the_mode_and_others_keep_theirs(
+def test_new_directories_have_the_mode_and_others_keep_theirs(
     arena: Arena,
 ) -> None:
     (arena.work / "there").mkdir(mode=0o750)
@@ -509,7 +511,7 @@ def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, relative: str) -
     ["", ".", "..", "/", "a/b", "../a", "a\0", "\udcff" * 256, "é" * 128, "\ud800"],
     ids=ascii,
 )
-def test_a_name_that_is_none_makes_no_path(name: str) -> None:
+def test_an_invalid_name_makes_no_path(name: str) -> None:
     with pytest.raises(ContainerRuntimeError, match="cannot be the name of a file"):
         child_path(Path("/base"), "pod", name)
 
@@ -542,7 +544,7 @@ def test_a_group_gets_a_volume_and_nothing_that_links_lead_to(arena: Arena) -> N
 
 
 @isolated
-def test_a_group_gets_a_volume_that_is_a_file_system_of_its_own(arena: Arena) -> None:
+def test_a_group_gets_a_volume_that_is_its_own_file_system(arena: Arena) -> None:
     root, folder = tree(arena)
     mount_tmpfs(folder)
     (folder / "file").touch(mode=0o600)
