@@ -1,8 +1,8 @@
-"""A Textual app with a table and a line that names the chosen row, and nothing else.
+"""A minimal Textual app with a table and a line that names the selected row.
 
     python benchmarks/bare_table.py ROWS HZ CHANGES
 
-The yardstick of `screen.py`: at each of so many instants a second, so many rows change.
+The yardstick of `screen.py`: HZ times a second, CHANGES rows of the table change.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Table(DataTable[str]):
 
 
 class BareTable(App[None]):
-    """Changes rows, the next ones each time."""
+    """Changes the next rows at every instant."""
 
     CSS = "Label { width: 100%; height: 1; } Table { height: 1fr; }"
     BINDINGS = [Binding("q", "quit")]  # noqa: RUF012  # as the framework has it
@@ -48,7 +48,7 @@ class BareTable(App[None]):
         yield self._table
 
     def on_mount(self) -> None:
-        """Fill the table, and let it change from now on."""
+        """Fill the table, and start to change it."""
         self._table.add_columns(*FIXED)
         for heading in CHANGING:
             self._table.add_column(heading, key=heading, width=8)
@@ -58,7 +58,7 @@ class BareTable(App[None]):
         self.set_interval(1 / self._rate, self._publish)
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
-        """Name the chosen row, as the card of the program does."""
+        """Name the selected row, like the card of the program."""
         self._chosen.update(f"{self._names[event.cursor_row]}/app")
 
     def _publish(self) -> None:

@@ -1,11 +1,11 @@
-"""Says in words what has become slower, or faster, than in another release.
+"""Report what has become slower or faster than in another release.
 
     python benchmarks/compare.py [--tolerance PERCENT]
     python benchmarks/compare.py --save RELEASE
 
-Runs the quick benchmarks. What is compared is how many times their yardsticks they
-take, which differs little between machines; `releases.json` has that of each release.
-The last one in it is the one to compare with. It never fails because of a figure.
+Runs the quick benchmarks and compares figures as multiples of their yardsticks, which
+differ little between machines. `releases.json` has the figures of every release; the
+last one is compared. A figure never makes it fail.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ QUICK = (
     ("screen.py", "--seconds", "8"),
 )
 ENDING = "_times"
-"""Of the names of figures that are so many times a yardstick."""
+"""The suffix of the names of figures that are multiples of a yardstick."""
 
 Figures = Mapping[str, float]
 
 
 def run(name: str, *options: str) -> Iterator[tuple[str, float]]:
-    """Run a benchmark; yield how many times its yardsticks it took."""
+    """Run a benchmark; yield its figures that are multiples of a yardstick."""
     command = [sys.executable, str(HERE / name), *options, "--json"]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     part = name.removesuffix(".py")
-    for figure, value in json.loads(said).items():
+    for figure, value in json.loads(output).items():
         if figure.endswith(ENDING):
             yield f"{part} {figure.removesuffix(ENDING)}", value
 
 
 def words(now: Figures, before: Figures, tolerance: float) -> Iterator[str]:
-    """Yield a line for each figure, of which some are another than before."""
+    """Yield a line for every figure, with its change since the release."""
     for name, figure in now.items():
-        known = before.get(name)
+        figure_before = before.get(name)
         line = f"{name}: {figure:g} times its yardstick"
-        if known is None:
+        if figure_before is None:
             yield f"{line}, not measured before"
             continue
-        change = 100 * (figure / known - 1)
+        change = 100 * (figure / figure_before - 1)
         if abs(change) <= tolerance:
-            yield f"{line}, {known:g} before"
+            yield f"{line}, {figure_before:g} before"
         else:
             word = "SLOWER" if change > 0 else "faster"
-            yield f"{line}, {known:g} before: {abs(change):.0f} % {word}"
+            yield f"{line}, {figure_before:g} before: {abs(change):.0f} % {word}"
 
 
 def main() -> None:

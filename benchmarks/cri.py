@@ -1,11 +1,11 @@
-"""What our client of the CRI costs, on a real runtime.
+"""The cost of our CRI client, on a real runtime.
 
     python benchmarks/cri.py [-r URL] [--execs N] [--rounds N] [--pods N]
                              [--seconds N] [--json]
 
-Wall time of a command in a container, through our client and made bare with grpc.aio;
-rounds of both alternate, and the best of each counts. CPU time of this process while
-it relists many pods once a second. The pods are removed in the end.
+Wall time of a command in a container, with our client and with grpc.aio alone; rounds
+of both alternate, and the best of each counts. CPU time of this process while it
+relists many pods once a second. The pods are removed at the end.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Act = Callable[[], Awaitable[None]]
 
 
 async def run_pod(runtime: CriRuntime, number: int) -> ContainerID:
-    """Run a pod with one container that sleeps; it needs no network of its own."""
+    """Run a pod with one container that sleeps; it needs no pod network."""
     container = Container("app", IMAGE, command=("sleep", "3600"))
     name = f"bench-{os.getpid()}-{number}"
     pod = Pod(name, name, containers=(container,), host_network=True)
@@ -72,7 +72,7 @@ async def remove_pods(runtime: CriRuntime) -> None:
 
 
 def ours(runtime: CriRuntime, container_id: ContainerID) -> Act:
-    """Return a command through our client."""
+    """Return a command with our client."""
 
     async def act() -> None:
         result = await runtime.exec_sync(container_id, COMMAND, 10)
@@ -83,7 +83,7 @@ def ours(runtime: CriRuntime, container_id: ContainerID) -> Act:
 
 
 def bare(channel: grpc.aio.Channel, container_id: ContainerID) -> Act:
-    """Return the same call as grpcio makes it."""
+    """Return the same call with grpcio alone."""
     call = channel.unary_unary(
         "/runtime.v1.RuntimeService/ExecSync",
         request_serializer=cri.ExecSyncRequest.SerializeToString,
@@ -128,7 +128,7 @@ async def measure_execs(
 
 
 async def measure_relists(runtime: CriRuntime, seconds: int) -> dict[str, float]:
-    """Relist once a second; return the share of a core that it takes, in percent."""
+    """Relist once a second; return its CPU usage in percent of a core."""
     pods = await runtime.relist()
     walls = []
     wall, cpu = time.perf_counter(), time.process_time()

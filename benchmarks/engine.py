@@ -2,10 +2,10 @@
 
     python benchmarks/engine.py [--workers N] [--seconds N] [--json] [--profile]
 
-Every pod has a liveness and a readiness probe, each every second, at instants of their
-own as after the start of a kubelet. Probes are answered at once, so what is measured
-is what the engine does for a tick and for a relist of all pods every second. Beside it
-is a fixed loop of the interpreter, by turns with it; both are medians of seconds.
+Every pod has a liveness and a readiness probe, each every second, at random instants as
+after the start of a kubelet. Probes are answered at once, so that only the engine's
+work for ticks and for a relist of all pods every second is measured. A fixed loop of
+the interpreter alternates with it; both are medians of seconds.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from probetui.kubelet.runtime.turn import Turn
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 SETTLE = timedelta(seconds=5)
-"""At the start all pods come up at once; what is measured begins after that."""
+"""At the start all pods come up at once; the measurement begins after that."""
 
 PROBE = Probe(ExecAction(("true",)), period_seconds=1)
 WELL = ProbeOutcome((Attempt(ProbeResult.SUCCESS),), START)
@@ -48,7 +48,7 @@ PROBES_PER_POD = 2
 
 @dataclass(frozen=True)
 class Measured:
-    """What came out; memory is that of the whole process at its most."""
+    """The results; memory is the peak of the whole process."""
 
     workers: int
     ticks: int
@@ -62,7 +62,7 @@ class Measured:
 
 
 class Bench:
-    """An engine whose wishes are granted at the instant they are made."""
+    """An engine whose effects are executed at the same instant."""
 
     def __init__(self, pods: int) -> None:
         config = KubeletConfig(age=timedelta())
@@ -75,7 +75,7 @@ class Bench:
             self._take(self._engine.submit(AddPod(a_pod(number)), START))
 
     def run_for(self, length: timedelta) -> None:
-        """Let time pass."""
+        """Advance the virtual time."""
         end = self._now + length
         engine, facts = self._engine, self._facts
         while True:
@@ -105,7 +105,7 @@ LOOPS = 400
 
 
 class Counter:
-    """What the loop calls."""
+    """The methods that the loop calls."""
 
     def __init__(self) -> None:
         self.values: dict[int, int] = {}
@@ -163,7 +163,7 @@ def measure(workers: int, seconds: int, profile: cProfile.Profile | None) -> Mea
 
 
 def peak_mib() -> float:
-    """Return the most memory that this process ever had."""
+    """Return the peak memory of this process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 

@@ -1,4 +1,4 @@
-"""CPU time of an exec probe on plain processes, beside the bare call.
+"""CPU time of an exec probe on plain processes, compared to the bare call.
 
     python benchmarks/exec_probe.py [--rounds N] [--probes N] [--json]
 
@@ -70,7 +70,7 @@ async def bare() -> None:
 
 
 def cpu_seconds() -> float:
-    """Return what this process and its children have taken."""
+    """Return the CPU seconds of this process and its children."""
     taken = 0.0
     for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
         usage = resource.getrusage(who)

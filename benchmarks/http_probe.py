@@ -1,10 +1,10 @@
-"""CPU time of an HTTP and a TCP probe, beside what is bare against the same server.
+"""CPU time of an HTTP and a TCP probe, compared to minimal clients of the same server.
 
     python benchmarks/http_probe.py [--rounds N] [--probes N] [--json]
 
-The server is a process of its own; rounds of both alternate, each request has a new
-connection, and the best round of each counts. Only this process's CPU is measured.
-What is bare is `httpx.AsyncClient`, h11 on asyncio's own streams, and a connect.
+The server is another process; rounds of both alternate, every request has a new
+connection, and the best round of each counts. Only this process's CPU time is measured.
+The minimal clients are `httpx.AsyncClient`, h11 on asyncio's streams, and a connect.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def serve(pipe: Connection) -> None:
 
 @contextlib.contextmanager
 def a_server() -> Iterator[int]:
-    """Run the server in a process of its own; gives its port."""
+    """Run the server in another process; yield its port."""
     spawn = multiprocessing.get_context("spawn")
     here, there = spawn.Pipe()
     process = spawn.Process(target=serve, args=(there,), daemon=True)
@@ -77,18 +77,18 @@ def a_server() -> Iterator[int]:
 
 
 class NoRuntime:
-    """There are no exec probes here."""
+    """Runs no commands: there are no exec probes."""
 
     async def exec_sync(
         self, container_id: ContainerID, command: tuple[str, ...], timeout_seconds: int
     ) -> ExecResult:
-        """Refuse."""
+        """Raise an error."""
         text = f"{command} cannot be run in {container_id} for {timeout_seconds} s"
         raise ContainerRuntimeError(text)
 
 
 def probing(handler: ProbeHandler) -> Act:
-    """Return a whole probe of ours, from the engine's effect to its outcome."""
+    """Return a complete probe, from the engine's effect to its outcome."""
     container = Container("app")
     pod = Pod("uid", "web", containers=(container,))
     key = ProbeKey(pod.uid, container.name, ProbeType.READINESS)
@@ -106,7 +106,7 @@ def probing(handler: ProbeHandler) -> Act:
 
 
 def getting(client: httpx.AsyncClient, url: str) -> Act:
-    """Return the same request by httpx's own client."""
+    """Return the same request with httpx's own client."""
 
     async def act() -> None:
         response = await client.get(url)
@@ -117,7 +117,7 @@ def getting(client: httpx.AsyncClient, url: str) -> Act:
 
 
 def getting_with_h11(port: int) -> Act:
-    """Return the same request with h11 and asyncio, and no more than that takes."""
+    """Return the same request with h11 and asyncio only."""
     headers = [("Host", LOOPBACK), ("Connection", "close")]
     request = h11.Request(method="GET", target="/healthz", headers=headers)
 
@@ -140,7 +140,7 @@ def getting_with_h11(port: int) -> Act:
 
 
 def connecting(port: int) -> Act:
-    """Return a connect and a close, as asyncio does them."""
+    """Return a connect and a close with asyncio."""
 
     async def act() -> None:
         _, writer = await asyncio.open_connection(LOOPBACK, port)
@@ -182,7 +182,7 @@ async def measure(port: int, rounds: int, calls: int) -> dict[str, float]:
 
 
 def median_times(figures: Sequence[float], yardsticks: Sequence[float]) -> float:
-    """Return how many times its yardstick a figure is in the median of the rounds."""
+    """Return the median ratio of a figure to its yardstick."""
     return statistics.median(map(times, figures, yardsticks))
 
 

@@ -1,4 +1,4 @@
-"""What a figure is to be, whether it is, and what cannot be faster on this machine."""
+"""Figures of benchmarks with their limits and yardsticks."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 
 class Yardstick(NamedTuple):
-    """The same figure of something bare, measured in the same run."""
+    """The same figure of a minimal program, measured in the same run."""
 
     what: str
     figure: float
 
 
 class Limit(NamedTuple):
-    """A figure beside what it must stay below, all in the same unit.
+    """A figure and its upper limit, in the same unit.
 
-    Where the yardstick does not stay below either, the machine is too slow to tell.
+    If the yardstick exceeds the limit too, the machine is too slow for a result.
     """
 
     what: str
@@ -27,12 +27,12 @@ class Limit(NamedTuple):
 
     @property
     def is_met(self) -> bool:
-        """Whether it stays below."""
+        """Whether the figure is below the limit."""
         return self.figure < self.limit
 
     @property
     def is_broken(self) -> bool:
-        """Whether it does not, on a machine that could."""
+        """Whether the figure exceeds a limit that the yardstick meets."""
         bare = self.yardstick
         return not self.is_met and (bare is None or bare.figure < self.limit)
 
@@ -47,8 +47,8 @@ class Limit(NamedTuple):
         return f"{self.what}: {self.figure:g} {self.unit}{beside}, {limit}: {word}"
 
 
-def tell(*limits: Limit) -> None:
-    """Print each with its limit; the process ends with 1 if one is broken."""
+def report_limits(*limits: Limit) -> None:
+    """Print all figures with their limits; exit with 1 if a limit is exceeded."""
     for limit in limits:
         print(limit)
     if any(limit.is_broken for limit in limits):
@@ -56,5 +56,5 @@ def tell(*limits: Limit) -> None:
 
 
 def times(figure: float, yardstick: float) -> float:
-    """Return how many times a yardstick a figure is: what machines agree about."""
+    """Return a figure as a multiple of its yardstick, to compare across machines."""
     return round(figure / yardstick, 3)

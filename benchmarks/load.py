@@ -1,11 +1,11 @@
-"""A thousand HTTP and a thousand TCP probes, each every second, engine and prober.
+"""A thousand HTTP and a thousand TCP probes, each every second: engine and probers.
 
     python benchmarks/load.py [--seconds N] [--probes N] [--json]
 
-The containers are scripted and the servers are a process of their own on loopback, so
-that what is measured is the engine, the real-time driver and the probers: how late
-ticks are, CPU time per probe, peak memory. Garbage is collected as the program does it.
-Beside it a process that only sleeps says how late the machine lets it wake.
+Containers are scripted, and the servers run in another process on loopback, so that
+only the engine, the real-time driver and the probers are measured: the lateness of
+ticks, CPU time per probe, peak memory. Garbage collection is set up as in the program.
+A second process that only sleeps measures how late the machine wakes it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 from itertools import cycle
 from multiprocessing.connection import Connection
 
-from limits import Limit, Yardstick, tell
+from limits import Limit, Yardstick, report_limits
 
 from probetui.analysis.timing import ticks_lost
 from probetui.cli import gc_tuning
@@ -53,17 +53,17 @@ from probetui.probers.prober import ProbeDispatcher
 
 LOOPBACK = "127.0.0.1"
 HOSTS = [LOOPBACK, *(f"127.0.0.{number}" for number in range(2, 21))]
-"""With one alone ports run out: each connection keeps one for a minute."""
+"""Ports of a single host run out: every connection keeps one for a minute."""
 
 BACKLOG = 4096
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 PERIOD = timedelta(seconds=1)
 SETTLE_SECONDS = 5
-"""At the start all pods come up at once; ticks are judged once that is over."""
+"""At the start all pods come up at once; only ticks after that are measured."""
 
 
 class Answering(asyncio.Protocol):
-    """Answers a request, if one comes, and closes."""
+    """Sends a response if a request arrives, and closes."""
 
     def connection_made(  # noqa: D102  # asyncio's
         self, transport: asyncio.BaseTransport
@@ -77,7 +77,7 @@ class Answering(asyncio.Protocol):
 
 
 async def serve(pipe: Connection) -> None:
-    """Serve on a port of the kernel's choice, at all `HOSTS`, for ever."""
+    """Serve on a port that the kernel selects, at all `HOSTS`, for ever."""
     loop = asyncio.get_running_loop()
     port = 0
     async with asyncio.TaskGroup() as tasks:
@@ -97,7 +97,7 @@ SLEEP_SECONDS = 0.01
 
 
 def run_sleeper(pipe: Connection) -> None:
-    """Sleep until told to end; say how late the worst hundredth was, in ms."""
+    """Sleep repeatedly until a message; send the 99th percentile of lateness, in ms."""
     late = []
     while not pipe.poll():
         began = time.monotonic()
@@ -107,7 +107,7 @@ def run_sleeper(pipe: Connection) -> None:
 
 
 class RealProbes:
-    """Carries out effects: probes are real, containers are the scripted world's."""
+    """Executes effects: probes are real, containers are scripted."""
 
     def __init__(self, world: World, clock: SystemClock) -> None:
         self._dispatch = ProbeDispatcher(NoCommands(), clock)
@@ -115,7 +115,7 @@ class RealProbes:
         self._clock = clock
 
     async def execute(self, effect: Effect, report: Callable[[Fact], None]) -> None:
-        """Do what an effect asks and report what came of it."""
+        """Execute an effect and report the result."""
         if isinstance(effect, RunProbe):
             outcome = await self._dispatch.probe(effect)
             report(ProbeFinished(effect.probe_id, outcome))
@@ -125,7 +125,7 @@ class RealProbes:
 
 
 class NoCommands:
-    """Runs no commands: there is no exec probe here."""
+    """Runs no commands: there are no exec probes."""
 
     async def exec_sync(
         self,
@@ -133,7 +133,7 @@ class NoCommands:
         command: tuple[str, ...],
         timeout_seconds: int,  # noqa: ARG002  # of the port
     ) -> ExecResult:
-        """Refuse."""
+        """Raise an error."""
         raise ContainerRuntimeError(f"{container_id}: {command}: no exec here")
 
 
@@ -179,9 +179,9 @@ def phases(snapshot: Snapshot) -> dict[ProbeKey, datetime]:
 def lateness(
     ticks: Iterable[TickEntry], due: Mapping[ProbeKey, datetime]
 ) -> list[float]:
-    """Return how late each tick was taken, in milliseconds, in order.
+    """Return the lateness of all ticks in milliseconds, sorted.
 
-    What a slow answer to the probe before it cost is not lateness.
+    A delay by a slow response to the previous probe is not lateness.
     """
     late = []
     free_at: dict[ProbeKey, datetime] = {}
@@ -197,8 +197,8 @@ def lateness(
 def lost(
     ticks: Iterable[TickEntry], due: Mapping[ProbeKey, datetime]
 ) -> tuple[int, int]:
-    """Return how many ticks never came that are told, and how many that are not."""
-    told = silent = 0
+    """Return how many ticks were lost and reported, and how many were not reported."""
+    reported = silent = 0
     last: dict[ProbeKey, TickEntry] = {}
     for tick in ticks:
         before = last.get(tick.key)
@@ -208,10 +208,10 @@ def lost(
         phase = due[tick.key]
         places = [(entry.started_at - phase) // PERIOD for entry in (before, tick)]
         ended_at = before.started_at + before.duration
-        said = tick.late_drops + ticks_lost(before, ended_at, 1)
-        told += said
-        silent += max(places[1] - places[0] - 1 - said, 0)
-    return told, silent
+        reported_here = tick.late_drops + ticks_lost(before, ended_at, 1)
+        reported += reported_here
+        silent += max(places[1] - places[0] - 1 - reported_here, 0)
+    return reported, silent
 
 
 async def measure(count: int, seconds: int, port: int) -> dict[str, float]:
@@ -232,24 +232,24 @@ async def measure(count: int, seconds: int, port: int) -> dict[str, float]:
     cpu, wall = time.process_time(), time.monotonic()
     for _ in range(seconds):
         await asyncio.sleep(1)
-        # One that was under way had no next tick; one that always was is not judged.
+        # A running probe has no next tick; one that always runs is not measured.
         due |= phases(session.snapshot)
     cpu, wall = time.process_time() - cpu, time.monotonic() - wall
     session.stop()
     await running
-    # Before the whole journal is unpacked, which only a benchmark does.
+    # Measured before the whole journal is unpacked, which only a benchmark does.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     ticks = [entry for entry in session.journal if isinstance(entry, TickEntry)]
     judged = [tick for tick in ticks if tick.started_at >= since and tick.attempts]
     assert all(tick.result is Result.SUCCESS for tick in judged)
     judged = [tick for tick in judged if tick.key in due]
     late = lateness(judged, due)
-    told, silent = lost(judged, due)
+    reported, silent = lost(judged, due)
     slow = sum(tick.duration > PERIOD for tick in judged)
     return {
         "probes": len(judged),
         "answers_after_a_period": slow,
-        "ticks_lost": told,
+        "ticks_lost": reported,
         "ticks_lost_in_silence": silent,
         "probes_per_second": round(len(judged) / wall),
         "lateness_median_ms": round(statistics.median(late), 2),
@@ -292,10 +292,10 @@ def main() -> None:
     late = figures["lateness_p99_ms"]
     silent = figures["ticks_lost_in_silence"]
     print(
-        "{ticks_lost} ticks were lost and are told, {answers_after_a_period} answers "
+        "{ticks_lost} ticks were lost and reported, {answers_after_a_period} answers "
         "took longer than a period".format(**figures)
     )
-    tell(
+    report_limits(
         Limit("lateness, p99", late, shown_from, "ms", asleep),
         Limit("ticks lost in silence", silent, 1, "ticks"),
     )

@@ -1,10 +1,10 @@
-"""How much processor time `probetui watch` takes: 1,000 pods on 50 nodes.
+"""CPU time of `probetui watch` with 1,000 pods on 50 nodes.
 
-Each pod has a liveness and a readiness probe each 10 seconds; each kubelet is asked
-twice a period and answers as real ones do, with the buckets of all durations. One pod
-in a hundred restarts each minute. Everything is decoded, followed and journaled; what
-a request over a socket takes is measured apart. The yardstick only decodes the same and
-sends as many requests. What is printed or drawn is not among it.
+Every pod has a liveness and a readiness probe every 10 seconds; every kubelet gets two
+requests a period and responds like a real one, with the buckets of all durations. One
+pod in a hundred restarts every minute. Everything is decoded, followed and journaled;
+requests over a socket are measured separately. The yardstick only decodes the same data
+and sends as many requests. Printing and drawing are not included.
 
     .venv/bin/python benchmarks/observe.py [--pods N] [--nodes N] [--seconds N]
 """
@@ -20,7 +20,7 @@ from typing import Any
 
 import httpx
 import msgspec
-from limits import Limit, Yardstick, tell
+from limits import Limit, Yardstick, report_limits
 
 from probetui.cluster.observe.observation import ClusterObservation
 
@@ -117,7 +117,7 @@ def main() -> None:
         else:
             observation.set_pod(msgspec.json.decode(data)["object"], now)
         ticks += len(observation.take_entries())
-        while shown_at <= now:  # once a second, as a screen asks
+        while shown_at <= now:  # once a second, like a screen
             observation.check(shown_at)
             observation.snapshot(shown_at)
             shown_at += timedelta(seconds=1)
@@ -131,7 +131,7 @@ def main() -> None:
     asking = requests * cost
     yardstick = Yardstick("bare", round(bare + asking, 3))
     whole = round(share + asking, 3)
-    tell(Limit("together", whole, _LIMIT, "of a core", yardstick))
+    report_limits(Limit("together", whole, _LIMIT, "of a core", yardstick))
 
 
 def _bare_cost(inputs: Sequence[tuple[datetime, str, bytes]]) -> float:

@@ -1,12 +1,12 @@
-"""What pods cost the engine: beside a Docker daemon, and in one pod or in many.
+"""CPU time of pods in the engine: compared to a Docker daemon, and in one pod or many.
 
     python benchmarks/pods.py [--pods N] [--rounds N] [--without-docker] [--json]
 
-First as many pods of one busybox container as asked for are started on Docker, and CPU
-time is compared: the engine's own, this whole process's, the daemon's (dockerd and
-containerd with the helpers they waited for; what they do anyway is taken off). Then, on
-virtual time, thirty probes in ten containers of one pod are set beside thirty pods with
-one probe each. The best round of each counts; Docker needs Linux and the image.
+First that many pods of one busybox container are started on Docker, and CPU time is
+compared: the engine's own, this whole process's, the daemon's (dockerd and containerd
+with the helpers they waited for, less their idle time). Then, on virtual time, thirty
+probes in ten containers of one pod are compared to thirty pods with one probe each. The
+best round of each counts; Docker needs Linux and the image.
 """
 
 from __future__ import annotations
@@ -55,33 +55,33 @@ T = TypeVar("T")
 
 
 class WeighedEngine(Engine):
-    """An engine that knows what it has cost: `cpu_seconds`, of its own thread."""
+    """An engine that measures its CPU time: `cpu_seconds`, of its own thread."""
 
     cpu_seconds = 0.0
-    _is_weighing = False
+    _is_measureing = False
 
     def submit(self, item: Input, now: datetime) -> Turn:
-        """Weigh an input."""
-        return self._weigh(lambda: super(WeighedEngine, self).submit(item, now))
+        """Measure an input."""
+        return self._measure(lambda: super(WeighedEngine, self).submit(item, now))
 
     def advance(self, now: datetime) -> Turn:
-        """Weigh a turn; that of an input is part of it already."""
-        return self._weigh(lambda: super(WeighedEngine, self).advance(now))
+        """Measure a turn; the turn of an input is part of `submit`."""
+        return self._measure(lambda: super(WeighedEngine, self).advance(now))
 
     def next_deadline(self) -> datetime | None:
-        """Weigh the question for the next turn."""
-        return self._weigh(super().next_deadline)
+        """Measure the query for the next turn."""
+        return self._measure(super().next_deadline)
 
-    def _weigh(self, work: Callable[[], T]) -> T:
-        if self._is_weighing:
+    def _measure(self, work: Callable[[], T]) -> T:
+        if self._is_measureing:
             return work()
-        self._is_weighing = True
+        self._is_measureing = True
         began = time.thread_time()
         try:
             return work()
         finally:
             self.cpu_seconds += time.thread_time() - began
-            self._is_weighing = False
+            self._is_measureing = False
 
 
 # pods on Docker
@@ -102,7 +102,7 @@ class Started:
 
 
 async def start_pods(count: int) -> Started:
-    """Start pods on Docker, take the figures, and remove them."""
+    """Start pods on Docker, return the figures, and remove the pods."""
     clock = SystemClock()
     engine = WeighedEngine(KubeletConfig(), clock.now())
     folder = Path(tempfile.mkdtemp(prefix="probetui-benchmark-"))
@@ -138,12 +138,12 @@ async def start_pods(count: int) -> Started:
 
 @contextlib.asynccontextmanager
 async def until_removed(session: RealtimeSession) -> AsyncIterator[None]:
-    """Run a session; its pods are removed in the end, also after an interrupt."""
+    """Run a session; its pods are removed at the end, also after an interrupt."""
     running = asyncio.create_task(session.run())
     try:
         yield
     finally:
-        # The first interrupt has cancelled this task; what follows is not part of it.
+        # The first interrupt has cancelled this task; the code below is not cancelled.
         assert await session.shutdown()
         session.stop()
         await running
@@ -156,7 +156,7 @@ def a_docker_pod(number: int) -> Pod:
 
 
 async def all_started(session: RealtimeSession, count: int) -> None:
-    """Wait until so many containers have been started."""
+    """Wait until that many containers have been started."""
     has_changed = asyncio.Event()
     end = session.subscribe(has_changed.set)
     while sum(map(is_start, session.journal)) < count:
@@ -170,7 +170,7 @@ def is_start(entry: object) -> bool:
 
 
 async def idle_rate() -> float:
-    """Return what the daemon needs for others, in seconds of CPU per second."""
+    """Return the daemon's idle load, in seconds of CPU per second."""
     before = daemon_seconds()
     await asyncio.sleep(IDLE_SECONDS)
     return (daemon_seconds() - before) / IDLE_SECONDS
@@ -203,7 +203,7 @@ class Shapes:
 
 
 def compare_shapes(rounds: int) -> Shapes:
-    """Weigh thirty probes in one pod and in thirty, in turn."""
+    """Measure thirty probes in one pod and in thirty, alternately."""
     one, thirty = one_pod(), thirty_pods()
     pairs = [(per_tick(one), per_tick(thirty)) for _ in range(rounds)]
     best_one = min(pair[0] for pair in pairs)
@@ -216,7 +216,7 @@ def compare_shapes(rounds: int) -> Shapes:
 
 
 def per_tick(pods: list[Pod]) -> float:
-    """Return what a tick of these pods costs the engine, in seconds of CPU."""
+    """Return the engine's CPU time per tick of these pods, in seconds."""
     engine = WeighedEngine(KubeletConfig(age=timedelta()), START)
     simulation = Simulation(engine, World(), START)
     for pod in pods:
@@ -260,7 +260,7 @@ def thirty_pods() -> list[Pod]:
 
 
 def main() -> None:
-    """Print the figures, a line for each part."""
+    """Print the figures, one line per part."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pods", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=3)

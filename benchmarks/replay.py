@@ -1,11 +1,11 @@
-"""A long recording: how soon it is open, looked through, and at any instant of it.
+"""A long recording: the time to open it, to scan it, and to seek in it.
 
     python benchmarks/replay.py [--ticks N] [--pods N] [--json]
 
 A hundred pods of three probes each are simulated and recorded until there are 100,000
-ticks. The recording is opened, looked through ahead as the screen does it while nobody
-touches a key, and sent to instants all over it; what counts is the time until the
-snapshot of that instant is there.
+ticks. The recording is opened, scanned ahead as the screen does between keys, and
+sought to instants all over it; the result is the time until the snapshot of that
+instant.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from limits import Limit, tell
+from limits import Limit, report_limits
 
 from probetui.drive.playback.replay import ReplaySource
 from probetui.drive.scenario.behavior import (
@@ -67,7 +67,7 @@ def pods(count: int) -> tuple[Pod, ...]:
 
 
 def world() -> World:
-    """Return one in which containers flap, and are killed now and then."""
+    """Return a world in which containers flap, and are killed now and then."""
     success, failure = (
         ScriptedResult(result, takes=timedelta(milliseconds=20))
         for result in (ResultName.SUCCESS, ResultName.FAILURE)
@@ -83,17 +83,17 @@ def world() -> World:
 
 
 def record(path: Path, count: int, ticks: int) -> Mapping[str, float]:
-    """Simulate and record until there are so many ticks."""
+    """Simulate and record until there are that many ticks."""
     wanted, config = pods(count), KubeletConfig()
     context = RecordContext(START, {pod.uid: pod for pod in wanted})
     recorder = Recorder(RecordWriter.open(path), context)
     recorder.begin(SessionHeader("0", "sim", "v1.32", {}, [], 0, config))
     simulation = Simulation(Engine(config, START), world(), START)
 
-    def hear(item: Input | None, now: datetime) -> None:
+    def record_input(item: Input | None, now: datetime) -> None:
         recorder.note_input(item, now, simulation.entries)
 
-    simulation.attach([], hear)
+    simulation.attach([], record_input)
     simulation.schedule(SetPods(wanted), START)
     seen = 0
     watch = Stopwatch()
@@ -112,27 +112,25 @@ def record(path: Path, count: int, ticks: int) -> Mapping[str, float]:
 
 
 class Took(NamedTuple):
-    """Seconds on the wall's clock, and of the processor: a busy machine has more of
-    the first.
-    """
+    """Seconds of wall time and CPU time; a busy machine takes more wall time."""
 
     wall: float
     cpu: float
 
 
 class Stopwatch:
-    """Measures what is done since it was made."""
+    """Measures the time since its creation."""
 
     def __init__(self) -> None:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
 
     def read(self) -> Took:
-        """Return how long ago it was made."""
+        """Return the time since its creation."""
         return Took(time.perf_counter() - self._wall, time.process_time() - self._cpu)
 
 
 def seek(course: ReplaySource, instant: datetime) -> Took:
-    """Go to an instant and return how long it took to see it."""
+    """Seek to an instant and return the time until its snapshot."""
     watch = Stopwatch()
     if instant < course.now:
         course.seek_back(instant)
@@ -147,7 +145,7 @@ def seek(course: ReplaySource, instant: datetime) -> Took:
 
 
 def measure(path: Path) -> Mapping[str, float]:
-    """Open a recording, look through it, and seek."""
+    """Open a recording, scan it, and seek."""
     watch = Stopwatch()
     course = ReplaySource(RecordingFile(path))
     opened = watch.read()
@@ -216,7 +214,9 @@ def main() -> None:
         for name, value in found.items():
             print(f"{name:32} {value:12,.3f}")
         what = "seek, worst, of the processor"
-        tell(Limit(what, round(found["seek, worst, cpu s"], 3), LIMIT_SECONDS, "s"))
+        report_limits(
+            Limit(what, round(found["seek, worst, cpu s"], 3), LIMIT_SECONDS, "s")
+        )
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""What the main screen costs, and how soon it answers keys, under a busy session.
+"""CPU time of the main screen, and its response time to keys, in a busy session.
 
     python benchmarks/screen.py [--pods N] [--events N] [--rate HZ] [--seconds S]
                                 [--size 120x40] [--json]
     python benchmarks/screen.py --sim [--pods N] [--period S] ...
 
-The screen runs in a process of its own, on a pseudo-terminal. A session without an
+The screen runs in a separate process, on a pseudo-terminal. A session without an
 engine publishes snapshots at the given rate, with every probe ticking once a second.
-CPU is that process's, session included. Key to paint is from writing a key to the
-terminal until what the key brings up has been read from it. With `--events` the log of
-events has that many lines, is moved about in, and is filtered while it is typed.
+CPU is that process's, session included. Key to paint is the time from writing a key to
+the terminal until its result has been read. With `--events` the event log has that many
+lines; the benchmark moves in it, and filters it while typing.
 
 With `--sim` at 80x24 and a period of ten seconds or more, bytes per second before the
 first key are held against the limit of a calm screen.
@@ -43,7 +43,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from limits import Limit, Yardstick, tell, times
+from limits import Limit, Yardstick, report_limits, times
 from msgspec.structs import replace
 
 YARDSTICK = "a bare DataTable"
@@ -103,14 +103,14 @@ def main() -> None:
     if is_calm(options):
         calm = ("without keys", "calm_kilobytes_per_second")
         limits.append((*calm, CALM_KILOBYTES_PER_SECOND, "kB/s"))
-    tell(
+    report_limits(
         *(
             Limit(
                 what,
                 result[name],
                 limit,
                 unit,
-                # How much is written does not depend on the machine.
+                # The number of bytes does not depend on the machine.
                 Yardstick(YARDSTICK, result[f"yardstick_{name}"])
                 if unit != "kB/s"
                 else None,
@@ -121,7 +121,7 @@ def main() -> None:
 
 
 def is_calm(options: argparse.Namespace) -> bool:
-    """Return whether it is a screen that the limit of bytes is for."""
+    """Return whether the limit of bytes applies to the screen."""
     is_slow = options.period >= CALM_PERIOD
     return options.sim and is_slow and options.size == "80x24"
 
@@ -204,7 +204,7 @@ def measure_command(
 def run(
     terminal: int, pid: int, options: argparse.Namespace, press: Press
 ) -> tuple[int, list[float], int, float]:
-    """Leave the screen alone, then press keys.
+    """Wait without a key, then press keys.
 
     Return the bytes painted before, the times of the answers, bytes painted meanwhile,
     and the share of a core.
@@ -222,13 +222,13 @@ def run(
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the processor's time that a process has had: proc(5), utime and stime."""
+    """Return the CPU time of a process: proc(5), utime and stime."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def sim_command(home: Path, options: argparse.Namespace) -> list[str]:
-    """Return the program with as many pods as asked for, whose probes come and go."""
+    """Return the command of the program with that many pods, whose probes flap."""
     manifest, script = home / "pods.yaml", home / "script.yaml"
     pods = (
         SIM_POD.format(number=n, period=options.period) for n in range(options.pods)
@@ -240,7 +240,7 @@ def sim_command(home: Path, options: argparse.Namespace) -> list[str]:
 
 
 def bare_table_command(options: argparse.Namespace) -> list[str]:
-    """Return a table of as many rows, of which as many change each second."""
+    """Return the command of a table with as many rows and changes per second."""
     a_second = options.pods / (options.period if options.sim else 1)
     changes = max(round(a_second / options.rate), 1)
     numbers = (options.pods, options.rate, changes)
@@ -275,7 +275,7 @@ def press_keys(terminal: int, options: argparse.Namespace) -> tuple[list[float],
 def press_keys_in_events(
     terminal: int, options: argparse.Namespace
 ) -> tuple[list[float], int]:
-    """Open the event log, move about in it and filter it; return the same."""
+    """Open the event log, move in it and filter it; return the same."""
     rng = random.Random(1)
     count = options.events
     os.write(terminal, b"v")
@@ -303,7 +303,9 @@ def press_keys_in_events(
             hits = sum(wanted in f"{number:06}" for number in range(count))
             painted += answer(wanted[-1].encode(), f"{hits} of {count}".encode())
         painted += answer(b"\x1b", event_words(count - 1))
-        painted += read_for(terminal, 0.2)  # a lone escape is told by what follows
+        painted += read_for(
+            terminal, 0.2
+        )  # a lone escape is recognised by what follows
     os.write(terminal, b"q")
     return answers, painted
 
@@ -317,7 +319,7 @@ def wait_for(
     words: bytes | re.Pattern[bytes],
     longest: float = LONGEST_ANSWER_SECONDS,
 ) -> int:
-    """Read until the words have been painted; return how many bytes were."""
+    """Read until the words have been painted; return the number of bytes."""
     pattern = re.compile(re.escape(words)) if isinstance(words, bytes) else words
     seen = b""
     ends_at = time.monotonic() + longest
@@ -329,7 +331,7 @@ def wait_for(
 
 
 def read_for(terminal: int, seconds: float) -> int:
-    """Read whatever is painted in that time; return how many bytes it was."""
+    """Read all output for that time; return the number of bytes."""
     painted = 0
     ends_at = time.monotonic() + seconds
     while (left := ends_at - time.monotonic()) > 0:
@@ -339,7 +341,7 @@ def read_for(terminal: int, seconds: float) -> int:
 
 
 def drain(terminal: int, is_running: Callable[[], bool]) -> None:
-    """Read on until the screen is gone."""
+    """Read until the screen is closed."""
     with contextlib.suppress(OSError):  # the other side of the terminal is closed
         while is_running():
             read_for(terminal, 0.1)
@@ -399,7 +401,7 @@ if "--child" in sys.argv:
 
         @property
         def snapshot(self) -> Snapshot:
-            """Everything as it stands, with a fresh time."""
+            """The current snapshot, at the current time."""
             return Snapshot(
                 taken_at=self._clock.now(),
                 started_at=self.started_at,
@@ -415,15 +417,15 @@ if "--child" in sys.argv:
             )
 
         def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-            """Be called after every publication."""
+            """Call back after every publication."""
             self._callbacks.append(callback)
             return lambda: self._callbacks.remove(callback)
 
         def send(self, command: Command) -> None:
-            """Take a command that nobody carries out."""
+            """Ignore a command."""
 
         def publish(self, ticking: int) -> None:
-            """Let some pods tick, the next ones each time, and say so."""
+            """Let the next pods tick, and notify subscribers."""
             now = self._clock.now()
             for _ in range(ticking):
                 index = self._next % len(self.pods)
@@ -514,7 +516,9 @@ if "--child" in sys.argv:
     def a_tick(
         probe: ProbeSnapshot, now: datetime, result: Result, run: int
     ) -> TickEntry:
-        said = ProbeResult.FAILURE if result is Result.FAILURE else ProbeResult.SUCCESS
+        probe_result = (
+            ProbeResult.FAILURE if result is Result.FAILURE else ProbeResult.SUCCESS
+        )
         took = timedelta(milliseconds=12)
         return TickEntry(
             sequence=0,
@@ -529,7 +533,7 @@ if "--child" in sys.argv:
             gates=(),
             skip=None,
             exit=None,
-            attempts=(Attempt(said, f"status {run}", duration=took),),
+            attempts=(Attempt(probe_result, f"status {run}", duration=took),),
             result=result,
             injected=False,
             run=run,
@@ -551,7 +555,7 @@ if "--child" in sys.argv:
 
 
 async def draw(options: argparse.Namespace) -> None:
-    """Run the screen until somebody leaves it."""
+    """Run the screen until it is closed."""
     gc_tuning.disable()
     session = BusySession(options.pods, options.events, SystemClock())
     app = ProbetuiApp(session, options=ScreenOptions(zone=UTC))

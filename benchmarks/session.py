@@ -1,18 +1,17 @@
-"""CPU of a whole session for each probe: engine, probers, journal, record and lines.
+"""CPU time of a whole session per probe: engine, probers, journal, record and lines.
 
     python benchmarks/session.py [--pods N] [--seconds N] [--json]
                                  [--runtime process|cri|docker]
 
-The installed program runs pods of an HTTP and a TCP probe each second, in a HOME of its
-own, keeps a record and prints a line for each probe to a file. It is measured from
-outside, once with probes that rarely come: what it takes then is its idle time. The
-yardstick is a process that runs at the same time and does no more than to connect, send
-the same request, receive and close, on the same event loop of Python, at the instants
-of the second at which the session's probes come, half a second later: probes that come
-together cost less than half of what they cost alone, whoever makes them, and how many
-come together is the runtime's, which started the pods. All connect to a server of this
-benchmark. The image of containers is busybox:1.36; where containerd listens elsewhere,
-CONTAINER_RUNTIME_ENDPOINT says so.
+The installed program runs pods with an HTTP and a TCP probe every second, in its own
+HOME, keeps a record and prints a line per probe to a file. It is measured from outside,
+also once with probes that rarely run, which gives its idle time. The yardstick is a
+process that runs at the same time and only connects, sends the same request, receives
+and closes, on the same event loop of Python, half a second after every probe of the
+session: simultaneous probes cost less than half of single ones, for any client, and
+how many are simultaneous depends on the runtime, which started the pods. All connect to
+a server of this benchmark. The image of containers is busybox:1.36. Set
+CONTAINER_RUNTIME_ENDPOINT if containerd listens on another endpoint.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from limits import Limit, Yardstick, tell, times
+from limits import Limit, Yardstick, report_limits, times
 from load import LOOPBACK, run_server
 from start import ENVIRONMENT, PROGRAM, processor_clock
 
@@ -46,16 +45,16 @@ SETTLE_SECONDS = 5
 END_SECONDS = 60
 PROBES_OF_A_POD = 2
 OFFSET = 0.5
-"""Seconds after a probe of the session at which the yardstick makes its own."""
+"""Seconds from a probe of the session to the yardstick's own."""
 
 SELDOM = 3600
 SUCCEEDED, BECAME_READY = " success ", " ready false->true"
 MICROSECONDS = 1_000_000
 MOST_BARE_LOOPS = 2.1
-"""1.2 times what a kubelet 1.36.2 takes for each of these probes over its idle time.
+"""1.2 times the CPU time of a kubelet 1.36.2 per probe above its idle time.
 
-It took 386 µs where the first release took 786; that release takes 3.6 bare loops with
-plain processes. Microseconds would measure the machine.
+The kubelet took 386 µs when the first release took 786; that release takes 3.6 bare
+loops with plain processes. Microseconds would measure the machine.
 """
 
 POD = """
@@ -80,7 +79,7 @@ REQUEST = (
 
 
 def phases(path: Path) -> dict[str, dict[str, float]]:
-    """Return when in each second each pod's probes succeed, by their type."""
+    """Return at which part of a second the probes of every pod succeed, by type."""
     found: dict[str, dict[str, float]] = {}
     for line in path.read_text().splitlines():
         if SUCCEEDED in line:
@@ -90,8 +89,8 @@ def phases(path: Path) -> dict[str, dict[str, float]]:
     return found
 
 
-async def connect_each_second(port: int, request: bytes, phase: float) -> None:
-    """Connect at an instant of each second, send what there is, receive and close."""
+async def connect_every_second(port: int, request: bytes, phase: float) -> None:
+    """Connect once a second at that phase, send the request, receive and close."""
     loop = asyncio.get_running_loop()
     due = loop.time() + (phase - time.time()) % 1
     await asyncio.sleep(due - loop.time())
@@ -110,9 +109,9 @@ async def probe_bare(port: int, http: list[float], tcp: list[float]) -> None:
     request = REQUEST % (LOOPBACK.encode(), port)
     async with asyncio.TaskGroup() as tasks:
         for phase in http:
-            tasks.create_task(connect_each_second(port, request, phase + OFFSET))
+            tasks.create_task(connect_every_second(port, request, phase + OFFSET))
         for phase in tcp:
-            tasks.create_task(connect_each_second(port, b"", phase + OFFSET))
+            tasks.create_task(connect_every_second(port, b"", phase + OFFSET))
 
 
 def run_bare(port: int, http: list[float], tcp: list[float]) -> None:
@@ -120,12 +119,12 @@ def run_bare(port: int, http: list[float], tcp: list[float]) -> None:
 
 
 def cpu_seconds(process: int) -> float:
-    """Return the processor seconds that a process has taken."""
+    """Return the CPU seconds of a process."""
     return time.clock_gettime(processor_clock(process))
 
 
 def count(path: Path, words: str) -> int:
-    """Return how often something has been printed."""
+    """Return how often the words were printed."""
     return path.read_text().count(words)
 
 
@@ -133,7 +132,7 @@ def count(path: Path, words: str) -> int:
 def a_session(
     runtime: str, pods: int, port: int, period: int
 ) -> Iterator[tuple[int, Path]]:
-    """Run the program; gives its process and the file of its lines."""
+    """Run the program; yield its process and the file with its lines."""
     with tempfile.TemporaryDirectory() as folder:
         manifest, lines = Path(folder, "pods.yaml"), Path(folder, "lines")
         manifest.write_text(
@@ -230,7 +229,7 @@ def main() -> None:
     bare = Yardstick("a bare loop", figures["bare_us"])
     taken = figures["cpu_per_probe_over_idle_us"]
     limit = round(MOST_BARE_LOOPS * bare.figure, 1)
-    tell(Limit("CPU of a probe, all in", taken, limit, "µs", bare))
+    report_limits(Limit("CPU of a probe, all in", taken, limit, "µs", bare))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What grows while the program runs for hours: memory, its record, what it holds open.
+"""Growth while the program runs for hours: memory, its record, open descriptors.
 
     python benchmarks/soak.py [--hours N] [--runtime process|docker] [--screen]
                               [--probes-per-second N] [--samples FILE] [--json]
@@ -9,10 +9,10 @@ TCP against a server of this benchmark, every twentieth is a command. One contai
 fails its readiness probe all the time and one ends every few seconds, so that there
 are events and restarts as well. The image on Docker is busybox:1.36.
 
-Every ten seconds the program is looked at from outside (Linux): its memory,
-descriptors, threads, children, and what its record has on disk, parts that were dropped
-included. How many asyncio tasks there are it says when it is sent SIGUSR2; nothing else
-of it is changed. A sample is a line of CSV in the file of samples.
+Every ten seconds the program is sampled from outside (Linux): its memory, descriptors,
+threads, children, and the size of its record on disk, including dropped parts. It
+writes the number of asyncio tasks on SIGUSR2; nothing else in it is changed. A sample
+is a line of CSV in the file of samples.
 
 Slopes are by least squares after a warm-up of ten minutes, or of a third of a run that
 is shorter than half an hour. Where numbers go up and down all the time (descriptors,
@@ -46,7 +46,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from limits import Limit, tell
+from limits import Limit, report_limits
 
 MEGABYTE = 1_000_000
 SAMPLE_SECONDS = 10.0
@@ -59,7 +59,7 @@ RECORD_MEGABYTES_A_MINUTE = 1.0
 
 RECORD_PROBES_PER_SECOND = 100
 MOST_MORE = 5
-"""So many more descriptors, threads, tasks or children than at the start are noise."""
+"""How many more descriptors, threads, tasks or children than at the start are noise."""
 
 PROBES_OF_A_POD = 4
 COMMAND_EVERY = 20
@@ -102,7 +102,7 @@ spec:
 
 
 class Sample(NamedTuple):
-    """One look at the program; `seconds` since it was up, the rest as it was then."""
+    """One sample of the program, `seconds` after its start."""
 
     seconds: float
     memory_bytes: int
@@ -177,26 +177,26 @@ async def serve(pipe: Connection) -> None:
 
 
 def run_program(arguments: Sequence[str]) -> None:
-    """Run the program here, and say on SIGUSR2 how many tasks there are."""
-    # Only this process, which is the program, pays for it.
+    """Run the program in this process, and write its number of tasks on SIGUSR2."""
+    # Only this process needs the import.
     from probetui.__main__ import main as probetui  # noqa: PLC0415
 
-    told = os.environ.pop(TASKS_VARIABLE)
+    tasks_file = os.environ.pop(TASKS_VARIABLE)
 
-    def tell_tasks(_signal: int, _frame: object) -> None:
+    def write_task_count(_signal: int, _frame: object) -> None:
         try:
             tasks = len(asyncio.all_tasks(asyncio.get_running_loop()))
         except RuntimeError:  # there is no loop yet, or no longer
             tasks = 0
-        Path(told).write_text(f"{tasks} {sys.getallocatedblocks()}")
+        Path(tasks_file).write_text(f"{tasks} {sys.getallocatedblocks()}")
 
-    signal.signal(signal.SIGUSR2, tell_tasks)
+    signal.signal(signal.SIGUSR2, write_task_count)
     sys.argv = ["probetui", *arguments]
     probetui()
 
 
 def manifests(probes_per_second: int, port: int) -> str:
-    """Return pods of so many probes, each once a second, and the one of the unrest."""
+    """Return pods with that many probes, one run a second each, and the failing pod."""
     target = f"port: {port}, host: 127.0.0.1"
     handlers = [
         'exec: {command: ["true"]}'
@@ -270,7 +270,7 @@ def program(
 
 @contextlib.contextmanager
 def _streams(options: argparse.Namespace) -> Iterator[tuple[int, int]]:
-    """Open what the program prints to: a terminal or a pipe, our end and its end."""
+    """Open a terminal or a pipe for the output of the program: our end and its end."""
     here, there = pty.openpty() if options.screen else os.pipe()
     if options.screen:
         fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
@@ -281,7 +281,7 @@ def _streams(options: argparse.Namespace) -> Iterator[tuple[int, int]]:
 
 
 def read_all(descriptor: int) -> None:
-    """Read what is printed until nothing more can come."""
+    """Read all output until its end."""
     with contextlib.suppress(OSError):  # the other end of a terminal is closed
         while True:
             if select.select([descriptor], [], [], 1)[0] and not os.read(
@@ -290,11 +290,11 @@ def read_all(descriptor: int) -> None:
                 return
 
 
-# looking at it from outside
+# sampling from outside
 
 
 class Observer:
-    """Takes samples of a program that runs."""
+    """Takes samples of a running program."""
 
     def __init__(self, pid: int, home: Path, server: Connection) -> None:
         self._proc = Path(f"/proc/{pid}")
@@ -305,10 +305,10 @@ class Observer:
         self._began = time.monotonic()
 
     def sample(self) -> Sample:
-        """Look at it now."""
+        """Take a sample now."""
         self._server.send("answers")
         pages = int((self._proc / "statm").read_text().split()[1])
-        tasks, blocks = self._asked()
+        tasks, blocks = self._request_task_count()
         return Sample(
             round(time.monotonic() - self._began, 1),
             pages * os.sysconf("SC_PAGE_SIZE"),
@@ -321,20 +321,20 @@ class Observer:
             self._server.recv(),
         )
 
-    def _asked(self) -> tuple[int, int]:
-        told = self._home / "tasks"
-        told.unlink(missing_ok=True)
+    def _request_task_count(self) -> tuple[int, int]:
+        tasks_file = self._home / "tasks"
+        tasks_file.unlink(missing_ok=True)
         os.kill(self._pid, signal.SIGUSR2)
         ends_at = time.monotonic() + 5
         while time.monotonic() < ends_at:
             with contextlib.suppress(FileNotFoundError, ValueError):
-                tasks, blocks = map(int, told.read_text().split())
+                tasks, blocks = map(int, tasks_file.read_text().split())
                 return tasks, blocks
             time.sleep(0.01)
         return 0, 0
 
     def _recorded(self) -> int:
-        """Return all bytes of the record so far; what was removed counts as well."""
+        """Return all bytes of the record so far, including removed parts."""
         folder = self._home / "state" / "probetui" / "sessions"
         for path in folder.rglob("*"):
             with contextlib.suppress(FileNotFoundError):
@@ -360,7 +360,7 @@ def watch(
     seconds: float,
     samples_to: IO[str],
 ) -> list[Sample]:
-    """Take samples for so long, and write each down."""
+    """Take samples for that time, and write them to the file."""
     writer = csv.writer(samples_to)
     writer.writerow(Sample._fields)
     samples: list[Sample] = []
@@ -381,20 +381,20 @@ def watch(
 
 
 def slope(samples: Sequence[Sample], field: Callable[[Sample], float]) -> float:
-    """Return how much a value grows in a minute, by least squares."""
+    """Return the growth of a value per minute, by least squares."""
     minutes = [sample.seconds / 60 for sample in samples]
     return statistics.linear_regression(minutes, [*map(field, samples)]).slope
 
 
 def growth(samples: Sequence[Sample], field: Callable[[Sample], float]) -> float:
-    """Return how much more there is in the last quarter than in the first."""
+    """Return the growth of a value from the first quarter to the last."""
     quarter = max(len(samples) // 4, 1)
     first, last = samples[:quarter], samples[-quarter:]
     return statistics.median(map(field, last)) - statistics.median(map(field, first))
 
 
 def limits_of(samples: Sequence[Sample], probes_per_second: int) -> list[Limit]:
-    """Return what grew, beside what it may."""
+    """Return the growth of all values with its limits."""
     memory = slope(samples, lambda sample: sample.memory_bytes / MEGABYTE)
     record = slope(samples, lambda sample: sample.record_bytes / MEGABYTE)
     may = RECORD_MEGABYTES_A_MINUTE * probes_per_second / RECORD_PROBES_PER_SECOND
@@ -415,7 +415,7 @@ def limits_of(samples: Sequence[Sample], probes_per_second: int) -> list[Limit]:
 
 
 def measure(options: argparse.Namespace) -> list[Sample]:
-    """Run the program and return what was seen of it."""
+    """Run the program and return its samples."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     server = context.Process(target=run_server, args=(theirs,), daemon=True)
@@ -435,7 +435,7 @@ def measure(options: argparse.Namespace) -> list[Sample]:
 
 
 def main() -> None:
-    """Print the figures, each with its limit."""
+    """Print the figures with their limits."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hours", type=float, default=4.0)
     parser.add_argument("--runtime", choices=("process", "docker"), default="process")
@@ -444,7 +444,7 @@ def main() -> None:
     parser.add_argument("--samples", type=Path, default=Path("soak-samples.csv"))
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    # A benchmark that is told to end removes its pods.
+    # A benchmark that is terminated removes its pods.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     print(f"samples: {options.samples.resolve()}", flush=True)
     samples = measure(options)
@@ -473,7 +473,7 @@ def main() -> None:
             **figures
         )
     )
-    tell(*limits)
+    report_limits(*limits)
 
 
 if __name__ == "__main__":

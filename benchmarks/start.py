@@ -1,11 +1,11 @@
-"""How long it takes until there is something to see, beside what cannot be faster.
+"""The time until the first output, compared to minimal programs.
 
     python benchmarks/start.py [--runs N] [--json]
 
-The first screen of the demo beside that of a Textual app with an empty `DataTable` and
-a `Footer`; `probetui version` and `--help` beside `python -c "import click"`. Times
-are the processor's, of all threads of a process, which a busy machine changes least.
-All are measured by turns in one run; medians.
+The first screen of the demo is compared to that of a Textual app with an empty
+`DataTable` and a `Footer`; `probetui version` and `--help` to `python -c "import
+click"`. Times are the CPU time of all threads of a process, which a busy machine
+changes least. All are measured alternately in one run; the results are medians.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fcntl import ioctl
 from functools import partial
 from pathlib import Path
 
-from limits import Limit, tell, times
+from limits import Limit, report_limits, times
 
 PROGRAM = str(Path(sys.executable).with_name("probetui"))
 YARDSTICK = """
@@ -50,7 +50,7 @@ FIRST_SCREEN = b"Containers"
 ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
-    # Python keeps what it has compiled, unless it is told not to.
+    # Python caches compiled modules unless this variable is set.
     if name != "PYTHONDONTWRITEBYTECODE"
 }
 MOST_TIMES_A_SCREEN = 1.7
@@ -59,14 +59,14 @@ GIVE_UP_SECONDS = 20
 
 
 def whole_process(*command: str) -> float:
-    """Return the processor seconds that a command takes from start to end."""
+    """Return the CPU seconds of a command from start to exit."""
     before = ended_children()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
     return ended_children() - before
 
 
 def ended_children() -> float:
-    """Return the processor seconds that all ended children took."""
+    """Return the CPU seconds of all children that have exited."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -77,7 +77,7 @@ def processor_clock(process: int) -> int:
 
 
 def first_screen(*command: str) -> float:
-    """Return the processor seconds until a command has drawn its first screen."""
+    """Return the CPU seconds until a command has drawn its first screen."""
     with tempfile.TemporaryDirectory() as home:
         start = time.monotonic()
         child, terminal = pty.fork()
@@ -101,7 +101,7 @@ def first_screen(*command: str) -> float:
 
 
 def end(child: int, terminal: int) -> None:
-    """End a command, reading what it still draws."""
+    """End a command, and read its remaining output."""
     os.kill(child, signal.SIGTERM)
     while True:
         try:
@@ -114,7 +114,7 @@ def end(child: int, terminal: int) -> None:
 
 
 def main() -> None:
-    """Print the figures beside their limits."""
+    """Print the figures with their limits."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--json", action="store_true")
@@ -143,7 +143,7 @@ def main() -> None:
         print(json.dumps(figures))
         return
     print(", ".join(f"{name} {figure}" for name, figure in figures.items()))
-    tell(
+    report_limits(
         Limit("version", figures["version_times"], MOST_TIMES_AN_IMPORT, "x click"),
         Limit("--help", figures["help_times"], MOST_TIMES_AN_IMPORT, "x click"),
         Limit(

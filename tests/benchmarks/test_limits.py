@@ -1,9 +1,9 @@
-"""What a benchmark says of a figure, its limit and its yardstick."""
+"""The report of a figure with its limit and its yardstick."""
 
 from __future__ import annotations
 
 import pytest
-from benchmarks.limits import Limit, Yardstick, tell, times
+from benchmarks.limits import Limit, Yardstick, report_limits, times
 
 
 def a_limit(figure: float, bare: float | None = None) -> Limit:
@@ -12,7 +12,7 @@ def a_limit(figure: float, bare: float | None = None) -> Limit:
 
 
 @pytest.mark.parametrize(
-    ("limit", "said"),
+    ("limit", "text"),
     [
         pytest.param(a_limit(9), "a tick: 9 ms, limit 10 ms: met", id="below"),
         pytest.param(a_limit(10), "a tick: 10 ms, limit 10 ms: NOT MET", id="at it"),
@@ -29,23 +29,23 @@ def a_limit(figure: float, bare: float | None = None) -> Limit:
         ),
     ],
 )
-def test_a_figure_stands_beside_its_limit(limit: Limit, said: str) -> None:
-    assert str(limit) == said
+def test_a_figure_is_printed_with_its_limit(limit: Limit, text: str) -> None:
+    assert str(limit) == text
 
 
-def test_a_limit_that_is_broken_fails_the_benchmark(
+def test_an_exceeded_limit_fails_the_benchmark(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        tell(a_limit(12, bare=3), a_limit(9))
+        report_limits(a_limit(12, bare=3), a_limit(9))
 
     assert ended.value.code == 1
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
-def test_one_that_no_program_could_meet_here_does_not() -> None:
-    tell(a_limit(12, bare=11), a_limit(9))
+def test_a_limit_that_even_the_yardstick_exceeds_does_not_fail() -> None:
+    report_limits(a_limit(12, bare=11), a_limit(9))
 
 
-def test_a_figure_is_so_many_times_its_yardstick() -> None:
+def test_a_figure_is_expressed_as_a_multiple_of_its_yardstick() -> None:
     assert times(10, 3) == 3.333
