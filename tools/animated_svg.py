@@ -1,7 +1,7 @@
-"""Makes one moving SVG of still ones that Textual has drawn.
+"""Make an animated SVG of screenshots by Textual.
 
-Each distinct element is there once. CSS shows it in its frames and hides it in the
-others, so that it moves where a page has it as an image, without a script.
+The SVG has every distinct element once. CSS shows it in its frames and hides it in the
+others, so that the animation works in an image on a page, without a script.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ _CLASS = re.compile(r'class="(r\d+)"')
 _STILL = "@media (prefers-reduced-motion: reduce) { g { animation: none !important } }"
 
 FrameSet = tuple[int, ...]
-"""The indices of the frames in which an element is seen, ascending."""
+"""The indices of the frames in which an element is visible, ascending."""
 
 
 def animate(frames: Sequence[str], seconds: float, poster: int) -> str:
-    """Return an animation that shows one frame as long as another, again and again.
+    """Return an endless animation that shows all frames equally long.
 
     Args:
-        frames: SVGs of one size, as `App.export_screenshot` makes them.
-        seconds: the length of the whole.
-        poster: the index of the frame that is seen where nothing moves.
+        frames: SVGs of one size, from `App.export_screenshot`.
+        seconds: the total duration.
+        poster: the index of the frame to show without animation.
     """
     names: dict[str, str] = {}
     seen: dict[str, list[int]] = {}
@@ -46,7 +46,7 @@ def animate(frames: Sequence[str], seconds: float, poster: int) -> str:
         _keyframes(number, shown, len(frames), seconds, is_poster=poster in shown)
         for number, shown in enumerate(groups)
     )
-    # Backgrounds are below all that is written, whichever frame they are of.
+    # Backgrounds are below all text, in any frame.
     return "\n".join(
         (
             style.rstrip(),
@@ -60,11 +60,11 @@ def animate(frames: Sequence[str], seconds: float, poster: int) -> str:
 
 
 def _elements(frame: str, names: dict[str, str]) -> Iterator[str]:
-    """Yield what is on the screen of a frame, with classes that all frames share.
+    """Yield the elements of a frame, with classes that all frames share.
 
     Args:
         frame: the SVG.
-        names: the classes by their style; gets those that are new.
+        names: the classes by their style; new ones are added.
     """
     svg = _PREFIX.sub("", frame)
     styles = dict(_STYLE.findall(svg))
@@ -82,7 +82,7 @@ def _elements(frame: str, names: dict[str, str]) -> Iterator[str]:
 def _keyframes(
     number: int, shown: FrameSet, count: int, seconds: float, *, is_poster: bool
 ) -> str:
-    """Return the CSS of the elements that are seen in some of `count` frames."""
+    """Return the CSS of elements that are visible in some of `count` frames."""
     if len(shown) == count:
         return ""
     steps = [
@@ -102,7 +102,7 @@ def _visibility(is_seen: bool) -> str:  # noqa: FBT001  # read as a word where i
 
 
 def _layer(groups: Iterable[Sequence[str]], tag: str, attribute: str) -> Iterator[str]:
-    """Yield the elements of one kind, in the groups that come and go together."""
+    """Yield the elements of one kind, in groups with the same visibility."""
     yield f"<g {attribute}>"
     for number, elements in enumerate(groups):
         of_kind = [element for element in elements if element.startswith(tag)]

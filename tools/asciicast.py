@@ -1,7 +1,7 @@
-"""Writes what an app shows as an asciicast, which `asciinema play` plays.
+"""Write the screen of an app as an asciicast, which `asciinema play` plays.
 
-Of each frame only what differs from the frame before is written. There is no time of
-the day and nothing of this machine in it: two runs write the same.
+Only the differences between frames are written. The cast has no time of the day and
+nothing of this machine: two runs write the same file.
 Source: https://docs.asciinema.org/manual/asciicast/v2/
 """
 
@@ -25,17 +25,17 @@ Frame = Sequence[Strip]
 
 
 def frame_of(app: App[Any]) -> Frame:
-    """Return what an app shows now."""
+    """Return the current screen of an app."""
     return app.screen._compositor.render_strips()  # noqa: SLF001  # as its screenshot
 
 
 def asciicast(frames: Sequence[Frame], seconds: float, title: str) -> str:
-    """Return a cast that shows one frame as long as another.
+    """Return a cast that shows all frames equally long.
 
     Args:
-        frames: of one size.
-        seconds: the length of the whole.
-        title: what a player calls it.
+        frames: screens of one size.
+        seconds: the total duration.
+        title: the title in a player.
     """
     first = frames[0]
     header = {
@@ -51,13 +51,13 @@ def asciicast(frames: Sequence[Frame], seconds: float, title: str) -> str:
         if written := "".join(_changes(before, frame)):
             events.append((round(number * seconds / len(frames), 3), "o", written))
         before = frame
-    # Below the last frame a shell goes on.
+    # The shell continues below the last frame.
     events.append((float(seconds), "o", f"\x1b[{len(first)};1H\r\n"))
     return "".join(json.dumps(line) + "\n" for line in (header, *events))
 
 
 def _changes(before: Frame, after: Frame) -> Iterator[str]:
-    """Yield what makes one frame of another, a line at a time."""
+    """Yield the output that changes one frame to the next, line by line."""
     for row, (old, new) in enumerate(zip(before, after, strict=True), 1):
         if old != new:
             kept = _alike(old, new)
@@ -69,6 +69,6 @@ def _changes(before: Frame, after: Frame) -> Iterator[str]:
 
 
 def _alike(old: Iterable[Segment], new: Iterable[Segment]) -> int:
-    """Count the segments at the begin of two lines that are the same."""
+    """Return the number of equal segments at the beginning of two lines."""
     pairs = zip(old, new, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

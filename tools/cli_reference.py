@@ -1,6 +1,6 @@
-"""Write the pages that the program says itself: `python -m tools.cli_reference`.
+"""Generate the reference pages from the program: `python -m tools.cli_reference`.
 
-Each page begins with a part that is written by hand and ends at `MARKER`.
+Every page begins with a part that is written by hand and ends at `MARKER`.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ PAGES: Mapping[Path, Callable[[], Iterator[str]]] = {
     DOCS / "reference" / "keys.md": reference_pages.keys,
     DOCS / "reference" / "record.md": reference_pages.record,
 }
-"""What writes the second part of each page."""
+"""The functions that generate the second part of every page."""
 
 
 def document(page: Path) -> str:
-    """Return a page with its second part as the program has it now."""
+    """Return a page with its generated part up to date."""
     by_hand = page.read_text(encoding="utf-8").partition(MARKER)[0]
     written = "\n".join(PAGES[page]()).rstrip()
     return f"{by_hand}{MARKER}{written}\n"

@@ -1,9 +1,9 @@
-"""Makes the Python of the CRI's messages from `runtime_v1.proto`.
+"""Generate the Python code of the CRI's messages from `runtime_v1.proto`.
 
     python tools/cri_messages.py [FOLDER]
 
-Into the package itself, unless a folder is named. A test compares what is checked in
-with what comes out.
+The code is written to the package itself, unless a folder is given. A test compares the
+committed files with the generated ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PROTO = "probetui/runtimes/cri/runtime_v1.proto"
 
 
 def generate(folder: Path) -> None:
-    """Write messages and their types below a folder, at the package's path.
+    """Write messages and their types to a folder, at the package's path.
 
     Raises `SystemExit` if the compiler refuses.
     """

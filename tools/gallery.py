@@ -1,9 +1,9 @@
-"""Draws every screen in every state at every size, to be looked at one by one.
+"""Draw every screen in every state at every size, for manual review.
 
     python -m tools.gallery FOLDER [PART-OF-A-NAME ...]
 
 Writes `FOLDER/STATE-SCREEN-SIZE-LOOK.svg` and the same as text, `.txt`. The folder is
-outside the repository: the pictures are for eyes, and none of them is committed.
+outside the repository: the pictures are not committed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def as_it_is(snapshot: Snapshot) -> Snapshot:
 
 
 def live(snapshot: Snapshot) -> Snapshot:
-    """Return what a runtime and the wall's clock would show."""
+    """Return a snapshot as on a real runtime with the wall clock."""
     return replace(snapshot, playback=None)
 
 
@@ -61,12 +61,12 @@ def replayed(snapshot: Snapshot) -> Snapshot:
 
 
 def attached(snapshot: Snapshot) -> Snapshot:
-    """Return a snapshot of containers that are only watched."""
+    """Return a snapshot of containers in watch-only mode."""
     return replace(live(snapshot), acts=False)
 
 
 def without_daemon(snapshot: Snapshot) -> Snapshot:
-    """Return a snapshot of a runtime that has stopped to answer."""
+    """Return a snapshot of a runtime that no longer responds."""
     return replace(
         live(snapshot),
         runtime_lost_since=snapshot.taken_at - timedelta(seconds=8),
@@ -142,7 +142,7 @@ class ChangedSession(StillSession):
 
     @property
     def snapshot(self) -> Snapshot:
-        """The state, as it is to be shown."""
+        """The changed snapshot."""
         return self._change(super().snapshot)
 
 
@@ -169,7 +169,7 @@ def session_of(pods: str) -> StillSession:
 
 
 def wanted(parts: Sequence[str]) -> list[tuple[str, str, tuple[int, int], str]]:
-    """Return state, screen, size and look of each picture that is named."""
+    """Return state, screen, size and look of the selected pictures."""
     shown = [(state, "main", size, "dark") for state in STATES for size in SIZES]
     shown += [
         (state, screen, size, "dark")
@@ -189,7 +189,7 @@ def wanted(parts: Sequence[str]) -> list[tuple[str, str, tuple[int, int], str]]:
 
 
 def name(state: str, screen: str, size: tuple[int, int], look: str) -> str:
-    """Return what a picture is called."""
+    """Return the name of a picture."""
     return f"{state}-{screen}-{size[0]}x{size[1]}-{look}"
 
 
@@ -212,7 +212,7 @@ async def draw(
 
 
 def main() -> None:
-    """Draw what is named, or everything."""
+    """Draw the selected pictures, or all."""
     folder, *parts = sys.argv[1:]
     Path(folder).mkdir(parents=True, exist_ok=True)
     for state, screen, size, look in wanted(parts):

@@ -1,4 +1,4 @@
-"""Names the modules that are long enough to ask whether they hold two ideas.
+"""List modules that are so long that they may contain two ideas.
 
     python tools/module_length.py [FOLDER]
 
@@ -17,7 +17,7 @@ DEFAULT_FOLDER = Path(__file__).parent.parent / "src"
 
 
 def long_modules(folder: Path) -> Iterator[tuple[int, Path]]:
-    """Yield the length and the path of each module beyond the limit, longest first."""
+    """Yield length and path of modules beyond the limit, the longest first."""
     lengths = (
         (len(path.read_text(encoding="utf-8").splitlines()), path)
         for path in folder.rglob("*.py")
@@ -26,7 +26,7 @@ def long_modules(folder: Path) -> Iterator[tuple[int, Path]]:
 
 
 def main() -> None:
-    """Print what was found, as annotations where a CI service understands them."""
+    """Print the modules, as annotations if a CI service supports them."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT_FOLDER
     annotates = "GITHUB_ACTIONS" in os.environ
     found = 0

@@ -1,9 +1,9 @@
-"""Draws the pictures and the casts of the docs with the program itself.
+"""Draw the pictures and the casts of the docs with the program itself.
 
     python -m tools.pictures [NAME ...]
 
 The pods of `tools/pictures/` and the demo run on virtual time by the scripts beside
-them, so that two runs draw the same. Look at the pictures before you commit them, and
+them, so that two runs draw the same. Check the pictures before you commit them, and
 play the casts: `asciinema play docs/casts/demo.cast`.
 """
 
@@ -45,7 +45,7 @@ CASTS_DRAWN = DRAWN.with_name("casts")
 
 
 class Picture(NamedTuple):
-    """The pods, the instant (s since the start), and the keys pressed then."""
+    """The pods, the instant (s since the start), and the keys to press then."""
 
     pods: str
     seconds: float
@@ -56,7 +56,7 @@ class Picture(NamedTuple):
 
 
 class Cast(NamedTuple):
-    """The pods, from when to when (s since the start), and keys by the second."""
+    """The pods, start and end (s since the start), and keys by the second."""
 
     pods: str
     title: str
@@ -115,7 +115,7 @@ class StillSession:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The state at the virtual instant, as in a simulation at the usual pace."""
+        """The snapshot at the virtual instant, as in a simulation at the usual pace."""
         snapshot = self._source.snapshot()
         played = PlaybackSnapshot(self._source.kind, snapshot.is_paused, pace=1.0)
         return replace(snapshot, playback=played)
@@ -126,12 +126,12 @@ class StillSession:
         return self._source.journal
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back after each change; returns what ends that."""
+        """Call back after every change; return a function that unsubscribes."""
         self._callbacks.append(callback)
         return lambda: self._callbacks.remove(callback)
 
     def send(self, command: Command) -> None:
-        """Carry out a command at this instant; a step lets time pass to its tick."""
+        """Run a command at this instant; a step advances the time to its tick."""
         match command:
             case StepProbe():
                 self._source.step()
@@ -144,7 +144,7 @@ class StillSession:
         self._notify()
 
     def run_for(self, length: timedelta) -> None:
-        """Run everything that is due within some time."""
+        """Advance the time and run everything that becomes due."""
         end = self._source.now + length
         while (at := self._source.next_at()) is not None and at <= end:
             self._source.turn()
@@ -217,7 +217,7 @@ def begin(cast: Cast) -> tuple[StillSession, ProbetuiApp]:
 
 
 async def frames_of(cast: Cast) -> AsyncIterator[ProbetuiApp]:
-    """Yield the app at each frame of a cast."""
+    """Yield the app at every frame of a cast."""
     session, app = begin(cast)
     length = timedelta(seconds=1 / FRAMES_PER_SECOND)
     # Between two seconds, as ticks are at whole ones.
@@ -232,14 +232,14 @@ async def frames_of(cast: Cast) -> AsyncIterator[ProbetuiApp]:
 
 
 async def draw_demo() -> str:
-    """Return the first minute of the demo as a moving SVG."""
+    """Return the first minute of the demo as an animated SVG."""
     cast = CASTS[DEMO]
     frames = [app.export_screenshot(title=cast.title) async for app in frames_of(cast)]
     return animate(frames, cast.end - cast.begin, DEMO_POSTER)
 
 
 async def draw_cast(cast: Cast) -> str:
-    """Return what a terminal shows, as an asciicast."""
+    """Return the screen of a cast as an asciicast."""
     frames = [frame_of(app) async for app in frames_of(cast)]
     return asciicast(frames, cast.end - cast.begin, cast.title)
 
@@ -255,7 +255,7 @@ FILES: Mapping[Path, Callable[[], Coroutine[None, None, str]]] = {
         for name, cast in CASTS.items()
     },
 }
-"""Every file that is drawn, with what returns its text."""
+"""Every generated file, with the function that returns its text."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What the program says itself on the pages of `docs/reference/`, as Markdown."""
+"""Generate the parts of `docs/reference/` that come from the program, as Markdown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Schema = Mapping[str, Any]
 _OF_A_RUNNING_CONTAINER = frozenset({EXEC_MISSING, REDIRECT})
 _ABOUT_PROBES = frozenset({"host-set", "host-refused"})
 _COMMON = ("v", "seq", "ts", "t", "type")
-"""What every line of a record has."""
+"""The fields of every line of a record."""
 
 
 def keys() -> Iterator[str]:
@@ -166,7 +166,7 @@ def _name(way: str) -> str:
 
 
 def findings() -> Iterator[str]:
-    """Yield every finding under its name, which links lead to."""
+    """Yield every finding under its name, which is a link target."""
     for title, is_in in (
         ("About probes", lambda name: not _is_host_access(name)),
         ("About what a pod may do to this machine", _is_host_access),

@@ -1,12 +1,12 @@
-"""Make what a release consists of: `python -m tools.release URL [FOLDER]`.
+"""Build the files of a release: `python -m tools.release URL [FOLDER]`.
 
-URL is where the files of this release will be found, FOLDER is dist. It makes the man
-pages, the sdist and the wheel, the archive and the manifest for krew, the list of
-components (CycloneDX), the notes, and the checksums of them all.
+URL is where the files of this release will be published, FOLDER is dist by default. It
+builds the man pages, the sdist and the wheel, the archive and the manifest for krew,
+the list of components (CycloneDX), the notes, and the checksums of all files.
 
     python -m tools.release man
 
-makes the man pages alone, in build/man.
+builds the man pages only, in build/man.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ LICENSE = ROOT / "LICENSE"
 
 
 class ReleaseError(Exception):
-    """What keeps this checkout from being released."""
+    """A reason why this checkout cannot be released."""
 
 
 def make_man_pages(folder: Path = MAN) -> None:
-    """Write a man page for the program and for each of its commands."""
+    """Write a man page for the program and for every command."""
     folder.mkdir(parents=True, exist_ok=True)
     for page in folder.glob("*.1"):
         page.unlink()
     for name, entry in COMMANDS.items():
         command = entry.load()
-        # Else click-man takes the first half of the first sentence.
+        # Otherwise click-man uses the first half of the first sentence.
         command.short_help = entry.help
         group.add_command(command, name)
     group.short_help = group.help
@@ -50,10 +50,10 @@ def make_man_pages(folder: Path = MAN) -> None:
 
 
 def release_notes(changelog: str, version: str = __version__) -> str:
-    """Return what the changelog says of a version.
+    """Return the changelog's section of a version.
 
     Raises:
-        ReleaseError: it has no section of that version.
+        ReleaseError: the changelog has no section of that version.
     """
     lines = iter(changelog.splitlines())
     for line in lines:
@@ -70,7 +70,7 @@ def _until_next_section(lines: Iterator[str]) -> Iterator[str]:
 
 
 def make_krew_archive(wheel: Path, folder: Path) -> Path:
-    """Put the wheel and what runs it into an archive that krew can unpack."""
+    """Write the wheel and its launcher to an archive that krew can unpack."""
     archive = folder / f"kubectl-probetui-{__version__}.tar.gz"
     with tarfile.open(archive, "w:gz") as packed:
         for path in (KREW / "kubectl-probetui", wheel, LICENSE):
@@ -85,7 +85,7 @@ def _without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def krew_manifest(archive: Path, url: str) -> str:
-    """Return the manifest of the plugin, whose archive is to be found below a URL."""
+    """Return the manifest of the plugin, whose archive is published below a URL."""
     form = Template((KREW / "probetui.yaml").read_text(encoding="utf-8"))
     return form.substitute(
         version=__version__,
@@ -97,7 +97,7 @@ def krew_manifest(archive: Path, url: str) -> str:
 
 
 def make_sbom(wheel: Path, target: Path) -> None:
-    """List what an environment with the wheel and nothing else is made of."""
+    """Write the list of components of an environment with the wheel only."""
     with tempfile.TemporaryDirectory() as folder:
         python = Path(folder, "bin", "python")
         _run(sys.executable, "-m", "venv", folder)
@@ -109,7 +109,7 @@ def make_sbom(wheel: Path, target: Path) -> None:
 
 
 def release(url: str, folder: Path) -> None:
-    """Make everything, in a folder that is empty or not there yet.
+    """Build all files in a folder that is empty or does not exist.
 
     Raises:
         ReleaseError: the changelog does not name this version, or the folder is used.
@@ -138,7 +138,7 @@ def _run(*command: str | Path) -> None:
 
 
 def main() -> None:
-    """Make a release, or the man pages alone."""
+    """Build a release, or the man pages only."""
     match sys.argv[1:]:
         case ["man"]:
             make_man_pages()
