@@ -1,4 +1,4 @@
-"""Readers suspend when they worked for long, and one of them at a time goes on."""
+"""The CPU budget: readers suspend after long work, and continue one at a time."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from probetui.cpu_budget import CPUBudget, RestSchedule
 
 
 def work(seconds: float) -> None:
-    """Take the processor's time, however busy the machine is."""
+    """Use CPU time, however busy the machine is."""
     until = time.thread_time() + seconds
     while time.thread_time() < until:
         pass
 
 
 async def ran_meanwhile(budget: CPUBudget) -> bool:
-    """Return whether another task runs while a reader gives way."""
+    """Return whether another task runs while a reader yields."""
     ran = asyncio.Event()
     asyncio.get_running_loop().call_soon(ran.set)
     await budget.give_way()
     return ran.is_set()
 
 
-async def test_a_reader_that_worked_for_long_suspends() -> None:
+async def test_a_reader_suspends_after_long_work() -> None:
     budget = CPUBudget()
     work(0.003)
 
@@ -34,7 +34,7 @@ async def test_a_reader_that_worked_for_long_suspends() -> None:
     assert not await ran_meanwhile(CPUBudget())
 
 
-async def test_after_a_rest_the_budget_begins_again() -> None:
+async def test_the_budget_restarts_after_a_rest() -> None:
     budget = CPUBudget()
     work(0.003)
 
@@ -43,11 +43,11 @@ async def test_after_a_rest_the_budget_begins_again() -> None:
     assert not await ran_meanwhile(budget)
 
 
-async def test_who_worked_does_not_begin_again_by_a_short_wait(
+async def test_a_short_wait_does_not_restart_the_budget(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Else a peer that sends byte by byte would take the whole processor."""
-    # However long the waits take on a busy machine.
+    """Otherwise a peer that sends byte by byte would use the whole processor."""
+    # Independent of how long the waits take on a busy machine.
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: 0.0)
     here, there = socket.socketpair()
     budget = CPUBudget()
@@ -61,7 +61,7 @@ async def test_who_worked_does_not_begin_again_by_a_short_wait(
     assert await ran_meanwhile(budget)
 
 
-async def test_who_waited_for_long_begins_again() -> None:
+async def test_a_long_wait_restarts_the_budget() -> None:
     here, there = socket.socketpair()
     budget = CPUBudget()
     work(0.003)
@@ -79,7 +79,7 @@ async def test_who_waited_for_long_begins_again() -> None:
         pytest.param(0.1, [0.25, 0.25, 0.25], id="not for long"),
     ],
 )
-def test_readers_that_rest_go_on_one_after_the_other(
+def test_resting_readers_continue_one_after_the_other(
     used: float, rests: list[float]
 ) -> None:
     schedule = RestSchedule()
@@ -89,7 +89,7 @@ def test_readers_that_rest_go_on_one_after_the_other(
     assert found == pytest.approx(rests)
 
 
-async def test_readers_whose_rest_is_over_at_once_go_on_in_turns_of_their_own() -> None:
+async def test_readers_whose_rests_end_together_continue_in_separate_turns() -> None:
     schedule = RestSchedule()
     turn, turns = 0, []
 
@@ -115,7 +115,7 @@ def test_a_reader_alone_works_for_a_fifth_of_the_time() -> None:
         now += 0.002 + rest
 
 
-async def test_who_waits_for_a_socket_goes_on_when_it_has_something() -> None:
+async def test_a_reader_of_a_socket_continues_when_data_arrives() -> None:
     here, there = socket.socketpair()
     with here, there:
         waiting = asyncio.create_task(CPUBudget().wait_readable(here))
@@ -127,7 +127,7 @@ async def test_who_waits_for_a_socket_goes_on_when_it_has_something() -> None:
         await waiting
 
 
-async def test_who_no_longer_waits_for_a_socket_leaves_no_reader() -> None:
+async def test_a_cancelled_wait_for_a_socket_leaves_no_reader() -> None:
     here, there = socket.socketpair()
     with here, there:
         waiting = asyncio.create_task(CPUBudget().wait_readable(here))

@@ -1,4 +1,4 @@
-"""Durations and instants as people write them."""
+"""Durations and instants as users write them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.builders import START, at
         pytest.param("30m1h", 5400, id="in any order, as in Go"),
     ],
 )
-def test_a_duration_is_read(text: str, seconds: float) -> None:
+def test_a_duration_is_parsed(text: str, seconds: float) -> None:
     assert parse_duration(text) == timedelta(seconds=seconds)
 
 
@@ -40,7 +40,7 @@ def test_a_duration_is_read(text: str, seconds: float) -> None:
         pytest.param("9" * 400, id="more than a float can hold"),
     ],
 )
-def test_anything_else_is_no_duration(text: str) -> None:
+def test_an_invalid_duration_is_refused(text: str) -> None:
     assert parse_duration(text) is None
 
 
@@ -63,10 +63,12 @@ def test_a_clock_shows_a_duration() -> None:
         pytest.param(" 5s ", 5, id="spaces"),
     ],
 )
-def test_a_time_is_from_the_start_or_from_now(text: str, seconds: float) -> None:
+def test_an_instant_is_relative_to_the_start_or_to_now(
+    text: str, seconds: float
+) -> None:
     assert parse_instant(text, START, at(60)) == at(seconds)
 
 
 @pytest.mark.parametrize("text", ["", "soon", "1x", "-", "1:2", "99999999999h", "s"])
-def test_anything_else_is_none(text: str) -> None:
+def test_an_invalid_instant_is_refused(text: str) -> None:
     assert parse_instant(text, START, at(60)) is None

@@ -57,12 +57,12 @@ HOUR, SECONDS = timedelta(hours=1), timedelta(seconds=10)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_version_has_rules_of_its_name(version: str) -> None:
+def test_a_version_has_rules_with_its_name(version: str) -> None:
     assert rules_of(version).version == version
     assert rules_of(version) is rules_of(version)
 
 
-def test_a_session_that_asks_for_none_has_rules() -> None:
+def test_a_session_without_a_version_has_rules() -> None:
     assert DEFAULT_VERSION in VERSIONS
 
 
@@ -122,7 +122,7 @@ def test_a_version_without_rules_is_refused(text: str, hint: str) -> None:
         ),
     ],
 )
-def test_a_gate_that_a_version_has_not_is_refused(
+def test_a_gate_unknown_to_the_version_is_refused(
     version: str, gate: str, message: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
@@ -145,7 +145,7 @@ def test_a_copied_state_has_the_same_rules() -> None:
     assert pickle.loads(pickle.dumps(rules)) is rules  # our own
 
 
-def test_a_record_of_old_is_of_the_version_that_was_ported() -> None:
+def test_an_old_record_has_the_version_that_was_ported() -> None:
     assert KubeletConfig().rules is rules_of("1.32")
 
 
@@ -180,7 +180,7 @@ def test_a_startup_worker_is_on_hold_after_a_success(
         ("1.33", "Liveness probe errored and resulted in unknown state: no route"),
     ],
 )
-def test_an_errored_probe_has_the_event_of_its_version(
+def test_an_errored_probe_has_the_event_of_the_version(
     version: str, message: str
 ) -> None:
     attempt = Attempt(ProbeResult.UNKNOWN, error="no route")
@@ -200,7 +200,7 @@ def test_an_unknown_result_has_an_event_in_old_versions(
 
 
 @pytest.mark.parametrize(("version", "seconds"), [("1.20", 30), ("1.28", 5)])
-def test_a_probe_has_a_grace_period_of_its_own(version: str, seconds: int) -> None:
+def test_a_probe_can_have_its_own_grace_period(version: str, seconds: int) -> None:
     probe = a_probe(termination_grace_period_seconds=5)
     container = a_container(liveness_probe=probe)
 
@@ -240,7 +240,7 @@ def exited(code: int) -> RuntimePodStatus:
         pytest.param(RestartPolicy.NEVER, (NOT_IN_42,), 1, True, id="by NotIn"),
     ],
 )
-def test_a_container_restarts_by_its_own_policy_and_rules(
+def test_a_container_can_have_its_own_restart_policy_and_rules(
     own: RestartPolicy | None,
     rules: tuple[RestartRule, ...],
     code: int,
@@ -321,7 +321,7 @@ def test_a_manifest_is_read_as_the_version_reads_it(
     ("version", "output", "is_error"),
     [("1.19", "", True), ("1.20", "", False), ("1.28", TIMED_OUT, False)],
 )
-def test_a_command_that_takes_too_long_is_what_its_version_makes_of_it(
+def test_a_command_that_times_out_has_the_result_of_the_version(
     version: str, output: str, *, is_error: bool
 ) -> None:
     probe = a_probe(ExecAction(("sleep", "9")))
@@ -349,7 +349,7 @@ def test_a_request_has_the_headers_of_its_version(
 
 
 @pytest.mark.parametrize(("version", "is_left"), [("1.20", False), ("1.28", True)])
-def test_liveness_goes_on_in_a_pod_that_is_deleted_in_old_versions(
+def test_liveness_probes_continue_in_a_deleted_pod_in_old_versions(
     version: str, *, is_left: bool
 ) -> None:
     container = a_container()
@@ -375,15 +375,15 @@ spec:
 
 
 @pytest.mark.parametrize(
-    ("version", "gates", "mode", "said"),
+    ("version", "gates", "mode", "problem_text"),
     [
         pytest.param("1.36", (), "", "unknown to Kubernetes 1.36", id="1.36"),
         pytest.param("1.37", (), "", "plaintext", id="1.37"),
         pytest.param("1.37", ("GRPCContainerProbeTLS=true",), "TLS", "", id="gate"),
     ],
 )
-def test_a_grpc_probe_uses_tls_by_its_gate_alone_and_says_where_it_does_not(
-    version: str, gates: tuple[str, ...], mode: str, said: str
+def test_a_grpc_probe_uses_tls_only_with_its_gate_and_reports_it_otherwise(
+    version: str, gates: tuple[str, ...], mode: str, problem_text: str
 ) -> None:
     source = SourceFile("pod.yaml", GRPC_IN_TLS)
 
@@ -395,7 +395,7 @@ def test_a_grpc_probe_uses_tls_by_its_gate_alone_and_says_where_it_does_not(
     assert probe.handler == GRPCAction(8443, "", mode)
     problems = [(one.line, one.message) for one in found.problems]
     assert [line for line, _ in problems] == [9] * (not mode)
-    assert all(said in message for _, message in problems)
+    assert all(problem_text in message for _, message in problems)
 
 
 HTTP_2 = """
@@ -412,15 +412,15 @@ H2C = ("H2CContainerProbe=true",)
 
 
 @pytest.mark.parametrize(
-    ("version", "gates", "protocol", "said"),
+    ("version", "gates", "protocol", "problem_text"),
     [
         pytest.param("1.36", (), "", "unknown to Kubernetes 1.36", id="1.36"),
         pytest.param("1.37", (), "", "HTTP/1.1", id="1.37"),
         pytest.param("1.37", H2C, "HTTP2", "", id="gate"),
     ],
 )
-def test_an_http_probe_uses_http_2_by_its_gate_alone_and_says_where_it_does_not(
-    version: str, gates: tuple[str, ...], protocol: str, said: str
+def test_an_http_probe_uses_http_2_only_with_its_gate_and_reports_it_otherwise(
+    version: str, gates: tuple[str, ...], protocol: str, problem_text: str
 ) -> None:
     source = SourceFile("pod.yaml", HTTP_2)
 
@@ -433,7 +433,7 @@ def test_an_http_probe_uses_http_2_by_its_gate_alone_and_says_where_it_does_not(
     assert probe.handler.protocol == protocol
     problems = [(one.line, one.message) for one in found.problems]
     assert [line for line, _ in problems] == [9] * (not protocol)
-    assert all(said in message for _, message in problems)
+    assert all(problem_text in message for _, message in problems)
 
 
 @pytest.mark.parametrize(
@@ -444,7 +444,7 @@ def test_an_http_probe_uses_http_2_by_its_gate_alone_and_says_where_it_does_not(
         pytest.param("protocol: HTTP2, host: example.org", "host", id="another host"),
     ],
 )
-def test_http_2_without_tls_is_for_the_pod_alone(field: str, wrong: str) -> None:
+def test_invalid_http_2_settings_are_refused(field: str, wrong: str) -> None:
     source = SourceFile("pod.yaml", HTTP_2.replace("protocol: HTTP2", field))
 
     found = load_manifests([source], rules=rules_of("1.37", H2C))
@@ -478,7 +478,7 @@ spec:
         pytest.param("1.37", (), "SIGUSR1", id="1.37"),
     ],
 )
-def test_a_manifest_names_the_stop_signal_where_its_gate_is_on(
+def test_a_manifest_can_set_the_stop_signal_if_the_gate_is_on(
     version: str, gates: tuple[str, ...], stop_signal: str
 ) -> None:
     source = SourceFile("pod.yaml", STOP_SIGNAL)
@@ -532,7 +532,7 @@ spec:
         pytest.param("1.33", (), True, id="1.33"),
     ],
 )
-def test_a_hook_may_sleep_for_no_time(
+def test_a_hook_can_sleep_for_zero_seconds(
     version: str, gates: tuple[str, ...], *, is_allowed: bool
 ) -> None:
     source = SourceFile("pod.yaml", SLEEP)
@@ -542,7 +542,7 @@ def test_a_hook_may_sleep_for_no_time(
     assert bool(found.loaded) is is_allowed
 
 
-def test_a_mode_of_grpc_is_never_taken_in_silence() -> None:
+def test_a_mode_of_grpc_is_never_ignored_silently() -> None:
     source = SourceFile("pod.yaml", SLEEP)
 
     (problem,) = load_manifests([source], rules=rules_of("1.36")).problems
@@ -575,7 +575,7 @@ RESTARTS_ALL = ("RestartAllContainersOnContainerExits=true",)
         pytest.param("1.36", (), True, id="1.36"),
     ],
 )
-def test_a_rule_may_restart_all_containers_where_its_gate_is_on(
+def test_a_rule_can_restart_all_containers_if_the_gate_is_on(
     version: str, gates: tuple[str, ...], *, is_allowed: bool
 ) -> None:
     source = SourceFile("pod.yaml", RESTART_ALL)
@@ -606,7 +606,7 @@ def test_a_status_at_an_api_server_has_the_resources_of_its_version(
 
 
 @pytest.mark.parametrize(("version", "has_room"), [("1.35", False), ("1.36", True)])
-def test_normal_events_have_an_allowance_of_their_own_in_new_versions(
+def test_normal_events_have_a_separate_allowance_in_new_versions(
     version: str, *, has_room: bool
 ) -> None:
     rules = rules_of(version)

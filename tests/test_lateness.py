@@ -1,4 +1,4 @@
-"""What a busy machine takes from programs."""
+"""The measurement of how much time a busy machine takes from programs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ QUIET = 0.01
 
 
 def samples(*took: float) -> list[Sample]:
-    """Return samples one after the other, a second apart."""
+    """Return samples, one per second."""
     return [Sample(index + 1 - seconds, seconds) for index, seconds in enumerate(took)]
 
 
-def test_nothing_is_lost_on_a_quiet_machine() -> None:
+def test_no_time_is_lost_on_an_idle_machine() -> None:
     assert lost(samples(QUIET, 2 * QUIET, QUIET), 0, 10) == 0
 
 
-def test_what_takes_four_fifths_longer_has_lost_as_much() -> None:
+def test_a_run_that_takes_five_times_as_long_lost_four_fifths() -> None:
     assert lost(samples(QUIET, 5 * QUIET, QUIET), 0, 10) == pytest.approx(0.8)
 
 
-def test_only_what_lies_between_the_times_counts() -> None:
+def test_only_time_between_the_instants_counts() -> None:
     busy = samples(QUIET, *[0.1] * 8, QUIET)
 
     assert lost(busy, 0, 100) == pytest.approx(8 * 0.9)

@@ -1,4 +1,4 @@
-"""Rules of versions that no recording shows, in a simulated kubelet of each."""
+"""Rules of versions that no recording shows, in simulated kubelets."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_sandbox_that_fails_has_the_event_of_its_version(
 @pytest.mark.parametrize(
     ("version", "what"), [("1.15", "docker"), ("1.20", "docker"), ("1.28", "cri")]
 )
-def test_a_command_that_cannot_start_is_what_the_runtime_of_the_time_made_of_it(
+def test_exec_errors_are_those_of_the_runtime_of_the_version(
     version: str, what: str
 ) -> None:
     assert rules_of(version).exec_errors_on_docker == what
@@ -92,7 +92,7 @@ def test_a_command_that_cannot_start_is_what_the_runtime_of_the_time_made_of_it(
         ),
     ],
 )
-def test_the_nodes_longest_window_takes_the_place_of_the_reduced_one(
+def test_the_nodes_maximum_back_off_replaces_the_reduced_one(
     version: str, gates: tuple[str, ...], window: int
 ) -> None:
     config = KubeletConfig(version=version, feature_gates=gates)
@@ -112,7 +112,7 @@ def test_the_nodes_longest_window_takes_the_place_of_the_reduced_one(
         ),
     ],
 )
-def test_a_gate_makes_back_off_short(gates: tuple[str, ...], pauses: list[int]) -> None:
+def test_a_gate_reduces_back_off(gates: tuple[str, ...], pauses: list[int]) -> None:
     pod = a_pod(a_container())
 
     journal = run(pod, "1.33", World({"app": (CRASHES,)}), *gates, seconds=200)
@@ -148,7 +148,7 @@ def _two_headers(version: str) -> list[tuple[bytes, bytes]]:
         pytest.param("1.32", [(b"Host", b"some.host"), (b"X-A", b"1")], id="canonical"),
     ],
 )
-def test_header_names_are_sent_as_the_version_writes_them(
+def test_header_names_have_the_spelling_of_the_version(
     version: str, sent: list[tuple[bytes, bytes]]
 ) -> None:
     raw = _two_headers(version)
@@ -156,7 +156,7 @@ def test_header_names_are_sent_as_the_version_writes_them(
     assert [pair for pair in raw if pair[0].lower() in {b"host", b"x-a"}] == sent
 
 
-def test_a_hook_of_old_sends_host_port_and_path_alone() -> None:
+def test_an_old_hook_sends_host_port_and_path_only() -> None:
     action = HTTPGetAction(
         80, path="/a", scheme="HTTPS", http_headers=(HTTPHeader("X-A", "1"),)
     )
@@ -200,7 +200,7 @@ spec:
 
 
 @pytest.mark.parametrize(("version", "ticks"), [("1.20", True), ("1.28", False)])
-def test_workers_of_old_tick_before_volumes_are_mounted(
+def test_old_workers_tick_before_volumes_are_mounted(
     version: str, *, ticks: bool
 ) -> None:
     source = SourceFile("pod.yaml", WITHOUT_ITS_VOLUME)
@@ -217,7 +217,7 @@ TWO_PODS = [a_pod(a_container(), uid=uid) for uid in ("old", "new")]
 @pytest.mark.parametrize(
     ("version", "both_run"), [("1.20", True), ("1.28", False), ("1.36", False)]
 )
-def test_a_pod_that_takes_a_name_starts_beside_the_old_one_in_old_versions(
+def test_a_pod_with_a_reused_name_starts_beside_the_old_one_in_old_versions(
     version: str, *, both_run: bool
 ) -> None:
     old, new = TWO_PODS
@@ -234,13 +234,15 @@ def test_a_pod_that_takes_a_name_starts_beside_the_old_one_in_old_versions(
 
 
 @pytest.mark.parametrize(
-    ("version", "tells"),
+    ("version", "beginning"),
     [
         pytest.param("1.20", 'Http lifecycle hook (/a) for Container "app"', id="1.20"),
         pytest.param("1.32", "PostStartHook failed", id="1.32"),
     ],
 )
-def test_a_failed_hook_has_the_event_of_its_version(version: str, tells: str) -> None:
+def test_a_failed_hook_has_the_event_of_its_version(
+    version: str, beginning: str
+) -> None:
     pod = a_pod(a_container(post_start=HTTPGetAction(80, path="/a")))
 
     journal = run(pod, version, World(dealing=_without_hook))
@@ -249,7 +251,7 @@ def test_a_failed_hook_has_the_event_of_its_version(version: str, tells: str) ->
     (message, *_) = [
         event.message for event in events if event.reason == "FailedPostStartHook"
     ]
-    assert message.startswith(tells)
+    assert message.startswith(beginning)
 
 
 def _without_hook(call: Operation | Relist) -> CallBehavior:
@@ -257,10 +259,10 @@ def _without_hook(call: Operation | Relist) -> CallBehavior:
 
 
 @pytest.mark.parametrize(("version", "restarts"), [("1.28", False), ("1.36", True)])
-def test_an_init_container_with_a_restart_policy_is_one_that_ends_in_old_versions(
+def test_a_sidecar_is_an_ordinary_init_container_in_old_versions(
     version: str, *, restarts: bool
 ) -> None:
-    """The field is unknown there, so that the pod waits for the end of its sidecar."""
+    """The field is unknown there, so that the pod waits for the exit of its sidecar."""
     source = SourceFile("pod.yaml", SIDECAR)
     (pod,) = load_manifests([source], rules=rules_of(version)).pods
 
@@ -287,7 +289,7 @@ spec:
 @pytest.mark.parametrize(
     ("version", "latest"), [pytest.param("1.35", 1.1, id="1.35"), ("1.36", 0.1)]
 )
-def test_a_start_is_noticed_at_once_since_lists_are_asked_for(
+def test_a_start_is_noticed_at_once_in_versions_that_request_relists(
     version: str, latest: float
 ) -> None:
     journal = run(a_pod(a_container()), version)

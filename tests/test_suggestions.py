@@ -21,7 +21,7 @@ WORDS = ("plain", "jsonl", "livenessProbe")
         pytest.param("jsonl" * 50, "", id="too long to compare"),
     ],
 )
-def test_the_word_that_is_nearest_is_suggested(word: str, suggestion: str) -> None:
+def test_the_most_similar_word_is_suggested(word: str, suggestion: str) -> None:
     assert nearest(word, WORDS) == suggestion
 
 
