@@ -26,7 +26,7 @@ TWO = (Injected.FAILURE, Injected.FAILURE)
 REACHED = history(DEMO_KEY, LIVENESS, "fff", NOW)[-1]._replace(action=TickAction.MUTED)
 
 
-def chosen(**fields: Any) -> tuple[Subject, ProbeSnapshot]:
+def probe_with_choices(**fields: Any) -> tuple[Subject, ProbeSnapshot]:
     """Return the demo's probe with these choices."""
     pod = demo()
     probe = replace(pod.containers[0].probes[0], **fields)
@@ -58,7 +58,7 @@ def chosen(**fields: Any) -> tuple[Subject, ProbeSnapshot]:
 def test_choices_follow_the_badge(
     fields: dict[str, Any], badges: str, in_the_table: str
 ) -> None:
-    subject, probe = chosen(**fields)
+    subject, probe = probe_with_choices(**fields)
 
     first = text_of(card_lines(subject, VIEW, 60, 9)[0])
     assert first.partition("2 of 3")[2].strip() == badges

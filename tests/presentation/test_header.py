@@ -47,7 +47,7 @@ MACHINE = LatenessCause(LatenessOwner.MACHINE, 0.61)
 ABOUT = SessionInfo(("shop.yaml", "demo.yaml"), "session.jsonl")
 
 
-def shown(
+def header_texts(
     level: int, snapshot: Snapshot | None = None, about: SessionInfo = ABOUT
 ) -> tuple[str, str]:
     current = snapshot or a_snapshot(demo(), shop())
@@ -100,11 +100,11 @@ def shown(
     ],
 )
 def test_the_header_has_versions(level: int, left: str, right: str) -> None:
-    assert shown(level) == (left, right)
+    assert header_texts(level) == (left, right)
 
 
 def test_each_version_is_shorter_than_the_one_before() -> None:
-    lengths = [len("".join(shown(level))) for level in range(LEVELS)]
+    lengths = [len("".join(header_texts(level))) for level in range(LEVELS)]
 
     assert lengths == sorted(set(lengths), reverse=True)
 
@@ -115,20 +115,20 @@ def test_restarts_and_the_clock_stay_at_80_columns_while_ticks_are_late() -> Non
     first = next(
         words
         for level in range(LEVELS)
-        if len(words := "".join(shown(level, busy))) <= 80
+        if len(words := "".join(header_texts(level, busy))) <= 80
     )
 
     assert all(word in first for word in ("late 0.2s", "restarts 8", "08:21:07"))
 
 
 def test_many_manifests_are_counted() -> None:
-    left, _ = shown(0, about=SessionInfo(("a", "b", "c", "d", "e")))
+    left, _ = header_texts(0, about=SessionInfo(("a", "b", "c", "d", "e")))
 
     assert "  a  b  c  +2 more  2 pods" in left
 
 
 def test_the_names_of_hostile_files_are_harmless() -> None:
-    left, right = shown(0, about=SessionInfo(("\x1b[2J.yaml",), "\x1b[2J.jsonl"))
+    left, right = header_texts(0, about=SessionInfo(("\x1b[2J.yaml",), "\x1b[2J.jsonl"))
 
     assert "\\x1b[2J.yaml" in left
     assert "\\x1b[2J.jsonl" in right
@@ -136,7 +136,8 @@ def test_the_names_of_hostile_files_are_harmless() -> None:
 
 def test_a_read_only_screen_has_its_badge_in_every_version() -> None:
     versions = [
-        shown(level, about=SessionInfo(is_read_only=True))[0] for level in range(LEVELS)
+        header_texts(level, about=SessionInfo(is_read_only=True))[0]
+        for level in range(LEVELS)
     ]
 
     assert all("[LIVE 1x] [READ-ONLY]" in version for version in versions[:4])
@@ -147,12 +148,12 @@ def test_a_pause_does_not_hide_watch_only_mode() -> None:
     watched = replace(a_snapshot(demo()), acts=False)
     paused = replace(watched, is_paused=True)
 
-    assert shown(0, watched)[0].endswith("[WATCH ONLY]")
-    assert shown(0, paused)[0].endswith("[PAUSED  live] [WATCH ONLY]")
+    assert header_texts(0, watched)[0].endswith("[WATCH ONLY]")
+    assert header_texts(0, paused)[0].endswith("[PAUSED  live] [WATCH ONLY]")
 
 
 def test_a_pause_is_shown() -> None:
-    left, _ = shown(4, replace(a_snapshot(demo()), is_paused=True))
+    left, _ = header_texts(4, replace(a_snapshot(demo()), is_paused=True))
 
     assert left == " probetui  docker  1 pod 1 ctr   [PAUSED  live]"
 
@@ -170,8 +171,8 @@ def test_a_pause_of_another_clock_shows_its_speed(
     paused = PlaybackSnapshot(PlaybackKind.SIM, is_paused=True, pace=pace)
     running = replace(paused, is_paused=False)
 
-    _, right = shown(4, replace(a_snapshot(demo()), playback=paused))
-    _, without = shown(4, replace(a_snapshot(demo()), playback=running))
+    _, right = header_texts(4, replace(a_snapshot(demo()), playback=paused))
+    _, without = header_texts(4, replace(a_snapshot(demo()), playback=running))
 
     assert f" {words}  restarts" in right
     assert "speed" not in without
@@ -182,7 +183,7 @@ def test_a_pause_with_frozen_containers_shows_both() -> None:
     (container,) = pod.containers
     frozen = replace(pod, containers=(replace(container, frozen_since=NOW),))
 
-    left, _ = shown(4, replace(a_snapshot(frozen), is_paused=True))
+    left, _ = header_texts(4, replace(a_snapshot(frozen), is_paused=True))
 
     assert left.endswith("[PAUSED  live, frozen]")
 
@@ -197,7 +198,7 @@ def test_a_pause_with_frozen_containers_shows_both() -> None:
 def test_late_ticks_are_shown(milliseconds: int, is_shown: bool) -> None:  # noqa: FBT001  # a column
     late = timedelta(milliseconds=milliseconds)
 
-    _, right = shown(3, replace(a_snapshot(demo()), lateness=late))
+    _, right = header_texts(3, replace(a_snapshot(demo()), lateness=late))
 
     assert right.startswith("  late 0.3s  ") is is_shown
 
@@ -319,8 +320,8 @@ def test_a_wide_header_shows_who_caused_the_lateness() -> None:
         lateness_cause=MACHINE,
     )
 
-    _, wide = shown(0, late)
-    _, narrow = shown(3, late)
+    _, wide = header_texts(0, late)
+    _, narrow = header_texts(3, late)
 
     assert "late 0.2s (this machine)" in wide
     assert "late 0.2s  " in narrow
@@ -343,7 +344,7 @@ def test_old_timeouts_are_no_overload() -> None:
     ],
 )
 def test_probes_that_only_error_are_counted(probe: str, count: str) -> None:
-    right = shown(0, a_snapshot(demo(probe)))[1]
+    right = header_texts(0, a_snapshot(demo(probe)))[1]
 
     assert right.startswith(count or "  ready")
 
@@ -406,8 +407,8 @@ def test_another_clock_than_the_wall_s_is_named(
     started_at = NOW - timedelta(seconds=41)
     snapshot = replace(a_snapshot(demo()), started_at=started_at, playback=playback)
 
-    assert shown(0, snapshot)[0].endswith(badge)
-    assert "00:41.0]" in shown(4, snapshot)[0]
+    assert header_texts(0, snapshot)[0].endswith(badge)
+    assert "00:41.0]" in header_texts(4, snapshot)[0]
 
 
 def test_a_problem_with_the_recording_is_shown() -> None:
@@ -442,7 +443,7 @@ def test_choices_of_users_are_counted_at_every_size(
     level: int, fields: dict[str, Any], words: str
 ) -> None:
     """UX-24: a muted probe is never forgotten."""
-    _, right = shown(level, with_choices(**fields))
+    _, right = header_texts(level, with_choices(**fields))
 
     assert words in right
 
@@ -463,13 +464,13 @@ def test_injected_faults_are_counted_at_every_size(
     (container,) = pod.containers
     changed = replace(pod, containers=(replace(container, **fields),))
 
-    _, right = shown(level, a_snapshot(changed, shop()))
+    _, right = header_texts(level, a_snapshot(changed, shop()))
 
     assert words in right
 
 
 def test_a_run_to_the_next_change_is_shown() -> None:
-    left, _ = shown(3, replace(a_snapshot(demo()), is_running_to_change=True))
+    left, _ = header_texts(3, replace(a_snapshot(demo()), is_running_to_change=True))
 
     assert left.endswith("[TO A CHANGE]")
 

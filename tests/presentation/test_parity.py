@@ -63,7 +63,7 @@ PatternOf = Callable[[str], str | None]
 def pattern(of_the_detail: str, in_plain: str) -> PatternOf:
     """Return a function from a fact of the detail pane to its pattern in plain lines.
 
-    Groups of the first pattern stand for `{0}`, `{1}`, … in the second one.
+    Groups of the first pattern are inserted for `{0}`, `{1}`, … in the second one.
     """
 
     def expected(value: str) -> str | None:
@@ -200,7 +200,7 @@ def of_the_detail(stage: Stage, pod: Pod) -> dict[str, str]:
     labels: dict[str, str] = {}
     label = ""
     lines = [text_of(line) for line in full_lines(subject, view, 400) if line]
-    # Above the handler is the verdict, in sentences made of the facts below.
+    # The verdict above the handler has sentences with the facts below.
     begins = next(n for n, line in enumerate(lines) if line.startswith("handler"))
     for line in lines[begins:]:
         starts = bool(line[:1].strip())

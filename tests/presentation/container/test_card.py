@@ -77,7 +77,7 @@ def card(
     ]
 
 
-def alone(
+def lone_card(
     pod: PodSnapshot, view: View = VIEW, width: int = 76, height: int = 5
 ) -> list[str]:
     return [
@@ -88,7 +88,7 @@ def alone(
 
 def worker() -> ContainerSnapshot:
     """Return the shop's container without probes, in back-off."""
-    (found,) = (one for one in shop().containers if not one.probes)
+    (found,) = (container for container in shop().containers if not container.probes)
     return found
 
 
@@ -124,7 +124,7 @@ def test_no_future_probe_is_announced_for_a_deleted_pod() -> None:
 
 
 def test_at_80_by_24_it_has_ticks_output_and_reason_too() -> None:
-    assert alone(demo()) == [
+    assert lone_card(demo()) == [
         " FAILING      ██ ██ ░░  2 of 3",
         "kill in 3.1s if the next probe fails",
         "✓6 ✗✗✗ K hold6 | ✓6 ✗✗ <now",
@@ -452,7 +452,11 @@ def test_an_image_that_is_too_long_loses_its_id_and_then_its_beginning() -> None
 
 
 def test_a_kill_is_not_repeated_beside_another_probe() -> None:
-    (cache,) = (one for one in shop().containers if one.container.name == "cache")
+    (cache,) = (
+        container
+        for container in shop().containers
+        if container.container.name == "cache"
+    )
     stopped = replace(cache, stopping=STOPPING)
     pod = replace(shop(), containers=(stopped,))
     other = the_subject(pod, 0, ProbeType.READINESS)
@@ -565,7 +569,7 @@ def test_an_error_is_shown_in_place_of_an_output() -> None:
     changed = replace(probe, last_run=probe.last_run._replace(attempts=(attempt,)))
     pod = replace(pod, containers=(replace(pod.containers[0], probes=(changed,)),))
 
-    rows = alone(pod, replace(VIEW, mask=Mask(["s3cr3t-token"])))
+    rows = lone_card(pod, replace(VIEW, mask=Mask(["s3cr3t-token"])))
 
     assert rows[3] == "last ✗ errored in 34ms  exec failed: token ***"
 

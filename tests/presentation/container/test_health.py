@@ -41,7 +41,7 @@ STOPPING = StoppingSnapshot(NOW, 30, "pod", ExitCause.LIVENESS)
 BACKOFF = BackoffSnapshot(20 * _SECOND, None, NOW + 71 * _SECOND, 40 * _SECOND)
 
 
-def one(**fields: Any) -> PodSnapshot:
+def pod_with_container(**fields: Any) -> PodSnapshot:
     return a_pod_snapshot(
         Pod("uid", "pod"), a_container_snapshot(Container("app"), **fields)
     )
@@ -50,7 +50,9 @@ def one(**fields: Any) -> PodSnapshot:
 @pytest.mark.parametrize(
     ("pod", "health"),
     [
-        pytest.param(one(stopping=STOPPING), Health.KILLED, id="being stopped"),
+        pytest.param(
+            pod_with_container(stopping=STOPPING), Health.KILLED, id="being stopped"
+        ),
         pytest.param(
             demo("sfffK", on_hold=True, stored_result=Result.FAILURE),
             Health.KILLED,
@@ -59,14 +61,20 @@ def one(**fields: Any) -> PodSnapshot:
         pytest.param(
             demo(pod={"state": PodWorkerState.TERMINATING}), Health.KILLED, id="deleted"
         ),
-        pytest.param(one(backoff=BACKOFF), Health.BACK_OFF, id="waits for its start"),
         pytest.param(
-            one(state=Waiting("ErrImagePull"), ready=False),
+            pod_with_container(backoff=BACKOFF),
+            Health.BACK_OFF,
+            id="waits for its start",
+        ),
+        pytest.param(
+            pod_with_container(state=Waiting("ErrImagePull"), ready=False),
             Health.BACK_OFF,
             id="no image",
         ),
         pytest.param(
-            one(state=Terminated(1, "Error"), ready=False), Health.BACK_OFF, id="failed"
+            pod_with_container(state=Terminated(1, "Error"), ready=False),
+            Health.BACK_OFF,
+            id="failed",
         ),
         pytest.param(
             demo(
@@ -81,20 +89,22 @@ def one(**fields: Any) -> PodSnapshot:
         pytest.param(demo("sff"), Health.LAST_CHANCE, id="2 of 3"),
         pytest.param(demo("sf"), Health.COUNTING, id="1 of 3"),
         pytest.param(demo("see", error_run=2), Health.ERRORED, id="only errors"),
-        pytest.param(one(ready=False), Health.NOT_READY, id="not ready"),
+        pytest.param(pod_with_container(ready=False), Health.NOT_READY, id="not ready"),
         pytest.param(
             demo("d", upcoming_skip=Skip.INITIAL_DELAY, container={"ready": False}),
             Health.STARTING,
             id="initial delay",
         ),
         pytest.param(
-            one(state=Waiting("ContainerCreating"), ready=False),
+            pod_with_container(state=Waiting("ContainerCreating"), ready=False),
             Health.STARTING,
             id="being made",
         ),
-        pytest.param(one(state=Running(NOW)), Health.CALM, id="well"),
+        pytest.param(pod_with_container(state=Running(NOW)), Health.CALM, id="well"),
         pytest.param(
-            one(state=Terminated(0, "Completed"), ready=False), Health.CALM, id="done"
+            pod_with_container(state=Terminated(0, "Completed"), ready=False),
+            Health.CALM,
+            id="done",
         ),
     ],
 )

@@ -31,10 +31,12 @@ def the_subject(snapshot: Snapshot, place: int = 0, **fields: Any) -> Subject:
     past = SessionHistory(snapshot.entries)
     past.add_entries(snapshot.entries, 0)
     probe = container.probes[0] if container.probes else None
-    lives = past.container(pod.pod.uid, container.container.name)
+    container_history = past.container(pod.pod.uid, container.container.name)
     timeline = None if probe is None else past.timeline(probe.key)
     known = timeline if timeline is not None and timeline.indexes else None
-    return replace(Subject(pod, container, probe, known, history=lives), **fields)
+    return replace(
+        Subject(pod, container, probe, known, history=container_history), **fields
+    )
 
 
 def facts(subject: Subject, snapshot: Snapshot, width: int = 100) -> dict[str, str]:

@@ -136,9 +136,9 @@ def test_an_early_exit_is_counted_from_the_hook() -> None:
         what=LifecycleStep.EXITED,
         exit_code=137,
     )
-    life = ContainerInstance(FIRST, 0, stopping=a_stop(), exited=ended)
+    instance = ContainerInstance(FIRST, 0, stopping=a_stop(), exited=ended)
 
-    sentences = " ".join(end_sentences(life, HOOKED.containers[0], VIEW))
+    sentences = " ".join(end_sentences(instance, HOOKED.containers[0], VIEW))
 
     assert (
         "That is 2s after the start of its preStop hook, before the grace" in sentences

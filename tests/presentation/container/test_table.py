@@ -41,7 +41,7 @@ STOPPING = StoppingSnapshot(NOW - 7 * _SECOND, 30, "pod", ExitCause.LIVENESS)
 BACKOFF = BackoffSnapshot(20 * _SECOND, None, NOW + 71 * _SECOND, 40 * _SECOND)
 
 
-def one(operation: str = "", **fields: Any) -> PodSnapshot:
+def pod_with_container(operation: str = "", **fields: Any) -> PodSnapshot:
     probe = a_probe_snapshot(DEMO_KEY, LIVENESS, "s", **fields.pop("probe", {}))
     container = a_container_snapshot(DEMO.containers[0], probe, **fields)
     return a_pod_snapshot(DEMO, container, operation=operation)
@@ -63,7 +63,7 @@ def one(operation: str = "", **fields: Any) -> PodSnapshot:
     ],
 )
 def test_the_state_of_a_container(state: ContainerState, words: str) -> None:
-    pod = one(state=state)
+    pod = pod_with_container(state=state)
 
     assert text_of(container_cells(pod, pod.containers[0], VIEW).state) == words
 
@@ -78,7 +78,7 @@ def test_the_state_of_a_container(state: ContainerState, words: str) -> None:
 def test_a_missing_worker_has_left_only_if_its_container_ended(
     state: ContainerState, shown: str
 ) -> None:
-    pod = one(state=state, probe={"worker_alive": False, "ticks": 0})
+    pod = pod_with_container(state=state, probe={"worker_alive": False, "ticks": 0})
 
     cells = container_cells(pod, pod.containers[0], VIEW)
 
@@ -91,27 +91,47 @@ GOING: dict[str, Any] = {"state": PodWorkerState.TERMINATING}
 @pytest.mark.parametrize(
     ("pod", "words"),
     [
-        pytest.param(one(), "✓ ready", id="all is well"),
-        pytest.param(one(ready=False), "Running 41s", id="not ready, and no probe why"),
+        pytest.param(pod_with_container(), "✓ ready", id="all is well"),
         pytest.param(
-            one(probe={"muted": True}), "L ✓ ok M", id="a choice is not hidden"
-        ),
-        pytest.param(one(frozen_since=NOW - 9 * _SECOND), "Frozen 9s", id="frozen"),
-        pytest.param(one(stopping=STOPPING), "Stopping", id="being stopped"),
-        pytest.param(replace(one(), **GOING), "Terminating", id="pod being deleted"),
-        pytest.param(
-            replace(one(stopping=STOPPING), **GOING), "Stopping", id="both of them"
+            pod_with_container(ready=False),
+            "Running 41s",
+            id="not ready, and no probe why",
         ),
         pytest.param(
-            one(state=Waiting("CrashLoopBackOff")), "CrashLoopBackOff", id="crash loop"
+            pod_with_container(probe={"muted": True}),
+            "L ✓ ok M",
+            id="a choice is not hidden",
         ),
         pytest.param(
-            one("pulling x 40%", state=Waiting("ContainerCreating")),
+            pod_with_container(frozen_since=NOW - 9 * _SECOND), "Frozen 9s", id="frozen"
+        ),
+        pytest.param(
+            pod_with_container(stopping=STOPPING), "Stopping", id="being stopped"
+        ),
+        pytest.param(
+            replace(pod_with_container(), **GOING),
+            "Terminating",
+            id="pod being deleted",
+        ),
+        pytest.param(
+            replace(pod_with_container(stopping=STOPPING), **GOING),
+            "Stopping",
+            id="both of them",
+        ),
+        pytest.param(
+            pod_with_container(state=Waiting("CrashLoopBackOff")),
+            "CrashLoopBackOff",
+            id="crash loop",
+        ),
+        pytest.param(
+            pod_with_container("pulling x 40%", state=Waiting("ContainerCreating")),
             "pulling x 40%",
             id="image on its way",
         ),
         pytest.param(
-            one(state=Terminated(0, "Completed"), probe={"worker_alive": False}),
+            pod_with_container(
+                state=Terminated(0, "Completed"), probe={"worker_alive": False}
+            ),
             "Completed",
             id="over",
         ),
@@ -129,7 +149,7 @@ def test_a_narrow_cell_has_the_most_important_word(
 
 
 def test_a_waiting_container_shows_the_operation_of_its_pod() -> None:
-    pod = one("pulling busybox 40%", state=Waiting("ContainerCreating"))
+    pod = pod_with_container("pulling busybox 40%", state=Waiting("ContainerCreating"))
 
     assert text_of(container_cells(pod, pod.containers[0], VIEW).state) == (
         "pulling 40%"
@@ -154,7 +174,7 @@ def test_a_waiting_container_shows_the_operation_of_its_pod() -> None:
 def test_a_state_is_a_short_word_in_a_narrow_column(
     state: ContainerState, words: str
 ) -> None:
-    pod = one(state=state)
+    pod = pod_with_container(state=state)
 
     cells = container_cells(pod, pod.containers[0], VIEW, state_room=12)
 
@@ -162,7 +182,7 @@ def test_a_state_is_a_short_word_in_a_narrow_column(
 
 
 def test_a_container_without_a_status_is_pending() -> None:
-    pod = one(status=None)
+    pod = pod_with_container(status=None)
 
     cells = container_cells(pod, pod.containers[0], VIEW)
 
@@ -184,7 +204,7 @@ def test_a_container_without_a_status_is_pending() -> None:
     ],
 )
 def test_what_comes_next(fields: dict[str, Any], words: str) -> None:
-    pod = one(**fields)
+    pod = pod_with_container(**fields)
 
     assert text_of(container_cells(pod, pod.containers[0], VIEW).next) == words
 

@@ -61,7 +61,7 @@ class End(Struct, frozen=True):
     """A way in which a container ends or fails to start."""
 
     container: Container = field(default_factory=a_container)
-    life: InstanceBehavior = InstanceBehavior()
+    behavior: InstanceBehavior = InstanceBehavior()
     probed: dict[str, Callable[[float], object]] = {}
     calls: RuntimeBehavior = answer_calls_at_once
     commands: dict[float, Callable[[Pod], Command]] = {}
@@ -87,12 +87,12 @@ def delete(pod: Pod) -> Command:
 
 LIVE = a_container(liveness_probe=PROBE)
 ENDS: dict[str, Callable[[], End]] = {
-    "exit 0": lambda: End(life=exits(0)),
-    "exit 1": lambda: End(life=exits(1)),
-    "exit 137": lambda: End(life=exits(137)),
-    "segmentation fault": lambda: End(life=exits(139)),
-    "out of memory": lambda: End(life=exits(137), is_oom=True),
-    "after a long time": lambda: End(life=exits(1, 700)),
+    "exit 0": lambda: End(behavior=exits(0)),
+    "exit 1": lambda: End(behavior=exits(1)),
+    "exit 137": lambda: End(behavior=exits(137)),
+    "segmentation fault": lambda: End(behavior=exits(139)),
+    "out of memory": lambda: End(behavior=exits(137), is_oom=True),
+    "after a long time": lambda: End(behavior=exits(1, 700)),
     "liveness": lambda: End(LIVE, probed={"liveness": always(FAILS)}),
     "liveness, stubborn": lambda: End(LIVE, STUBBORN, {"liveness": always(FAILS)}),
     "startup": lambda: End(
@@ -105,10 +105,10 @@ ENDS: dict[str, Callable[[], End]] = {
         a_container(post_start=ExecAction(("false",))), calls=fails(RunHook)
     ),
     "start error after a run": lambda: End(
-        life=exits(1), calls=fails(StartContainer, after=1)
+        behavior=exits(1), calls=fails(StartContainer, after=1)
     ),
     "create error after a run": lambda: End(
-        life=exits(1), calls=fails(CreateContainer, after=1)
+        behavior=exits(1), calls=fails(CreateContainer, after=1)
     ),
     "post-start hook after a run": lambda: End(
         a_container(post_start=ExecAction(("false",))),
@@ -121,7 +121,7 @@ ENDS: dict[str, Callable[[], End]] = {
         calls=fails(PullImage, after=1),
     ),
     "deletion": lambda: End(LIVE, STUBBORN, commands={12: delete}),
-    "deletion in back-off": lambda: End(life=exits(1), commands={25: delete}),
+    "deletion in back-off": lambda: End(behavior=exits(1), commands={25: delete}),
     "pre-stop hook": lambda: End(
         a_container(pre_stop=ExecAction(("true",)), liveness_probe=PROBE),
         STUBBORN,
@@ -130,7 +130,7 @@ ENDS: dict[str, Callable[[], End]] = {
     "restart by the user": lambda: End(LIVE, commands={12: restart, 40: restart}),
     "restart of a stubborn one": lambda: End(LIVE, STUBBORN, commands={12: restart}),
     "kill by the user": lambda: End(LIVE, commands={12: kill}),
-    "back-off cleared": lambda: End(life=exits(1), commands={25: clear}),
+    "back-off cleared": lambda: End(behavior=exits(1), commands={25: clear}),
     "deadline": lambda: End(LIVE, STUBBORN, pod={"active_deadline_seconds": 12}),
 }
 CONTRADICTIONS: Sequence[tuple[str, str]] = (
@@ -164,12 +164,14 @@ def answers(end: End, policy: RestartPolicy) -> Iterator[tuple[str, list[str]]]:
     )
     stage = Stage(
         pod,
-        lives={"app": (end.life,)},
+        lives={"app": (end.behavior,)},
         probing=probing(**end.probed),  # type: ignore[arg-type]  # answers of any type
         dealing=end.calls,
         absent=["shop:1"],
     )
-    lasts = 800 if end.life.lasts and end.life.lasts > timedelta(minutes=1) else 90
+    lasts = (
+        800 if end.behavior.lasts and end.behavior.lasts > timedelta(minutes=1) else 90
+    )
     orders = dict(end.commands)
     for second in (*range(90), *range(90, lasts, 30)):
         if second in orders:

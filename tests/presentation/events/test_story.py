@@ -88,7 +88,7 @@ def test_failures_kill_exit_and_restart_are_four_rows_in_order() -> None:
     ]
 
 
-def test_only_kill_exit_and_back_off_are_red_and_what_counts_up_is_orange() -> None:
+def test_kill_exit_and_back_off_are_red_and_growing_runs_are_orange() -> None:
     rows = played(a_failing_pod(), 90, lives={"app": IGNORES_SIGTERM}, probing=FAILING)
 
     roles = {

@@ -363,7 +363,7 @@ def test_rare_fields_are_on_the_page_too() -> None:
         assert words in text
 
 
-def test_a_resource_of_a_container_that_is_not_there_is_empty() -> None:
+def test_a_resource_of_a_missing_container_is_empty() -> None:
     ref = ResourceFieldRef("limits.cpu", "another")
     variable = EnvVar("CPU", has_value_from=True, value_from=ref)
     pod = Pod("uid", "demo", containers=(Container("app", env=(variable,)),))

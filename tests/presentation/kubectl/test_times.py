@@ -45,7 +45,7 @@ def test_a_duration_has_one_or_two_units(seconds: float, text: str) -> None:
 
 
 def an_event(first: float, last: float, count: int) -> ClusterEvent:
-    """Return an event seen so many seconds ago."""
+    """Return an event whose occurrences are that many seconds ago."""
     return ClusterEvent(
         EventType.WARNING,
         "Unhealthy",

@@ -47,7 +47,7 @@ def test_every_problem_is_a_line_as_from_a_compiler() -> None:
     assert as_text(NOTHING) == ""
 
 
-def test_a_syntax_error_is_shown_where_it_is() -> None:
+def test_a_syntax_error_is_shown_at_its_position() -> None:
     problem = Problem(
         Position("a.yaml", 1, 3), "", "no", rule="yaml", excerpt=("a: b: c", "   ^")
     )

@@ -1,4 +1,4 @@
-"""What each kind of probe means for a container."""
+"""The explanation of every kind of probe."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_an_empty_text_has_no_lines() -> None:
     assert all_lines("\n") == []
 
 
-def test_a_text_is_wrapped_at_spaces_and_in_addresses_where_a_part_ends() -> None:
+def test_text_is_wrapped_at_spaces_and_after_parts_of_addresses() -> None:
     pull = (
         'Get "https://registry.invalid/v2/": dial tcp: lookup registry.invalid on '
         "10.255.255.53:53: no such host, next pull in 13s"

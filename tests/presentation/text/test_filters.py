@@ -41,7 +41,7 @@ def test_a_filter_keeps(typed: str, kept: set[str]) -> None:
         pytest.param("-l", {"web", "db"}, id="nothing yet"),
     ],
 )
-def test_a_filter_keeps_what_has_labels(typed: str, kept: set[str]) -> None:
+def test_a_label_filter_keeps_matching_objects(typed: str, kept: set[str]) -> None:
     labels = {"web": {"app": "web", "tier": "front"}, "db": {"app": "db"}}
     wanted = Filter.parse(typed, has_labels=True)
 

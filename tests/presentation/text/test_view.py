@@ -71,7 +71,7 @@ def test_no_duration_takes_more_than_nine_characters(length: timedelta) -> None:
         pytest.param(TimeFormat.AGO, "41s ago", "41s ago", id="ago"),
     ],
 )
-def test_an_instant_is_written_in_the_chosen_format(
+def test_an_instant_has_the_selected_format(
     format_: TimeFormat, stamp: str, clock: str
 ) -> None:
     at = NOW - timedelta(seconds=41.8)

@@ -77,12 +77,12 @@ def test_a_step_without_a_change_is_muted() -> None:
 def test_gates_show_the_start_and_the_age_of_the_container() -> None:
     tick = demo_tick("s")
     started_at = tick.started_at - timedelta(seconds=39.9)
-    asked = {gate.label: text_of(gate.words) for gate in trace_of(tick).gates}
+    gate_texts = {gate.label: text_of(gate.words) for gate in trace_of(tick).gates}
     known = trace_of(tick, started_at=started_at).gates
 
     fact_texts = {fact.label: text_of(fact.words) for fact in known}
 
-    assert asked["container running"] == "yes"
+    assert gate_texts["container running"] == "yes"
     assert fact_texts["container running"] == "yes  started 08:20:27.1, 39s before"
     assert fact_texts["initial delay"] == "5s, over  40s since 08:20:27.0"
     assert fact_texts["startup gate"] == "started  no startupProbe"
@@ -305,7 +305,7 @@ class TestNextDue:
     def test_it_is_a_period_later(self) -> None:
         assert next_due(demo_tick("s"), None, 5) == NOW + timedelta(seconds=5)
 
-    def test_what_did_come_is_known_better(self) -> None:
+    def test_a_tick_that_followed_has_its_actual_time(self) -> None:
         following = demo_tick("s", started_at=NOW + timedelta(seconds=2))
 
         assert next_due(demo_tick("s"), following, 5) == following.started_at
