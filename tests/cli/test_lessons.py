@@ -145,14 +145,14 @@ def test_pages_cycle() -> None:
 # -- simulations of the lessons
 
 
-Seen = tuple[JournalEntry, ...]
+Journal = tuple[JournalEntry, ...]
 
 
 @pytest.fixture
-def run_lesson(tmp_path: Path) -> Callable[[str], Seen]:
+def run_lesson(tmp_path: Path) -> Callable[[str], Journal]:
     """Return a function that runs a lesson on virtual time and returns its journal."""
 
-    def run_lesson(name: str) -> Seen:
+    def run_lesson(name: str) -> Journal:
         path = tmp_path / "lesson.jsonl"
         line = ["demo", name, "--runtime", "sim", "--plain", "-q"]
         assert run([*line, "--for", "90s", "--record", str(path)]) == 0
@@ -161,67 +161,68 @@ def run_lesson(tmp_path: Path) -> Callable[[str], Seen]:
     return run_lesson
 
 
-def ticks(seen: Seen, kind: ProbeType, container: str = "app") -> list[TickEntry]:
+def ticks(journal: Journal, kind: ProbeType, container: str = "app") -> list[TickEntry]:
     return [
         entry
-        for entry in seen
+        for entry in journal
         if isinstance(entry, TickEntry) and entry.key[1:] == (container, kind)
     ]
 
 
-def lives(
-    seen: Seen, what: LifecycleStep, container: str = "app"
+def container_entries(
+    journal: Journal, what: LifecycleStep, container: str = "app"
 ) -> list[ContainerEntry]:
     return [
         entry
-        for entry in seen
+        for entry in journal
         if isinstance(entry, ContainerEntry)
         and entry.what is what
         and entry.container_name == container
     ]
 
 
-RunLesson = Callable[[str], Seen]
+RunLesson = Callable[[str], Journal]
 
 
 def test_liveness_shows_that_the_third_failure_kills(run_lesson: RunLesson) -> None:
-    seen = run_lesson("liveness")
+    journal = run_lesson("liveness")
 
-    runs = [tick for tick in ticks(seen, ProbeType.LIVENESS) if tick.attempts]
+    runs = [tick for tick in ticks(journal, ProbeType.LIVENESS) if tick.attempts]
     kills = [entry for entry in runs if entry.action is TickAction.KILL]
     assert {(kill.run, kill.threshold) for kill in kills} == {(3, 3)}
-    assert lives(seen, LifecycleStep.EXITED)[0].exit_code == 137
-    assert len(lives(seen, LifecycleStep.STARTED)) > 2
-    assert any(isinstance(entry, BackoffEntry) and entry.waits for entry in seen)
+    assert container_entries(journal, LifecycleStep.EXITED)[0].exit_code == 137
+    assert len(container_entries(journal, LifecycleStep.STARTED)) > 2
+    assert any(isinstance(entry, BackoffEntry) and entry.waits for entry in journal)
 
 
 def test_readiness_shows_that_nothing_is_restarted(run_lesson: RunLesson) -> None:
-    seen = run_lesson("readiness")
+    journal = run_lesson("readiness")
 
-    actions = {tick.action for tick in ticks(seen, ProbeType.READINESS)}
+    actions = {tick.action for tick in ticks(journal, ProbeType.READINESS)}
     assert {TickAction.READY, TickAction.NOT_READY} <= actions
-    assert len(lives(seen, LifecycleStep.STARTED)) == 1
+    assert len(container_entries(journal, LifecycleStep.STARTED)) == 1
 
 
 def test_startup_shows_the_gate_and_the_budget(run_lesson: RunLesson) -> None:
-    seen = run_lesson("startup")
+    journal = run_lesson("startup")
 
     for gated in (ProbeType.LIVENESS, ProbeType.READINESS):
-        slow = ticks(seen, gated, "slow")
+        slow = ticks(journal, gated, "slow")
         assert Skip.NOT_STARTED in {entry.skip for entry in slow}
         assert any(entry.attempts for entry in slow)
-    assert len(lives(seen, LifecycleStep.STARTED, "slow")) == 1
-    assert {life.by for life in lives(seen, LifecycleStep.EXITED, "stuck")} == {
-        ExitCause.STARTUP
-    }
+    assert len(container_entries(journal, LifecycleStep.STARTED, "slow")) == 1
+    assert {
+        exited.by
+        for exited in container_entries(journal, LifecycleStep.EXITED, "stuck")
+    } == {ExitCause.STARTUP}
 
 
 def test_thresholds_shows_runs_that_are_long_enough_and_runs_that_are_not(
     run_lesson: RunLesson,
 ) -> None:
-    seen = run_lesson("thresholds")
+    journal = run_lesson("thresholds")
 
-    runs = [tick for tick in ticks(seen, ProbeType.READINESS) if tick.attempts]
+    runs = [tick for tick in ticks(journal, ProbeType.READINESS) if tick.attempts]
     failures = [entry.run for entry in runs if entry.result is Result.FAILURE]
     turns = {entry.action: (entry.run, entry.threshold) for entry in runs}
     assert failures[:6] == [1, 2, 1, 2, 3, 4]
@@ -230,62 +231,70 @@ def test_thresholds_shows_runs_that_are_long_enough_and_runs_that_are_not(
 
 
 def test_sidecar_shows_an_app_that_waits_for_its_proxy(run_lesson: RunLesson) -> None:
-    seen = run_lesson("sidecar")
+    journal = run_lesson("sidecar")
 
-    proxy = lives(seen, LifecycleStep.STARTED, "proxy")[0]
-    app = lives(seen, LifecycleStep.STARTED)[0]
+    proxy = container_entries(journal, LifecycleStep.STARTED, "proxy")[0]
+    app = container_entries(journal, LifecycleStep.STARTED)[0]
     assert 6 <= (app.at - proxy.at).total_seconds() <= 8
     assert TickAction.READY in {
-        tick.action for tick in ticks(seen, ProbeType.READINESS)
+        tick.action for tick in ticks(journal, ProbeType.READINESS)
     }
 
 
 def test_on_hold_shows_ticks_that_probe_nothing(run_lesson: RunLesson) -> None:
-    seen = run_lesson("on-hold")
+    journal = run_lesson("on-hold")
 
-    skips = [tick.skip for tick in ticks(seen, ProbeType.LIVENESS)]
+    skips = [tick.skip for tick in ticks(journal, ProbeType.LIVENESS)]
     assert skips.count(Skip.ON_HOLD) > 6
-    assert next(life.exit_code for life in lives(seen, LifecycleStep.EXITED)) == 137
+    assert (
+        next(
+            exited.exit_code
+            for exited in container_entries(journal, LifecycleStep.EXITED)
+        )
+        == 137
+    )
 
 
 def test_back_off_shows_waits_that_double(run_lesson: RunLesson) -> None:
-    seen = run_lesson("back-off")
+    journal = run_lesson("back-off")
 
     windows = [
         entry.window.total_seconds()
-        for entry in seen
+        for entry in journal
         if isinstance(entry, BackoffEntry) and entry.waits
     ]
     assert list(dict.fromkeys(windows)) == [10, 20, 40]
-    assert {life.by for life in lives(seen, LifecycleStep.EXITED)} == {ExitCause.ITSELF}
+    assert {entry.by for entry in container_entries(journal, LifecycleStep.EXITED)} == {
+        ExitCause.ITSELF
+    }
 
 
 def test_errored_shows_three_attempts_that_count_for_nothing(
     run_lesson: RunLesson,
 ) -> None:
-    seen = run_lesson("errored")
+    journal = run_lesson("errored")
 
-    runs = [tick for tick in ticks(seen, ProbeType.LIVENESS) if tick.attempts]
+    runs = [tick for tick in ticks(journal, ProbeType.LIVENESS) if tick.attempts]
     assert {(len(entry.attempts), entry.action) for entry in runs} == {
         (3, TickAction.DISCARDED)
     }
-    assert len(lives(seen, LifecycleStep.STARTED)) == 1
+    assert len(container_entries(journal, LifecycleStep.STARTED)) == 1
 
 
 def test_redirects_shows_a_warning_that_counts_as_success(
     run_lesson: RunLesson,
 ) -> None:
-    seen = run_lesson("redirects")
+    journal = run_lesson("redirects")
 
-    reasons = {entry.event.reason for entry in seen if isinstance(entry, EventEntry)}
+    reasons = {entry.event.reason for entry in journal if isinstance(entry, EventEntry)}
     assert "ProbeWarning" in reasons
     assert TickAction.READY in {
-        tick.action for tick in ticks(seen, ProbeType.READINESS)
+        tick.action for tick in ticks(journal, ProbeType.READINESS)
     }
 
 
 def test_grace_shows_the_grace_period_of_the_probe(run_lesson: RunLesson) -> None:
-    first = lives(run_lesson("grace"), LifecycleStep.EXITED)[0]
+    first = container_entries(run_lesson("grace"), LifecycleStep.EXITED)[0]
 
     assert (first.exit_code, first.grace_period_seconds) == (137, 4)
     assert "probe" in first.grace_source
@@ -294,21 +303,21 @@ def test_grace_shows_the_grace_period_of_the_probe(run_lesson: RunLesson) -> Non
 def test_prestop_shows_that_the_hook_is_part_of_the_grace_period(
     run_lesson: RunLesson,
 ) -> None:
-    seen = run_lesson("prestop")
+    journal = run_lesson("prestop")
 
-    stopping = lives(seen, LifecycleStep.STOPPING)[0]
-    started = lives(seen, LifecycleStep.STARTED)[1]
+    stopping = container_entries(journal, LifecycleStep.STOPPING)[0]
+    started = container_entries(journal, LifecycleStep.STARTED)[1]
     assert (started.at - stopping.at).total_seconds() == 6
-    assert lives(seen, LifecycleStep.EXITED)[0].exit_code == 137
+    assert container_entries(journal, LifecycleStep.EXITED)[0].exit_code == 137
 
 
 def test_timeout_shows_that_a_timeout_is_a_failure(run_lesson: RunLesson) -> None:
-    seen = run_lesson("timeout")
+    journal = run_lesson("timeout")
 
-    runs = [tick for tick in ticks(seen, ProbeType.LIVENESS) if tick.attempts]
+    runs = [tick for tick in ticks(journal, ProbeType.LIVENESS) if tick.attempts]
     assert {entry.attempts[0].result for entry in runs} == {ProbeResult.FAILURE}
     assert {entry.duration.total_seconds() for entry in runs} == {1}
-    assert lives(seen, LifecycleStep.EXITED)[0].by is ExitCause.LIVENESS
+    assert container_entries(journal, LifecycleStep.EXITED)[0].by is ExitCause.LIVENESS
 
 
 def test_a_lesson_without_a_screen_ends(

@@ -111,7 +111,7 @@ def test_info_has_the_folders_in_json(
     run(["info", "-o", "json"])
 
     files = {
-        one["name"]: one["value"]
-        for one in json.loads(capsys.readouterr().out)["files"]
+        row["name"]: row["value"]
+        for row in json.loads(capsys.readouterr().out)["files"]
     }
     assert files["config"].startswith(str(home / "config" / "probetui" / "config.yaml"))

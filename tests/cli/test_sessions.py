@@ -297,8 +297,8 @@ def test_pods_of_all_sources_run_at_once_and_their_record_replays(
         if line["type"] == "input" and (line["input"] or {}).get("is") == "SetPods"
     ]
     assert [
-        (one.get("source", "api"), [pod["name"] for pod in one["pods"]])
-        for one in inputs
+        (item.get("source", "api"), [pod["name"] for pod in item["pods"]])
+        for item in inputs
     ] == [
         ("api", ["web", "of-url", "piped"]),
         ("file", [f"static-file-{node}"]),

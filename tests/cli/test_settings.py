@@ -109,7 +109,7 @@ ALL_KINDS = st.one_of(
     st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])),
     st.dates(),
     st.lists(st.text(max_size=3), max_size=3),
-    # YAML refuses `<<` with anything but a mapping, wherever it stands.
+    # YAML refuses `<<` with anything but a mapping, at any position.
     st.dictionaries(
         st.text(max_size=3).filter(lambda key: key != "<<"), st.integers(), max_size=3
     ),
@@ -186,7 +186,7 @@ def test_the_file_the_environment_and_the_command_line_accept_the_same_values(
 
 
 def program_params() -> Sequence[click.Parameter]:
-    return [one for one in run_command.params if one.name == "config"]
+    return [parameter for parameter in run_command.params if parameter.name == "config"]
 
 
 def test_a_version_that_looks_like_a_number_is_read_as_text(
@@ -218,7 +218,7 @@ def fits(schema: JsonSchema, value: object) -> bool:
     if isinstance(value, date):  # text to Kubernetes, and in JSON
         value = str(value)
     if "anyOf" in schema:
-        return any(fits(one, value) for one in schema["anyOf"])
+        return any(fits(alternative, value) for alternative in schema["anyOf"])
     if "enum" in schema:
         return value in schema["enum"]
     kinds = {"boolean": bool, "integer": int, "string": str, "object": dict}

@@ -57,9 +57,9 @@ def nothing_is_left() -> Iterator[None]:
 
 def session(path: Path, *args: str) -> None:
     """Run until liveness has killed the container."""
-    given = ["-f", str(path), "--runtime", "process", *args]
+    arguments = ["-f", str(path), "--runtime", "process", *args]
 
-    assert run([*given, "--until", "killed"]) == 0
+    assert run([*arguments, "--until", "killed"]) == 0
 
 
 def diagnostics_of(printed: str) -> list[str]:

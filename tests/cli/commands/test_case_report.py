@@ -35,7 +35,7 @@ spec:
 
 
 class Cases:
-    """Cases in a folder of their own, run on virtual time."""
+    """Runs cases in a private folder, on virtual time."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.folder = folder
@@ -56,12 +56,12 @@ class Cases:
         case = {
             "name": "it",
             "script": yaml.safe_load(script),
-            "expect": [yaml.safe_load(one) for one in expectations],
+            "expect": [yaml.safe_load(expectation) for expectation in expectations],
         }
         return self.run(yaml.safe_dump({"cases": [case]}), pod=pod)
 
     def refusal(self, case: str) -> str:
-        """Return the one problem of a case that is wrong, from its line on."""
+        """Return the only problem of an invalid case, from its line on."""
         assert self.run(f"cases:\n  - {case}\n") == 2, self.out
         first, *others = self.err.splitlines()
         assert others == ["probetui: error: 1 error, nothing was started"], self.err

@@ -41,7 +41,7 @@ RATE = ["--false-kills", "1/1d", "--notice", "90s"]
 
 
 def script(seed: int) -> str:
-    """Return lives that start in 4 to 6 s, and fail in runs of one or two probes."""
+    """Return a script: instances start in 4 to 6 s, with runs of 1 or 2 failures."""
     draw = random.Random(seed)
     lives: list[dict[str, Any]] = []
     for _ in range(6):
@@ -91,9 +91,9 @@ def test_a_fitted_pod_kills_no_healthy_container_and_detects_a_dead_one_in_time(
 
     def kills(entries: tuple[object, ...]) -> list[TickEntry]:
         return [
-            one
-            for one in entries
-            if isinstance(one, TickEntry) and one.action is TickAction.KILL
+            entry
+            for entry in entries
+            if isinstance(entry, TickEntry) and entry.action is TickAction.KILL
         ]
 
     assert kills(healthy.journal) == []

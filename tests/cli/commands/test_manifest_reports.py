@@ -41,7 +41,7 @@ def write(tmp_path: Path) -> Write:
     return write
 
 
-def found(
+def check(
     capsys: pytest.CaptureFixture[str], *args: str
 ) -> tuple[int, list[tuple[str, str]]]:
     """Return the exit status, and the severity and rule of every finding."""
@@ -100,7 +100,7 @@ def test_a_good_pod_has_no_findings(
 def test_errors_are_a_failure(
     capsys: pytest.CaptureFixture[str], write: Write, text: str, rule: str
 ) -> None:
-    status, problems = found(capsys, "-f", write(text))
+    status, problems = check(capsys, "-f", write(text))
 
     assert status == 1
     assert ("error", rule) in [(level, name.lower()) for level, name in problems]
@@ -117,7 +117,7 @@ def test_errors_are_a_failure(
 def test_an_unusable_manifest_is_a_different_failure(
     capsys: pytest.CaptureFixture[str], write: Write, text: str, rule: str
 ) -> None:
-    status, problems = found(capsys, "-f", write(text))
+    status, problems = check(capsys, "-f", write(text))
 
     assert status == 2
     assert ("error", rule) in problems
@@ -138,7 +138,7 @@ def test_unknown_fields_can_be_warned_about_or_ignored(
 ) -> None:
     path = write(UNKNOWN)
 
-    status, problems = found(
+    status, problems = check(
         capsys, "--validate", validate, "--no-findings", "-f", path
     )
 
@@ -150,9 +150,9 @@ def test_no_probe_in_any_pod_is_an_error_and_in_one_of_many_is_not(
 ) -> None:
     bare = POD[: POD.index("      livenessProbe")]
 
-    alone = found(capsys, "--no-findings", "-f", write(bare))
+    alone = check(capsys, "--no-findings", "-f", write(bare))
     other = bare.replace("web", "db")
-    beside = found(capsys, "--no-findings", "-f", write(f"{POD}---\n{other}"))
+    beside = check(capsys, "--no-findings", "-f", write(f"{POD}---\n{other}"))
 
     assert alone == (1, [("error", "no-probe")])
     assert beside == (0, [("warning", "no-probe")])
@@ -163,8 +163,8 @@ def test_findings_are_those_of_the_selected_pods(
 ) -> None:
     path = write(f"{POD}---\n{POD.replace('web', 'db')}")
 
-    _, all_of_them = found(capsys, "-f", path)
-    _, of_one = found(capsys, "-l", "app=db", "-f", path)
+    _, all_of_them = check(capsys, "-f", path)
+    _, of_one = check(capsys, "-l", "app=db", "-f", path)
 
     assert len(all_of_them) == 2 * len(of_one) > 0
 
@@ -174,8 +174,8 @@ def test_unsupported_fields_are_listed_on_request(
 ) -> None:
     path = write(POD + "  runtimeClassName: kata\n")
 
-    _, without = found(capsys, "-f", path)
-    status, everything = found(capsys, "-v", "-f", path)
+    _, without = check(capsys, "-f", path)
+    status, everything = check(capsys, "-v", "-f", path)
 
     assert status == 0
     assert set(everything) - set(without) == {("warning", "unsupported")}
@@ -236,8 +236,8 @@ def test_a_check_creates_stubs_like_a_session(
 ) -> None:
     path = write(POD + "      envFrom: [{configMapRef: {name: settings}}]\n")
 
-    _, without = found(capsys, "-f", path)
-    _, stubbed = found(capsys, "-f", path, "--stub-missing")
+    _, without = check(capsys, "-f", path)
+    _, stubbed = check(capsys, "-f", path, "--stub-missing")
 
     assert ("warning", "no-object") in without
     assert ("warning", "no-object") not in stubbed
@@ -249,8 +249,8 @@ def test_a_strict_check_refuses_fields_unknown_to_the_version(
 ) -> None:
     path = write(POD + "      startupProbe: {tcpSocket: {port: 80}}\n")
 
-    old, problems = found(capsys, "-f", path, "--kubelet", "1.15")
-    off, disabled = found(
+    old, problems = check(capsys, "-f", path, "--kubelet", "1.15")
+    off, disabled = check(
         capsys, "-f", path, "--kubelet", "1.19", "--feature-gates", "StartupProbe=false"
     )
 
@@ -265,8 +265,8 @@ def test_a_strict_check_reports_keys_that_a_merge_duplicates(
     merged = "    - &app {name: a, image: x}\n    - {<<: *app, name: b}\n"
     path = write(POD.partition("    - name: app")[0] + merged)
 
-    status, problems = found(capsys, "-f", path)
-    _, lenient = found(capsys, "-f", path, "--validate", "warn")
+    status, problems = check(capsys, "-f", path)
+    _, lenient = check(capsys, "-f", path, "--validate", "warn")
 
     assert status == 2
     assert ("error", "duplicate-key") in problems

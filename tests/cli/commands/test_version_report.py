@@ -37,7 +37,7 @@ def test_json_has_the_same_content(capsys: pytest.CaptureFixture[str]) -> None:
     compare("--from", "1.34", "--to", "1.35", "--script", "healthy", "-o", "json")
 
     report = json.loads(capsys.readouterr().out)
-    found = {one["field"]: one for one in report["differences"]}
+    found = {difference["field"]: difference for difference in report["differences"]}
     assert report["versions"] == ["1.34", "1.35"]
     assert report["scripts"] == ["healthy"]
     assert found["created_text"]["before"]["versions"] == ["1.34", "1.34"]
@@ -69,7 +69,7 @@ def test_gates_apply_to_the_versions_that_have_them(
     for given in ((), gate):
         compare(*args, *given)
         report = json.loads(capsys.readouterr().out)
-        fields.append({one["field"] for one in report["differences"]})
+        fields.append({difference["field"] for difference in report["differences"]})
 
     assert "exec_timeout_is_failure" in fields[0]
     assert "exec_timeout_is_failure" not in fields[1]
@@ -119,7 +119,9 @@ def test_a_pod_that_an_earlier_version_refuses_is_a_difference(
     )
 
     found = json.loads(capsys.readouterr().out)["differences"]
-    (sidecars,) = (one for one in found if one["field"] == "sidecars")
+    (sidecars,) = (
+        difference for difference in found if difference["field"] == "sidecars"
+    )
     assert status == 1
     assert sidecars["before"]["what"] == (
         "refuses spec.initContainers[0].livenessProbe: only an init container with "
@@ -157,7 +159,9 @@ def test_invalid_options_are_refused(
 
 
 def test_the_help_names_every_script() -> None:
-    (option,) = (one for one in versions.params if one.name == "scripts")
+    (option,) = (
+        parameter for parameter in versions.params if parameter.name == "scripts"
+    )
 
     for name in built_in_scripts(()):
         assert name in str(option.help)
@@ -183,7 +187,7 @@ def test_name_output_lists_the_differences(
     compare(*args, "-o", "json")
 
     report = json.loads(capsys.readouterr().out)
-    assert set(names) == {one["field"] for one in report["differences"]}
+    assert set(names) == {difference["field"] for difference in report["differences"]}
     assert len(names) == len(set(names))
 
 
@@ -209,7 +213,7 @@ def test_a_pod_that_only_one_version_refuses_is_a_difference(
     assert run(["versions", "-f", str(file), *args]) == 1
 
     report = json.loads(capsys.readouterr().out)
-    found = {one["field"]: one for one in report["differences"]}
+    found = {difference["field"]: difference for difference in report["differences"]}
     sleep = found["zero_sleep"]["before"]
     assert (sleep["versions"], sleep["at"]) == (["1.32", "1.32"], None)
     assert sleep["what"].startswith(

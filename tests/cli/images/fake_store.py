@@ -16,7 +16,7 @@ EMPTY_DISK = ImageFilesystem(1000, 900)
 
 
 class FakeImageStore(FakeRuntime):
-    """A runtime with images; in its registry every name has an image of its own.
+    """A runtime with images; in its registry every name has its own image.
 
     Attributes:
         images: the local images, by ID.

@@ -95,7 +95,7 @@ class TestWhatIsOurs:
 
         assert await bench.ours() == []
 
-    async def test_an_image_of_ours_stays_ours_if_it_is_pulled_again(
+    async def test_an_image_of_ours_is_still_ours_after_another_pull(
         self, bench: Bench
     ) -> None:
         await bench.pull("app:1")
@@ -137,7 +137,7 @@ class TestWhatIsOurs:
         assert await bench.ours() == []
         assert await bench.collect_all() == ["sha256:app:1"]
 
-    async def test_an_image_that_is_gone_is_forgotten(self, bench: Bench) -> None:
+    async def test_the_note_of_a_removed_image_is_dropped(self, bench: Bench) -> None:
         await bench.store.remove_image(await bench.pull("app:1"))
 
         assert await bench.ours() == []

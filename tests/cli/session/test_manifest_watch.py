@@ -75,7 +75,7 @@ async def watching(
     watch = ManifestWatch(watched.reload, watched.change, watched.report)
     task = asyncio.create_task(watch.watch_files([watched.folder]))
     try:
-        # The first change may come before the watch has begun.
+        # The first change may happen before the watch has started.
         while watched.readings.empty():
             watched.write("first")
             await asyncio.wait({task}, timeout=0.3)
@@ -150,7 +150,7 @@ class Polling(NamedTuple):
 
 
 async def polling(*answers: UrlPoll, failing: dict[str, str] | None = None) -> Polling:
-    """Poll until there is no answer left."""
+    """Poll until no scripted answer is left."""
     clock = PollClock(len(answers))
     left = iter(answers)
     polled_at: list[datetime] = []

@@ -66,8 +66,10 @@ def test_values_with_secret_names_are_masked_and_nothing_else_changes(
     }
     for secret in ("hunter22", "BEGIN", "abcdef"):
         assert secret not in masked
-    kept = [line for line in rendered.splitlines() if line in masked.splitlines()]
-    assert len(kept) >= len(rendered.splitlines()) - 7
+    recorded_options = [
+        line for line in rendered.splitlines() if line in masked.splitlines()
+    ]
+    assert len(recorded_options) >= len(rendered.splitlines()) - 7
 
 
 REPEATED = """
@@ -173,14 +175,14 @@ spec: {containers: [{name: app, image: x, env: [{name: DB_PASS, value: hunter2-x
         "watch": True,
     }
 
-    def kept(*, show_secrets: bool) -> object:
+    def recorded_options(*, show_secrets: bool) -> object:
         config = KubeletConfig()
         return make_header(
             loaded, "docker", config, options, show_secrets=show_secrets
         ).options
 
-    assert kept(show_secrets=True) == options
-    assert kept(show_secrets=False) == {
+    assert recorded_options(show_secrets=True) == options
+    assert recorded_options(show_secrets=False) == {
         "changes": ["a=***", "b=1"],
         "host": "tcp://me:***@h",
         "watch": True,
