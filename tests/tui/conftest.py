@@ -56,11 +56,11 @@ def picture(
     monkeypatch.setattr(Input.cursor_blink, "_default", False)
     version = sys.version_info[:2]
     if version != PICTURES_ARE_OF:
-        wanted = ".".join(map(str, PICTURES_ARE_OF))
+        version_text = ".".join(map(str, PICTURES_ARE_OF))
         if request.config.getoption("update_snapshots"):
-            pytest.fail(f"pictures are only made on Python {wanted}")
-        pytest.skip(f"pictures are only compared on Python {wanted}")
-    # Not before: what compares none would look for long which of them nobody wants.
+            pytest.fail(f"pictures are only made on Python {version_text}")
+        pytest.skip(f"pictures are only compared on Python {version_text}")
+    # Only now: a process that compares no picture would search for unused ones.
     snap_compare: Picture = request.getfixturevalue("snap_compare")
 
     def compare(

@@ -38,5 +38,5 @@ class FakeLogs:
 
 
 def short(container_id: ContainerID) -> str:
-    """Return what a container is called in these tests: `c` and its last characters."""
+    """Return a container's name in these tests: `c` and its last characters."""
     return f"c{container_id[-4:]}"

@@ -1,4 +1,4 @@
-"""A session in memory: what it shows is set by hand, what it is sent is kept."""
+"""A session in memory: tests set its snapshot, and it keeps the sent commands."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def restarted() -> Snapshot:
 
 
 def logs() -> FakeLogs:
-    """Return what both instances of the demo printed."""
+    """Return the logs of both instances of the demo."""
     second = timedelta(seconds=1)
     current = [
         LogLine(NOW - (40 - number) * second, f"request {number} took 12ms")

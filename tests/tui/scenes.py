@@ -239,7 +239,7 @@ def errored() -> Snapshot:
 
 
 def paused() -> Snapshot:
-    """Ticks are held back, one is due."""
+    """The session is paused, and a tick is due."""
     pod = demo(is_held_back=True, next_tick_at=NOW - _SECOND)
     return replace(failing(), pods=(pod, shop()), is_paused=True)
 

@@ -69,7 +69,7 @@ def is_settled(app: App[Any]) -> bool:
 
 
 def _paint_now(app: App[Any]) -> bool:
-    """Paint what has changed; return whether anything had."""
+    """Paint all changes; return whether there were any."""
     if not (app._running and app._screen_stack and app.screen.is_running):
         return False
     screen = app.screen

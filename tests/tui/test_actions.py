@@ -111,14 +111,14 @@ def test_no_two_actions_have_the_same_id_or_name() -> None:
 def test_no_key_has_two_meanings_at_the_same_time(
     places: tuple[KeyContext, ...],
 ) -> None:
-    here = [action for action in ACTIONS if set(action.where) & set(places)]
+    active = [action for action in ACTIONS if set(action.where) & set(places)]
 
     clashes = [
-        (one.id, other.id)
-        for one, other in combinations(here, 2)
-        if set(one.keys.split(",")) & set(other.keys.split(",")) - {""}
-        and one.shares_keys_of != other.id
-        and other.shares_keys_of != one.id
+        (first.id, second.id)
+        for first, second in combinations(active, 2)
+        if set(first.keys.split(",")) & set(second.keys.split(",")) - {""}
+        and first.shares_keys_of != second.id
+        and second.shares_keys_of != first.id
     ]
 
     assert clashes == []
@@ -145,7 +145,7 @@ def test_every_key_context_overlaps_with_others() -> None:
 )
 def test_every_binding_comes_from_the_table(owner: type[DOMNode]) -> None:
     found = [binding for binding in owner.BINDINGS if isinstance(binding, Binding)]
-    # The numbers of a menu's rows are no actions: nobody gives them other keys.
+    # The numbers of a menu's rows are no actions: their keys cannot be changed.
     ids = {
         binding.id
         for binding in found
@@ -181,9 +181,9 @@ async def test_actions_without_a_target_are_not_offered(
     pulling_app: ProbetuiApp,
 ) -> None:
     async with pulling_app.run_test(size=(120, 40)):
-        here = {action.on for action in available_actions(pulling_app.screen)}
+        available = {action.on for action in available_actions(pulling_app.screen)}
 
-    assert Target.PROBE not in here
+    assert Target.PROBE not in available
 
 
 @pytest.fixture

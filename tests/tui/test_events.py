@@ -248,7 +248,7 @@ async def test_a_run_of_failures_is_one_row_of_counts(size: tuple[int, int]) -> 
     assert "Liveness probe failed: cat" in line
 
 
-async def test_the_object_is_left_out_where_there_is_only_one() -> None:
+async def test_the_object_is_omitted_if_there_is_only_one() -> None:
     tick = history(DEMO_KEY, LIVENESS, "|f", NOW)[-1]
     snapshot = a_snapshot(demo(), entries=[unhealthy(tick)])
     async with an_app(snapshot).run_test(size=SIZE) as pilot:
@@ -259,7 +259,7 @@ async def test_the_object_is_left_out_where_there_is_only_one() -> None:
 
 @pytest.mark.parametrize("size", [(50, 12), (80, 24), (120, 40)])
 @pytest.mark.parametrize("keys", [(), ("v",)], ids=["main", "log"])
-async def test_events_of_a_pod_name_no_object_where_one_container_runs(
+async def test_events_of_a_pod_name_no_object_if_only_one_container_runs(
     size: tuple[int, int], keys: tuple[str, ...]
 ) -> None:
     of_the_pod = Event(EventType.WARNING, "Odd", "of the pod", DEMO.uid, "", NOW)

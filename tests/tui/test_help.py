@@ -49,7 +49,7 @@ async def test_a_column_of_the_help_begins_with_a_heading_or_a_key(width: int) -
         await pilot.pause()
         top = screen_lines(app)[1][width // 2 :]
 
-    # A key stands three cells in, a heading two, the rest of an entry behind the keys.
+    # Keys are indented by three cells, headings by two, descriptions follow the keys.
     assert len(top) - len(top.lstrip()) <= 3
 
 
@@ -109,7 +109,7 @@ async def test_the_help_shows_its_contents_on_the_smallest_screen(
         pytest.param(("slash", "q"), True, True, id="letters are text"),
     ],
 )
-async def test_escape_goes_back_step_by_step(
+async def test_escape_closes_the_help_step_by_step(
     keys: tuple[str, ...],
     is_open: bool,  # noqa: FBT001  # a column
     is_searched: bool,  # noqa: FBT001  # a column

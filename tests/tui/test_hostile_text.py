@@ -160,16 +160,16 @@ async def test_lines_keep_their_width_and_nothing_is_obeyed(
 )
 async def test_nothing_is_obeyed_in_any_name_or_text(text: str) -> None:
     app = an_app(with_name(pod_with_texts(text), text))
-    seen = {}
+    malformed_lines = {}
     async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
         for name, keys in OTHER_SCREENS.items():
             await pilot.press(*keys)
             await pilot.pause()
-            seen[name] = malformed(screen_lines(app))
+            malformed_lines[name] = malformed(screen_lines(app))
             await pilot.press("escape", "escape", "1")
 
-    assert {name: lines for name, lines in seen.items() if lines} == {}
-    assert len(seen) == len(OTHER_SCREENS)
+    assert {name: lines for name, lines in malformed_lines.items() if lines} == {}
+    assert len(malformed_lines) == len(OTHER_SCREENS)
 
 
 def with_name(snapshot: Snapshot, name: str) -> Snapshot:

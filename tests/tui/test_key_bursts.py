@@ -185,7 +185,7 @@ async def test_a_key_on_its_way_to_the_bindings_of_the_app_is_handled_first() ->
     on_its_way._set_forwarded()
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
-        # The app looks at the colon, and then takes the m before it handles the colon.
+        # The app reads the colon, and then the m before it handles the colon.
         app.call_next(app._key_order.deliver_in_turn, Key("m", "m"))
         app.post_message(on_its_way)
         await settled(pilot)

@@ -482,7 +482,7 @@ def test_the_keys_of_a_pane_are_unique(pane: type[DOMNode]) -> None:
     counted = Counter(key for key, _ in keys_of(pane, MainScreen, ProbetuiApp))
 
     twice = {key for key, times in counted.items() if times > 1}
-    # Pause or resume, back or quit, mute or un-mute: never both at once.
+    # Pause or resume, back or quit, mute or un-mute: never both at the same time.
     assert twice == {"space", "q", "m"}
 
 

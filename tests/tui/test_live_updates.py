@@ -145,14 +145,14 @@ async def test_times_change_no_more_often_than_that(
 ) -> None:
     session = FakeSession(running())
     app = an_app(session, motion=motion)
-    seen = []
+    times_shown = []
     async with app.run_test(size=SIZE) as pilot:
         for twentieths in range(20):
             session.publish(later(running(), twentieths / 20))
             await pilot.pause()
-            seen.append(line_with(app, "▌ demo/liveness").split()[-2])
+            times_shown.append(line_with(app, "▌ demo/liveness").split()[-2])
 
-    assert list(dict.fromkeys(seen)) == list(dict.fromkeys(shown))
+    assert list(dict.fromkeys(times_shown)) == list(dict.fromkeys(shown))
 
 
 async def test_only_lines_that_changed_are_painted() -> None:

@@ -158,13 +158,13 @@ async def test_a_pane_without_room_has_its_own_screen(key: str, words: str) -> N
 
 async def test_tab_cycles_through_the_visible_panes() -> None:
     app = the_app(logs())
-    seen = []
+    focused = []
     async with app.run_test(size=WIDE) as pilot:
         for _ in range(5):
             await pilot.press("tab")
-            seen.append(app.focused.id if app.focused else None)
+            focused.append(app.focused.id if app.focused else None)
 
-    assert seen == ["detail", "output", "ticks", "events", "containers"]
+    assert focused == ["detail", "output", "ticks", "events", "containers"]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def a_session() -> PlaybackSession:
 
 
 @asynccontextmanager
-async def shown(
+async def open_screen(
     session: PlaybackSession,
     host: HostServices | None = None,
     *,
@@ -69,7 +69,9 @@ async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
 
 def notifications(app: App[None]) -> list[str]:
     """Return the texts of the notifications."""
-    return [shown.message.replace("\n", " ") for shown in app._notifications]
+    return [
+        open_screen.message.replace("\n", " ") for open_screen in app._notifications
+    ]
 
 
 def ticks(session: PlaybackSession) -> int:
@@ -78,7 +80,7 @@ def ticks(session: PlaybackSession) -> int:
 
 async def test_the_header_shows_the_clock_and_that_it_is_paused() -> None:
     session = a_session()
-    async with shown(session) as pilot:
+    async with open_screen(session) as pilot:
         await pilot.press("full_stop", "full_stop", "full_stop")
         await until(pilot, lambda: "[PAUSED  sim 00:0" in screen_lines(pilot.app)[0])
         await pilot.press("space")
@@ -87,7 +89,7 @@ async def test_the_header_shows_the_clock_and_that_it_is_paused() -> None:
 
 async def test_steps_move_forward_and_back_and_the_screen_follows() -> None:
     session = a_session()
-    async with shown(session) as pilot:
+    async with open_screen(session) as pilot:
         await pilot.press("full_stop", "full_stop", "full_stop")
         after_three = ticks(session)
         await until(pilot, lambda: " Running " in screen_text(pilot.app))
@@ -99,7 +101,7 @@ async def test_steps_move_forward_and_back_and_the_screen_follows() -> None:
 
 
 async def test_a_step_before_the_beginning_is_refused_with_a_message() -> None:
-    async with shown(a_session()) as pilot:
+    async with open_screen(a_session()) as pilot:
         await pilot.press("comma")
 
         await until(pilot, lambda: bool(notifications(pilot.app)))
@@ -108,7 +110,7 @@ async def test_a_step_before_the_beginning_is_refused_with_a_message() -> None:
 
 async def test_keys_make_it_faster_and_slower() -> None:
     session = a_session()
-    async with shown(session) as pilot:
+    async with open_screen(session) as pilot:
         await pilot.press("greater_than_sign", "greater_than_sign", "less_than_sign")
         await pilot.press("space")
 
@@ -117,7 +119,7 @@ async def test_keys_make_it_faster_and_slower() -> None:
 
 async def test_the_seek_command_goes_to_a_time() -> None:
     session = a_session()
-    async with shown(session) as pilot:
+    async with open_screen(session) as pilot:
         await pilot.press("colon", *"seek 1m30s", "enter")
 
         await until(pilot, lambda: session.snapshot.taken_at == at(90))
@@ -125,7 +127,7 @@ async def test_the_seek_command_goes_to_a_time() -> None:
 
 
 async def test_an_invalid_time_is_refused() -> None:
-    async with shown(a_session()) as pilot:
+    async with open_screen(a_session()) as pilot:
         await pilot.press("colon", *"seek soon", "enter")
 
         await until(pilot, lambda: bool(notifications(pilot.app)))
@@ -136,7 +138,7 @@ async def test_an_invalid_time_is_refused() -> None:
 
 async def test_the_clock_can_be_paused_on_a_read_only_screen() -> None:
     session = a_session()
-    async with shown(session, read_only=True) as pilot:
+    async with open_screen(session, read_only=True) as pilot:
         await pilot.press("full_stop")
         stepped = ticks(session)
         await pilot.press("space")
@@ -158,7 +160,7 @@ async def test_seeking_on_a_wall_clock_is_refused_with_a_message() -> None:
 
 async def test_events_after_the_seek_position_are_removed() -> None:
     session = a_session()
-    async with shown(session) as pilot:
+    async with open_screen(session) as pilot:
         await pilot.press(*["full_stop"] * 2)
         await until(pilot, lambda: "Started" in screen_text(pilot.app))
 
@@ -257,7 +259,7 @@ async def test_a_replay_can_be_sought_and_stepped_back(tmp_path: Path) -> None:
         recorded.end(), SystemClock(), runtime_name="docker 27.3", pace=0.25
     )
     session.send(PauseProbes())
-    async with shown(session, read_only=True) as pilot:
+    async with open_screen(session, read_only=True) as pilot:
         await pilot.press("colon", *"seek 20s", "enter")
         await until(
             pilot,

@@ -392,12 +392,12 @@ async def test_the_shell_key_does_nothing_without_a_shell() -> None:
 async def test_a_container_that_does_not_run_has_no_shell() -> None:
     app = an_app(failing(), host=HostServices(shell=a_shell))
     async with app.run_test(size=SIZE) as pilot:
-        here = {action.id for action in available_actions(app.screen)}
+        available = {action.id for action in available_actions(app.screen)}
         await pilot.press("j")
         await pilot.pause()
         of_the_crashed = {action.id for action in available_actions(app.screen)}
 
-    assert "container.shell" in here
+    assert "container.shell" in available
     assert "container.shell" not in of_the_crashed
 
 

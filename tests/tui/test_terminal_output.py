@@ -23,6 +23,6 @@ def test_a_write_to_a_closed_terminal_does_not_block() -> None:
 
         assert not writer.is_alive()
         null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, program)  # for what the file keeps back
+        os.dup2(null, program)  # for data in the buffer of the file
         os.close(null)
     os.close(program)

@@ -86,11 +86,11 @@ def linear(channel: float) -> float:
 def lab(color: Color, kind: str) -> tuple[float, float, float]:
     """Return a colour for a kind of colour vision, in CIE L*a*b* for D65."""
     rgb = [linear(channel) for channel in color.normalized]
-    seen = [
+    perceived = [
         min(max(sum(a * b for a, b in zip(row, rgb, strict=True)), 0), 1)
         for row in DEFICIENCIES[kind]
     ]
-    red, green, blue = seen
+    red, green, blue = perceived
     x = (0.4124 * red + 0.3576 * green + 0.1805 * blue) / 0.9505
     y = 0.2126 * red + 0.7152 * green + 0.0722 * blue
     z = (0.0193 * red + 0.1192 * green + 0.9505 * blue) / 1.089

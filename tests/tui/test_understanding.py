@@ -92,7 +92,7 @@ class TestPictures:
 
 
 class TestFindingOutWhyAContainerWasKilled:
-    async def test_from_the_list_to_the_answer_in_two_keys(self) -> None:
+    async def test_two_keys_lead_from_the_list_to_the_explanation(self) -> None:
         text = await screen_after(steady(), "w")
 
         assert "Exit of demo/liveness, instance 1" in text
@@ -100,7 +100,9 @@ class TestFindingOutWhyAContainerWasKilled:
             text
         )
 
-    async def test_through_the_container_and_its_ticks(self) -> None:
+    async def test_the_explanation_can_be_opened_from_the_ticks_of_a_container(
+        self,
+    ) -> None:
         app = an_app(stopping())
         async with app.run_test(size=NARROW) as pilot:
             await pilot.press("enter")
@@ -133,13 +135,13 @@ class TestFindingOutWhyAContainerWasKilled:
 
             assert app.clipboard == "docker exec d71cb34f0e11 cat /tmp/healthy"
 
-    async def test_an_end_that_no_probe_asked_for_has_no_command(self) -> None:
+    async def test_an_exit_that_no_probe_caused_has_no_command(self) -> None:
         text = await screen_after(waiting(), "w", size=(120, 40))
 
         by_hand = [line.strip("┃█ ") for line in text.splitlines() if "by hand" in line]
         assert by_hand == ["by hand: docker exec d71cb34f0e11 cat /tmp/healthy"]
 
-    async def test_why_it_waits(self) -> None:
+    async def test_a_wait_is_explained(self) -> None:
         text = await screen_after(waiting(), "w", "G")
 
         assert "in back-off until 08:21:31.0: window 20s" in text
@@ -147,26 +149,26 @@ class TestFindingOutWhyAContainerWasKilled:
 
 class TestMainScreen:
     @pytest.mark.parametrize("size", [(100, 30), (120, 40), (200, 50)])
-    async def test_the_reason_is_there_and_no_gate_that_was_passed(
+    async def test_the_reason_is_shown_without_the_passed_gates(
         self, size: tuple[int, int]
     ) -> None:
         text = await screen_after(steady(), size=size)
 
         assert "08:21:05" in text.splitlines()[title_row(text, " Why ") + 1]
-        # Where the card is narrow the sentence goes on below.
+        # In a narrow card the sentence continues below.
         assert "kill in 3.1s if the next" in text
         assert "second failure in a row; 3 are needed" in text
         assert "phase" not in text
         assert "cat: can't open" in title(text, "  cat: can't")
 
-    async def test_ticks_can_be_gone_through_there_too(self) -> None:
+    async def test_ticks_can_be_selected_there_too(self) -> None:
         text = await screen_after(steady(), *["left"] * 3, size=(120, 40))
 
         assert "tick #20" in text
         assert "[✓]" in text
 
     @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
-    async def test_a_key_opens_the_gates_and_goes_to_them(
+    async def test_a_key_opens_the_gates_and_focuses_them(
         self, size: tuple[int, int]
     ) -> None:
         text = await screen_after(stopping(), "5", "z", size=size)
@@ -174,7 +176,7 @@ class TestMainScreen:
         assert "┏ 5 Decision trace" in text
         assert "1 Containers" not in text
 
-    async def test_without_room_its_key_opens_the_container(self) -> None:
+    async def test_the_key_opens_the_container_if_there_is_no_room(self) -> None:
         text = await screen_after(stopping(), "5")
 
         assert "5 Decision trace" in text
@@ -188,7 +190,7 @@ class TestTicks:
         assert "tick #7       08:19:45" in text
         assert "tick #7 08:19:45.1" in title(text, "Decision trace")
 
-    async def test_behind_the_newest_tick_the_strip_goes_on(self) -> None:
+    async def test_the_strip_continues_after_the_newest_tick(self) -> None:
         text = await screen_after(steady(), "enter", "left", "left", "right", "right")
 
         assert "inst 2" in text
@@ -198,7 +200,7 @@ class TestTicks:
         ("mark", "tick"),
         [("✗✗✗", "tick #7"), ("hold6", "tick #15"), ("✗✗ ", "tick #22")],
     )
-    async def test_a_click_on_a_mark_chooses_its_tick(
+    async def test_a_click_on_a_mark_selects_its_tick(
         self, mark: str, tick: str
     ) -> None:
         app = an_app(steady())
@@ -233,12 +235,12 @@ class TestTicks:
         assert "tick #1 08:19:15.1" in title(first, "Decision trace")
         assert "tick #23" in title(newest, "Decision trace")
 
-    async def test_ticks_of_before_the_journal_can_be_looked_at_too(self) -> None:
+    async def test_ticks_from_before_the_journal_can_be_selected_too(self) -> None:
         text = await screen_after(a_snapshot(demo()), "enter", "left", "left")
 
         assert "tick #21 " in text
 
-    async def test_of_a_whole_session_every_tick_can_be_reached(self) -> None:
+    async def test_every_tick_of_a_session_can_be_reached(self) -> None:
         entries = ticks("s" * 700, SECOND, NOW - timedelta(seconds=2))
         snapshot = a_snapshot(demo(), entries=entries)
 
@@ -263,7 +265,7 @@ class TestContainer:
 
         assert len(session.sent) == 1
 
-    async def test_brackets_choose_the_probe_on_both_screens(self) -> None:
+    async def test_brackets_select_the_probe_on_both_screens(self) -> None:
         app = an_app(SCENES["gated"]())
         async with app.run_test(size=NARROW) as pilot:
             await pilot.press("j", "j", "enter", "left_square_bracket")
@@ -277,10 +279,10 @@ class TestContainer:
             assert "[readiness]" in line_with(app, "2 shop")
 
     @pytest.mark.parametrize("key", ["escape", "q"])
-    async def test_it_is_left_again(self, key: str) -> None:
+    async def test_keys_close_it(self, key: str) -> None:
         assert "1 Containers" in await screen_after(steady(), "enter", key)
 
-    async def test_panes_can_have_the_whole_screen(self) -> None:
+    async def test_panes_can_be_maximized(self) -> None:
         life = await screen_after(stopping(), "enter", "z")
         trace = await screen_after(stopping(), "enter", "tab", "z")
         both = await screen_after(stopping(), "enter", "z", "z")
@@ -290,22 +292,22 @@ class TestContainer:
         assert "Decision trace" in both
         assert "2 demo/liveness" in both
 
-    async def test_tab_goes_from_pane_to_pane(self) -> None:
+    async def test_tab_moves_between_panes(self) -> None:
         text = await screen_after(stopping(), "enter", "tab")
 
         assert "┏ 5 Decision trace" in text
 
-    async def test_filtering_goes_back_to_the_list(self) -> None:
+    async def test_a_filter_returns_to_the_list(self) -> None:
         text = await screen_after(steady(), "enter", "slash")
 
         assert "1 Containers" in text
 
-    async def test_the_other_panes_of_the_main_screen_have_no_keys_here(self) -> None:
+    async def test_keys_of_other_panes_of_the_main_screen_do_nothing_here(self) -> None:
         text = await screen_after(steady(), "enter", "1", "3")
 
         assert "┏ 2 demo/liveness" in text
 
-    async def test_without_a_probe_there_is_still_something_to_see(self) -> None:
+    async def test_a_container_without_a_probe_has_content_too(self) -> None:
         text = await screen_after(SCENES["gated"](), "g", "enter")
 
         assert "2 shop/worker" in text
@@ -313,7 +315,7 @@ class TestContainer:
 
 
 class TestOutput:
-    async def test_all_of_ten_kilobytes_can_be_read(self) -> None:
+    async def test_ten_kilobytes_of_output_can_be_read_completely(self) -> None:
         lines = "\n".join(f"line {number:04}" for number in range(1024))
         attempt = Attempt(ProbeResult.FAILURE, lines, None, timedelta(), "exit 1")
         (tick,) = ticks("f", SECOND, NOW)
@@ -327,7 +329,7 @@ class TestOutput:
 
         assert "line 1023" in text
 
-    async def test_it_shows_the_tick_that_is_looked_at(self) -> None:
+    async def test_it_shows_the_selected_tick(self) -> None:
         text = await screen_after(steady(), "enter", *["left"] * 3, "enter")
 
         assert "tick #20" in title(text, "Output")
@@ -355,7 +357,7 @@ class TestOutput:
             assert "cat: can't open '/tmp/healthy'" in app.clipboard
 
 
-async def test_a_screen_stays_where_it_is_while_the_session_goes_on() -> None:
+async def test_a_screen_keeps_its_position_while_the_session_runs() -> None:
     session = FakeSession(steady())
     app = an_app(session)
     async with app.run_test(size=NARROW) as pilot:
