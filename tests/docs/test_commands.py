@@ -109,8 +109,11 @@ def test_the_commands_of_a_page_print_what_it_shows(
                 else:
                     for command, shown, printed in runner.outputs(block):
                         if block.kind == "console":
-                            got, told = normal(printed, block), normal(shown, block)
-                            assert got == told, command
+                            actual, expected = (
+                                normal(printed, block),
+                                normal(shown, block),
+                            )
+                            assert actual == expected, command
         finally:
             runner.close()
 
@@ -121,7 +124,7 @@ def _leave_by_keys(runner: Runner, block: Block, keys: Sequence[str]) -> None:
         shown.enter(f"cd {shlex.quote(str(runner.folder))}")
         for line in block.text.splitlines():
             shown.enter(line)
-            # It may be installed first.
+            # The program may have to be installed first.
             drawn = f"the screen of {line}"
             wait_until(lambda: shown.is_covered, drawn, PATIENCE_SECONDS)
             shown.wait_for("quit")

@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.screen import terminal
 
-# By its name: there is a folder of that name beside the module.
+# Imported by name, because there is also a folder `tools/pictures`.
 pictures = importlib.import_module("tools.pictures")
 
 pytestmark = pytest.mark.slow

@@ -74,7 +74,7 @@ def terminal(
 ) -> Iterator[Terminal]:
     """Open a terminal of that size, with a shell at its prompt."""
     variables = {**environment, "TERM": "screen-256color", "PS1": PROMPT}
-    # They tell of another terminal, or of none: pytest's own processes have them.
+    # They describe another terminal, or none: pytest's worker processes set them.
     for size in ("COLUMNS", "LINES"):
         variables.pop(size, None)
     words = (shlex.quote(f"{name}={text}") for name, text in variables.items())

@@ -81,13 +81,13 @@ def test_the_cases_of_the_sample_pass_on_docker(program: Program) -> None:
 def test_the_cases_of_the_sample_pass_on_containerd(containerd: Program) -> None:
     passed(containerd, "cri")
     left = containerd.run("ls", "--runtime", "cri", "-o", "json").stdout
-    assert not [one for one in json.loads(left) if "-test-" in one["namespace"]]
+    assert not [pod for pod in json.loads(left) if "-test-" in pod["namespace"]]
 
 
 def docker_namespaces(program: Program) -> Iterator[str]:
     """Yield the namespaces of pods that the program knows as its own, on Docker."""
     own = program.run("ls", "--runtime", "docker", "-o", "json").stdout
-    mine = {one["namespace"] for one in json.loads(own) if one["owner"] == "you"}
+    mine = {pod["namespace"] for pod in json.loads(own) if pod["owner"] == "you"}
     client = docker.from_env()
     try:
         for container in client.containers.list(all=True):

@@ -50,7 +50,7 @@ IMAGE = "localhost/probetui-of-a-test"
 PATIENCE_SECONDS = 600
 
 
-def tried(
+def run_command(
     *command: str | Path, within: Path, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -65,7 +65,7 @@ def tried(
 
 
 def output(*command: str | Path, within: Path, **variables: str) -> str:
-    done = tried(*command, within=within, **variables)
+    done = run_command(*command, within=within, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -113,7 +113,7 @@ def test_every_plugin_of_k9s_is_a_valid_watch_command(tmp_path: Path) -> None:
         for scope in plugin["scopes"]:
             named = {**values, "RESOURCE_NAME": scope}
             words = [Template(word).substitute(named) for word in plugin["args"]]
-            done = tried(
+            done = run_command(
                 *(sys.executable, "-m", plugin["command"], *words, "--plain"),
                 within=tmp_path,
                 KUBECONFIG=str(tmp_path / "config"),
@@ -154,7 +154,7 @@ def run_step(
         key: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda found: values[found[1]], text)
         for key, text in step["env"].items()
     }
-    return tried("bash", "-c", step["run"], within=within, **action, **variables)
+    return run_command("bash", "-c", step["run"], within=within, **action, **variables)
 
 
 def test_the_action_annotates_problems_and_writes_sarif(
@@ -199,7 +199,7 @@ def test_the_action_runs_the_cases_and_writes_junit(
     assert good.returncode == 0, good.stdout + good.stderr
     assert wrong.returncode == 1, wrong.stdout + wrong.stderr
     suite = ET.parse(tmp_path / "probetui-junit.xml").getroot()
-    assert [one.get("name") for one in suite.iter("testcase")] == ["dies [sim]"]
+    assert [case.get("name") for case in suite.iter("testcase")] == ["dies [sim]"]
     assert len([*suite.iter("failure")]) == 1
 
 

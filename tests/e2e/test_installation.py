@@ -134,7 +134,7 @@ def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder / "bin/probetui"
 
 
-def _tried(
+def _run_unchecked(
     *command: str | Path, within: Path, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, with additional environment variables."""
@@ -151,7 +151,7 @@ def _tried(
 
 
 def _run(*command: str | Path, within: Path) -> str:
-    done = _tried(*command, within=within)
+    done = _run_unchecked(*command, within=within)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -192,7 +192,9 @@ def test_every_link_of_the_description_leads_to_a_page_of_the_site(
     distributions: Path,
 ) -> None:
     with zipfile.ZipFile(_only(distributions, "*.whl")) as wheel:
-        (name,) = (one for one in wheel.namelist() if one.endswith("/METADATA"))
+        (name,) = (
+            member for member in wheel.namelist() if member.endswith("/METADATA")
+        )
         description = email.message_from_bytes(wheel.read(name))
 
     assert description["Description-Content-Type"] == "text/markdown"
@@ -290,9 +292,13 @@ def test_kubectl_runs_the_plugin_as_krew_installs_it(
     (bin_ / "kubectl").symlink_to(KUBECTL)
     plain = f"{bin_}:/usr/bin:/bin"
 
-    without = _tried(KUBECTL, "probetui", "version", within=tmp_path, PATH=plain)
+    without = _run_unchecked(
+        KUBECTL, "probetui", "version", within=tmp_path, PATH=plain
+    )
     (bin_ / "uv").symlink_to(KUBECTL.parent / "uv")
-    with_uv = _tried(KUBECTL, "probetui", "version", within=tmp_path, PATH=plain)
+    with_uv = _run_unchecked(
+        KUBECTL, "probetui", "version", within=tmp_path, PATH=plain
+    )
 
     assert without.returncode == 127
     assert "needs uv" in without.stderr
@@ -350,7 +356,7 @@ def test_pre_commit_checks_the_manifests_of_a_repository(
 
     def check(file: str) -> subprocess.CompletedProcess[str]:
         command = (sys.executable, "-m", "pre_commit", "run", "--files", file)
-        return _tried(
+        return _run_unchecked(
             *command, within=manifests, PRE_COMMIT_HOME=str(tmp_path / "cache")
         )
 

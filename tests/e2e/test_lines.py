@@ -45,7 +45,7 @@ spec:
       readinessProbe: {exec: {command: ["false"]}, periodSeconds: 1}
 """
 STEADY = "trap 'exit 0' TERM; while :; do sleep 0.05; done"
-"""Runs until it is asked to end, and ends then."""
+"""A script that runs until it gets SIGTERM."""
 
 
 def pod(script: str = STEADY, policy: str = "Always", name: str = "job") -> str:
@@ -251,9 +251,9 @@ def test_a_watched_manifest_that_becomes_invalid_is_reported_and_recorded(
     path, record = tmp_path / "pods" / "pod.yaml", tmp_path / "session.jsonl"
     path.parent.mkdir()
     path.write_text(pod())
-    given = ("-f", str(path), "--watch", "--record", str(record))
+    arguments = ("-f", str(path), "--watch", "--record", str(record))
 
-    with program.started(*given, "--runtime", "process") as process:
+    with program.started(*arguments, "--runtime", "process") as process:
         assert process.stdout is not None
         assert process.stderr is not None
         wait_for("started restart=0", process.stdout)
@@ -342,7 +342,7 @@ def test_a_session_of_other_pods_does_not_change_a_kept_pod(
         assert other.stdout is not None
         wait_for("other/app started restart=0", other.stdout)
         program.run(*args, "--keep", stdin=pod())
-        # It looks at what runs each second.
+        # A session relists all containers every second.
         later = (datetime.now(UTC) + timedelta(seconds=3)).isoformat()  # noqa: TID251  # of another program
         while wait_for("other/app readiness ", other.stdout) < later:
             pass

@@ -101,9 +101,9 @@ def test_probes_continue_while_nothing_can_be_painted(
     program: Program, manifest: Path, tmp_path: Path
 ) -> None:
     record = tmp_path / "record.jsonl"
-    given = ("sim", "-f", str(manifest), "--record", str(record))
+    arguments = ("sim", "-f", str(manifest), "--record", str(record))
 
-    with on_a_terminal(program, *given) as (terminal, process):
+    with on_a_terminal(program, *arguments) as (terminal, process):
         read_first_picture(terminal)
         begin = last_tick(record)
         wait_until(lambda: last_tick(record) - begin > ENOUGH_SECONDS, "more ticks")

@@ -63,11 +63,11 @@ def status(pod: Pod, *containers: ContainerStatus, ready: bool = False) -> Statu
     return StatusEntry(1, at(1), pod.uid, pod_status)
 
 
-def ended(pod: Pod, phase: PodPhase) -> StatusEntry:
+def a_pod_end(pod: Pod, phase: PodPhase) -> StatusEntry:
     return StatusEntry(1, at(1), pod.uid, PodStatus(phase=phase))
 
 
-def probed(
+def a_probed_tick(
     pod: Pod,
     container: str,
     stored: Result,
@@ -83,7 +83,7 @@ def probed(
     )
 
 
-DB_PROBED = probed(DB, "db", Result.SUCCESS)
+DB_PROBED = a_probed_tick(DB, "db", Result.SUCCESS)
 
 
 def stopping(
@@ -202,11 +202,11 @@ def test_ready_needs_every_pod() -> None:
         pytest.param("db:ready", [], False, id="no probe"),
         pytest.param("db/db:ready", [], False, id="no probe of the container"),
         pytest.param(
-            "db:ready", [probed(DB, "db", Result.FAILURE)], False, id="a failure"
+            "db:ready", [a_probed_tick(DB, "db", Result.FAILURE)], False, id="a failure"
         ),
         pytest.param(
             "db:ready",
-            [probed(DB, "db", Result.SUCCESS, ProbeType.LIVENESS)],
+            [a_probed_tick(DB, "db", Result.SUCCESS, ProbeType.LIVENESS)],
             False,
             id="another probe",
         ),
@@ -230,7 +230,7 @@ def test_ready_needs_a_readiness_probe_that_succeeded_in_this_session(
     assert is_met(text, ready, *ticks) is is_reached
 
 
-def test_a_success_of_an_instance_that_is_gone_does_not_count() -> None:
+def test_a_success_of_an_earlier_instance_does_not_count() -> None:
     first_of_another = DB_PROBED._replace(
         result=None, new_container=True, stored_after=Result.FAILURE
     )
@@ -246,7 +246,7 @@ def test_started_needs_a_startup_probe_that_succeeded_in_this_session() -> None:
     watching.observe(started)
     assert not watching.is_met
 
-    watching.observe(probed(slow, "app", Result.SUCCESS, ProbeType.STARTUP))
+    watching.observe(a_probed_tick(slow, "app", Result.SUCCESS, ProbeType.STARTUP))
     assert watching.is_met
 
 
@@ -273,11 +273,11 @@ def test_a_state_that_has_to_hold_is_met_after_its_duration() -> None:
 
 
 def test_an_interruption_restarts_the_duration() -> None:
-    again = probed(DB, "db", Result.SUCCESS, second=8)
+    again = a_probed_tick(DB, "db", Result.SUCCESS, second=8)
     watching = holding(
         DB_PROBED,
         status(DB, ready=True),
-        probed(DB, "db", Result.FAILURE, second=5),
+        a_probed_tick(DB, "db", Result.FAILURE, second=5),
         again,
     )
 
@@ -287,7 +287,7 @@ def test_an_interruption_restarts_the_duration() -> None:
 
 
 def test_a_state_that_held_for_its_duration_is_met_even_if_it_ends_later() -> None:
-    broken = probed(DB, "db", Result.FAILURE, second=12)
+    broken = a_probed_tick(DB, "db", Result.FAILURE, second=12)
 
     assert holding(DB_PROBED, status(DB, ready=True), broken).is_met
 
@@ -483,7 +483,7 @@ def test_a_condition_that_can_be_met_is_waited_for(text: str, pod: Pod) -> None:
 def test_ready_is_out_of_reach_once_a_pod_has_ended() -> None:
     watching = watch("ready")
 
-    watching.observe(ended(WEB, PodPhase.SUCCEEDED))
+    watching.observe(a_pod_end(WEB, PodPhase.SUCCEEDED))
 
     assert watching.impossible == "web has ended: Succeeded"
 
@@ -518,17 +518,17 @@ def test_pods_have_succeeded_when_all_have_exited_successfully() -> None:
     other = a_pod(a_container("work"), name="other", restart_policy=RestartPolicy.NEVER)
     watch = ConditionWatch(parse_condition("succeeded"), [JOB, other])
 
-    watch.observe(ended(JOB, PodPhase.SUCCEEDED))
+    watch.observe(a_pod_end(JOB, PodPhase.SUCCEEDED))
     assert not watch.is_met
     assert not watch.impossible
 
-    watch.observe(ended(other, PodPhase.SUCCEEDED))
+    watch.observe(a_pod_end(other, PodPhase.SUCCEEDED))
     assert watch.is_met
 
 
 def test_a_pod_that_failed_or_never_ends_cannot_succeed() -> None:
     watch = ConditionWatch(parse_condition("job:succeeded"), [JOB, WEB])
-    watch.observe(ended(JOB, PodPhase.FAILED))
+    watch.observe(a_pod_end(JOB, PodPhase.FAILED))
 
     assert watch.impossible == "job has ended: Failed"
     for_ever = ConditionWatch(parse_condition("web:succeeded"), [JOB, WEB])

@@ -32,7 +32,7 @@ class Collector:
 
 
 class ClosedPipe:
-    """A sink whose reader has gone."""
+    """A sink whose pipe is closed."""
 
     def consume(self, entries: Sequence[JournalEntry]) -> None:
         if entries:

@@ -131,7 +131,7 @@ def test_a_lost_runtime_gives_status_3() -> None:
         pytest.param(PodStatus(container_statuses=None), id="no statuses"),
     ],
 )
-def test_a_container_that_waits_for_something_else_changes_nothing(
+def test_a_container_that_waits_for_another_reason_changes_nothing(
     status: PodStatus,
 ) -> None:
     verdict = Verdict("timeout", 4)
