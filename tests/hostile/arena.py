@@ -106,7 +106,7 @@ def facts_of(tree: Path) -> Facts:
     """Return all attributes of everything in a tree, except access times."""
     found: Facts = {}
     for folder, names, files in os.walk(tree):
-        for path in (Path(folder), *(Path(folder, it) for it in (*names, *files))):
+        for path in (Path(folder), *(Path(folder, name) for name in (*names, *files))):
             facts = path.lstat()
             content = b""
             if stat.S_ISLNK(facts.st_mode):

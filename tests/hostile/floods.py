@@ -32,7 +32,7 @@ Pieces = Callable[[], Iterator[bytes]]
 
 
 class Speaks(Enum):
-    """What a server says before its flood."""
+    """The protocol of a server."""
 
     HTTP = "http"
     HTTPS = "https"
@@ -43,7 +43,7 @@ class Speaks(Enum):
 
 @dataclass(frozen=True)
 class Flood:
-    """What a server sends after it has read a request, or at once over TCP."""
+    """The data that a server sends after a request, or at once over TCP."""
 
     speaks: Speaks
     pieces: Pieces

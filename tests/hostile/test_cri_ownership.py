@@ -117,7 +117,7 @@ class TestOnContainerd:
         seen = await other.relist()
         everybody = await other.unowned_pods()
         # Parallel tests have pods there, too.
-        found = [one for one in everybody if sandbox_id in one.things]
+        found = [pod for pod in everybody if sandbox_id in pod.things]
         with pytest.raises(ContainerRuntimeError, match="left alone"):
             await other.stop_container(theirs, 0)
         with pytest.raises(ContainerRuntimeError, match="left alone"):

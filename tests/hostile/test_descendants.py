@@ -174,8 +174,8 @@ async def test_a_chain_of_processes_that_each_start_the_next_is_killed(
 async def test_an_escaped_process_ends_with_the_main_process(
     bench: ProcessBench, bystander: subprocess.Popen[bytes], flight: str
 ) -> None:
-    until_told = "while ! test -e end; do sleep 0.02; done; exit 3"
-    container_id = await bench.run(f"export PWD; {fleeing(flight, until_told)}")
+    wait_for_file = "while ! test -e end; do sleep 0.02; done; exit 3"
+    container_id = await bench.run(f"export PWD; {fleeing(flight, wait_for_file)}")
     pid = await fled(bench, container_id)
     number = number_of(pid)
 

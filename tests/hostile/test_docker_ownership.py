@@ -230,7 +230,7 @@ async def test_leftovers_of_an_earlier_version_are_unverified(
         "io.kubernetes.pod.uid": uid,
     }
     kept = bench.run_unmanaged(name=f"k8s_POD_web_default_{uid}_0", labels=labels)
-    bench.run_unmanaged(labels=labels)  # a copy of it: it has a name of its own
+    bench.run_unmanaged(labels=labels)  # a copy of it with another name
 
     (found,) = await bench.runtime.unowned_pods()
 

@@ -159,14 +159,14 @@ def test_responses_to_probes_are_printed_and_not_obeyed(
     captured = capfd.readouterr()
     run(["why", str(record)])
     run(["replay", str(record), "--plain", "-v"])
-    told_again = capfd.readouterr()
+    replayed = capfd.readouterr()
 
     assert "escape-probes" in captured.out
     assert "1b[2J" in captured.out
     assert obeyed(captured.err) == []
     assert set(obeyed(captured.out)) <= (DATA if "jsonl" in options else set())
-    assert obeyed(told_again.out + told_again.err) == []
-    assert max(map(len, told_again.out.split("\n"))) < 20_000
+    assert obeyed(replayed.out + replayed.err) == []
+    assert max(map(len, replayed.out.split("\n"))) < 20_000
 
 
 SCRIPT = {

@@ -30,7 +30,9 @@ pytestmark = pytest.mark.slow
 
 
 def environment(folder: Path) -> dict[str, str]:
-    kept = {name: it for name, it in os.environ.items() if not name.startswith("XDG")}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith("XDG")
+    }
     return {**kept, "HOME": str(folder / "home")}
 
 
@@ -82,9 +84,14 @@ def test_only_regular_files_are_read(
     make(tmp_path / "special")
     (tmp_path / "special.jsonl").symlink_to("special")
     (tmp_path / "pod.yaml").write_text(POD)
-    named = [str(tmp_path / "pod.yaml") if it == "pod.yaml" else it for it in arguments]
+    named = [
+        str(tmp_path / "pod.yaml") if argument == "pod.yaml" else argument
+        for argument in arguments
+    ]
 
-    done = probetui(tmp_path, *(it.format(tmp_path / "special") for it in named))
+    done = probetui(
+        tmp_path, *(argument.format(tmp_path / "special") for argument in named)
+    )
 
     assert expected in done.stderr
     assert done.returncode == 2

@@ -30,7 +30,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for log in map(logging.getLogger, LOGGERS):
         for handler in tuple(log.handlers):
             log.removeHandler(handler)
-            # What is left to be written cannot be, on a full disk.
+            # Buffered data cannot be written on a full disk.
             with suppress(OSError):
                 handler.close()
         log.propagate = True

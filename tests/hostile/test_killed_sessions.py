@@ -48,7 +48,7 @@ def kill_holder(notes: Path) -> None:
 
 
 class TestNotes:
-    """The notes about faults, and who undoes them."""
+    """The notes about faults, and the sessions that undo them."""
 
     def test_active_faults_of_another_process_are_not_undone(
         self, tmp_path: Path

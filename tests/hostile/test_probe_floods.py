@@ -226,7 +226,7 @@ async def test_a_flood_ends_in_time_and_delays_no_other_probe(
         async with beside_a_healthy_probe(ports["http-healthy"]):
             attempt = (await a_dispatch().probe(a_probe(port, speaks))).last
             if expected not in text_of(attempt) and "deadline" in text_of(attempt):
-                # A slow machine reads too little in a second to come to a limit.
+                # A slow machine reads too little in a second to reach a limit.
                 patient = a_probe(port, speaks, timeout_seconds=PATIENCE_SECONDS)
                 attempt = (await a_dispatch().probe(patient)).last
 

@@ -119,7 +119,7 @@ async def test_leftovers_of_a_failed_removal_are_listed_and_removed_later(
     unmount(mounted)
     await attack.runtime.remove_pod_sandbox(attack.sandbox_id)
 
-    assert [it.sandbox_id for it in left.sandboxes] == [attack.sandbox_id]
+    assert [sandbox.sandbox_id for sandbox in left.sandboxes] == [attack.sandbox_id]
     assert list((arena.work / "base").glob("*")) == []
 
 

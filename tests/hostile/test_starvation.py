@@ -230,8 +230,10 @@ def test_silent_names_do_not_kill_a_healthy_container(tmp_path: Path) -> None:
     """The test has its own network namespace and /etc/resolv.conf."""
     program = Program(tmp_path)
     silent = [
-        a_container(f"silent-{it}", host=f"silent-{it}.invalid", port=9000 + it)
-        for it in range(12)
+        a_container(
+            f"silent-{number}", host=f"silent-{number}.invalid", port=9000 + number
+        )
+        for number in range(12)
     ]
     for container in silent:
         container["livenessProbe"]["failureThreshold"] = 1000

@@ -299,7 +299,7 @@ async def test_a_path_of_the_host_has_no_links_out_of_it_either(
             await start(bench, pod, sandbox_id, sub_path)
 
     assert facts_of(canary) == before
-    assert [it.name for it in folder.iterdir()] == ["sub"]
+    assert [path.name for path in folder.iterdir()] == ["sub"]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ JUNK = (
     "/dev/null/x",
     "x" * 5000,
 )
-"""What a value may be that nobody thought of; `\\udcff` is a byte that is no UTF-8."""
+"""Unusual values of options; `\\udcff` is a byte that is no UTF-8."""
 
 RUN_OPTIONS = (
     "--namespace", "--selector", "--set", "--validate", "--pull", "--metrics",
@@ -209,16 +209,16 @@ def test_a_disk_that_fills_up_during_a_session_shuts_it_down_cleanly(
     probed = arena.work / "probed"
     (arena.work / "pod.yaml").write_text(
         POD
-        # A busy machine may take more than a second from SIGTERM to what it writes.
+        # A busy machine may take more than a second from SIGTERM to the output.
         .replace(
             "terminationGracePeriodSeconds: 1", "terminationGracePeriodSeconds: 30"
         )
         .replace(
             "while :; do sleep 0.1; done",
             f"trap 'echo SIGTERM >> {trace}; exit 0' TERM; echo started >> {trace}; "
-            # What is probed was started, and the program has written that down.
+            # A probed container was started, and the program has recorded the start.
             f"until test -e {probed}; do sleep 0.1; done; "
-            # More than there is room for; what is kept then finds none.
+            # More than the free space, so that later writes fail.
             f"dd if=/dev/zero of={state}/filler bs=1k 2>&-; : > {filled}; "
             "while :; do sleep 0.1; done",
         )

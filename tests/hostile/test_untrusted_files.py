@@ -186,7 +186,7 @@ def test_hard_links_are_removed_and_other_links_of_the_file_are_kept(
 
     assert (arena.canary / "documents/thesis.txt").read_text() == "years of work\n"
     assert (arena.canary / "documents/thesis.txt").stat().st_nlink == 1
-    arena.seal()  # the times of what was linked, which linking changes
+    arena.seal()  # linking changes the times of the linked file
 
 
 @isolated
@@ -331,7 +331,7 @@ def test_a_folder_that_is_repeatedly_replaced_with_a_link(arena: Arena) -> None:
             for folder in ("a/b/c", "a/d", "e"):
                 with contextlib.suppress(OSError):
                     root.make_directories(f"tree/{folder}", 0o755)
-            # What is moved meanwhile may be left.
+            # Files that are moved concurrently may be left.
             with contextlib.suppress(OSError, IncompleteRemovalError):
                 root.remove_tree("tree")
     finally:
@@ -459,8 +459,8 @@ def test_new_directories_have_the_mode_and_others_keep_theirs(
     DirectoryRoot(arena.work).make_directories("there/a/b", 0o777)
 
     modes = [
-        stat.S_IMODE((arena.work / it).stat().st_mode)
-        for it in ("there", "there/a", "there/a/b")
+        stat.S_IMODE((arena.work / path).stat().st_mode)
+        for path in ("there", "there/a", "there/a/b")
     ]
     assert modes == [0o750, 0o777, 0o777]
 
