@@ -92,8 +92,8 @@ def main() -> None:
     observation = ClusterObservation(_START)
     pods_per_node = given.pods // given.nodes
     homes = {
-        f"node{it}": range(it * pods_per_node, (it + 1) * pods_per_node)
-        for it in range(given.nodes)
+        f"node{number}": range(number * pods_per_node, (number + 1) * pods_per_node)
+        for number in range(given.nodes)
     }
     for node, numbers in homes.items():
         for number in numbers:
@@ -135,7 +135,7 @@ def main() -> None:
 
 
 def _bare_cost(inputs: Sequence[tuple[datetime, str, bytes]]) -> float:
-    """Return the processor time of decoding what comes, and of nothing else."""
+    """Return the CPU time of decoding the data only."""
     began = time.process_time()
     for _, node, data in inputs:
         if node:

@@ -168,7 +168,7 @@ def measure(options: argparse.Namespace) -> dict[str, float]:
 def measure_command(
     command: list[str], home: Path, options: argparse.Namespace, press: Press
 ) -> dict[str, float]:
-    """Run a screen on a terminal, press keys, and read what it paints."""
+    """Run a screen on a terminal, press keys, and read its output."""
     width, height = (int(number) for number in options.size.split("x"))
     here, there = pty.openpty()
     fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
@@ -209,7 +209,7 @@ def run(
     Return the bytes painted before, the times of the answers, bytes painted meanwhile,
     and the share of a core.
 
-    What the start costs is left out.
+    The cost of the start is not included.
     """
     wait_for(terminal, b"pod-000/", LONGEST_START_SECONDS)
     read_for(terminal, WARM_UP_SECONDS)
@@ -546,7 +546,7 @@ if "--child" in sys.argv:
         )
 
     def an_event(number: int, now: datetime) -> EventEntry:
-        # No other digits: what is typed into the filter is digits of the number.
+        # No other digits, because the benchmark filters by digits of the number.
         message = f"event {number:06}: HTTP probe failed with an empty body"
         event = Event(
             EventType.WARNING, "Unhealthy", message, "uid-of-another", "", now

@@ -4,7 +4,7 @@
                               [--probes-per-second N] [--samples FILE] [--json]
 
 The installed program runs pods with plain output, or on a pseudo-terminal of 120x40,
-in a HOME of its own, and records the session as it always does. Probes are HTTP and
+in its own HOME, and records the session as usual. Probes are HTTP and
 TCP against a server of this benchmark, every twentieth is a command. One container
 fails its readiness probe all the time and one ends every few seconds, so that there
 are events and restarts as well. The image on Docker is busybox:1.36.
@@ -115,7 +115,7 @@ class Sample(NamedTuple):
     answers: int
 
 
-# the server that is probed, a process of its own
+# the probed server, in a separate process
 
 
 class Answering(asyncio.Protocol):
@@ -186,7 +186,7 @@ def run_program(arguments: Sequence[str]) -> None:
     def write_task_count(_signal: int, _frame: object) -> None:
         try:
             tasks = len(asyncio.all_tasks(asyncio.get_running_loop()))
-        except RuntimeError:  # there is no loop yet, or no longer
+        except RuntimeError:  # the event loop is not running
             tasks = 0
         Path(tasks_file).write_text(f"{tasks} {sys.getallocatedblocks()}")
 
@@ -206,7 +206,7 @@ def manifests(probes_per_second: int, port: int) -> str:
         else f"tcpSocket: {{{target}}}"
         for number in range(probes_per_second)
     ]
-    # The last pod may have some more.
+    # The last pod may have more probes.
     handlers += handlers[1 : 1 + -len(handlers) % PROBES_OF_A_POD]
     names = ("a_ready", "a_live", "b_ready", "b_live")
     run = os.getpid()

@@ -61,7 +61,7 @@ def _changes(before: Frame, after: Frame) -> Iterator[str]:
     for row, (old, new) in enumerate(zip(before, after, strict=True), 1):
         if old != new:
             kept = _alike(old, new)
-            # What stays at the end of a line stays in its place: lines are full.
+            # An unchanged end of a line keeps its position: lines have full width.
             tail = _alike([*old][kept:][::-1], [*new][kept:][::-1])
             column = Segment.get_line_length([*new][:kept]) + 1
             changed = Strip([*new][kept : len(new) - tail])

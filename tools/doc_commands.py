@@ -82,7 +82,9 @@ class Block(NamedTuple):
         if self.kind == "sh":
             return [(self.text, "")]
         parts = re.split(r"^\$ ", self.text, flags=re.MULTILINE)[1:]
-        return [(one, shown) for one, _, shown in (p.partition("\n") for p in parts)]
+        return [
+            (command, shown) for command, _, shown in (p.partition("\n") for p in parts)
+        ]
 
     @property
     def status(self) -> int:
@@ -243,6 +245,6 @@ def write_outputs(page: Path) -> None:
 
 
 if __name__ == "__main__":
-    for one in map(Path, sys.argv[1:] or map(str, PAGES)):
-        print(shlex.quote(str(one)))
-        write_outputs(one.resolve())
+    for page in map(Path, sys.argv[1:] or map(str, PAGES)):
+        print(shlex.quote(str(page)))
+        write_outputs(page.resolve())

@@ -75,7 +75,7 @@ def without_daemon(snapshot: Snapshot) -> Snapshot:
 
 
 class State(NamedTuple):
-    """Pods of `tools/pictures` or a lesson, the second, and what is changed of it."""
+    """Pods of `tools/pictures` or a lesson, the second to show, and a change."""
 
     pods: str
     seconds: float
