@@ -124,7 +124,7 @@ def an_instance(
     """Return an instance of a container as the runtime reports it.
 
     The instances of a container are `number`ed in the order of their creation, 100 s
-    apart; each starts a second after its creation and lives for 10 s.
+    apart; each starts a second after its creation and runs for 10 s.
     """
     container = container or a_container()
     created = 100 * number

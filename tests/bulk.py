@@ -17,7 +17,7 @@ SHOWN = 20
 _LINES = 12
 
 
-def chosen(names: Iterable[str], config: pytest.Config) -> list[str]:
+def select_cases(names: Iterable[str], config: pytest.Config) -> list[str]:
     """Return the names of the cases to run: all, or those that `--case` selects."""
     text = config.getoption("case")
     found = [name for name in names if text in name]

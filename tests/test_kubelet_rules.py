@@ -393,7 +393,7 @@ def test_a_grpc_probe_uses_tls_only_with_its_gate_and_reports_it_otherwise(
     probe = pod.containers[0].liveness_probe
     assert probe is not None
     assert probe.handler == GRPCAction(8443, "", mode)
-    problems = [(one.line, one.message) for one in found.problems]
+    problems = [(problem.line, problem.message) for problem in found.problems]
     assert [line for line, _ in problems] == [9] * (not mode)
     assert all(problem_text in message for _, message in problems)
 
@@ -431,7 +431,7 @@ def test_an_http_probe_uses_http_2_only_with_its_gate_and_reports_it_otherwise(
     assert probe is not None
     assert isinstance(probe.handler, HTTPGetAction)
     assert probe.handler.protocol == protocol
-    problems = [(one.line, one.message) for one in found.problems]
+    problems = [(problem.line, problem.message) for problem in found.problems]
     assert [line for line, _ in problems] == [9] * (not protocol)
     assert all(problem_text in message for _, message in problems)
 
@@ -449,8 +449,10 @@ def test_invalid_http_2_settings_are_refused(field: str, wrong: str) -> None:
 
     found = load_manifests([source], rules=rules_of("1.37", H2C))
 
-    errors = [one for one in found.problems if one.severity is Severity.ERROR]
-    assert [one.path for one in errors] == [
+    errors = [
+        problem for problem in found.problems if problem.severity is Severity.ERROR
+    ]
+    assert [error.path for error in errors] == [
         f"spec.containers[0].livenessProbe.httpGet.{wrong}"
     ]
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from tests.bulk import chosen, fail_with
+from tests.bulk import fail_with, select_cases
 
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("PROBETUI_PARITY_DIR") or HERE / "data")
@@ -112,6 +112,6 @@ async def test_parity(kind: str, request: pytest.FixtureRequest) -> None:
     assert (HERE / "judges" / f"{kind}.py").exists(), f"no judge for {kind}.jsonl"
     judge = importlib.import_module(f"tests.parity.judges.{kind}").judge
     cases = _cases(_kinds()[kind])
-    ids = chosen(cases, request.config)
+    ids = select_cases(cases, request.config)
 
     fail_with(await _problems(judge, {id_: cases[id_] for id_ in ids}))

@@ -19,7 +19,7 @@ import pytest
 from probetui.kubelet_rules import rules_of
 from probetui.manifest.validation.pod import validate_pod
 from probetui.manifest.validation.warnings import find_api_warnings
-from tests.bulk import chosen, fail_with
+from tests.bulk import fail_with, select_cases
 from tests.manifest.yaml_pods import pod_model
 
 _FILE = Path(__file__).parent / "data" / "to_the_letter.jsonl"
@@ -36,7 +36,7 @@ def test_each_wrong_value_has_the_error_of_the_api_server(
 ) -> None:
     cases = {case["id"]: case for case in _read()}
     problems: dict[str, BaseException] = {}
-    for name in chosen(cases, pytestconfig):
+    for name in select_cases(cases, pytestconfig):
         case = cases[name]
         pod = pod_model(
             case.get("container", ""),
