@@ -8,6 +8,8 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from probetui.tui.actions.table import ACTIONS
 from tests.architecture.modules import trees
 
@@ -39,21 +41,26 @@ UNSPECIFIC = (  # noqa: SIM905  # a list is one word a line
 """Verbs that do not describe what a function does."""
 
 
+EMPTY = ("each", "said", "tell", "told")
+"""What does not say what a variable holds."""
+
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def names_in(tree: ast.Module) -> set[str]:
+    """Return every name that a module defines or uses."""
+    return {
+        name
+        for node in ast.walk(tree)
+        for attribute in ("id", "attr", "arg", "name")
+        if isinstance(name := getattr(node, attribute, None), str)
+    }
 
 
 @cache
 def names_of() -> dict[str, set[str]]:
     """Return every name that a module defines or uses, by the module's path."""
-    return {
-        path: {
-            name
-            for node in ast.walk(tree)
-            for attribute in ("id", "attr", "arg", "name")
-            if isinstance(name := getattr(node, attribute, None), str)
-        }
-        for path, tree in trees().items()
-    }
+    return {path: names_in(tree) for path, tree in trees().items()}
 
 
 def test_a_class_name_exists_once() -> None:
@@ -68,6 +75,17 @@ def test_a_class_name_exists_once() -> None:
 
 def test_no_variable_is_called_each() -> None:
     assert [path for path, names in names_of().items() if "each" in names] == []
+
+
+@pytest.mark.slow
+def test_no_variable_of_a_test_has_an_empty_name() -> None:
+    used = {
+        str(path.relative_to(ROOT)): names_in(ast.parse(path.read_text("utf-8")))
+        for folder in ("tests", "tools", "benchmarks")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    }
+
+    assert [path for path, names in used.items() if names & {*EMPTY}] == []
 
 
 def test_no_retired_word_names_anything() -> None:

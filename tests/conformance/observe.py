@@ -2,7 +2,7 @@
 """Run conformance cases with the installed probetui and write what was seen.
 
 Per case, DIR gets the observation (ID.jsonl), probetui's own record (ID.record.jsonl)
-and what it said on standard error (ID.stderr). Exits with 0 if all cases that a real
+and its standard error (ID.stderr). Exits with 0 if all cases that a real
 kubelet passes are passed, or left out for a reason.
 """
 
@@ -61,16 +61,16 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a case on a runtime: why it was left out, or verdicts.
+    """The outcome of a case on a runtime: why it was left out, or verdicts.
 
-    `told` is what the program said on standard error.
+    `stderr` is the standard error of the program.
     """
 
     case: Case
     runtime: str
     left_out: str = ""
     verdicts: Sequence[Verdict] = ()
-    told: str = ""
+    stderr: str = ""
 
     @property
     def word(self) -> str:
@@ -91,7 +91,7 @@ class Outcome:
             lines.append(f"    {self.left_out}")
         lines += [f"    {verdict}" for verdict in self.verdicts if not verdict.holds]
         if self.word == "failed":
-            lines += [f"    | {line}" for line in self.told.splitlines()]
+            lines += [f"    | {line}" for line in self.stderr.splitlines()]
         return "\n".join(lines)
 
 
@@ -132,7 +132,7 @@ async def observe(
         verdicts = evaluate(case, seen, slack)
         if run.problem:
             verdicts.append(Verdict("program", holds=False, detail=run.problem))
-        return Outcome(case, runtime, verdicts=verdicts, told=run.told)
+        return Outcome(case, runtime, verdicts=verdicts, stderr=run.stderr)
 
     # The longest first, so that they do not run on alone at the end.
     ordered = sorted(cases, key=lambda case: -case["duration"])
@@ -157,7 +157,7 @@ def _write(run: Run, out: Path) -> None:
     lines = [json.dumps(record) + "\n" for record in run.observation]
     (out / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
     (out / f"{name}.record.jsonl").write_bytes(run.written)
-    (out / f"{name}.stderr").write_text(run.told, encoding="utf-8")
+    (out / f"{name}.stderr").write_text(run.stderr, encoding="utf-8")
 
 
 def _cases(paths: Sequence[Path]) -> list[Case]:

@@ -46,14 +46,14 @@ class NoProgramError(Exception):
 class Run:
     """The result of running a case.
 
-    `observation` has the records of the pod, `written` is probetui's own record, `told`
-    its standard error, `problem` why it did not start or end in time.
+    `observation` has the records of the pod, `written` is probetui's own record,
+    `stderr` its standard error, `problem` why it did not start or end in time.
     """
 
     case: Case
     observation: Sequence[Record]
     written: bytes
-    told: str
+    stderr: str
     problem: str
 
 

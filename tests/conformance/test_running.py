@@ -158,7 +158,7 @@ async def test_a_refused_manifest_is_an_observation_without_statuses(
     run = await run_a_case(a_case(), program(script))
 
     assert kinds(run) == ["submitted", "end"]
-    assert run.told == "no such field\n"
+    assert run.stderr == "no such field\n"
     assert not run.problem
 
 
@@ -175,6 +175,6 @@ async def test_the_program_gets_the_manifest_and_no_settings_of_other_sessions(
 
     run = await run_a_case(a_case(), program(script))
 
-    command, manifest = run.told.split("\n", 1)
+    command, manifest = run.stderr.split("\n", 1)
     assert command == ("run -f --watch --runtime docker -o jsonl --kubelet 1.32 []")
     assert yaml.safe_load(manifest) == a_case()["pod"]

@@ -42,8 +42,8 @@ async def a_server(
     given: Answer | None = None, *, delay_seconds: float = 0
 ) -> AsyncIterator[tuple[HealthServer, int]]:
     """Serve one answer to all; by default SERVING."""
-    said = given or status(SERVING)
-    server = HealthServer(lambda _: said, delay_seconds)
+    answer = given or status(SERVING)
+    server = HealthServer(lambda _: answer, delay_seconds)
     async with serving(server.serve) as port:
         yield server, port
 

@@ -309,7 +309,7 @@ class TestImages:
     @pytest.mark.parametrize(
         ("image", "user"),
         [
-            pytest.param(cri.Image(id="i"), "", id="nothing said"),
+            pytest.param(cri.Image(id="i"), "", id="no user"),
             pytest.param(
                 cri.Image(id="i", uid=cri.Int64Value(value=0)), "0", id="root"
             ),
@@ -484,13 +484,13 @@ class TestEvents:
             server.happened.put_nowait(
                 cri.ContainerEventResponse(pod_sandbox_status=status)
             )
-        told = 0
+        count = 0
 
         async with asyncio.timeout(20):
             async with contextlib.aclosing(runtime.watch()) as events:  # type: ignore[type-var]  # a generator
                 async for _ in events:
-                    told += 1
-                    if told == 2:
+                    count += 1
+                    if count == 2:
                         break
 
         assert server.happened.empty()

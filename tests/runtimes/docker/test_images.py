@@ -68,13 +68,13 @@ class TestPulling:
     ) -> None:
         name = registry.add("app", size=3_000_000)
         pulled.append(name)
-        told: list[str] = []
+        messages: list[str] = []
 
-        await bench.runtime.pull_image(PullImage(a_pod(), name), told.append)
+        await bench.runtime.pull_image(PullImage(a_pod(), name), messages.append)
 
-        assert told[0] == "downloading 0%, 0 of 1 layer done"
-        assert told[-1] == "extracting, 1 of 1 layer done"
-        assert len(set(told)) == len(told)
+        assert messages[0] == "downloading 0%, 0 of 1 layer done"
+        assert messages[-1] == "extracting, 1 of 1 layer done"
+        assert len(set(messages)) == len(messages)
 
     async def test_an_image_that_the_registry_does_not_know_is_not_found(
         self, bench: DockerBench, registry: Registry
@@ -185,8 +185,8 @@ class TestSandboxImage:
         sandbox_id = await bench.sandbox(a_pod())
 
         assert (await bench.runtime.pod_sandbox_status(sandbox_id)).is_ready
-        told = dict(bench.runtime.facts())["sandbox image"]
-        assert "instead of 127.0.0.1:9/no/pause:1" in told
+        image = dict(bench.runtime.facts())["sandbox image"]
+        assert "instead of 127.0.0.1:9/no/pause:1" in image
         await bench.close()
 
     async def test_an_image_that_was_removed_meanwhile_is_replaced(self) -> None:
@@ -197,8 +197,8 @@ class TestSandboxImage:
 
         await bench.sandbox(a_pod(name="second"))
 
-        told = dict(bench.runtime.facts())["sandbox image"]
-        assert "instead of probetui-test/own/busybox:1" in told
+        image = dict(bench.runtime.facts())["sandbox image"]
+        assert "instead of probetui-test/own/busybox:1" in image
         await bench.close()
 
     async def test_a_stand_in_exits_when_it_is_stopped(

@@ -150,13 +150,13 @@ class TestContainerStatus:
         )
 
     @pytest.mark.parametrize(
-        ("said", "name"), [("SIGUSR1", "SIGUSR1"), ("37", ""), (None, "")]
+        ("signal", "name"), [("SIGUSR1", "SIGUSR1"), ("37", ""), (None, "")]
     )
     def test_the_stop_signal_is_named_where_the_daemon_names_it(
-        self, said: str | None, name: str
+        self, signal: str | None, name: str
     ) -> None:
         found = inspected(created(a_container()))
-        found["Config"]["StopSignal"] = said
+        found["Config"]["StopSignal"] = signal
 
         assert container_status(found).stop_signal == name
 
@@ -383,14 +383,14 @@ def test_instants_are_read(text: str, expected: datetime | None) -> None:
         pytest.param(
             {"IPAM": {"Config": [{"Gateway": "10.1.0.9", "Subnet": "10.1.0.0/16"}]}},
             "10.1.0.9",
-            id="told",
+            id="given",
         ),
         pytest.param(
             {"IPAM": {"Config": [{"Subnet": "172.17.0.0/16"}]}},
             "172.17.0.1",
             id="the first of the network",
         ),
-        pytest.param({"IPAM": {"Config": None}}, "127.0.0.1", id="not told"),
+        pytest.param({"IPAM": {"Config": None}}, "127.0.0.1", id="not given"),
         pytest.param(None, "127.0.0.1", id="no network"),
     ],
 )
