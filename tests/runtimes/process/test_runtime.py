@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from probetui.kubelet.effects import PulledImage, PullImage, RunPodSandbox
 from probetui.ports import EventSource
 from probetui.runtimes.process import container, logs
 from probetui.runtimes.process.runtime import ProcessRuntime
+from probetui.runtimes.process_identity import Process, is_alive
 from tests.builders import a_pod
 from tests.runtimes.bench import FAILS, MISSING_PROGRAM, POLITE, SLOW, STUBBORN
 from tests.runtimes.process.bench import ProcessBench, runs
@@ -99,8 +102,23 @@ async def test_the_end_of_the_main_process_is_the_end_of_all(
     await bench.until_dead(pid)
 
 
+def alive_until_checked() -> Callable[[Process], bool]:
+    """Return an `is_alive` whose first process ends right after it was found alive."""
+    checked: list[Process] = []
+
+    def check(process: Process) -> bool:
+        if checked:
+            return is_alive(process)
+        checked.append(process)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        return True
+
+    return check
+
+
+@pytest.mark.parametrize("ends_after_the_check", [False, True])
 async def test_the_search_for_what_is_left_does_not_hold_up_the_loop(
-    bench: ProcessBench, monkeypatch: pytest.MonkeyPatch
+    bench: ProcessBench, monkeypatch: pytest.MonkeyPatch, *, ends_after_the_check: bool
 ) -> None:
     """With many processes on the machine it takes as long as a probe may."""
     searched_by: list[threading.Thread] = []
@@ -110,6 +128,8 @@ async def test_the_search_for_what_is_left_does_not_hold_up_the_loop(
         return ()
 
     monkeypatch.setattr(container, "kill_numbered", kill_numbered)
+    if ends_after_the_check:
+        monkeypatch.setattr(container, "is_alive", alive_until_checked())
 
     status = await bench.ended(await bench.run("exit 3"))
 

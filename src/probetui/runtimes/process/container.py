@@ -351,13 +351,14 @@ class ProcessContainer:
             self._unfollow()
         elif self._ending is not None:
             pass  # it has just ended, and what it started is being killed
-        elif not is_alive(process) and self._is_child:
+        elif is_alive(process):
+            if self._stop_watching is None:
+                self._stop_watching = watch_end(process, self._on_end)
+        elif self._is_child:
             self._on_end()
-        elif not is_alive(process):  # adopted: what it ended with is needed at once
+        else:  # adopted: what it ended with is needed at once
             self._kill_others(process)
             self._end_main_process(process)
-        elif self._stop_watching is None:
-            self._stop_watching = watch_end(process, self._on_end)
         if self.state is RuntimeState.EXITED:
             self._has_ended.set()
 
