@@ -37,7 +37,7 @@ RUNTIMES = ("docker", PROCESS, "cri")
 """What `--runtime` takes, here and in the program."""
 
 
-JOBS = 10
+JOBS = 6
 """Cases at a time: what two cores can do without delay, with three runtimes at once."""
 
 
