@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.conformance.cases import Case
-from tests.conformance.observe import Options, Outcome, limit_starts, observe
+from tests.conformance.observe import Options, Outcome, observe
 
 
 class BackgroundRun:
@@ -82,15 +82,14 @@ class BackgroundRun:
         await self._task
 
     async def _run_on_all(self) -> None:
-        starting = limit_starts()
         async with asyncio.TaskGroup() as tasks:
             for runtime in self._wanted:
-                tasks.create_task(self._run_on(runtime, starting))
+                tasks.create_task(self._run_on(runtime))
 
-    async def _run_on(self, runtime: str, starting: asyncio.Semaphore) -> None:
+    async def _run_on(self, runtime: str) -> None:
         out = self._out / runtime
         out.mkdir()
         async for outcome in observe(
-            self._wanted[runtime], runtime, self._options, out, starting
+            self._wanted[runtime], runtime, self._options, out
         ):
             self._outcomes[runtime, outcome.case["id"]].set_result(outcome)

@@ -95,27 +95,18 @@ class Outcome:
         return "\n".join(lines)
 
 
-def limit_starts() -> asyncio.Semaphore:
-    """Return what lets as many programs start at a time as there are processors.
-
-    All runtimes share it: more starts at once would take the time of pods that run.
-    """
-    return asyncio.Semaphore(os.cpu_count() or 1)
-
-
 async def observe(
     cases: Sequence[Case],
     runtime: str,
     options: Options,
     out: Path,
-    starting: asyncio.Semaphore,
 ) -> AsyncIterator[Outcome]:
     """Run cases, and yield what came of each as it is over.
 
-    What was seen and recorded goes into the folder `out`. `starting` is held while a
-    program starts.
+    What was seen and recorded goes into the folder `out`.
     """
     free = asyncio.Semaphore(options.jobs)
+    starting = asyncio.Semaphore(os.cpu_count() or 1)
 
     async def outcome(case: Case) -> Outcome:
         reason = why_not(case["pod"]) if runtime == PROCESS else ""
@@ -177,9 +168,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     program = arguments.program or installed_program()
     options = Options(program, arguments.jobs, arguments.slack)
     with options.lateness:
-        async for outcome in observe(
-            cases, arguments.runtime, options, arguments.out, limit_starts()
-        ):
+        async for outcome in observe(cases, arguments.runtime, options, arguments.out):
             outcomes.append(outcome)
             sys.stderr.write(f"{len(outcomes)}/{len(cases)} {outcome}\n")
     sys.stdout.write(f"{summary(outcomes)}\n")
