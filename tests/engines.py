@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sysconfig
+import uuid
 from pathlib import Path
 
 OWN_CRI_SOCKET = "/run/probetui-containerd/containerd.sock"
@@ -26,3 +27,8 @@ def cri_variables() -> dict[str, str]:
     """Return the environment variables for the tests' CRI runtime, if there is one."""
     is_available = CRI_VARIABLE in os.environ or Path(OWN_CRI_SOCKET).exists()
     return {CRI_VARIABLE: CRI_ENDPOINT} if is_available else {}
+
+
+def unique_namespace(prefix: str) -> str:
+    """Return a namespace for one run: interrupted ones may have left pods in others."""
+    return f"{prefix}-{uuid.uuid4().hex[:6]}"

@@ -21,7 +21,7 @@ from tests.conformance.adaptation import for_processes
 from tests.conformance.cases import Case
 from tests.conformance.live_observation import LiveObservation, ObservationEndedError
 from tests.conformance.translation import Record
-from tests.engines import cri_variables
+from tests.engines import cri_variables, unique_namespace
 from tests.lateness import Lateness
 
 PROCESS = "process"
@@ -206,12 +206,14 @@ async def _running_program(
 ) -> AsyncIterator[_Session]:
     """Run the program with the pods of a folder, and end it afterwards."""
     session = _Session()
+    namespace = unique_namespace("conformance")
+    environment = _environment(pods.scratch)
     stderr_file = pods.scratch / "stderr"
     with stderr_file.open("wb") as stderr:
         process = await asyncio.create_subprocess_exec(
-            *(program, "run", "-f", pods.path, "--watch"),
+            *(program, "run", "-f", pods.path, "--watch", "-n", namespace),
             *("--runtime", pods.runtime, "-o", "jsonl", "--kubelet", "1.32"),
-            env=_environment(pods.scratch),
+            env=environment,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=stderr,
@@ -233,9 +235,29 @@ async def _running_program(
         except TimeoutError:
             session.problem = "it does not end"
             process.kill()
+            await process.wait()
+            session.problem += await _remove_pods(program, pods, namespace, environment)
         await reading
         await process.wait()
         session.stderr = stderr_file.read_text(encoding="utf-8", errors="replace")
+
+
+async def _remove_pods(
+    program: Path, pods: PodFolder, namespace: str, environment: Mapping[str, str]
+) -> str:
+    """Remove what a killed program has left; return why that failed, empty if not.
+
+    Its state folder, which says whose the pods are, is removed afterwards.
+    """
+    removal = await asyncio.create_subprocess_exec(
+        *(program, "down", "--all", "-n", namespace, "--runtime", pods.runtime),
+        env=environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, stderr = await removal.communicate()
+    return f"; {stderr.decode(errors='replace')}" if removal.returncode else ""
 
 
 async def _read_records(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.conformance import running
 from tests.conformance.running import Run, run_case
 
 pytestmark = pytest.mark.slow
@@ -20,7 +22,8 @@ PRELUDE = """
     import datetime, json, pathlib, signal, sys, time
 
     BEGIN = datetime.datetime.now(datetime.UTC)
-    FILE = pathlib.Path(sys.argv[sys.argv.index("-f") + 1]) / "pod.yaml"
+    if "-f" in sys.argv:
+        FILE = pathlib.Path(sys.argv[sys.argv.index("-f") + 1]) / "pod.yaml"
 
     def write(kind, **fields):
         t = (datetime.datetime.now(datetime.UTC) - BEGIN).total_seconds()
@@ -169,6 +172,7 @@ async def test_the_program_gets_the_manifest_and_no_settings_of_other_sessions(
     script = """
         import os
         arguments = [item for item in sys.argv[1:] if item != str(FILE.parent)]
+        arguments[arguments.index("-n") + 1] = "..."
         settings = [name for name in os.environ if name.startswith("PROBETUI")]
         sys.exit(f"{' '.join(arguments)} {settings}\\n{FILE.read_text()}")
     """
@@ -176,5 +180,50 @@ async def test_the_program_gets_the_manifest_and_no_settings_of_other_sessions(
     run = await run_a_case(a_case(), program(script))
 
     command, manifest = run.stderr.split("\n", 1)
-    assert command == ("run -f --watch --runtime docker -o jsonl --kubelet 1.32 []")
+    assert (
+        command == "run -f --watch -n ... --runtime docker -o jsonl --kubelet 1.32 []"
+    )
     assert yaml.safe_load(manifest) == a_case()["pod"]
+
+
+async def test_each_run_has_a_namespace_of_its_own(program: Program) -> None:
+    script = 'sys.exit(sys.argv[sys.argv.index("-n") + 1])'
+    executable = program(script)
+
+    runs = [await run_a_case(a_case(), executable) for _ in range(2)]
+
+    first, second = (run.stderr.strip() for run in runs)
+    assert first.startswith("conformance-")
+    assert second.startswith("conformance-")
+    assert first != second
+
+
+async def test_what_a_killed_program_leaves_is_removed(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "END_TIMEOUT", 0.1)
+    log = tmp_path / "commands"
+    script = f"""
+        import os
+        state = os.environ["XDG_STATE_HOME"]
+        with open({str(log)!r}, "a") as log:
+            print(sys.argv[1:], state, file=log)
+        if sys.argv[1] == "down":
+            sys.exit()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        write("session")
+        signal.pause()
+    """
+
+    run = await run_a_case(a_case(duration=0.2), program(script))
+
+    assert run.problem == "it does not end"
+    started, removal = (
+        line.rpartition(" ") for line in log.read_text(encoding="utf-8").splitlines()
+    )
+    command = ast.literal_eval(started[0])
+    namespace = command[command.index("-n") + 1]
+    assert ast.literal_eval(removal[0]) == [
+        *("down", "--all", "-n", namespace, "--runtime", "docker")
+    ]
+    assert removal[2] == started[2]

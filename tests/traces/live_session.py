@@ -6,7 +6,6 @@ import json
 import re
 import signal
 import subprocess
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -17,6 +16,7 @@ import yaml
 from tests.conformance.observation import Observation
 from tests.conformance.translation import Translation
 from tests.e2e.program import Program
+from tests.engines import unique_namespace
 from tests.lateness import Lateness
 from tests.traces.trace import Json, Trace
 
@@ -136,7 +136,7 @@ def run_pods(
     folder = program.home / "pods"
     folder.mkdir(parents=True)
     (version,) = {trace.version for trace in traces.values()}
-    namespace = _namespace(version)
+    namespace = unique_namespace(f"{NAMESPACE}-{version.replace('.', '-')}")
     where = ("-f", str(folder), "--watch", "-n", namespace, "--runtime", runtime)
     kubelet = ("--kubelet", version, "--seed", "0")
     command = ("run", *where, "-o", "jsonl", *kubelet)
@@ -176,11 +176,6 @@ def _write(folder: Path, pod: str, manifest: Json) -> None:
     unfinished = folder / f"{pod}.unfinished"
     unfinished.write_text(text, encoding="utf-8")
     unfinished.rename(folder / f"{pod}.yaml")
-
-
-def _namespace(version: str) -> str:
-    """Return a unique namespace: other sessions may run the same pods there."""
-    return f"{NAMESPACE}-{version.replace('.', '-')}-{uuid.uuid4().hex[:6]}"
 
 
 def _with_trace_pod(message: str, pod: str, trace_pod_name: str) -> str:
