@@ -20,7 +20,7 @@ from tests.conformance.observe import JOBS, Options, Outcome
 from tests.conformance.running import PROCESS, installed_program
 from tests.conftest import ENGINES
 
-pytestmark = [pytest.mark.conformance, pytest.mark.live(turn=1), pytest.mark.slow]
+pytestmark = [pytest.mark.conformance, pytest.mark.live(turn=2), pytest.mark.slow]
 
 RUNTIMES = os.environ.get("PROBETUI_CONFORMANCE_RUNTIME") or f"docker,cri,{PROCESS}"
 JOBS_AT_A_TIME = os.environ.get("PROBETUI_CONFORMANCE_JOBS") or JOBS

@@ -1,8 +1,7 @@
 """The pods of the traces on real containers and real processes, all at once.
 
 The pods of 1.32 run on all runtimes at once, for as long as the kubelet was recorded,
-four and a half minutes; the pods of the other versions run after them, at the same time
-as the pods of the conformance suite, whose tests come between.
+four and a half minutes; the pods of the other versions run after them.
 """
 
 from __future__ import annotations
@@ -114,7 +113,7 @@ LANES = _lanes()
 
 
 def _marks(lane: Lane) -> list[pytest.MarkDecorator]:
-    turn = 0 if lane.is_ported else 2
+    turn = 0 if lane.is_ported else 1
     return [pytest.mark.live(turn=turn), *_MARKS[lane.runtime]]
 
 
