@@ -31,24 +31,24 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from tests.builders import START, a_container, a_pod, a_probe, at
-from tests.drive.stage import FAILS, Stage, always, probing
+from tests.drive.engine_bench import FAILS, EngineBench, always, probing
 from tests.ticks import DEMO_KEY, a_tick
 
 FAILING = a_container(liveness_probe=a_probe(period_seconds=5))
 POD = a_pod(FAILING)
 
 
-def past_of(stage: Stage) -> ContainerHistory:
-    past = SessionHistory(stage.journal)
-    past.add_entries(stage.journal, 0)
+def past_of(bench: EngineBench) -> ContainerHistory:
+    past = SessionHistory(bench.journal)
+    past.add_entries(bench.journal, 0)
     return past.container(POD.uid, "app")
 
 
-def killed(seconds: float = 40) -> Stage:
-    """Return a stage on which liveness has killed the container at least once."""
-    stage = Stage(POD, probing=probing(liveness=always(FAILS)))
-    stage.run_until(seconds)
-    return stage
+def killed(seconds: float = 40) -> EngineBench:
+    """Return a bench on which liveness has killed the container at least once."""
+    bench = EngineBench(POD, probing=probing(liveness=always(FAILS)))
+    bench.run_until(seconds)
+    return bench
 
 
 def test_an_instance_has_its_exit_cause_and_time() -> None:
@@ -65,10 +65,12 @@ def test_an_instance_has_its_exit_cause_and_time() -> None:
 
 
 def test_an_instance_has_the_back_off_before_it() -> None:
-    stage = Stage(POD, lives={"app": (Lasting(timedelta(seconds=4), exit_code=1),)})
-    stage.run_until(60)
+    bench = EngineBench(
+        POD, lives={"app": (Lasting(timedelta(seconds=4), exit_code=1),)}
+    )
+    bench.run_until(60)
 
-    second, third = past_of(stage).instances[1:3]
+    second, third = past_of(bench).instances[1:3]
 
     assert second.allowed is not None
     assert second.allowed.window == timedelta()
@@ -80,10 +82,12 @@ def test_an_instance_has_the_back_off_before_it() -> None:
 
 
 def test_the_back_off_of_the_next_instance_is_kept_separately() -> None:
-    stage = Stage(POD, lives={"app": (Lasting(timedelta(seconds=4), exit_code=1),)})
-    stage.run_until(12)
+    bench = EngineBench(
+        POD, lives={"app": (Lasting(timedelta(seconds=4), exit_code=1),)}
+    )
+    bench.run_until(12)
 
-    past = past_of(stage)
+    past = past_of(bench)
 
     assert past.waits is not None
     assert past.decision is not None
@@ -153,11 +157,11 @@ def test_lives_follow_one_another() -> None:
 
 
 def test_behind_a_deletion_comes_the_last_other_end() -> None:
-    stage = killed()
-    stage.send(DeletePod(POD.uid))
-    stage.run_until(80)
+    bench = killed()
+    bench.send(DeletePod(POD.uid))
+    bench.run_until(80)
 
-    last, other = past_of(stage).last_ends
+    last, other = past_of(bench).last_ends
 
     assert last.is_deleted
     assert other.end is not None
@@ -165,16 +169,16 @@ def test_behind_a_deletion_comes_the_last_other_end() -> None:
 
 
 def test_without_an_end_there_is_none_to_ask_about() -> None:
-    stage = Stage(POD)
-    stage.run_until(10)
+    bench = EngineBench(POD)
+    bench.run_until(10)
 
-    assert past_of(stage).last_ends == ()
+    assert past_of(bench).last_ends == ()
 
 
 def test_the_address_of_a_pod_is_remembered_when_it_is_gone() -> None:
-    stage = killed()
-    past = SessionHistory(stage.journal)
-    past.add_entries(stage.journal, 0)
+    bench = killed()
+    past = SessionHistory(bench.journal)
+    past.add_entries(bench.journal, 0)
 
     assert past.pod_ip(POD.uid)
     assert past.pod_ip("another") == ""

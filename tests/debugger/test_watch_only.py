@@ -42,7 +42,15 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.runtime.turn import Turn
 from tests.builders import START, a_container, a_pod, a_probe, an_instance, at
-from tests.drive.stage import FAILS, SUCCEEDS, Stage, always, in_turn, probing, seconds
+from tests.drive.engine_bench import (
+    FAILS,
+    SUCCEEDS,
+    EngineBench,
+    always,
+    in_turn,
+    probing,
+    seconds,
+)
 
 WATCHES = KubeletConfig(kills=False, restarts=False)
 ATTACHED = replace(WATCHES, creates=False)
@@ -53,90 +61,90 @@ def failing(**fields: Any) -> Container:
     return a_container(liveness_probe=a_probe(period_seconds=5), **fields)
 
 
-def would(stage: Stage, what: LifecycleStep) -> list[ContainerEntry]:
-    return [entry for entry in stage.of(ContainerEntry) if entry.what is what]
+def would(bench: EngineBench, what: LifecycleStep) -> list[ContainerEntry]:
+    return [entry for entry in bench.of(ContainerEntry) if entry.what is what]
 
 
-def actions(stage: Stage) -> list[tuple[float, TickAction]]:
+def actions(bench: EngineBench) -> list[tuple[float, TickAction]]:
     return [
         (round(seconds(entry.at)), entry.action)
-        for entry in stage.of(TickEntry)
+        for entry in bench.of(TickEntry)
         if entry.action is not TickAction.NONE
     ]
 
 
-def state_of(stage: Stage) -> Any:
-    status = stage.container().status
+def state_of(bench: EngineBench) -> Any:
+    status = bench.container().status
     return None if status is None else status.state
 
 
 class TestKills:
     def test_a_kill_by_a_probe_is_journaled_and_not_performed(self) -> None:
-        stage = Stage(a_pod(failing()), config=WATCHES, probing=FAILING)
+        bench = EngineBench(a_pod(failing()), config=WATCHES, probing=FAILING)
 
-        stage.run_until(16)
+        bench.run_until(16)
 
-        (entry,) = would(stage, LifecycleStep.WOULD_STOP)
+        (entry,) = would(bench, LifecycleStep.WOULD_STOP)
         assert (entry.by, entry.grace_period_seconds) == (ExitCause.LIVENESS, 30)
         assert entry.reason == "Container app failed liveness probe, will be restarted"
-        assert "Killing" not in stage.reasons()
-        assert stage.lifecycle_entries(LifecycleStep.STOPPING) == []
+        assert "Killing" not in bench.reasons()
+        assert bench.lifecycle_entries(LifecycleStep.STOPPING) == []
 
     def test_the_container_is_probed_on_as_the_next_one_would_be(self) -> None:
         """Difference: the kubelet's probe stays on hold until it sees another one."""
-        stage = Stage(a_pod(failing()), config=WATCHES, probing=FAILING)
+        bench = EngineBench(a_pod(failing()), config=WATCHES, probing=FAILING)
 
-        stage.run_until(31)
+        bench.run_until(31)
 
-        assert actions(stage) == [
+        assert actions(bench) == [
             (15, TickAction.WOULD_KILL),
             (30, TickAction.WOULD_KILL),
         ]
-        assert len(would(stage, LifecycleStep.WOULD_STOP)) == 2
+        assert len(would(bench, LifecycleStep.WOULD_STOP)) == 2
 
     def test_a_snapshot_shows_watch_only(self) -> None:
-        assert not Stage(a_pod(), config=WATCHES).snapshot.acts
-        assert Stage(a_pod()).snapshot.acts
+        assert not EngineBench(a_pod(), config=WATCHES).snapshot.acts
+        assert EngineBench(a_pod()).snapshot.acts
 
     def test_a_start_is_journaled_and_not_performed(self) -> None:
-        stage = Stage(a_pod(failing()), config=WATCHES, probing=FAILING)
+        bench = EngineBench(a_pod(failing()), config=WATCHES, probing=FAILING)
 
-        stage.run_until(16)
+        bench.run_until(16)
 
-        holds = [change[1:] for change in stage.changes(StateField.HOLD, "Liveness")]
+        holds = [change[1:] for change in bench.changes(StateField.HOLD, "Liveness")]
         results = [
-            change[1:] for change in stage.changes(StateField.RESULT, "Liveness")
+            change[1:] for change in bench.changes(StateField.RESULT, "Liveness")
         ]
         assert holds == [("off", "on"), ("on", "off")]
         assert results[-2:] == [("Success", "Failure"), ("Failure", "Success")]
 
     def test_a_startup_probe_that_runs_out_begins_anew_too(self) -> None:
         probe = a_probe(period_seconds=1, failure_threshold=2)
-        stage = Stage(
+        bench = EngineBench(
             a_pod(a_container(startup_probe=probe)),
             config=WATCHES,
             probing=probing(startup=in_turn(FAILS, FAILS, SUCCEEDS)),
         )
 
-        stage.run_until(6)
+        bench.run_until(6)
 
-        assert [action for _, action in actions(stage)] == [
+        assert [action for _, action in actions(bench)] == [
             TickAction.WOULD_KILL,
             TickAction.STARTED,
         ]
-        assert would(stage, LifecycleStep.WOULD_STOP)[0].by is ExitCause.STARTUP
+        assert would(bench, LifecycleStep.WOULD_STOP)[0].by is ExitCause.STARTUP
 
     def test_other_probes_and_containers_are_not_touched(self) -> None:
         other = a_container("other", liveness_probe=a_probe(period_seconds=5))
         pod = a_pod(failing(readiness_probe=a_probe(period_seconds=5)), other)
         answers = probing(liveness=always(FAILS), readiness=always(SUCCEEDS))
-        stage = Stage(pod, config=WATCHES, probing=answers)
+        bench = EngineBench(pod, config=WATCHES, probing=answers)
 
-        stage.run_until(16)
+        bench.run_until(16)
 
-        assert stage.probe(ProbeType.READINESS).stored_result is Result.SUCCESS
+        assert bench.probe(ProbeType.READINESS).stored_result is Result.SUCCESS
         assert [
-            entry.container_name for entry in would(stage, LifecycleStep.WOULD_STOP)
+            entry.container_name for entry in would(bench, LifecycleStep.WOULD_STOP)
         ] == [
             "app",
             "other",
@@ -144,54 +152,54 @@ class TestKills:
 
     def test_a_changed_definition_is_journaled_once(self) -> None:
         pod = a_pod(a_container(image="a"))
-        stage = Stage(config=WATCHES)
-        stage.send(SetPods((pod,)))
-        stage.run_until(5)
+        bench = EngineBench(config=WATCHES)
+        bench.send(SetPods((pod,)))
+        bench.run_until(5)
 
-        stage.send(SetPods((replace(pod, containers=(a_container(image="b"),)),)))
-        stage.run_until(300)
+        bench.send(SetPods((replace(pod, containers=(a_container(image="b"),)),)))
+        bench.run_until(300)
 
-        (entry,) = would(stage, LifecycleStep.WOULD_STOP)
+        (entry,) = would(bench, LifecycleStep.WOULD_STOP)
         assert entry.reason == "Container app definition changed, will be restarted"
-        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 1
+        assert len(bench.lifecycle_entries(LifecycleStep.STARTED)) == 1
 
 
 class TestRestarts:
     def test_a_container_that_ended_is_left_as_it_is(self) -> None:
         crashes = (InstanceBehavior(timedelta(seconds=4), exit_code=1),)
-        stage = Stage(a_pod(), config=WATCHES, lives={"app": crashes})
+        bench = EngineBench(a_pod(), config=WATCHES, lives={"app": crashes})
 
-        stage.run_until(200)
+        bench.run_until(200)
 
-        (entry,) = would(stage, LifecycleStep.WOULD_START)
+        (entry,) = would(bench, LifecycleStep.WOULD_START)
         assert entry.restart_count == 1
-        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 1
-        assert isinstance(state_of(stage), Terminated)
-        assert stage.starts() == []
+        assert len(bench.lifecycle_entries(LifecycleStep.STARTED)) == 1
+        assert isinstance(state_of(bench), Terminated)
+        assert bench.starts() == []
 
     def test_a_pod_is_begun_and_ended_all_the_same(self) -> None:
-        stage = Stage(pod := a_pod(), config=WATCHES)
-        stage.run_until(5)
+        bench = EngineBench(pod := a_pod(), config=WATCHES)
+        bench.run_until(5)
 
-        stage.send(DeletePod(pod.uid, 1))
-        stage.run_until(10)
+        bench.send(DeletePod(pod.uid, 1))
+        bench.run_until(10)
 
-        assert [entry.what for entry in stage.of(ContainerEntry)][:2] == [
+        assert [entry.what for entry in bench.of(ContainerEntry)][:2] == [
             LifecycleStep.CREATED,
             LifecycleStep.STARTED,
         ]
-        assert stage.snapshot.pods == ()
+        assert bench.snapshot.pods == ()
 
     def test_a_restart_by_the_user_is_refused_with_a_note(self) -> None:
-        stage = Stage(pod := a_pod(), config=WATCHES)
-        stage.run_until(5)
+        bench = EngineBench(pod := a_pod(), config=WATCHES)
+        bench.run_until(5)
 
-        stage.send(RestartContainer(pod.uid, "app"))
-        stage.run_until(10)
+        bench.send(RestartContainer(pod.uid, "app"))
+        bench.run_until(10)
 
-        (note,) = stage.of(NoteEntry)
+        (note,) = bench.of(NoteEntry)
         assert note.text == f"{pod.name}/app is only watched"
-        assert stage.lifecycle_entries(LifecycleStep.STOPPING) == []
+        assert bench.lifecycle_entries(LifecycleStep.STOPPING) == []
 
     def test_what_is_left_of_a_pod_that_has_ended_goes_on(self) -> None:
         sidecar = a_container("log", restart_policy=RestartPolicy.ALWAYS)
@@ -201,13 +209,13 @@ class TestRestarts:
             restart_policy=RestartPolicy.NEVER,
         )
         ends = (InstanceBehavior(timedelta(seconds=4), exit_code=0),)
-        stage = Stage(pod, config=WATCHES, lives={"app": ends})
+        bench = EngineBench(pod, config=WATCHES, lives={"app": ends})
 
-        stage.run_until(120)
+        bench.run_until(120)
 
-        (entry,) = would(stage, LifecycleStep.WOULD_STOP)
+        (entry,) = would(bench, LifecycleStep.WOULD_STOP)
         assert (entry.container_name, entry.by) == ("log", ExitCause.POD)
-        assert stage.lifecycle_entries(LifecycleStep.STOPPING) == []
+        assert bench.lifecycle_entries(LifecycleStep.STOPPING) == []
 
 
 class Foreign:

@@ -43,7 +43,7 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import Fault, Operation, Relist, RunProbe
 from probetui.kubelet.runtime.turn import Turn
 from tests.builders import START, a_container, a_pod, a_probe
-from tests.drive.stage import ERRS, FAILS, SUCCEEDS, Stage
+from tests.drive.engine_bench import ERRS, FAILS, SUCCEEDS, EngineBench
 
 POD_UID = "uid-of-web"
 LENGTH_SECONDS = 90
@@ -223,7 +223,7 @@ def plans(
     )
 
 
-def simulate(plan: SessionPlan) -> tuple[Stage, WatchedEngine]:
+def simulate(plan: SessionPlan) -> tuple[EngineBench, WatchedEngine]:
     """Simulate a planned session to its last second."""
     answers, calls = cycle(plan.answers), iter(plan.calls)
 
@@ -235,17 +235,17 @@ def simulate(plan: SessionPlan) -> tuple[Stage, WatchedEngine]:
 
     engine = WatchedEngine(plan.config)
     world = World(plan.lives, answer_probe, dealing=call_behavior)
-    stage = Stage(plan.pod, engine=engine, world=world)
+    bench = EngineBench(plan.pod, engine=engine, world=world)
     changes = [
         *((at, command) for at, command in plan.commands),
         (plan.lost_at, "the daemon is gone"),
         (plan.found_at, ""),
     ]
     for second, what in sorted(changes, key=lambda item: item[0]):
-        stage.run_until(second)
+        bench.run_until(second)
         if isinstance(what, str):
             world.unreachable = what
         else:
-            stage.send(what)
-    stage.run_until(LENGTH_SECONDS)
-    return stage, engine
+            bench.send(what)
+    bench.run_until(LENGTH_SECONDS)
+    return bench, engine

@@ -24,25 +24,25 @@ from probetui.kubelet.effects import Operation, Relist, RunProbe
 from probetui.record.codec import encode_entry, encode_line
 from probetui.record.format import RecordContext
 from tests.builders import START, a_container, a_key, a_pod, a_probe
+from tests.drive.engine_bench import ERRS, FAILS, SUCCEEDS, EngineBench
 from tests.drive.random_sessions import WatchedEngine
-from tests.drive.stage import ERRS, FAILS, SUCCEEDS, Stage
 
 NAMES = ("shop", "cache", "proxy", "web", "queue")
 
 
 def print_session() -> None:
     """Simulate the session and print it."""
-    stage, engine = run_session()
+    bench, engine = run_session()
     pods = {f"uid-of-{name}": a_pod(name=name) for name in NAMES}
     context = RecordContext(START, pods)
     out = sys.stdout.buffer
     for turn in engine.turns:
         out.write(f"{turn!r}\n".encode())
-    for entry in stage.journal:
+    for entry in bench.journal:
         out.write(encode_line(encode_entry(entry, context)))
 
 
-def run_session(seed: int = 7) -> tuple[Stage, WatchedEngine]:
+def run_session(seed: int = 7) -> tuple[EngineBench, WatchedEngine]:
     probe = a_probe(period_seconds=3, failure_threshold=2)
     app = a_container(startup_probe=probe, liveness_probe=probe, readiness_probe=probe)
     side = a_container(
@@ -77,7 +77,7 @@ def run_session(seed: int = 7) -> tuple[Stage, WatchedEngine]:
             InstanceBehavior(stops_after=None),
         )
     }
-    stage = Stage(
+    bench = EngineBench(
         *pods, engine=engine, lives=lives, probing=answer_probe, dealing=call_behavior
     )
     for second, command in (
@@ -89,13 +89,13 @@ def run_session(seed: int = 7) -> tuple[Stage, WatchedEngine]:
         (40, DeletePod("uid-of-proxy")),
         (41, DeletePod("uid-of-queue", grace_period_seconds=3)),
     ):
-        stage.run_until(second)
-        stage.send(command)
-    stage.world.unreachable = "no daemon"
-    stage.run_until(50)
-    stage.world.unreachable = ""
-    stage.run_until(120)
-    return stage, engine
+        bench.run_until(second)
+        bench.send(command)
+    bench.world.unreachable = "no daemon"
+    bench.run_until(50)
+    bench.world.unreachable = ""
+    bench.run_until(120)
+    return bench, engine
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from probetui.kubelet.journal import (
     TickEntry,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
+from tests.drive.engine_bench import EngineBench
 from tests.drive.random_sessions import (
     INJECTIONS,
     KEYS,
@@ -36,7 +37,6 @@ from tests.drive.random_sessions import (
     plans,
     simulate,
 )
-from tests.drive.stage import Stage
 
 often = settings(max_examples=settings().max_examples // 4)
 
@@ -70,9 +70,9 @@ def with_first(plan: SessionPlan, *commands: InjectResults | MuteProbes) -> Sess
     )
 
 
-def injected_ticks(stage: Stage) -> dict[ProbeKey, list[Injected]]:
+def injected_ticks(bench: EngineBench) -> dict[ProbeKey, list[Injected]]:
     found = defaultdict(list)
-    for entry in stage.of(TickEntry):
+    for entry in bench.of(TickEntry):
         if entry.injected:
             found[entry.key].append(word_of(entry))
     return found
@@ -86,15 +86,15 @@ def test_a_pod_muted_from_the_start_is_never_changed_by_a_probe(
     only_muting = [command for command in plan.commands if not _unmutes(command[1])]
     muted = replace(plan, commands=tuple(only_muting))
 
-    stage, _ = simulate(with_first(muted, MuteProbes(ALL_PROBES)))
+    bench, _ = simulate(with_first(muted, MuteProbes(ALL_PROBES)))
 
     by_probes = {
         entry.by
-        for entry in stage.of(ContainerEntry)
+        for entry in bench.of(ContainerEntry)
         if entry.what is LifecycleStep.STOPPING
     } & {ExitCause.LIVENESS, ExitCause.STARTUP}
     assert by_probes == set()
-    assert {entry.action for entry in stage.of(TickEntry)} & CONSEQUENCES == set()
+    assert {entry.action for entry in bench.of(TickEntry)} & CONSEQUENCES == set()
 
 
 def _unmutes(command: object) -> bool:
@@ -108,13 +108,13 @@ def test_injected_results_are_used_in_order_and_once(
 ) -> None:
     injected = {injection.key: injection.results for injection in injections}
 
-    stage, _ = simulate(with_first(plan, *injections))
+    bench, _ = simulate(with_first(plan, *injections))
 
-    used = injected_ticks(stage)
+    used = injected_ticks(bench)
     assert used.keys() <= injected.keys()
     for key, words in used.items():
         assert tuple(words) == injected[key][: len(words)]
-    for pod in stage.snapshot.pods:
+    for pod in bench.snapshot.pods:
         for container in pod.containers:
             for probe in container.probes:
                 of_key = injected.get(probe.key, ())
@@ -156,10 +156,10 @@ def test_a_dry_run_changes_nothing_but_its_own_entries(
     assert comparable_entries(with_dry_run) == comparable_entries(without)
 
 
-def comparable_entries(stage: Stage) -> list[object]:
+def comparable_entries(bench: EngineBench) -> list[object]:
     """Return the ticks, events and exits, without what a dry run adds or renumbers."""
     kept: list[object] = []
-    for entry in stage.journal:
+    for entry in bench.journal:
         match entry:
             case TickEntry():
                 kept.append(entry._replace(sequence=0))

@@ -62,11 +62,11 @@ from tests.builders import (
     an_http_probe,
     at,
 )
-from tests.drive.stage import (
+from tests.drive.engine_bench import (
     ERRS,
     FAILS,
     SUCCEEDS,
-    Stage,
+    EngineBench,
     always,
     in_turn,
     probing,
@@ -90,35 +90,35 @@ def probed(**probes: dict[str, Any]) -> Pod:
     return a_pod(a_container(**fields))
 
 
-def simulate(pod: Pod, until: float, **by_type: Any) -> Stage:
-    """Return a stage that has run up to that second."""
-    stage = Stage(pod, probing=probing(**by_type))
-    stage.run_until(until)
-    return stage
+def simulate(pod: Pod, until: float, **by_type: Any) -> EngineBench:
+    """Return a bench that has run up to that second."""
+    bench = EngineBench(pod, probing=probing(**by_type))
+    bench.run_until(until)
+    return bench
 
 
-def runs(stage: Stage, kind: ProbeType = LIVENESS) -> list[TickEntry]:
+def runs(bench: EngineBench, kind: ProbeType = LIVENESS) -> list[TickEntry]:
     """Return the ticks of one worker that probed, with a result or an error."""
-    return [tick for tick in stage.ticks(kind) if tick.attempts]
+    return [tick for tick in bench.ticks(kind) if tick.attempts]
 
 
-def user_words(stage: Stage) -> list[tuple[str, str]]:
-    return [(entry.command, entry.target) for entry in stage.of(UserEntry)]
+def user_words(bench: EngineBench) -> list[tuple[str, str]]:
+    return [(entry.command, entry.target) for entry in bench.of(UserEntry)]
 
 
-def is_killed(stage: Stage) -> bool:
-    return bool(stage.lifecycle_entries(LifecycleStep.STOPPING))
+def is_killed(bench: EngineBench) -> bool:
+    return bool(bench.lifecycle_entries(LifecycleStep.STOPPING))
 
 
 class TestInjectedResults:
     def test_the_next_runs_have_the_injected_results_in_order(self) -> None:
-        stage = simulate(probed(liveness={"failure_threshold": 9}), 5)
-        before = len(runs(stage))
+        bench = simulate(probed(liveness={"failure_threshold": 9}), 5)
+        before = len(runs(bench))
 
-        stage.send(InjectResults(LIVE, (FAILURE, Injected.WARNING, ERRORED)))
-        stage.run_until(10)
+        bench.send(InjectResults(LIVE, (FAILURE, Injected.WARNING, ERRORED)))
+        bench.run_until(10)
 
-        ticks = runs(stage)[before:]
+        ticks = runs(bench)[before:]
         assert [tick.injected for tick in ticks] == [True, True, True, False, False]
         assert [tick.attempts[-1].result for tick in ticks[:3]] == [
             ProbeResult.FAILURE,
@@ -138,43 +138,43 @@ class TestInjectedResults:
             ages.append(age)
             return SUCCEEDS
 
-        stage = Stage(probed(liveness={}), probing=probing(liveness=answer))
-        stage.run_until(5)
+        bench = EngineBench(probed(liveness={}), probing=probing(liveness=answer))
+        bench.run_until(5)
         before = len(ages)
 
-        stage.send(InjectResults(LIVE, (Injected.SUCCESS,) * 3))
-        stage.run_until(8.5)
+        bench.send(InjectResults(LIVE, (Injected.SUCCESS,) * 3))
+        bench.run_until(8.5)
 
         assert len(ages) == before
-        assert len([run for run in runs(stage) if run.injected]) == 3
+        assert len([run for run in runs(bench) if run.injected]) == 3
 
     def test_three_injected_failures_kill_as_three_real_ones_would(self) -> None:
-        stage = simulate(probed(liveness={}), 5)
+        bench = simulate(probed(liveness={}), 5)
 
-        stage.send(InjectResults(LIVE, (FAILURE,) * 3))
-        stage.run_until(60)
+        bench.send(InjectResults(LIVE, (FAILURE,) * 3))
+        bench.run_until(60)
 
         assert [
-            entry.by for entry in stage.lifecycle_entries(LifecycleStep.EXITED)
+            entry.by for entry in bench.lifecycle_entries(LifecycleStep.EXITED)
         ] == [ExitCause.LIVENESS]
-        assert [run.action for run in runs(stage) if run.injected] == [
+        assert [run.action for run in runs(bench) if run.injected] == [
             TickAction.NONE,
             TickAction.NONE,
             TickAction.KILL,
         ]
 
     def test_an_injected_error_is_attempted_three_times_and_ignored(self) -> None:
-        stage = simulate(
+        bench = simulate(
             probed(liveness={"failure_threshold": 2}),
             5,
             liveness=in_turn(*[SUCCEEDS] * 4, FAILS),
         )
-        run_before = runs(stage)[-1].run
+        run_before = runs(bench)[-1].run
 
-        stage.send(InjectResults(LIVE, (ERRORED,)))
-        stage.run_until(stage.now + 1)
+        bench.send(InjectResults(LIVE, (ERRORED,)))
+        bench.run_until(bench.now + 1)
 
-        tick = runs(stage)[-1]
+        tick = runs(bench)[-1]
         assert (len(tick.attempts), tick.action) == (3, TickAction.DISCARDED)
         assert tick.run == run_before
 
@@ -208,89 +208,89 @@ class TestInjectedResults:
         self, probe: Any, words: str
     ) -> None:
         pod = a_pod(a_container(liveness_probe=probe))
-        stage = simulate(pod, 15)
+        bench = simulate(pod, 15)
 
-        stage.send(InjectResults(LIVE, (Injected.TIMED_OUT,)))
-        stage.run_until(40)
+        bench.send(InjectResults(LIVE, (Injected.TIMED_OUT,)))
+        bench.run_until(40)
 
-        tick = next(run for run in runs(stage) if run.injected)
+        tick = next(run for run in runs(bench) if run.injected)
         assert tick.attempts[-1].output == f"injected: {words}"
         assert tick.result is Result.FAILURE
         assert tick.duration.total_seconds() == 2
 
     def test_a_time_out_that_is_under_way_ends_while_paused(self) -> None:
-        stage = simulate(probed(liveness={"timeout_seconds": 3}), 5)
-        stage.send(InjectResults(LIVE, (Injected.TIMED_OUT,)))
-        stage.run_until(6.5)
+        bench = simulate(probed(liveness={"timeout_seconds": 3}), 5)
+        bench.send(InjectResults(LIVE, (Injected.TIMED_OUT,)))
+        bench.run_until(6.5)
 
-        stage.send(PauseProbes())
-        stage.run_until(20)
+        bench.send(PauseProbes())
+        bench.run_until(20)
 
-        assert runs(stage)[-1].injected
-        assert stage.probe(LIVENESS).in_flight_since is None
+        assert runs(bench)[-1].injected
+        assert bench.probe(LIVENESS).in_flight_since is None
 
     def test_the_snapshot_shows_pending_injected_results(self) -> None:
-        stage = simulate(probed(liveness={"failure_threshold": 9}), 5)
+        bench = simulate(probed(liveness={"failure_threshold": 9}), 5)
 
-        stage.send(InjectResults(LIVE, (FAILURE, ERRORED, FAILURE)))
-        stage.run_until(stage.now + 1)
+        bench.send(InjectResults(LIVE, (FAILURE, ERRORED, FAILURE)))
+        bench.run_until(bench.now + 1)
 
-        assert stage.probe(LIVENESS).injections == (ERRORED, FAILURE)
-        assert user_words(stage) == [
+        assert bench.probe(LIVENESS).injections == (ERRORED, FAILURE)
+        assert user_words(bench) == [
             ("inject", "web/app liveness: failure, errored, failure")
         ]
 
     def test_an_empty_injection_restores_the_real_probe(self) -> None:
-        stage = simulate(probed(liveness={"failure_threshold": 9}), 5)
-        stage.send(InjectResults(LIVE, (FAILURE,) * 3))
-        stage.run_until(6.5)
+        bench = simulate(probed(liveness={"failure_threshold": 9}), 5)
+        bench.send(InjectResults(LIVE, (FAILURE,) * 3))
+        bench.run_until(6.5)
 
-        stage.send(InjectResults(LIVE, ()))
-        stage.run_until(10)
+        bench.send(InjectResults(LIVE, ()))
+        bench.run_until(10)
 
-        assert sum(run.injected for run in runs(stage)) <= 2
-        assert stage.probe(LIVENESS).injections == ()
+        assert sum(run.injected for run in runs(bench)) <= 2
+        assert bench.probe(LIVENESS).injections == ()
 
     def test_a_new_injection_replaces_the_old_one(self) -> None:
-        stage = simulate(probed(liveness={"failure_threshold": 9}), 5)
-        stage.send(InjectResults(LIVE, (FAILURE,) * 3))
+        bench = simulate(probed(liveness={"failure_threshold": 9}), 5)
+        bench.send(InjectResults(LIVE, (FAILURE,) * 3))
 
-        stage.send(InjectResults(LIVE, (ERRORED,)))
+        bench.send(InjectResults(LIVE, (ERRORED,)))
 
-        assert stage.probe(LIVENESS).injections == (ERRORED,)
+        assert bench.probe(LIVENESS).injections == (ERRORED,)
 
     def test_a_skipped_tick_consumes_no_injected_result(self) -> None:
-        stage = simulate(probed(liveness={"initial_delay_seconds": 10}), 3)
+        bench = simulate(probed(liveness={"initial_delay_seconds": 10}), 3)
 
-        stage.send(InjectResults(LIVE, (FAILURE,)))
-        stage.run_until(8)
+        bench.send(InjectResults(LIVE, (FAILURE,)))
+        bench.run_until(8)
 
-        assert stage.probe(LIVENESS).injections == (FAILURE,)
+        assert bench.probe(LIVENESS).injections == (FAILURE,)
 
     def test_results_can_be_injected_before_there_is_a_worker(self) -> None:
-        stage = Stage(probed(liveness={}))
+        bench = EngineBench(probed(liveness={}))
 
-        stage.send(InjectResults(LIVE, (FAILURE,)))
-        stage.run_until(5)
+        bench.send(InjectResults(LIVE, (FAILURE,)))
+        bench.run_until(5)
 
-        assert [run.injected for run in runs(stage)][:2] == [True, False]
+        assert [run.injected for run in runs(bench)][:2] == [True, False]
 
     def test_a_triggered_tick_consumes_an_injected_result(self) -> None:
-        stage = simulate(probed(liveness={"period_seconds": 30}), 40)
-        stage.send(InjectResults(LIVE, (FAILURE,)))
+        bench = simulate(probed(liveness={"period_seconds": 30}), 40)
+        bench.send(InjectResults(LIVE, (FAILURE,)))
 
-        stage.send(TriggerProbe(LIVE))
-        stage.run_until(stage.now + 1)
+        bench.send(TriggerProbe(LIVE))
+        bench.run_until(bench.now + 1)
 
-        assert runs(stage)[-1].injected
+        assert runs(bench)[-1].injected
 
     def test_the_event_names_the_result_as_injected(self) -> None:
-        stage = simulate(probed(liveness={}), 5)
+        bench = simulate(probed(liveness={}), 5)
 
-        stage.send(InjectResults(LIVE, (FAILURE,)))
-        stage.run_until(stage.now + 1)
+        bench.send(InjectResults(LIVE, (FAILURE,)))
+        bench.run_until(bench.now + 1)
 
-        (event,) = [e for e in stage.of(EventEntry) if e.event.reason == "Unhealthy"]
+        (event,) = [e for e in bench.of(EventEntry) if e.event.reason == "Unhealthy"]
         assert event.event.message == "Liveness probe failed: injected failure"
         assert event.tick is not None
         assert event.tick.injected
@@ -300,23 +300,23 @@ class TestDelays:
     """Probes whose answers the user delays."""
 
     def test_every_run_is_delayed_until_the_delay_is_removed(self) -> None:
-        stage = simulate(
+        bench = simulate(
             probed(liveness={"timeout_seconds": 3, "period_seconds": 4}), 5
         )
-        before = len(runs(stage))
+        before = len(runs(bench))
 
-        stage.send(DelayProbes(Scope.of(LIVE), timedelta(seconds=1.5)))
-        stage.run_until(13)
-        stage.send(DelayProbes(Scope.of(LIVE), timedelta()))
-        stage.run_until(20)
+        bench.send(DelayProbes(Scope.of(LIVE), timedelta(seconds=1.5)))
+        bench.run_until(13)
+        bench.send(DelayProbes(Scope.of(LIVE), timedelta()))
+        bench.run_until(20)
 
-        ticks = runs(stage)[before:]
+        ticks = runs(bench)[before:]
         assert [tick.duration / timedelta(seconds=1) for tick in ticks[:3]] == [
             1.5, 1.5, 0
         ]  # fmt: skip
         assert [tick.delay.total_seconds() for tick in ticks[:3]] == [1.5, 1.5, 0]
         assert {tick.result for tick in ticks} == {Result.SUCCESS}
-        assert user_words(stage) == [
+        assert user_words(bench) == [
             ("delay", "web/app liveness: 1.5s"),
             ("delay", "web/app liveness: nothing"),
         ]
@@ -324,272 +324,278 @@ class TestDelays:
     def test_a_delay_as_long_as_the_limit_makes_time_outs_that_kill(self) -> None:
         pod = probed(liveness={"timeout_seconds": 2, "failure_threshold": 2,
                                "period_seconds": 5})  # fmt: skip
-        stage = simulate(pod, 6)
+        bench = simulate(pod, 6)
 
-        stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=2)))
-        stage.run_until(18)
+        bench.send(DelayProbes(ALL_PROBES, timedelta(seconds=2)))
+        bench.run_until(18)
 
-        first, second = runs(stage)[1:3]
+        first, second = runs(bench)[1:3]
         assert first.duration == second.duration == timedelta(seconds=2)
         assert not first.injected
         assert second.action is TickAction.KILL
-        events = [text for _, text in stage.events("Unhealthy")]
+        events = [text for _, text in bench.events("Unhealthy")]
         assert events[0] == (
             'Liveness probe failed: command timed out: "true" timed out after 2s'
         )
 
     def test_a_probe_is_in_flight_until_its_delayed_answer_arrives(self) -> None:
-        stage = simulate(
+        bench = simulate(
             probed(liveness={"timeout_seconds": 9, "period_seconds": 1}), 1
         )
-        stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=8)))
+        bench.send(DelayProbes(ALL_PROBES, timedelta(seconds=8)))
 
-        stage.run_until(5)
+        bench.run_until(5)
 
-        assert stage.probe(LIVENESS).in_flight_since == at(2)
-        assert stage.probe(LIVENESS).delay == timedelta(seconds=8)
-        assert runs(stage) == []
+        assert bench.probe(LIVENESS).in_flight_since == at(2)
+        assert bench.probe(LIVENESS).delay == timedelta(seconds=8)
+        assert runs(bench) == []
 
     def test_removing_a_delay_does_not_release_a_held_answer(
         self,
     ) -> None:
-        stage = simulate(
+        bench = simulate(
             probed(liveness={"timeout_seconds": 9, "period_seconds": 5}), 6
         )
-        stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=8)))
-        stage.run_until(11)
+        bench.send(DelayProbes(ALL_PROBES, timedelta(seconds=8)))
+        bench.run_until(11)
 
-        stage.send(DelayProbes(ALL_PROBES, timedelta()))
-        stage.run_until(30)
+        bench.send(DelayProbes(ALL_PROBES, timedelta()))
+        bench.run_until(30)
 
-        lengths = [run.duration.total_seconds() for run in runs(stage)]
+        lengths = [run.duration.total_seconds() for run in runs(bench)]
         assert lengths[:4] == [0, 8, 0, 0]
 
     def test_a_delayed_answer_arrives_while_probes_are_paused(self) -> None:
-        stage = simulate(
+        bench = simulate(
             probed(liveness={"timeout_seconds": 9, "period_seconds": 5}), 6
         )
-        stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=3)))
-        stage.run_until(11)
+        bench.send(DelayProbes(ALL_PROBES, timedelta(seconds=3)))
+        bench.run_until(11)
 
-        stage.send(PauseProbes())
-        stage.run_until(20)
+        bench.send(PauseProbes())
+        bench.run_until(20)
 
-        assert [seconds(run.at) for run in runs(stage)] == [5, 13]
+        assert [seconds(run.at) for run in runs(bench)] == [5, 13]
 
     def test_injected_results_and_dry_runs_are_not_delayed(self) -> None:
-        stage = simulate(
+        bench = simulate(
             probed(liveness={"timeout_seconds": 9, "period_seconds": 5}), 6
         )
-        stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=3)))
+        bench.send(DelayProbes(ALL_PROBES, timedelta(seconds=3)))
 
-        stage.send(InjectResults(LIVE, (FAILURE,)))
-        stage.send(DryRunProbe(LIVE))
-        stage.run_until(12)
+        bench.send(InjectResults(LIVE, (FAILURE,)))
+        bench.send(DryRunProbe(LIVE))
+        bench.run_until(12)
 
-        assert [run.delay for run in runs(stage)] == [timedelta()] * 2
-        assert [entry.duration for entry in stage.of(DryRunEntry)] == [timedelta()]
+        assert [run.delay for run in runs(bench)] == [timedelta()] * 2
+        assert [entry.duration for entry in bench.of(DryRunEntry)] == [timedelta()]
 
     def test_a_delay_survives_a_restart_but_not_the_end_of_the_pod(self) -> None:
-        stage = simulate(probed(liveness={"timeout_seconds": 1, "failure_threshold": 1,
+        bench = simulate(probed(liveness={"timeout_seconds": 1, "failure_threshold": 1,
                                         "period_seconds": 2}), 1)  # fmt: skip
-        stage.send(DelayProbes(Scope(POD_UID), timedelta(seconds=5)))
-        stage.run_until(40)
-        kills = len(stage.lifecycle_entries(LifecycleStep.STOPPING))
+        bench.send(DelayProbes(Scope(POD_UID), timedelta(seconds=5)))
+        bench.run_until(40)
+        kills = len(bench.lifecycle_entries(LifecycleStep.STOPPING))
 
-        stage.send(DeletePod(POD_UID))
-        stage.run_until(120)
-        stage.send(DelayProbes(Scope(POD_UID), -timedelta(seconds=1)))
+        bench.send(DeletePod(POD_UID))
+        bench.run_until(120)
+        bench.send(DelayProbes(Scope(POD_UID), -timedelta(seconds=1)))
 
         assert kills > 1
-        assert not stage.engine._overrides.delays
-        assert "not delayed" in stage.of(NoteEntry)[-1].text
+        assert not bench.engine._overrides.delays
+        assert "not delayed" in bench.of(NoteEntry)[-1].text
 
     def test_a_delayed_failure_can_be_held_back_before_a_kill(self) -> None:
-        stage = simulate(probed(liveness={"failure_threshold": 1}), 1)
-        stage.send(SetBreakpoints(frozenset({BreakpointKind.BEFORE_KILL})))
+        bench = simulate(probed(liveness={"failure_threshold": 1}), 1)
+        bench.send(SetBreakpoints(frozenset({BreakpointKind.BEFORE_KILL})))
 
-        stage.send(DelayProbes(ALL_PROBES, timedelta(seconds=5)))
-        stage.run_until(9)
+        bench.send(DelayProbes(ALL_PROBES, timedelta(seconds=5)))
+        bench.run_until(9)
 
-        assert stage.probe(LIVENESS).is_result_held
-        assert not is_killed(stage)
+        assert bench.probe(LIVENESS).is_result_held
+        assert not is_killed(bench)
 
 
 class TestMuting:
     def test_a_muted_liveness_probe_never_kills_and_is_counted(self) -> None:
-        stage = Stage(probed(liveness={}), probing=probing(liveness=always(FAILS)))
+        bench = EngineBench(
+            probed(liveness={}), probing=probing(liveness=always(FAILS))
+        )
 
-        stage.send(MuteProbes(Scope.of(LIVE)))
-        stage.run_until(30)
+        bench.send(MuteProbes(Scope.of(LIVE)))
+        bench.run_until(30)
 
-        assert not is_killed(stage)
-        assert stage.probe(LIVENESS).muted
-        assert stage.probe(LIVENESS).result_run > 20
-        assert len(stage.times("Unhealthy")) == len(runs(stage))
-        assert runs(stage)[-1].muted
+        assert not is_killed(bench)
+        assert bench.probe(LIVENESS).muted
+        assert bench.probe(LIVENESS).result_run > 20
+        assert len(bench.times("Unhealthy")) == len(runs(bench))
+        assert runs(bench)[-1].muted
 
     def test_past_the_threshold_the_action_is_muted(self) -> None:
-        stage = Stage(probed(liveness={}), probing=probing(liveness=always(FAILS)))
+        bench = EngineBench(
+            probed(liveness={}), probing=probing(liveness=always(FAILS))
+        )
 
-        stage.send(MuteProbes(ALL_PROBES))
-        stage.run_until(10)
+        bench.send(MuteProbes(ALL_PROBES))
+        bench.run_until(10)
 
-        actions = [run.action for run in runs(stage)]
+        actions = [run.action for run in runs(bench)]
         assert actions[:4] == [
             TickAction.NONE,
             TickAction.NONE,
             TickAction.MUTED,
             TickAction.MUTED,
         ]
-        assert {run.stored_after for run in runs(stage)} == {Result.SUCCESS}
-        assert not any(run.hold_after for run in runs(stage))
+        assert {run.stored_after for run in runs(bench)} == {Result.SUCCESS}
+        assert not any(run.hold_after for run in runs(bench))
 
     def test_what_is_past_its_threshold_kills_at_its_next_failure(self) -> None:
-        stage = Stage(probed(liveness={}), probing=probing(liveness=always(FAILS)))
-        stage.send(MuteProbes(Scope.of(LIVE)))
-        stage.run_until(10.5)
+        bench = EngineBench(
+            probed(liveness={}), probing=probing(liveness=always(FAILS))
+        )
+        bench.send(MuteProbes(Scope.of(LIVE)))
+        bench.run_until(10.5)
 
-        stage.send(UnmuteProbes(Scope.of(LIVE)))
-        was_killed_at_once = is_killed(stage)
-        stage.run_until(12)
+        bench.send(UnmuteProbes(Scope.of(LIVE)))
+        was_killed_at_once = is_killed(bench)
+        bench.run_until(12)
 
         assert not was_killed_at_once
-        (kill,) = stage.lifecycle_entries(LifecycleStep.STOPPING)
+        (kill,) = bench.lifecycle_entries(LifecycleStep.STOPPING)
         assert kill.by is ExitCause.LIVENESS
-        assert [run.action for run in runs(stage)][-1] is TickAction.KILL
+        assert [run.action for run in runs(bench)][-1] is TickAction.KILL
 
     def test_a_success_after_un_muting_kills_nothing(self) -> None:
-        stage = Stage(
+        bench = EngineBench(
             probed(liveness={}),
             probing=probing(liveness=lambda age: FAILS if age < 8 else SUCCEEDS),
         )
-        stage.send(MuteProbes(ALL_PROBES))
-        stage.run_until(12)
+        bench.send(MuteProbes(ALL_PROBES))
+        bench.run_until(12)
 
-        stage.send(UnmuteProbes(ALL_PROBES))
-        stage.run_until(60)
+        bench.send(UnmuteProbes(ALL_PROBES))
+        bench.run_until(60)
 
-        assert not is_killed(stage)
+        assert not is_killed(bench)
 
     def test_muted_readiness_stays_as_it_is(self) -> None:
-        stage = Stage(
+        bench = EngineBench(
             probed(readiness={"failure_threshold": 1}),
             probing=probing(readiness=lambda age: SUCCEEDS if age < 8 else FAILS),
         )
-        stage.run_until(5)
+        bench.run_until(5)
 
-        stage.send(MuteProbes(Scope.of(READY)))
-        stage.run_until(30)
+        bench.send(MuteProbes(Scope.of(READY)))
+        bench.run_until(30)
 
-        status = stage.container().status
+        status = bench.container().status
         assert status is not None
         assert status.ready
-        assert runs(stage, READINESS)[-1].result is Result.FAILURE
+        assert runs(bench, READINESS)[-1].result is Result.FAILURE
 
     def test_a_container_with_a_muted_startup_probe_never_starts_up(self) -> None:
-        stage = Stage(probed(startup={}, liveness={}))
+        bench = EngineBench(probed(startup={}, liveness={}))
 
-        stage.send(MuteProbes(Scope.of(START_UP)))
-        stage.run_until(20)
+        bench.send(MuteProbes(Scope.of(START_UP)))
+        bench.run_until(20)
 
-        status = stage.container().status
+        status = bench.container().status
         assert status is not None
         assert status.started is False
-        assert runs(stage, LIVENESS) == []
+        assert runs(bench, LIVENESS) == []
 
     def test_all_but_one_can_be_muted(self) -> None:
-        stage = simulate(probed(liveness={}, readiness={}), 5)
+        bench = simulate(probed(liveness={}, readiness={}), 5)
 
-        stage.send(MuteProbes(ALL_PROBES))
-        stage.send(UnmuteProbes(Scope.of(READY)))
+        bench.send(MuteProbes(ALL_PROBES))
+        bench.send(UnmuteProbes(Scope.of(READY)))
 
-        assert stage.probe(LIVENESS).muted
-        assert not stage.probe(READINESS).muted
+        assert bench.probe(LIVENESS).muted
+        assert not bench.probe(READINESS).muted
 
     def test_a_pod_that_is_added_later_is_muted_with_all(self) -> None:
-        stage = Stage(probing=probing(liveness=always(FAILS)))
-        stage.send(MuteProbes(ALL_PROBES))
+        bench = EngineBench(probing=probing(liveness=always(FAILS)))
+        bench.send(MuteProbes(ALL_PROBES))
 
-        stage.send(AddPod(probed(liveness={})))
-        stage.run_until(30)
+        bench.send(AddPod(probed(liveness={})))
+        bench.run_until(30)
 
-        assert not is_killed(stage)
-        assert len(runs(stage)) > 20
+        assert not is_killed(bench)
+        assert len(runs(bench)) > 20
 
     def test_muting_is_journaled_with_its_scope(self) -> None:
-        stage = simulate(probed(liveness={}), 5)
+        bench = simulate(probed(liveness={}), 5)
 
-        stage.send(MuteProbes(Scope(POD_UID, "app")))
-        stage.send(UnmuteProbes(ALL_PROBES))
+        bench.send(MuteProbes(Scope(POD_UID, "app")))
+        bench.send(UnmuteProbes(ALL_PROBES))
 
-        assert user_words(stage) == [("mute", "web/app"), ("unmute", "all probes")]
+        assert user_words(bench) == [("mute", "web/app"), ("unmute", "all probes")]
 
 
 class TestDryRuns:
     def test_a_dry_run_is_shown_and_does_not_count(self) -> None:
-        stage = simulate(
+        bench = simulate(
             probed(liveness={"period_seconds": 10}), 12, liveness=always(FAILS)
         )
-        before = stage.probe(LIVENESS)
-        ticks = len(stage.of(TickEntry))
+        before = bench.probe(LIVENESS)
+        ticks = len(bench.of(TickEntry))
 
-        stage.send(DryRunProbe(LIVE))
-        stage.run_until(stage.now + 1)
+        bench.send(DryRunProbe(LIVE))
+        bench.run_until(bench.now + 1)
 
-        (dry_run,) = stage.of(DryRunEntry)
-        after = stage.probe(LIVENESS)
+        (dry_run,) = bench.of(DryRunEntry)
+        after = bench.probe(LIVENESS)
         assert (dry_run.key, dry_run.result) == (LIVE, Result.FAILURE)
         assert dry_run.attempts[-1].output == "not well"
-        assert len(stage.of(TickEntry)) == ticks
+        assert len(bench.of(TickEntry)) == ticks
         assert (after.result_run, after.ticks) == (before.result_run, before.ticks)
         assert after.next_tick_at == before.next_tick_at
 
     def test_a_dry_run_makes_no_event(self) -> None:
-        stage = simulate(
+        bench = simulate(
             probed(liveness={"initial_delay_seconds": 60}), 5, liveness=always(FAILS)
         )
 
-        stage.send(DryRunProbe(LIVE))
-        stage.run_until(10)
+        bench.send(DryRunProbe(LIVE))
+        bench.run_until(10)
 
-        assert stage.of(DryRunEntry) != []
-        assert stage.times("Unhealthy") == []
+        assert bench.of(DryRunEntry) != []
+        assert bench.times("Unhealthy") == []
 
     def test_a_dry_run_does_not_wait_for_a_pause_to_end(self) -> None:
-        stage = simulate(probed(liveness={}), 5)
-        stage.send(PauseProbes())
+        bench = simulate(probed(liveness={}), 5)
+        bench.send(PauseProbes())
 
-        stage.send(DryRunProbe(LIVE))
-        stage.run_until(6)
+        bench.send(DryRunProbe(LIVE))
+        bench.run_until(6)
 
-        assert len(stage.of(DryRunEntry)) == 1
+        assert len(bench.of(DryRunEntry)) == 1
 
     def test_there_is_one_dry_run_at_a_time(self) -> None:
         slow = ProbeAnswer(FAILS.attempt, timedelta(seconds=3))
-        stage = simulate(
+        bench = simulate(
             probed(liveness={"initial_delay_seconds": 60}), 5, liveness=always(slow)
         )
-        stage.send(DryRunProbe(LIVE))
-        since = stage.probe(LIVENESS).trying_since
+        bench.send(DryRunProbe(LIVE))
+        since = bench.probe(LIVENESS).trying_since
 
-        stage.send(DryRunProbe(LIVE))
-        stage.run_until(20)
+        bench.send(DryRunProbe(LIVE))
+        bench.run_until(20)
 
         assert since == at(5)
-        assert len(stage.of(DryRunEntry)) == 1
-        assert stage.notes()[0][1].endswith("not tried: a try is under way already")
-        assert stage.probe(LIVENESS).trying_since is None
+        assert len(bench.of(DryRunEntry)) == 1
+        assert bench.notes()[0][1].endswith("not tried: a try is under way already")
+        assert bench.probe(LIVENESS).trying_since is None
 
     def test_a_dry_run_consumes_no_injected_result(self) -> None:
-        stage = simulate(probed(liveness={"period_seconds": 30}), 32)
-        stage.send(InjectResults(LIVE, (FAILURE,)))
+        bench = simulate(probed(liveness={"period_seconds": 30}), 32)
+        bench.send(InjectResults(LIVE, (FAILURE,)))
 
-        stage.send(DryRunProbe(LIVE))
-        stage.run_until(33)
+        bench.send(DryRunProbe(LIVE))
+        bench.run_until(33)
 
-        assert stage.of(DryRunEntry)[0].result is Result.SUCCESS
-        assert stage.probe(LIVENESS).injections == (FAILURE,)
+        assert bench.of(DryRunEntry)[0].result is Result.SUCCESS
+        assert bench.probe(LIVENESS).injections == (FAILURE,)
 
     @pytest.mark.parametrize(
         ("key", "why"),
@@ -604,11 +610,11 @@ class TestDryRuns:
     def test_a_dry_run_that_is_impossible_is_refused_with_a_reason(
         self, key: ProbeKey, why: str
     ) -> None:
-        stage = Stage(probed(liveness={}))
+        bench = EngineBench(probed(liveness={}))
 
-        stage.send(DryRunProbe(key))
+        bench.send(DryRunProbe(key))
 
-        (note,) = stage.of(NoteEntry)
+        (note,) = bench.of(NoteEntry)
         assert note.text.endswith(f"not tried: {why}")
         assert note.is_fault
 
@@ -625,115 +631,117 @@ class TestEditing:
         return Timing(**{**usual, **fields})
 
     def test_the_worker_uses_the_new_period_from_now_on(self) -> None:
-        stage = simulate(probed(liveness={}), 10.5)
+        bench = simulate(probed(liveness={}), 10.5)
 
-        stage.send(EditProbe(LIVE, self.timing(period_seconds=5)))
-        stage.run_until(30)
+        bench.send(EditProbe(LIVE, self.timing(period_seconds=5)))
+        bench.run_until(30)
 
-        assert stage.probed(LIVENESS)[-3:] == [15.5, 20.5, 25.5]
+        assert bench.probed(LIVENESS)[-3:] == [15.5, 20.5, 25.5]
 
     def test_a_tick_has_the_period_that_was_in_force(self) -> None:
-        stage = simulate(probed(liveness={"period_seconds": 2}), 5)
+        bench = simulate(probed(liveness={"period_seconds": 2}), 5)
 
-        stage.send(EditProbe(LIVE, self.timing(period_seconds=5)))
-        stage.run_until(16)
+        bench.send(EditProbe(LIVE, self.timing(period_seconds=5)))
+        bench.run_until(16)
 
-        periods = [tick.period_seconds for tick in runs(stage)]
+        periods = [tick.period_seconds for tick in runs(bench)]
         assert list(dict.fromkeys(periods)) == [2, 5]
 
     def test_the_new_threshold_counts_for_the_next_result(self) -> None:
-        stage = Stage(probed(liveness={}), probing=probing(liveness=always(FAILS)))
-        stage.send(EditProbe(LIVE, self.timing(failure_threshold=10)))
+        bench = EngineBench(
+            probed(liveness={}), probing=probing(liveness=always(FAILS))
+        )
+        bench.send(EditProbe(LIVE, self.timing(failure_threshold=10)))
 
-        stage.run_until(9)
+        bench.run_until(9)
 
-        assert not is_killed(stage)
-        assert runs(stage)[-1].threshold == 10
+        assert not is_killed(bench)
+        assert runs(bench)[-1].threshold == 10
 
     def test_no_container_restarts_and_no_hash_changes(self) -> None:
         pod = probed(liveness={})
-        stage = simulate(pod, 5)
+        bench = simulate(pod, 5)
         before = container_hash(pod.containers[0])
 
-        stage.send(EditProbe(LIVE, self.timing(period_seconds=7)))
-        stage.run_until(60)
+        bench.send(EditProbe(LIVE, self.timing(period_seconds=7)))
+        bench.run_until(60)
 
-        container = stage.container()
+        container = bench.container()
         assert container_hash(container.container) == before
         assert container.status is not None
         assert container.status.restart_count == 0
-        assert not is_killed(stage)
+        assert not is_killed(bench)
 
     def test_the_snapshot_has_the_old_and_the_new_timing(self) -> None:
-        stage = simulate(probed(liveness={}), 5)
+        bench = simulate(probed(liveness={}), 5)
 
-        stage.send(EditProbe(LIVE, self.timing(timeout_seconds=4)))
+        bench.send(EditProbe(LIVE, self.timing(timeout_seconds=4)))
 
-        probe = stage.probe(LIVENESS)
+        probe = bench.probe(LIVENESS)
         assert probe.probe.timeout_seconds == 4
         assert probe.manifest_probe is not None
         assert probe.manifest_probe.timeout_seconds == 1
-        assert user_words(stage) == [
+        assert user_words(bench) == [
             ("edit", "web/app liveness: timeoutSeconds 1 -> 4")
         ]
 
     def test_the_timing_of_the_manifest_can_be_restored(self) -> None:
-        stage = simulate(probed(liveness={}), 5)
-        stage.send(EditProbe(LIVE, self.timing(period_seconds=9)))
+        bench = simulate(probed(liveness={}), 5)
+        bench.send(EditProbe(LIVE, self.timing(period_seconds=9)))
 
-        stage.send(EditProbe(LIVE, None))
+        bench.send(EditProbe(LIVE, None))
 
-        probe = stage.probe(LIVENESS)
+        probe = bench.probe(LIVENESS)
         assert (probe.probe.period_seconds, probe.manifest_probe) == (1, None)
 
     def test_what_the_api_server_would_refuse_is_refused(self) -> None:
-        stage = simulate(probed(liveness={}), 5)
+        bench = simulate(probed(liveness={}), 5)
 
-        stage.send(EditProbe(LIVE, self.timing(success_threshold=2)))
+        bench.send(EditProbe(LIVE, self.timing(success_threshold=2)))
 
-        (note,) = stage.of(NoteEntry)
+        (note,) = bench.of(NoteEntry)
         assert note.text == (
             "web/app liveness: not changed: "
             "successThreshold: is 2, must be 1 for a liveness probe"
         )
-        assert stage.probe(LIVENESS).manifest_probe is None
+        assert bench.probe(LIVENESS).manifest_probe is None
 
     def test_a_missing_probe_cannot_be_edited(self) -> None:
-        stage = simulate(probed(liveness={}), 5)
+        bench = simulate(probed(liveness={}), 5)
 
-        stage.send(EditProbe(READY, self.timing()))
+        bench.send(EditProbe(READY, self.timing()))
 
-        (note,) = stage.of(NoteEntry)
+        (note,) = bench.of(NoteEntry)
         assert note.text == "web/app readiness: not changed: there is no such probe"
 
     def test_a_pod_that_is_added_again_has_the_timing_of_its_manifest(self) -> None:
         pod = probed(liveness={})
-        stage = simulate(pod, 5)
-        stage.send(EditProbe(LIVE, self.timing(period_seconds=9)))
-        stage.send(MuteProbes(Scope.of(LIVE)))
-        stage.send(InjectResults(LIVE, (FAILURE,) * 50))
-        stage.send(DeletePod(POD_UID))
-        stage.run_until(100)
+        bench = simulate(pod, 5)
+        bench.send(EditProbe(LIVE, self.timing(period_seconds=9)))
+        bench.send(MuteProbes(Scope.of(LIVE)))
+        bench.send(InjectResults(LIVE, (FAILURE,) * 50))
+        bench.send(DeletePod(POD_UID))
+        bench.run_until(100)
 
-        stage.send(AddPod(pod))
-        stage.run_until(110)
+        bench.send(AddPod(pod))
+        bench.run_until(110)
 
-        probe = stage.probe(LIVENESS)
+        probe = bench.probe(LIVENESS)
         assert probe.manifest_probe is None
         assert not probe.muted
         assert probe.injections == ()
 
     def test_a_restarted_container_keeps_the_edited_timing(self) -> None:
-        stage = simulate(probed(liveness={}), 5)
-        stage.send(EditProbe(LIVE, self.timing(period_seconds=4)))
+        bench = simulate(probed(liveness={}), 5)
+        bench.send(EditProbe(LIVE, self.timing(period_seconds=4)))
 
-        stage.send(RestartContainer(POD_UID, "app"))
-        stage.run_until(60)
+        bench.send(RestartContainer(POD_UID, "app"))
+        bench.run_until(60)
 
         gaps = {
             after - before
             for before, after in zip(
-                stage.probed(LIVENESS)[-4:], stage.probed(LIVENESS)[-3:], strict=False
+                bench.probed(LIVENESS)[-4:], bench.probed(LIVENESS)[-3:], strict=False
             )
         }
         assert gaps == {4.0}
@@ -742,18 +750,18 @@ class TestEditing:
 class TestContainers:
     def test_a_kill_gives_no_grace_and_runs_no_hook(self) -> None:
         container = a_container(pre_stop=ExecAction(("sleep", "9")))
-        stage = Stage(
+        bench = EngineBench(
             a_pod(container), lives={"app": (InstanceBehavior(stops_after=None),)}
         )
-        stage.run_until(5)
+        bench.run_until(5)
 
-        stage.send(KillContainer(POD_UID, "app"))
-        stage.run_until(10)
+        bench.send(KillContainer(POD_UID, "app"))
+        bench.run_until(10)
 
-        (exited,) = stage.lifecycle_entries(LifecycleStep.EXITED)
+        (exited,) = bench.lifecycle_entries(LifecycleStep.EXITED)
         assert (exited.exit_code, exited.by) == (137, ExitCause.USER)
         assert seconds(exited.at) < 7
-        assert stage.lifecycle_entries(LifecycleStep.STARTED)[-1].restart_count == 1
+        assert bench.lifecycle_entries(LifecycleStep.STARTED)[-1].restart_count == 1
 
     @pytest.mark.parametrize(
         ("disruption", "exit_code"),
@@ -765,13 +773,13 @@ class TestContainers:
     def test_a_signal_to_the_main_process_ends_the_container(
         self, disruption: Fault, exit_code: int
     ) -> None:
-        stage = Stage(a_pod(), lives={"app": (InstanceBehavior(stop_code=143),)})
-        stage.run_until(5)
+        bench = EngineBench(a_pod(), lives={"app": (InstanceBehavior(stop_code=143),)})
+        bench.run_until(5)
 
-        stage.send(InjectContainerFault(POD_UID, "app", disruption))
-        stage.run_until(10)
+        bench.send(InjectContainerFault(POD_UID, "app", disruption))
+        bench.run_until(10)
 
-        (exited,) = stage.lifecycle_entries(LifecycleStep.EXITED)
+        (exited,) = bench.lifecycle_entries(LifecycleStep.EXITED)
         assert (exited.exit_code, exited.by) == (exit_code, ExitCause.USER)
 
     def test_an_error_of_the_runtime_is_noted_with_its_message(self) -> None:
@@ -780,452 +788,454 @@ class TestContainers:
                 error="no scissors" if isinstance(call, InjectFault) else ""
             )
 
-        stage = Stage(a_pod(), dealing=refuse_signals)
-        stage.run_until(5)
+        bench = EngineBench(a_pod(), dealing=refuse_signals)
+        bench.run_until(5)
 
-        stage.send(InjectContainerFault(POD_UID, "app", Fault.CUT_NETWORK))
-        stage.run_until(6)
+        bench.send(InjectContainerFault(POD_UID, "app", Fault.CUT_NETWORK))
+        bench.run_until(6)
 
-        assert stage.notes() == [(5.0, "cut network failed: no scissors", True)]
+        assert bench.notes() == [(5.0, "cut network failed: no scissors", True)]
 
     def test_a_frozen_container_times_out_until_it_is_killed(self) -> None:
-        stage = simulate(probed(liveness={"timeout_seconds": 1}), 5)
+        bench = simulate(probed(liveness={"timeout_seconds": 1}), 5)
 
-        stage.send(InjectContainerFault(POD_UID, "app", Fault.FREEZE))
-        stage.run_until(6)
-        frozen_since = stage.container().frozen_since
-        stage.run_until(60)
+        bench.send(InjectContainerFault(POD_UID, "app", Fault.FREEZE))
+        bench.run_until(6)
+        frozen_since = bench.container().frozen_since
+        bench.run_until(60)
 
-        (exited,) = stage.lifecycle_entries(LifecycleStep.EXITED)
-        (stopping,) = stage.lifecycle_entries(LifecycleStep.STOPPING)
+        (exited,) = bench.lifecycle_entries(LifecycleStep.EXITED)
+        (stopping,) = bench.lifecycle_entries(LifecycleStep.STOPPING)
         assert frozen_since == at(5)
         assert (exited.exit_code, exited.by) == (137, ExitCause.LIVENESS)
         assert (exited.at - stopping.at).total_seconds() >= 30
-        assert stage.container().frozen_since is None
+        assert bench.container().frozen_since is None
 
     def test_a_container_that_is_thawed_in_time_is_not_killed(self) -> None:
-        stage = simulate(probed(liveness={"failure_threshold": 9}), 5)
-        stage.send(InjectContainerFault(POD_UID, "app", Fault.FREEZE))
-        stage.run_until(10)
-        failures = stage.probe(LIVENESS).failures
+        bench = simulate(probed(liveness={"failure_threshold": 9}), 5)
+        bench.send(InjectContainerFault(POD_UID, "app", Fault.FREEZE))
+        bench.run_until(10)
+        failures = bench.probe(LIVENESS).failures
 
-        stage.send(InjectContainerFault(POD_UID, "app", Fault.UNFREEZE))
-        stage.run_until(30)
+        bench.send(InjectContainerFault(POD_UID, "app", Fault.UNFREEZE))
+        bench.run_until(30)
 
         assert failures > 0
-        assert stage.probe(LIVENESS).last_result is Result.SUCCESS
-        assert stage.container().frozen_since is None
+        assert bench.probe(LIVENESS).last_result is Result.SUCCESS
+        assert bench.container().frozen_since is None
 
     def test_a_pod_that_is_cut_off_answers_commands_only(self) -> None:
         container = a_container(
             liveness_probe=an_exec_probe("true", period_seconds=1),
             readiness_probe=an_http_probe(period_seconds=1),
         )
-        stage = simulate(a_pod(container), 5)
+        bench = simulate(a_pod(container), 5)
 
-        stage.send(InjectContainerFault(POD_UID, "app", Fault.CUT_NETWORK))
-        stage.run_until(20)
+        bench.send(InjectContainerFault(POD_UID, "app", Fault.CUT_NETWORK))
+        bench.run_until(20)
         cut = [
-            stage.probe(probe_type).last_result for probe_type in (LIVENESS, READINESS)
+            bench.probe(probe_type).last_result for probe_type in (LIVENESS, READINESS)
         ]
-        stage.send(InjectContainerFault(POD_UID, "app", Fault.RESTORE_NETWORK))
-        stage.run_until(30)
+        bench.send(InjectContainerFault(POD_UID, "app", Fault.RESTORE_NETWORK))
+        bench.run_until(30)
 
         assert cut == [Result.SUCCESS, Result.FAILURE]
-        assert stage.container().cut_off_since is None
-        assert stage.probe(READINESS).last_result is Result.SUCCESS
+        assert bench.container().cut_off_since is None
+        assert bench.probe(READINESS).last_result is Result.SUCCESS
 
     def test_a_container_that_is_restarted_is_still_cut_off(self) -> None:
-        stage = simulate(a_pod(), 5)
-        stage.send(InjectContainerFault(POD_UID, "app", Fault.CUT_NETWORK))
-        stage.run_until(6)
+        bench = simulate(a_pod(), 5)
+        bench.send(InjectContainerFault(POD_UID, "app", Fault.CUT_NETWORK))
+        bench.run_until(6)
 
-        stage.send(KillContainer(POD_UID, "app"))
-        stage.run_until(20)
+        bench.send(KillContainer(POD_UID, "app"))
+        bench.run_until(20)
 
-        assert stage.lifecycle_entries(LifecycleStep.STARTED)[-1].restart_count == 1
-        assert stage.container().cut_off_since == at(5)
+        assert bench.lifecycle_entries(LifecycleStep.STARTED)[-1].restart_count == 1
+        assert bench.container().cut_off_since == at(5)
 
     def test_commands_for_an_unknown_pod_are_ignored(self) -> None:
-        stage = Stage(a_pod())
+        bench = EngineBench(a_pod())
 
-        stage.send(KillContainer("gone", "app"))
-        stage.send(ClearBackoff(POD_UID, "gone"))
+        bench.send(KillContainer("gone", "app"))
+        bench.send(ClearBackoff(POD_UID, "gone"))
 
-        assert stage.of(UserEntry) == []
+        assert bench.of(UserEntry) == []
 
     def test_a_watched_container_is_left_alone(self) -> None:
-        stage = Stage(a_pod(), config=KubeletConfig(kills=False))
-        stage.run_until(5)
+        bench = EngineBench(a_pod(), config=KubeletConfig(kills=False))
+        bench.run_until(5)
 
-        stage.send(KillContainer(POD_UID, "app"))
-        stage.run_until(10)
+        bench.send(KillContainer(POD_UID, "app"))
+        bench.run_until(10)
 
-        assert stage.notes()[-1][1:] == ("web/app is only watched", False)
-        assert stage.lifecycle_entries(LifecycleStep.EXITED) == []
+        assert bench.notes()[-1][1:] == ("web/app is only watched", False)
+        assert bench.lifecycle_entries(LifecycleStep.EXITED) == []
 
     def test_a_container_that_does_not_run_is_left_alone(self) -> None:
-        stage = Stage(a_pod())
+        bench = EngineBench(a_pod())
 
-        stage.send(KillContainer(POD_UID, "app"))
-        stage.run_until(5)
+        bench.send(KillContainer(POD_UID, "app"))
+        bench.run_until(5)
 
-        assert stage.notes()[0][1] == "web/app does not run: nothing was done to it"
-        assert stage.lifecycle_entries(LifecycleStep.EXITED) == []
+        assert bench.notes()[0][1] == "web/app does not run: nothing was done to it"
+        assert bench.lifecycle_entries(LifecycleStep.EXITED) == []
 
     def test_without_its_back_off_a_container_starts_at_once(self) -> None:
         crash = InstanceBehavior(timedelta(seconds=1), exit_code=1)
-        stage = Stage(a_pod(), lives={"app": (crash,) * 4 + (InstanceBehavior(),)})
-        stage.run_until(60)
-        waits = stage.container().backoff
+        bench = EngineBench(
+            a_pod(), lives={"app": (crash,) * 4 + (InstanceBehavior(),)}
+        )
+        bench.run_until(60)
+        waits = bench.container().backoff
         assert waits is not None
         assert waits.until is not None
 
-        stage.send(ClearBackoff(POD_UID, "app"))
-        stage.run_until(63)
+        bench.send(ClearBackoff(POD_UID, "app"))
+        bench.run_until(63)
 
         assert (
-            60 <= seconds(stage.lifecycle_entries(LifecycleStep.STARTED)[-1].at) <= 62
+            60 <= seconds(bench.lifecycle_entries(LifecycleStep.STARTED)[-1].at) <= 62
         )
-        assert stage.starts()[-1][1:] == (0, False)
-        assert ("clear back-off", "web/app") in user_words(stage)
+        assert bench.starts()[-1][1:] == (0, False)
+        assert ("clear back-off", "web/app") in user_words(bench)
 
 
 class TestHeldBack:
     """The clock runs on during a pause; a tick has the time that it was held back."""
 
-    def held(self, stage: Stage) -> list[float]:
-        return [tick.held.total_seconds() for tick in stage.ticks(LIVENESS)][1:]
+    def held(self, bench: EngineBench) -> list[float]:
+        return [tick.held.total_seconds() for tick in bench.ticks(LIVENESS)][1:]
 
     def test_a_step_that_was_due_has_the_time_it_was_held_back(self) -> None:
-        stage = simulate(probed(liveness={"period_seconds": 5}), 6)
-        stage.send(PauseProbes())
-        stage.run_until(17)
+        bench = simulate(probed(liveness={"period_seconds": 5}), 6)
+        bench.send(PauseProbes())
+        bench.run_until(17)
 
-        stage.send(StepProbe())
-        stage.run_until(17.5)
-        stage.send(StepProbe())
-        stage.run_until(18)
+        bench.send(StepProbe())
+        bench.run_until(17.5)
+        bench.send(StepProbe())
+        bench.run_until(18)
 
-        assert self.held(stage) == [0, 7, 0]
+        assert self.held(bench) == [0, 7, 0]
 
     def test_after_a_pause_the_tick_that_waited_has_its_lateness_and_the_next_has_none(
         self,
     ) -> None:
-        stage = simulate(probed(liveness={"period_seconds": 5}), 6)
-        stage.send(PauseProbes())
-        stage.run_until(13)
+        bench = simulate(probed(liveness={"period_seconds": 5}), 6)
+        bench.send(PauseProbes())
+        bench.run_until(13)
 
-        stage.send(ResumeProbes())
-        stage.run_until(16)
+        bench.send(ResumeProbes())
+        bench.run_until(16)
 
-        assert self.held(stage) == [0, 3, 0]
+        assert self.held(bench) == [0, 3, 0]
 
     def test_a_skipped_tick_has_its_lateness_too(self) -> None:
-        stage = simulate(
+        bench = simulate(
             probed(liveness={"period_seconds": 5, "initial_delay_seconds": 60}), 6
         )
-        stage.send(PauseProbes())
-        stage.run_until(12)
+        bench.send(PauseProbes())
+        bench.run_until(12)
 
-        stage.send(StepProbe())
+        bench.send(StepProbe())
 
-        assert self.held(stage)[-1] == 2
+        assert self.held(bench)[-1] == 2
 
     def test_a_triggered_tick_was_not_held_back(self) -> None:
-        stage = simulate(probed(liveness={"period_seconds": 5}), 6)
-        stage.send(PauseProbes())
-        stage.run_until(17)
+        bench = simulate(probed(liveness={"period_seconds": 5}), 6)
+        bench.send(PauseProbes())
+        bench.run_until(17)
 
-        stage.send(TriggerProbe(LIVE))
-        stage.run_until(18)
+        bench.send(TriggerProbe(LIVE))
+        bench.run_until(18)
 
-        assert self.held(stage) == [0, 0]
+        assert self.held(bench) == [0, 0]
 
 
 class TestFreezingWhilePaused:
     """With `--freeze`, containers are frozen while probes are paused."""
 
-    def simulate(self, **config: Any) -> Stage:
-        stage = Stage(
+    def simulate(self, **config: Any) -> EngineBench:
+        bench = EngineBench(
             probed(liveness={"period_seconds": 5}),
             config=KubeletConfig(freezes=True, **config),
             probing=probing(),
         )
-        stage.run_until(6)
-        return stage
+        bench.run_until(6)
+        return bench
 
     def test_a_pause_freezes_and_a_resume_thaws(self) -> None:
-        stage = self.simulate()
+        bench = self.simulate()
 
-        stage.send(PauseProbes())
-        stage.run_until(20)
-        paused = stage.container().frozen_since
-        stage.send(ResumeProbes())
-        stage.run_until(21)
+        bench.send(PauseProbes())
+        bench.run_until(20)
+        paused = bench.container().frozen_since
+        bench.send(ResumeProbes())
+        bench.run_until(21)
 
         assert paused == at(6)
-        assert stage.container().frozen_since is None
+        assert bench.container().frozen_since is None
 
     def test_a_break_point_freezes_too_and_run_to_change_thaws(self) -> None:
-        stage = self.simulate()
-        stage.send(SetBreakpoints(frozenset({BreakpointKind.FIRST_FAILURE})))
-        stage.send(InjectResults(LIVE, (FAILURE,)))
-        stage.run_until(12)
-        paused = stage.container().frozen_since
+        bench = self.simulate()
+        bench.send(SetBreakpoints(frozenset({BreakpointKind.FIRST_FAILURE})))
+        bench.send(InjectResults(LIVE, (FAILURE,)))
+        bench.run_until(12)
+        paused = bench.container().frozen_since
 
-        stage.send(SetBreakpoints(frozenset()))
-        stage.send(RunToChange())
-        stage.run_until(13)
+        bench.send(SetBreakpoints(frozenset()))
+        bench.send(RunToChange())
+        bench.run_until(13)
 
         assert paused == at(10)
-        assert stage.container().frozen_since is None
+        assert bench.container().frozen_since is None
 
     def test_a_container_that_the_user_froze_stays_frozen(self) -> None:
-        stage = self.simulate()
-        stage.send(InjectContainerFault(POD_UID, "app", Fault.FREEZE))
-        stage.run_until(7)
+        bench = self.simulate()
+        bench.send(InjectContainerFault(POD_UID, "app", Fault.FREEZE))
+        bench.run_until(7)
 
-        stage.send(PauseProbes())
-        stage.send(ResumeProbes())
-        stage.run_until(8)
+        bench.send(PauseProbes())
+        bench.send(ResumeProbes())
+        bench.run_until(8)
 
-        assert stage.container().frozen_since == at(6)
+        assert bench.container().frozen_since == at(6)
 
     def test_a_watched_container_is_left_alone(self) -> None:
-        stage = self.simulate(kills=False)
+        bench = self.simulate(kills=False)
 
-        stage.send(PauseProbes())
-        stage.run_until(8)
+        bench.send(PauseProbes())
+        bench.run_until(8)
 
-        assert stage.container().frozen_since is None
-        assert user_words(stage) == [("pause", "all probes")]
+        assert bench.container().frozen_since is None
+        assert user_words(bench) == [("pause", "all probes")]
 
     def test_a_container_is_thawed_for_its_step_and_frozen_again(self) -> None:
-        stage = self.simulate()
-        stage.send(PauseProbes())
-        stage.run_until(20)
+        bench = self.simulate()
+        bench.send(PauseProbes())
+        bench.run_until(20)
 
-        stage.send(StepProbe())
-        stage.run_until(21)
+        bench.send(StepProbe())
+        bench.run_until(21)
 
-        assert stage.probe(LIVENESS).last_result is Result.SUCCESS
-        assert len(stage.probed(LIVENESS)) == len(self.simulate().probed(LIVENESS)) + 1
-        assert stage.container().frozen_since == at(20)
-        assert user_words(stage)[-3:] == [
+        assert bench.probe(LIVENESS).last_result is Result.SUCCESS
+        assert len(bench.probed(LIVENESS)) == len(self.simulate().probed(LIVENESS)) + 1
+        assert bench.container().frozen_since == at(20)
+        assert user_words(bench)[-3:] == [
             ("unfreeze", "web/app"),
             ("step", "the next probe"),
             ("freeze", "web/app"),
         ]
 
     def test_a_held_back_tick_runs_when_containers_are_thawed(self) -> None:
-        stage = self.simulate()
-        stage.send(PauseProbes())
-        stage.run_until(20)
+        bench = self.simulate()
+        bench.send(PauseProbes())
+        bench.run_until(20)
 
-        stage.send(ResumeProbes())
-        stage.run_until(60)
+        bench.send(ResumeProbes())
+        bench.run_until(60)
 
-        assert stage.probe(LIVENESS).failures == 0
+        assert bench.probe(LIVENESS).failures == 0
 
     def test_a_container_is_thawed_for_a_dry_run(self) -> None:
-        stage = self.simulate()
-        stage.send(PauseProbes())
-        stage.run_until(20)
+        bench = self.simulate()
+        bench.send(PauseProbes())
+        bench.run_until(20)
 
-        stage.send(DryRunProbe(LIVE))
-        stage.run_until(25)
+        bench.send(DryRunProbe(LIVE))
+        bench.run_until(25)
 
-        assert stage.of(DryRunEntry)[-1].result is Result.SUCCESS
-        assert stage.container().frozen_since is not None
+        assert bench.of(DryRunEntry)[-1].result is Result.SUCCESS
+        assert bench.container().frozen_since is not None
 
     def test_a_second_command_does_not_wait_for_a_thaw_that_fails(self) -> None:
         def refuse_signals(call: Operation | Relist) -> CallBehavior:
             is_thaw = isinstance(call, InjectFault) and call.fault is Fault.UNFREEZE
             return CallBehavior(error="it is stuck" if is_thaw else "")
 
-        stage = Stage(
+        bench = EngineBench(
             probed(liveness={"period_seconds": 5}),
             config=KubeletConfig(freezes=True),
             probing=probing(),
             dealing=refuse_signals,
         )
-        stage.run_until(6)
-        stage.send(PauseProbes())
-        stage.run_until(20)
-        stage.send(ResumeProbes())
-        stage.run_until(21)
-        is_held = stage.snapshot.is_paused
+        bench.run_until(6)
+        bench.send(PauseProbes())
+        bench.run_until(20)
+        bench.send(ResumeProbes())
+        bench.run_until(21)
+        is_held = bench.snapshot.is_paused
 
-        stage.send(ResumeProbes())
-        stage.run_until(22)
+        bench.send(ResumeProbes())
+        bench.run_until(22)
 
         assert is_held
-        assert not stage.snapshot.is_paused
+        assert not bench.snapshot.is_paused
 
     def test_a_frozen_container_is_thawed_to_be_stopped(self) -> None:
-        stage = self.simulate()
-        stage.send(PauseProbes())
-        stage.run_until(20)
+        bench = self.simulate()
+        bench.send(PauseProbes())
+        bench.run_until(20)
 
-        stage.send(RestartContainer(POD_UID, "app"))
-        stage.run_until(40)
+        bench.send(RestartContainer(POD_UID, "app"))
+        bench.run_until(40)
 
-        assert stage.container().stopping is not None
-        assert stage.container().frozen_since is None
-        assert user_words(stage)[-2:] == [
+        assert bench.container().stopping is not None
+        assert bench.container().frozen_since is None
+        assert user_words(bench)[-2:] == [
             ("restart", "web/app"),
             ("unfreeze", "web/app"),
         ]
 
     def test_a_container_that_starts_during_a_pause_is_frozen_at_once(self) -> None:
-        stage = self.simulate()
-        stage.send(PauseProbes())
-        stage.run_until(7)
+        bench = self.simulate()
+        bench.send(PauseProbes())
+        bench.run_until(7)
 
-        stage.send(KillContainer(POD_UID, "app"))
-        stage.run_until(30)
+        bench.send(KillContainer(POD_UID, "app"))
+        bench.run_until(30)
 
-        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 2
-        assert stage.container().frozen_since is not None
+        assert len(bench.lifecycle_entries(LifecycleStep.STARTED)) == 2
+        assert bench.container().frozen_since is not None
 
 
 class TestBreakPoints:
-    def failing(self, *points: BreakpointKind, **fields: Any) -> Stage:
-        """Return a stage whose liveness probe fails, with these break-points set."""
-        stage = Stage(
+    def failing(self, *points: BreakpointKind, **fields: Any) -> EngineBench:
+        """Return a bench whose liveness probe fails, with these break-points set."""
+        bench = EngineBench(
             probed(liveness=fields, readiness={}),
             probing=probing(liveness=always(FAILS)),
         )
-        stage.send(SetBreakpoints(frozenset(points)))
-        return stage
+        bench.send(SetBreakpoints(frozenset(points)))
+        return bench
 
     def test_a_break_point_before_a_kill_pauses_and_holds_the_result_back(self) -> None:
-        stage = self.failing(BreakpointKind.BEFORE_KILL)
+        bench = self.failing(BreakpointKind.BEFORE_KILL)
 
-        stage.run_until(30)
+        bench.run_until(30)
 
-        assert stage.snapshot.is_paused
-        assert not is_killed(stage)
-        assert [run.action for run in runs(stage)] == [TickAction.NONE, TickAction.NONE]
-        assert stage.probe(LIVENESS).is_result_held
-        reason = stage.snapshot.stopped_by
+        assert bench.snapshot.is_paused
+        assert not is_killed(bench)
+        assert [run.action for run in runs(bench)] == [TickAction.NONE, TickAction.NONE]
+        assert bench.probe(LIVENESS).is_result_held
+        reason = bench.snapshot.stopped_by
         assert reason is not None
         assert (reason.point, reason.key) == (BreakpointKind.BEFORE_KILL, LIVE)
         assert reason.text == (
             "before a kill: the liveness probe of web/app has failed 3 times in a row"
         )
-        assert stage.notes()[-1][1] == f"paused: {reason.text}"
+        assert bench.notes()[-1][1] == f"paused: {reason.text}"
 
     def test_a_result_that_would_not_kill_is_not_held_back(self) -> None:
         """An error is ignored, and a readiness probe never kills."""
-        stage = Stage(
+        bench = EngineBench(
             probed(liveness={}, readiness={"failure_threshold": 1}),
             probing=probing(liveness=always(ERRS), readiness=always(FAILS)),
         )
-        stage.send(SetBreakpoints(frozenset({BreakpointKind.BEFORE_KILL})))
+        bench.send(SetBreakpoints(frozenset({BreakpointKind.BEFORE_KILL})))
 
-        stage.run_until(30)
+        bench.run_until(30)
 
-        assert not stage.snapshot.is_paused
-        assert len(runs(stage)) > 20
+        assert not bench.snapshot.is_paused
+        assert len(runs(bench)) > 20
 
     def test_resuming_performs_the_kill(self) -> None:
-        stage = self.failing(BreakpointKind.BEFORE_KILL)
-        stage.run_until(30)
+        bench = self.failing(BreakpointKind.BEFORE_KILL)
+        bench.run_until(30)
 
-        stage.send(ResumeProbes())
-        stage.run_until(31)
+        bench.send(ResumeProbes())
+        bench.run_until(31)
 
-        assert is_killed(stage)
-        assert runs(stage)[-1].action is TickAction.KILL
-        assert stage.snapshot.stopped_by is None
-        assert not stage.probe(LIVENESS).is_result_held
+        assert is_killed(bench)
+        assert runs(bench)[-1].action is TickAction.KILL
+        assert bench.snapshot.stopped_by is None
+        assert not bench.probe(LIVENESS).is_result_held
 
     def test_a_step_takes_the_held_result_before_any_tick(self) -> None:
-        stage = self.failing(BreakpointKind.BEFORE_KILL)
-        stage.run_until(30)
-        ticks = len(stage.of(TickEntry))
+        bench = self.failing(BreakpointKind.BEFORE_KILL)
+        bench.run_until(30)
+        ticks = len(bench.of(TickEntry))
 
-        stage.send(StepProbe())
+        bench.send(StepProbe())
 
-        new = stage.of(TickEntry)[ticks:]
+        new = bench.of(TickEntry)[ticks:]
         assert [entry.action for entry in new] == [TickAction.KILL]
-        assert stage.snapshot.is_paused
-        assert is_killed(stage)
+        assert bench.snapshot.is_paused
+        assert is_killed(bench)
 
     def test_a_held_result_that_is_muted_kills_nothing(self) -> None:
-        stage = self.failing(BreakpointKind.BEFORE_KILL)
-        stage.run_until(30)
+        bench = self.failing(BreakpointKind.BEFORE_KILL)
+        bench.run_until(30)
 
-        stage.send(MuteProbes(ALL_PROBES))
-        stage.send(ResumeProbes())
-        stage.run_until(60)
+        bench.send(MuteProbes(ALL_PROBES))
+        bench.send(ResumeProbes())
+        bench.run_until(60)
 
-        assert not is_killed(stage)
-        assert runs(stage)[2].action is TickAction.MUTED
+        assert not is_killed(bench)
+        assert runs(bench)[2].action is TickAction.MUTED
 
     def test_the_end_of_a_pod_is_not_held_up(self) -> None:
-        stage = self.failing(BreakpointKind.BEFORE_KILL)
-        stage.run_until(30)
+        bench = self.failing(BreakpointKind.BEFORE_KILL)
+        bench.run_until(30)
 
-        stage.send(DeletePod(POD_UID))
-        stage.run_until(120)
+        bench.send(DeletePod(POD_UID))
+        bench.run_until(120)
 
-        assert len(stage.of(PodGoneEntry)) == 1
-        assert stage.snapshot.pods == ()
-        assert stage.snapshot.upcoming == ()
+        assert len(bench.of(PodGoneEntry)) == 1
+        assert bench.snapshot.pods == ()
+        assert bench.snapshot.upcoming == ()
 
     def test_the_first_failure_of_a_run_pauses(self) -> None:
-        stage = self.failing(BreakpointKind.FIRST_FAILURE)
+        bench = self.failing(BreakpointKind.FIRST_FAILURE)
 
-        stage.run_until(30)
+        bench.run_until(30)
 
-        assert len(runs(stage)) == 1
-        reason = stage.snapshot.stopped_by
+        assert len(runs(bench)) == 1
+        reason = bench.snapshot.stopped_by
         assert reason is not None
         assert reason.point is BreakpointKind.FIRST_FAILURE
 
     def test_a_change_of_readiness_pauses(self) -> None:
-        stage = self.failing(BreakpointKind.READINESS, failure_threshold=99)
+        bench = self.failing(BreakpointKind.READINESS, failure_threshold=99)
 
-        stage.run_until(30)
+        bench.run_until(30)
 
-        reason = stage.snapshot.stopped_by
+        reason = bench.snapshot.stopped_by
         assert reason is not None
         assert reason.text == "readiness changed: web/app is ready"
-        assert stage.changes(StateField.READY)[-1][1:] == ("false", "true")
+        assert bench.changes(StateField.READY)[-1][1:] == ("false", "true")
 
     def test_nothing_due_at_the_same_instant_runs_after_a_break_point(self) -> None:
         """Both probes are due at once; the first one hits the break-point."""
-        stage = self.failing(BreakpointKind.FIRST_FAILURE)
+        bench = self.failing(BreakpointKind.FIRST_FAILURE)
 
-        stage.run_until(30)
+        bench.run_until(30)
 
-        reason = stage.snapshot.stopped_by
+        reason = bench.snapshot.stopped_by
         assert reason is not None
-        assert all(entry.started_at <= reason.at for entry in stage.of(TickEntry))
+        assert all(entry.started_at <= reason.at for entry in bench.of(TickEntry))
 
     def test_break_points_of_another_container_do_not_count(self) -> None:
-        stage = self.failing()
-        stage.send(SetBreakpoints(frozenset(BreakpointKind), Scope(POD_UID, "another")))
+        bench = self.failing()
+        bench.send(SetBreakpoints(frozenset(BreakpointKind), Scope(POD_UID, "another")))
 
-        stage.run_until(10)
+        bench.run_until(10)
 
-        assert not stage.snapshot.is_paused
-        assert stage.container().break_points == frozenset()
+        assert not bench.snapshot.is_paused
+        assert bench.container().break_points == frozenset()
 
     def test_break_points_are_shown_and_can_be_cleared(self) -> None:
-        stage = self.failing(BreakpointKind.BEFORE_KILL)
-        shown = stage.container().break_points
+        bench = self.failing(BreakpointKind.BEFORE_KILL)
+        shown = bench.container().break_points
 
-        stage.send(SetBreakpoints(frozenset()))
-        stage.run_until(30)
+        bench.send(SetBreakpoints(frozenset()))
+        bench.run_until(30)
 
         assert shown == {BreakpointKind.BEFORE_KILL}
-        assert stage.container().break_points == frozenset()
-        assert is_killed(stage)
-        assert user_words(stage) == [
+        assert bench.container().break_points == frozenset()
+        assert is_killed(bench)
+        assert user_words(bench) == [
             ("break", "all probes: before-kill"),
             ("break", "all probes: nowhere"),
         ]
@@ -1233,69 +1243,69 @@ class TestBreakPoints:
 
 class TestStepping:
     def test_run_to_change_stops_at_the_first_one(self) -> None:
-        stage = Stage(
+        bench = EngineBench(
             probed(readiness={"failure_threshold": 2}),
             probing=probing(readiness=lambda age: SUCCEEDS if age < 20 else FAILS),
         )
-        stage.run_until(10)
-        stage.send(PauseProbes())
+        bench.run_until(10)
+        bench.send(PauseProbes())
 
-        stage.send(RunToChange())
-        stage.run_until(60)
+        bench.send(RunToChange())
+        bench.run_until(60)
 
-        reason = stage.snapshot.stopped_by
+        reason = bench.snapshot.stopped_by
         assert reason is not None
         assert reason.text == "web/app readiness result Success -> Failure"
         assert 21 <= seconds(reason.at) <= 24
-        assert stage.snapshot.is_paused
-        assert not stage.snapshot.is_running_to_change
+        assert bench.snapshot.is_paused
+        assert not bench.snapshot.is_running_to_change
 
     def test_run_to_change_considers_its_scope_only(self) -> None:
-        stage = Stage(
+        bench = EngineBench(
             probed(readiness={}),
             probing=probing(readiness=lambda age: SUCCEEDS if age < 20 else FAILS),
         )
-        stage.run_until(10)
+        bench.run_until(10)
 
-        stage.send(RunToChange(Scope(POD_UID, "another")))
-        stage.run_until(60)
+        bench.send(RunToChange(Scope(POD_UID, "another")))
+        bench.run_until(60)
 
-        assert not stage.snapshot.is_paused
-        assert stage.snapshot.is_running_to_change
+        assert not bench.snapshot.is_paused
+        assert bench.snapshot.is_running_to_change
 
     def test_a_back_off_and_a_restart_are_changes(self) -> None:
         crash = InstanceBehavior(timedelta(seconds=3), exit_code=1)
-        stage = Stage(a_pod(), lives={"app": (crash,)})
-        stage.run_until(2)
+        bench = EngineBench(a_pod(), lives={"app": (crash,)})
+        bench.run_until(2)
 
         stops = []
         for _ in range(3):
-            stage.send(RunToChange())
-            stage.run_until(stage.now + 400)
-            stops.append(stage.snapshot.stopped_by)
+            bench.send(RunToChange())
+            bench.run_until(bench.now + 400)
+            stops.append(bench.snapshot.stopped_by)
 
         texts = [stop.text for stop in stops if stop is not None]
         assert len(texts) == 3
         assert any("to start" in text for text in texts)
 
     def test_a_pause_ends_a_run_to_change(self) -> None:
-        stage = simulate(probed(liveness={}), 10)
-        stage.send(RunToChange())
+        bench = simulate(probed(liveness={}), 10)
+        bench.send(RunToChange())
 
-        stage.send(PauseProbes())
+        bench.send(PauseProbes())
 
-        assert not stage.snapshot.is_running_to_change
-        assert stage.snapshot.stopped_by is None
+        assert not bench.snapshot.is_running_to_change
+        assert bench.snapshot.stopped_by is None
 
     def test_the_snapshot_lists_upcoming_ticks_in_order(self) -> None:
         pod = probed(
             liveness={"initial_delay_seconds": 30, "period_seconds": 7}, readiness={}
         )
-        stage = simulate(pod, 10.5)
+        bench = simulate(pod, 10.5)
 
-        stage.send(PauseProbes())
+        bench.send(PauseProbes())
 
-        upcoming = stage.snapshot.upcoming
+        upcoming = bench.snapshot.upcoming
         assert [waiting.at for waiting in upcoming] == sorted(
             waiting.at for waiting in upcoming
         )
@@ -1312,20 +1322,20 @@ class TestStepping:
         )
 
     def test_a_held_result_comes_before_ticks_that_waited_longer(self) -> None:
-        stage = Stage(
+        bench = EngineBench(
             probed(liveness={}, readiness={}),
             probing=probing(liveness=always(FAILS)),
         )
-        stage.run_until(2.5)
-        stage.send(PauseProbes())
-        stage.send(SetBreakpoints(frozenset({BreakpointKind.BEFORE_KILL})))
-        stage.send(TriggerProbe(LIVE))
-        stage.run_until(10)
-        stage.send(TriggerProbe(LIVE))
+        bench.run_until(2.5)
+        bench.send(PauseProbes())
+        bench.send(SetBreakpoints(frozenset({BreakpointKind.BEFORE_KILL})))
+        bench.send(TriggerProbe(LIVE))
+        bench.run_until(10)
+        bench.send(TriggerProbe(LIVE))
 
-        stage.run_until(30)
+        bench.run_until(30)
 
-        held, other, *_ = stage.snapshot.upcoming
+        held, other, *_ = bench.snapshot.upcoming
         assert (held.what, held.at) == (UpcomingKind.HELD_RESULT, at(10))
         assert other.at < held.at
 
@@ -1334,65 +1344,65 @@ class TestStepping:
     ) -> None:
         crash = InstanceBehavior(timedelta(seconds=3), exit_code=1)
         stubborn = a_container("slow")
-        stage = Stage(
+        bench = EngineBench(
             a_pod(a_container(), stubborn),
             lives={"app": (crash,), "slow": (InstanceBehavior(stops_after=None),)},
         )
-        stage.run_until(12)
+        bench.run_until(12)
 
-        stage.send(PauseProbes())
-        stage.send(RestartContainer(POD_UID, "slow"))
+        bench.send(PauseProbes())
+        bench.send(RestartContainer(POD_UID, "slow"))
 
-        whats = {upcoming.what for upcoming in stage.snapshot.upcoming}
+        whats = {upcoming.what for upcoming in bench.snapshot.upcoming}
         assert {UpcomingKind.BACKOFF_OVER, UpcomingKind.GRACE_OVER} <= whats
 
     def test_nothing_is_listed_while_probes_run(self) -> None:
-        stage = simulate(probed(liveness={}), 10)
+        bench = simulate(probed(liveness={}), 10)
 
-        assert stage.snapshot.upcoming == ()
+        assert bench.snapshot.upcoming == ()
 
     def test_the_last_step_keeps_the_state_before_it(self) -> None:
-        stage = Stage(
+        bench = EngineBench(
             probed(liveness={"failure_threshold": 9}),
             probing=probing(liveness=always(FAILS)),
         )
-        stage.run_until(5)
-        stage.send(PauseProbes())
-        run = stage.probe(LIVENESS).result_run
+        bench.run_until(5)
+        bench.send(PauseProbes())
+        run = bench.probe(LIVENESS).result_run
 
-        stage.send(StepProbe())
-        stage.run_until(6)
+        bench.send(StepProbe())
+        bench.run_until(6)
 
-        step = stage.snapshot.last_step
+        step = bench.snapshot.last_step
         assert step is not None
         (before,) = step.pods[0].containers[0].probes
         assert (step.key, before.result_run) == (LIVE, run)
-        assert stage.probe(LIVENESS).result_run == run + 1
-        after = [entry for entry in stage.journal if entry.sequence > step.sequence]
+        assert bench.probe(LIVENESS).result_run == run + 1
+        after = [entry for entry in bench.journal if entry.sequence > step.sequence]
         assert any(isinstance(entry, TickEntry) for entry in after)
 
     def test_a_pod_that_a_step_did_not_change_is_the_same_object(self) -> None:
         other = a_pod(a_container("calm"), name="calm")
-        stage = Stage(probed(liveness={}), other)
-        stage.run_until(10)
-        stage.send(PauseProbes())
+        bench = EngineBench(probed(liveness={}), other)
+        bench.run_until(10)
+        bench.send(PauseProbes())
 
-        stage.send(StepProbe())
+        bench.send(StepProbe())
 
-        step = stage.snapshot.last_step
+        step = bench.snapshot.last_step
         assert step is not None
         before = {pod.pod.name: pod for pod in step.pods}
-        after = {pod.pod.name: pod for pod in stage.snapshot.pods}
+        after = {pod.pod.name: pod for pod in bench.snapshot.pods}
         assert after["calm"] is before["calm"]
         assert after["web"] is not before["web"]
 
 
 def test_a_bookmark_is_a_note_of_the_user() -> None:
-    stage = Stage(a_pod())
+    bench = EngineBench(a_pod())
 
-    stage.send(Bookmark("here it begins"))
+    bench.send(Bookmark("here it begins"))
 
-    (note,) = stage.of(NoteEntry)
+    (note,) = bench.of(NoteEntry)
     assert (note.text, note.is_bookmark, note.is_fault) == (
         "here it begins",
         True,

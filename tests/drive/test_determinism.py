@@ -33,7 +33,7 @@ def test_two_processes_print_the_same_session_byte_for_byte() -> None:
 
 
 def test_an_engine_with_the_same_inputs_returns_the_same_turns() -> None:
-    stage, engine = sample_session.run_session()
+    bench, engine = sample_session.run_session()
     another = Engine(engine.config, START)
 
     turns = [
@@ -42,13 +42,13 @@ def test_an_engine_with_the_same_inputs_returns_the_same_turns() -> None:
     ]
 
     assert turns == engine.turns
-    assert len(stage.of(TickEntry)) > 100
+    assert len(bench.of(TickEntry)) > 100
 
 
 def test_another_seed_gives_another_session() -> None:
     """Otherwise the tests above would not cover random decisions."""
-    stage, engine = sample_session.run_session()
+    bench, engine = sample_session.run_session()
     other, _ = sample_session.run_session(seed=8)
 
     assert engine.config.seed != 8
-    assert stage.journal != other.journal
+    assert bench.journal != other.journal

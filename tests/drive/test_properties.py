@@ -28,6 +28,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Result
 from tests.builders import START
+from tests.drive.engine_bench import EngineBench
 from tests.drive.random_sessions import (
     INTERVENTIONS,
     POD_UID,
@@ -38,7 +39,6 @@ from tests.drive.random_sessions import (
     plans,
     simulate,
 )
-from tests.drive.stage import Stage
 
 CAP = timedelta(seconds=300)
 KILLERS = {ExitCause.LIVENESS: ProbeType.LIVENESS, ExitCause.STARTUP: ProbeType.STARTUP}
@@ -66,19 +66,19 @@ def failures_in_a_row(ticks: list[TickEntry]) -> int:
     return run
 
 
-def ticks_before(stage: Stage, entry: ContainerEntry) -> list[TickEntry]:
+def ticks_before(bench: EngineBench, entry: ContainerEntry) -> list[TickEntry]:
     """Return the ticks of the worker that requested a container's end."""
     assert entry.by is not None
     return [
         tick
-        for tick in stage.ticks(KILLERS[entry.by], entry.container_name)
+        for tick in bench.ticks(KILLERS[entry.by], entry.container_name)
         if tick.sequence < entry.sequence
     ]
 
 
-def by_worker(stage: Stage) -> dict[ProbeKey, list[TickEntry]]:
+def by_worker(bench: EngineBench) -> dict[ProbeKey, list[TickEntry]]:
     ticks = defaultdict(list)
-    for entry in stage.of(TickEntry):
+    for entry in bench.of(TickEntry):
         ticks[entry.key].append(entry)
     return ticks
 
@@ -122,16 +122,16 @@ def probes_with_status(
 @given(plans())
 def test_a_probe_kills_only_after_enough_failures_in_a_row(plan: SessionPlan) -> None:
     """Or, as the kubelet does, when a tick found that very instance not running."""
-    stage, _ = simulate(plan)
+    bench, _ = simulate(plan)
 
     kills = [
         entry
-        for entry in stage.of(ContainerEntry)
+        for entry in bench.of(ContainerEntry)
         if entry.what is LifecycleStep.STOPPING and entry.by in KILLERS
     ]
 
     for kill in kills:
-        ticks = ticks_before(stage, kill)
+        ticks = ticks_before(bench, kill)
         was_not_running = any(
             (tick.skip or tick.exit) in NOT_RUNNING
             for tick in ticks
@@ -144,9 +144,9 @@ def test_a_probe_kills_only_after_enough_failures_in_a_row(plan: SessionPlan) ->
 @often
 @given(plans())
 def test_nothing_is_probed_on_hold(plan: SessionPlan) -> None:
-    stage, _ = simulate(plan)
+    bench, _ = simulate(plan)
 
-    for ticks in by_worker(stage).values():
+    for ticks in by_worker(bench).values():
         for before, after in pairwise(ticks):
             lifted = not before.hold_after or after.new_container
             assert lifted or after.skip is Skip.ON_HOLD or after.exit is not None
@@ -186,10 +186,10 @@ def test_a_container_that_has_not_started_up_is_probed_by_its_startup_probe_only
 def test_windows_of_back_off_never_shrink_while_busy_nor_pass_the_cap(
     plan: SessionPlan,
 ) -> None:
-    stage, _ = simulate(plan)
+    bench, _ = simulate(plan)
 
     windows: dict[str, list[timedelta]] = defaultdict(list)
-    for entry in stage.of(BackoffEntry):
+    for entry in bench.of(BackoffEntry):
         windows[entry.container_name] += [entry.window, entry.next_window]
 
     for series in windows.values():
@@ -203,15 +203,15 @@ def test_windows_of_back_off_never_shrink_while_busy_nor_pass_the_cap(
 @often
 @given(plans())
 def test_a_deleted_pod_always_ends_and_leaves_nothing(plan: SessionPlan) -> None:
-    stage, engine = simulate(plan)
-    stage.world.unreachable = ""
+    bench, engine = simulate(plan)
+    bench.world.unreachable = ""
 
-    stage.send(DeletePod(POD_UID))
-    stage.run_until(stage.now + 200)
+    bench.send(DeletePod(POD_UID))
+    bench.run_until(bench.now + 200)
 
-    assert stage.runtime_pods() == ()
-    assert stage.snapshot.pods == ()
-    assert len(stage.of(PodGoneEntry)) == 1
+    assert bench.runtime_pods() == ()
+    assert bench.snapshot.pods == ()
+    assert len(bench.of(PodGoneEntry)) == 1
     assert engine.pod_uids() == ()
 
 
@@ -254,9 +254,9 @@ def test_the_same_inputs_at_the_same_instants_give_the_same_turns(
 @often
 @given(plans(kinds=(*USUAL, *INTERVENTIONS, *RULE_BREAKING)))
 def test_entries_are_numbered_and_in_order_of_time(plan: SessionPlan) -> None:
-    stage, _ = simulate(plan)
+    bench, _ = simulate(plan)
 
-    journal = stage.journal
+    journal = bench.journal
 
     assert [entry.sequence for entry in journal] == list(range(1, len(journal) + 1))
     assert all(one.at <= other.at for one, other in pairwise(journal))

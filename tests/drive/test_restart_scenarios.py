@@ -27,7 +27,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from tests.builders import a_container, a_pod, a_probe, at
-from tests.drive.stage import FAILS, Stage, always, probing, seconds
+from tests.drive.engine_bench import FAILS, EngineBench, always, probing, seconds
 
 ALWAYS, ON_FAILURE, NEVER = RestartPolicy
 CRASHES = (InstanceBehavior(timedelta(seconds=4), exit_code=1),)
@@ -39,18 +39,18 @@ def failing(**probe: Any) -> Container:
     return a_container(liveness_probe=a_probe(**probe))
 
 
-def windows(stage: Stage) -> list[tuple[int, bool]]:
+def windows(bench: EngineBench) -> list[tuple[int, bool]]:
     """Return each window that was in force, and whether it made a start wait."""
-    return [(window, waits) for _, window, waits in stage.starts()]
+    return [(window, waits) for _, window, waits in bench.starts()]
 
 
 class TestBackOff:
     def test_after_crashes_it_is_none_then_10_20_40_80_160_and_300(self) -> None:
-        stage = Stage(a_pod(), lives={"app": CRASHES})
+        bench = EngineBench(a_pod(), lives={"app": CRASHES})
 
-        stage.run_until(700)
+        bench.run_until(700)
 
-        assert windows(stage) == [
+        assert windows(bench) == [
             (0, False),
             *[(10, True), (10, False)],
             *[(20, True), (20, False)],
@@ -62,16 +62,16 @@ class TestBackOff:
         ]
 
     def test_a_back_off_counts_from_the_exit_of_the_last_instance(self) -> None:
-        stage = Stage(a_pod(), lives={"app": CRASHES})
+        bench = EngineBench(a_pod(), lives={"app": CRASHES})
 
-        stage.run_until(400)
+        bench.run_until(400)
 
         starts = [
             seconds(entry.at)
-            for entry in stage.lifecycle_entries(LifecycleStep.STARTED)
+            for entry in bench.lifecycle_entries(LifecycleStep.STARTED)
         ]
         ends = [
-            seconds(entry.at) for entry in stage.lifecycle_entries(LifecycleStep.EXITED)
+            seconds(entry.at) for entry in bench.lifecycle_entries(LifecycleStep.EXITED)
         ]
         waited = [start - end for start, end in zip(starts[1:], ends, strict=False)]
         # A pod is not woken when its back-off is over; the retry of its sync starts it.
@@ -87,11 +87,11 @@ class TestBackOff:
         """The series of a real kubelet for a container that is killed 6 s after its
         start: the 20 s step makes nobody wait.
         """
-        stage = Stage(a_pod(failing(period_seconds=2)), probing=FAILING)
+        bench = EngineBench(a_pod(failing(period_seconds=2)), probing=FAILING)
 
-        stage.run_until(400)
+        bench.run_until(400)
 
-        assert windows(stage) == [
+        assert windows(bench) == [
             (0, False),
             (0, False),
             (10, True),
@@ -112,12 +112,12 @@ class TestBackOff:
         ]
 
     def test_a_container_that_is_killed_may_stay_down(self) -> None:
-        stage = Stage(a_pod(failing(period_seconds=2)), probing=FAILING)
+        bench = EngineBench(a_pod(failing(period_seconds=2)), probing=FAILING)
 
-        stage.run_until(21)
+        bench.run_until(21)
 
-        app = stage.container()
-        assert list(stage.running()) == []
+        app = bench.container()
+        assert list(bench.running()) == []
         assert app.status is not None
         assert isinstance(app.status.state, Waiting)
         assert app.status.state.reason == "CrashLoopBackOff"
@@ -125,12 +125,12 @@ class TestBackOff:
         assert app.backoff.until == at(28)
 
     def test_the_status_has_the_reason_crash_loop_back_off(self) -> None:
-        stage = Stage(a_pod(), lives={"app": CRASHES})
+        bench = EngineBench(a_pod(), lives={"app": CRASHES})
 
-        stage.run_until(40)
+        bench.run_until(40)
 
-        (_, message) = stage.events("BackOff")[0]
-        status = stage.container().status
+        (_, message) = bench.events("BackOff")[0]
+        status = bench.container().status
         assert message == (
             "Back-off restarting failed container app in pod web_default(uid-of-web)"
         )
@@ -142,30 +142,32 @@ class TestBackOff:
         assert isinstance(status.last_state, Terminated)
 
     def test_a_container_that_ran_for_long_is_as_good_as_new(self) -> None:
-        stage = Stage(
+        bench = EngineBench(
             a_pod(),
             lives={
                 "app": (*CRASHES, InstanceBehavior(timedelta(seconds=700), 1), *CRASHES)
             },
         )
 
-        stage.run_until(715)
+        bench.run_until(715)
 
-        assert windows(stage) == [(0, False), (0, False), (10, True)]
+        assert windows(bench) == [(0, False), (0, False), (10, True)]
 
     def test_a_clean_exit_counts_like_any_other(self) -> None:
-        stage = Stage(a_pod(), lives={"app": COMPLETES})
+        bench = EngineBench(a_pod(), lives={"app": COMPLETES})
 
-        stage.run_until(30)
+        bench.run_until(30)
 
-        assert windows(stage)[:3] == [(0, False), (10, True), (10, False)]
+        assert windows(bench)[:3] == [(0, False), (10, True), (10, False)]
 
     def test_a_container_that_runs_waits_for_nothing(self) -> None:
-        stage = Stage(a_pod(), lives={"app": (*CRASHES, *CRASHES, InstanceBehavior())})
+        bench = EngineBench(
+            a_pod(), lives={"app": (*CRASHES, *CRASHES, InstanceBehavior())}
+        )
 
-        stage.run_until(60)
+        bench.run_until(60)
 
-        backoff = stage.container().backoff
+        backoff = bench.container().backoff
         assert backoff is not None
         assert (backoff.until, backoff.next_window) == (None, timedelta(seconds=20))
 
@@ -189,7 +191,7 @@ class TestPolicies:
     def test_an_exit_restarts_the_container_as_its_policy_says(
         self, policy: RestartPolicy, exit_code: int, starts: int, phase: PodPhase
     ) -> None:
-        stage = Stage(
+        bench = EngineBench(
             a_pod(restart_policy=policy),
             lives={
                 "app": (
@@ -199,21 +201,21 @@ class TestPolicies:
             },
         )
 
-        stage.run_until(20)
+        bench.run_until(20)
 
-        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == starts
-        assert stage.snapshot.pods[0].status.phase is phase
+        assert len(bench.lifecycle_entries(LifecycleStep.STARTED)) == starts
+        assert bench.snapshot.pods[0].status.phase is phase
 
     def test_a_pod_that_has_ended_keeps_its_containers(self) -> None:
-        stage = Stage(a_pod(restart_policy=NEVER), lives={"app": CRASHES})
+        bench = EngineBench(a_pod(restart_policy=NEVER), lives={"app": CRASHES})
 
-        stage.run_until(20)
+        bench.run_until(20)
 
-        (pod,) = stage.snapshot.pods
+        (pod,) = bench.snapshot.pods
         assert pod.state is PodWorkerState.FINISHED
-        assert [entry.pod_uid for entry in stage.of(PodGoneEntry)] == ["uid-of-web"]
-        assert stage.engine.pod_uids() == ("uid-of-web",)
-        assert len(stage.runtime_pods()[0].containers) == 1
+        assert [entry.pod_uid for entry in bench.of(PodGoneEntry)] == ["uid-of-web"]
+        assert bench.engine.pod_uids() == ("uid-of-web",)
+        assert len(bench.runtime_pods()[0].containers) == 1
 
     @pytest.mark.parametrize(
         ("policy", "message", "restarts"),
@@ -236,14 +238,14 @@ class TestPolicies:
     def test_a_kill_by_a_probe_restarts_the_container_as_its_policy_says(
         self, policy: RestartPolicy, message: str, restarts: int
     ) -> None:
-        stage = Stage(
+        bench = EngineBench(
             a_pod(failing(period_seconds=1), restart_policy=policy), probing=FAILING
         )
 
-        stage.run_until(5.5)
+        bench.run_until(5.5)
 
-        assert stage.events("Killing") == [(4, message)]
-        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 1 + restarts
+        assert bench.events("Killing") == [(4, message)]
+        assert len(bench.lifecycle_entries(LifecycleStep.STARTED)) == 1 + restarts
 
     def test_a_container_that_is_never_restarted_ignores_the_grace_period_of_the_probe(
         self,
@@ -251,26 +253,26 @@ class TestPolicies:
         probe = {"period_seconds": 1, "termination_grace_period_seconds": 60}
         graces = []
         for policy in (ALWAYS, NEVER):
-            stage = Stage(
+            bench = EngineBench(
                 a_pod(failing(**probe), restart_policy=policy), probing=FAILING
             )
-            stage.run_until(5)
+            bench.run_until(5)
             graces.append(
-                stage.lifecycle_entries(LifecycleStep.STOPPING)[0].grace_period_seconds
+                bench.lifecycle_entries(LifecycleStep.STOPPING)[0].grace_period_seconds
             )
 
         assert graces == [60, 30]
 
     def test_a_container_that_ignores_sigterm_is_killed_after_its_grace(self) -> None:
-        stage = Stage(
+        bench = EngineBench(
             a_pod(failing(period_seconds=1), termination_grace_period_seconds=7),
             probing=FAILING,
             lives={"app": (InstanceBehavior(stops_after=None),)},
         )
 
-        stage.run_until(13)
+        bench.run_until(13)
 
-        (exited,) = stage.lifecycle_entries(LifecycleStep.EXITED)
+        (exited,) = bench.lifecycle_entries(LifecycleStep.EXITED)
         assert (exited.exit_code, exited.signal, seconds(exited.at)) == (137, 9, 11)
         assert exited.grace_period_seconds == 7
 
@@ -280,67 +282,67 @@ class TestInitContainers:
         return a_pod(init_containers=(a_container("init"),), **fields)
 
     def test_the_app_waits_for_init_containers(self) -> None:
-        stage = Stage(self.pod(), lives={"init": COMPLETES})
+        bench = EngineBench(self.pod(), lives={"init": COMPLETES})
 
-        stage.run_until(10)
+        bench.run_until(10)
 
-        assert seconds(stage.lifecycle_entries(LifecycleStep.STARTED)[0].at) == 4
+        assert seconds(bench.lifecycle_entries(LifecycleStep.STARTED)[0].at) == 4
 
     def test_an_init_container_that_fails_is_restarted(self) -> None:
-        stage = Stage(self.pod(), lives={"init": (*CRASHES, *COMPLETES)})
+        bench = EngineBench(self.pod(), lives={"init": (*CRASHES, *COMPLETES)})
 
-        stage.run_until(20)
+        bench.run_until(20)
 
-        assert len(stage.lifecycle_entries(LifecycleStep.STARTED, "init")) == 2
-        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 1
+        assert len(bench.lifecycle_entries(LifecycleStep.STARTED, "init")) == 2
+        assert len(bench.lifecycle_entries(LifecycleStep.STARTED)) == 1
 
     def test_an_init_container_that_fails_and_is_never_restarted_fails_its_pod(
         self,
     ) -> None:
-        stage = Stage(self.pod(restart_policy=NEVER), lives={"init": CRASHES})
+        bench = EngineBench(self.pod(restart_policy=NEVER), lives={"init": CRASHES})
 
-        stage.run_until(20)
+        bench.run_until(20)
 
-        assert stage.lifecycle_entries(LifecycleStep.STARTED) == []
-        assert stage.snapshot.pods[0].status.phase is PodPhase.FAILED
+        assert bench.lifecycle_entries(LifecycleStep.STARTED) == []
+        assert bench.snapshot.pods[0].status.phase is PodPhase.FAILED
 
     def test_sidecars_run_beside_the_app_and_exit_after_it(self) -> None:
         """UX-31."""
         side = a_container("side", restart_policy=ALWAYS)
-        stage = Stage(
+        bench = EngineBench(
             a_pod(init_containers=(side,), restart_policy=NEVER),
             lives={"app": COMPLETES, "side": (InstanceBehavior(),)},
         )
-        stage.run_until(3)
-        assert sorted(stage.running()) == ["app", "side"]
+        bench.run_until(3)
+        assert sorted(bench.running()) == ["app", "side"]
 
-        stage.run_until(20)
+        bench.run_until(20)
 
         app, side_ended = (
-            stage.lifecycle_entries(LifecycleStep.EXITED, name)[0]
+            bench.lifecycle_entries(LifecycleStep.EXITED, name)[0]
             for name in ("app", "side")
         )
         assert app.sequence < side_ended.sequence
-        assert stage.snapshot.pods[0].status.phase is PodPhase.SUCCEEDED
+        assert bench.snapshot.pods[0].status.phase is PodPhase.SUCCEEDED
 
 
 class TestRestartsByTheUser:
     def test_a_restart_by_the_user_is_marked_and_makes_no_event(self) -> None:
-        stage = Stage(a_pod())
-        stage.run_until(5)
+        bench = EngineBench(a_pod())
+        bench.run_until(5)
 
-        stage.send(RestartContainer("uid-of-web", "app"))
-        stage.run_until(8)
+        bench.send(RestartContainer("uid-of-web", "app"))
+        bench.run_until(8)
 
-        (stopping,) = stage.lifecycle_entries(LifecycleStep.STOPPING)
-        (exited,) = stage.lifecycle_entries(LifecycleStep.EXITED)
+        (stopping,) = bench.lifecycle_entries(LifecycleStep.STOPPING)
+        (exited,) = bench.lifecycle_entries(LifecycleStep.EXITED)
         assert stopping.by is exited.by is ExitCause.USER
-        assert stage.times("Killing") == []
-        assert len(stage.lifecycle_entries(LifecycleStep.STARTED)) == 2
-        assert [(entry.command, entry.target) for entry in stage.of(UserEntry)] == [
+        assert bench.times("Killing") == []
+        assert len(bench.lifecycle_entries(LifecycleStep.STARTED)) == 2
+        assert [(entry.command, entry.target) for entry in bench.of(UserEntry)] == [
             ("restart", "web/app")
         ]
-        last = stage.container().last_exit
+        last = bench.container().last_exit
         assert last is not None
         assert last.by is ExitCause.USER
 
@@ -352,60 +354,60 @@ class TestRestartsByTheUser:
         ],
     )
     def test_a_missing_container_cannot_be_restarted(self, uid: str, name: str) -> None:
-        stage = Stage(a_pod())
-        stage.run_until(5)
+        bench = EngineBench(a_pod())
+        bench.run_until(5)
 
-        stage.send(RestartContainer(uid, name))
+        bench.send(RestartContainer(uid, name))
 
-        assert stage.of(UserEntry) == []
-        assert stage.lifecycle_entries(LifecycleStep.STOPPING) == []
+        assert bench.of(UserEntry) == []
+        assert bench.lifecycle_entries(LifecycleStep.STOPPING) == []
 
     def test_a_container_that_does_not_run_cannot_be_restarted(self) -> None:
-        stage = Stage(a_pod(restart_policy=NEVER), lives={"app": CRASHES})
-        stage.run_until(10)
+        bench = EngineBench(a_pod(restart_policy=NEVER), lives={"app": CRASHES})
+        bench.run_until(10)
 
-        stage.send(RestartContainer("uid-of-web", "app"))
+        bench.send(RestartContainer("uid-of-web", "app"))
 
-        assert stage.of(UserEntry) == []
+        assert bench.of(UserEntry) == []
 
 
 class TestImages:
     def test_an_image_that_cannot_be_pulled_is_retried_again_and_again(self) -> None:
-        stage = Stage(
+        bench = EngineBench(
             a_pod(a_container(image_pull_policy=PullPolicy.ALWAYS)),
             images=frozenset(),
         )
 
-        stage.run_until(60)
+        bench.run_until(60)
 
-        assert stage.reasons()[:3] == ["Pulling", "Failed", "Failed"]
-        assert stage.reasons().count("BackOff") >= 1
-        status = stage.container().status
+        assert bench.reasons()[:3] == ["Pulling", "Failed", "Failed"]
+        assert bench.reasons().count("BackOff") >= 1
+        status = bench.container().status
         assert status is not None
         assert isinstance(status.state, Waiting)
         assert status.state.reason in {"ErrImagePull", "ImagePullBackOff"}
 
     def test_an_image_that_is_never_pulled_is_waited_for(self) -> None:
-        stage = Stage(
+        bench = EngineBench(
             a_pod(a_container(image_pull_policy=PullPolicy.NEVER)),
             images=frozenset(),
         )
 
-        stage.run_until(30)
+        bench.run_until(30)
 
-        assert set(stage.reasons()) == {"ErrImageNeverPull", "Failed"}
-        assert stage.lifecycle_entries(LifecycleStep.CREATED) == []
+        assert set(bench.reasons()) == {"ErrImageNeverPull", "Failed"}
+        assert bench.lifecycle_entries(LifecycleStep.CREATED) == []
 
 
 class TestContainerGC:
     def test_one_dead_instance_is_kept(self) -> None:
-        stage = Stage(a_pod(), lives={"app": CRASHES})
+        bench = EngineBench(a_pod(), lives={"app": CRASHES})
 
-        stage.run_until(150)
+        bench.run_until(150)
 
-        states = [container.state for container in stage.runtime_pods()[0].containers]
+        states = [container.state for container in bench.runtime_pods()[0].containers]
         assert states.count(RuntimeState.EXITED) == 1
-        assert len(stage.lifecycle_entries(LifecycleStep.REMOVED)) >= 3
+        assert len(bench.lifecycle_entries(LifecycleStep.REMOVED)) >= 3
 
     def test_an_instance_that_could_not_be_removed_is_removed_within_a_minute(
         self,
@@ -417,25 +419,25 @@ class TestContainerGC:
                 return refusals.pop()
             return CallBehavior()
 
-        stage = Stage(
+        bench = EngineBench(
             a_pod(),
             lives={"app": (*CRASHES, *CRASHES, *CRASHES, InstanceBehavior())},
             dealing=refuse_first_removal,
         )
 
-        stage.run_until(130)
+        bench.run_until(130)
 
         assert refusals == []
-        assert len(stage.runtime_pods()[0].containers) == 2
+        assert len(bench.runtime_pods()[0].containers) == 2
 
 
 class TestOrder:
     def test_the_entries_of_a_kill_are_in_the_order_of_cause_and_effect(self) -> None:
-        stage = slow_to_die()
+        bench = slow_to_die()
 
-        stage.run_until(20)
+        bench.run_until(20)
 
-        summaries = [words for entry in stage.journal if (words := summary_of(entry))]
+        summaries = [words for entry in bench.journal if (words := summary_of(entry))]
         first = summaries.index("Unhealthy")
         assert summaries[first : first + 10] == [
             "Unhealthy",
@@ -451,35 +453,35 @@ class TestOrder:
         ]
 
     def test_an_exit_has_the_instant_at_which_the_kill_returned(self) -> None:
-        stage = slow_to_die()
+        bench = slow_to_die()
 
-        stage.run_until(20)
+        bench.run_until(20)
 
         (kill, *_), (end, *_) = (
-            stage.lifecycle_entries(step)
+            bench.lifecycle_entries(step)
             for step in (LifecycleStep.STOPPING, LifecycleStep.EXITED)
         )
         assert seconds(end.at) == seconds(kill.at) + 3
-        (start, *_) = stage.lifecycle_entries(LifecycleStep.STARTED)[1:]
+        (start, *_) = bench.lifecycle_entries(LifecycleStep.STARTED)[1:]
         assert (end.sequence, end.at) <= (start.sequence, start.at)
         assert (end.exit_code, end.by) == (137, ExitCause.LIVENESS)
 
     def test_an_exit_is_journaled_once(self) -> None:
-        stage = Stage(a_pod(failing(failure_threshold=1)), probing=FAILING)
+        bench = EngineBench(a_pod(failing(failure_threshold=1)), probing=FAILING)
 
-        stage.run_until(300)
+        bench.run_until(300)
 
         ends = [
-            end.container_id for end in stage.lifecycle_entries(LifecycleStep.EXITED)
+            end.container_id for end in bench.lifecycle_entries(LifecycleStep.EXITED)
         ]
         assert len(ends) == len(set(ends)) > 1
 
 
-def slow_to_die() -> Stage:
+def slow_to_die() -> EngineBench:
     """Return a container that fails at once and has to be killed after 3 s."""
     pod = a_pod(failing(failure_threshold=1), termination_grace_period_seconds=3)
     ignores = InstanceBehavior(stops_after=None)
-    return Stage(pod, lives={"app": (ignores,)}, probing=FAILING)
+    return EngineBench(pod, lives={"app": (ignores,)}, probing=FAILING)
 
 
 def summary_of(entry: JournalEntry) -> str:

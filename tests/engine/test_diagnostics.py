@@ -36,7 +36,7 @@ from tests.builders import (
     an_http_probe,
     at,
 )
-from tests.drive.stage import Stage, always, probing
+from tests.drive.engine_bench import EngineBench, always, probing
 
 FINDS_LISTENERS = KubeletConfig(finds_listeners=True)
 THERE = SocketAddress("10.1.2.3", 8080)
@@ -251,18 +251,18 @@ def test_listeners_of_a_removed_pod_are_ignored() -> None:
 
 def test_listeners_of_a_refused_probe_are_journaled_after_its_result() -> None:
     refused = ProbeAnswer(Attempt(ProbeResult.FAILURE, refused_at=THERE))
-    stage = Stage(
+    bench = EngineBench(
         a_pod(APP), config=FINDS_LISTENERS, probing=probing(liveness=always(refused))
     )
 
-    stage.run_until(30)
+    bench.run_until(30)
 
-    entries = stage.of(ListenersEntry)
+    entries = bench.of(ListenersEntry)
     assert [entry.problem for entry in entries] == [
         "a scripted container has no network"
     ]
     assert entries[0].at >= START
-    kinds = [type(entry).__name__ for entry in stage.journal]
+    kinds = [type(entry).__name__ for entry in bench.journal]
     assert kinds.index("TickEntry") < kinds.index("ListenersEntry")
 
 
@@ -280,13 +280,13 @@ class TestFindings:
         return Attempt(ProbeResult.WARNING, http=answer)
 
     def findings_of(self, container: Container, attempt: Attempt) -> list[FindingEntry]:
-        stage = Stage(
+        bench = EngineBench(
             a_pod(container),
             config=self.FINDS,
             probing=probing(liveness=always(ProbeAnswer(attempt))),
         )
-        stage.run_until(60)
-        return stage.of(FindingEntry)
+        bench.run_until(60)
+        return bench.of(FindingEntry)
 
     def test_a_missing_executable_is_reported_once(self) -> None:
         (finding,) = self.findings_of(self.EXEC, self.MISSING)
@@ -354,58 +354,58 @@ class TestFindings:
         assert self.findings_of(container, attempt) == []
 
     def test_without_the_option_nothing_is_reported(self) -> None:
-        stage = Stage(
+        bench = EngineBench(
             a_pod(self.EXEC),
             probing=probing(liveness=always(ProbeAnswer(self.MISSING))),
         )
 
-        stage.run_until(30)
+        bench.run_until(30)
 
-        assert stage.of(FindingEntry) == []
+        assert bench.of(FindingEntry) == []
 
     def test_a_finding_has_its_position_in_the_manifest(self) -> None:
         pod = a_pod(self.EXEC)
         path = "spec.containers[0].livenessProbe.exec.command"
-        stage = Stage(
+        bench = EngineBench(
             config=self.FINDS,
             probing=probing(liveness=always(ProbeAnswer(self.MISSING))),
         )
 
-        stage.send(SetPods((pod,), {f"{pod.uid} {path}": "pod.yaml:12:9"}))
-        stage.run_until(30)
+        bench.send(SetPods((pod,), {f"{pod.uid} {path}": "pod.yaml:12:9"}))
+        bench.run_until(30)
 
-        assert [entry.place for entry in stage.of(FindingEntry)] == ["pod.yaml:12:9"]
+        assert [entry.place for entry in bench.of(FindingEntry)] == ["pod.yaml:12:9"]
 
     def test_a_chosen_result_shows_nothing(self) -> None:
-        stage = Stage(a_pod(self.HTTP), config=self.FINDS)
-        stage.send(InjectResults(a_key(), (Injected.WARNING, Injected.ERRORED)))
+        bench = EngineBench(a_pod(self.HTTP), config=self.FINDS)
+        bench.send(InjectResults(a_key(), (Injected.WARNING, Injected.ERRORED)))
 
-        stage.run_until(30)
+        bench.run_until(30)
 
-        assert stage.of(FindingEntry) == []
+        assert bench.of(FindingEntry) == []
 
 
 class TestExecs:
     """Exec commands of others (UX-34)."""
 
     def test_what_somebody_else_runs_is_a_line_of_its_container(self) -> None:
-        stage = Stage(a_pod(APP))
-        stage.run_until(5)
-        (instance,) = stage.world.pods(at(5))[0].containers
+        bench = EngineBench(a_pod(APP))
+        bench.run_until(5)
+        (instance,) = bench.world.pods(at(5))[0].containers
 
-        stage.simulation.submit(ExecSeen(instance.container_id, "sh -c date"))
+        bench.simulation.submit(ExecSeen(instance.container_id, "sh -c date"))
 
         (finding,) = [
-            entry for entry in stage.of(StateEntry) if entry.what is StateField.EXEC
+            entry for entry in bench.of(StateEntry) if entry.what is StateField.EXEC
         ]
         assert (finding.container_name, finding.after) == ("app", "sh -c date")
 
     def test_in_a_container_that_is_not_ours_it_is_nothing(self) -> None:
-        stage = Stage(a_pod(APP))
-        stage.run_until(5)
+        bench = EngineBench(a_pod(APP))
+        bench.run_until(5)
 
-        stage.simulation.submit(ExecSeen(ContainerID("fake://other"), "true"))
+        bench.simulation.submit(ExecSeen(ContainerID("fake://other"), "true"))
 
         assert [
-            entry for entry in stage.of(StateEntry) if entry.what is StateField.EXEC
+            entry for entry in bench.of(StateEntry) if entry.what is StateField.EXEC
         ] == []

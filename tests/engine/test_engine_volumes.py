@@ -12,7 +12,7 @@ from probetui.k8s.pod import Pod, RestartPolicy, VolumeMount
 from probetui.k8s.volume import ConfigMap, ConfigMapFiles, Projected, Volume, VolumeFile
 from probetui.kubelet.effects import MountVolume, Operation, Relist, UnmountVolume
 from tests.builders import a_container, a_pod
-from tests.drive.stage import Stage
+from tests.drive.engine_bench import EngineBench
 
 DATA = Volume("data")
 CONFIG = Volume("config", Projected((ConfigMapFiles("config"),)))
@@ -35,87 +35,87 @@ def world_with_calls(kind: type[Operation], behavior: CallBehavior) -> World:
 
 def test_containers_start_when_their_volumes_are_there() -> None:
     slow = world_with_calls(MountVolume, CallBehavior(timedelta(seconds=3)))
-    stage = Stage(a_pod_with(DATA), world=slow)
+    bench = EngineBench(a_pod_with(DATA), world=slow)
 
-    stage.run_until(10)
+    bench.run_until(10)
 
-    assert stage.times("Started") == [3.0]
-    assert list(stage.world.volumes) == [(UID, "data")]
+    assert bench.times("Started") == [3.0]
+    assert list(bench.world.volumes) == [(UID, "data")]
 
 
 def test_no_volume_is_left_of_a_pod_that_is_over() -> None:
-    stage = Stage(a_pod_with(DATA), lives=POLITE)
-    stage.run_until(5)
+    bench = EngineBench(a_pod_with(DATA), lives=POLITE)
+    bench.run_until(5)
 
-    stage.send(DeletePod(UID))
-    stage.run_until(20)
+    bench.send(DeletePod(UID))
+    bench.run_until(20)
 
-    assert stage.world.volumes == {}
-    assert stage.engine.pod_uids() == ()
+    assert bench.world.volumes == {}
+    assert bench.engine.pod_uids() == ()
 
 
 def test_a_completed_pod_unmounts_its_volumes() -> None:
     once = InstanceBehavior(lasts=timedelta(seconds=2))
     pod = a_pod_with(DATA, restart_policy=RestartPolicy.NEVER)
-    stage = Stage(pod, world=World({"app": (once,)}))
+    bench = EngineBench(pod, world=World({"app": (once,)}))
 
-    stage.run_until(20)
+    bench.run_until(20)
 
-    assert stage.world.volumes == {}
+    assert bench.world.volumes == {}
 
 
 def test_a_pod_whose_volumes_cannot_be_mounted_starts_nothing() -> None:
-    stage = Stage(a_pod_with(CONFIG))
+    bench = EngineBench(a_pod_with(CONFIG))
 
-    stage.run_until(3)
+    bench.run_until(3)
 
-    assert stage.times("FailedMount") == [0.0, 0.5, 1.5]
-    assert stage.times("Started") == []
+    assert bench.times("FailedMount") == [0.0, 0.5, 1.5]
+    assert bench.times("Started") == []
 
 
 def test_a_pod_starts_on_its_own_once_its_volumes_are_mounted() -> None:
-    stage = Stage(a_pod_with(CONFIG))
-    stage.run_until(1)
+    bench = EngineBench(a_pod_with(CONFIG))
+    bench.run_until(1)
 
-    stage.send(SetObjects((ConfigMap("config", data={"a": "1"}),)))
-    stage.run_until(5)
+    bench.send(SetObjects((ConfigMap("config", data={"a": "1"}),)))
+    bench.run_until(5)
 
-    assert stage.times("Started") == [1.5]
-    assert stage.world.volumes[UID, "config"].files == (VolumeFile("a", b"1"),)
+    assert bench.times("Started") == [1.5]
+    assert bench.world.volumes[UID, "config"].files == (VolumeFile("a", b"1"),)
 
 
 def test_a_pod_that_waits_for_volumes_can_be_deleted_at_once() -> None:
-    stage = Stage(a_pod_with(CONFIG))
-    stage.run_until(1)
+    bench = EngineBench(a_pod_with(CONFIG))
+    bench.run_until(1)
 
-    stage.send(DeletePod(UID))
-    stage.run_until(10)
+    bench.send(DeletePod(UID))
+    bench.run_until(10)
 
-    assert stage.engine.pod_uids() == ()
+    assert bench.engine.pod_uids() == ()
 
 
 def test_the_end_of_a_pod_waits_for_its_volumes() -> None:
     slow = world_with_calls(UnmountVolume, CallBehavior(timedelta(seconds=5)))
-    stage = Stage(a_pod_with(DATA), world=slow)
-    stage.run_until(5)
+    bench = EngineBench(a_pod_with(DATA), world=slow)
+    bench.run_until(5)
 
-    stage.send(DeletePod(UID))
-    stage.run_until(10)
-    before = stage.engine.pod_uids()
-    stage.run_until(20)
+    bench.send(DeletePod(UID))
+    bench.run_until(10)
+    before = bench.engine.pod_uids()
+    bench.run_until(20)
 
     assert before == (UID,)
-    assert stage.engine.pod_uids() == ()
+    assert bench.engine.pod_uids() == ()
 
 
 def test_changed_objects_reach_the_files_at_the_next_sync() -> None:
-    stage = Stage()
-    stage.send(SetObjects((ConfigMap("config", data={"a": "1"}),)))
-    stage.send(AddPod(a_pod_with(CONFIG)))
-    stage.run_until(5)
+    bench = EngineBench()
+    bench.send(SetObjects((ConfigMap("config", data={"a": "1"}),)))
+    bench.send(AddPod(a_pod_with(CONFIG)))
+    bench.run_until(5)
 
-    stage.send(SetObjects((ConfigMap("config", data={"a": "2"}),)))
-    stage.run_until(120)
+    bench.send(SetObjects((ConfigMap("config", data={"a": "2"}),)))
+    bench.run_until(120)
 
-    assert stage.world.volumes[UID, "config"].files == (VolumeFile("a", b"2"),)
-    assert stage.times("Started") == [0.0]
+    assert bench.world.volumes[UID, "config"].files == (VolumeFile("a", b"2"),)
+    assert bench.times("Started") == [0.0]

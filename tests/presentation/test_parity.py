@@ -33,7 +33,7 @@ from probetui.presentation.plain.lines import PlainLines
 from probetui.presentation.text.spans import text_of
 from probetui.presentation.text.view import TimeFormatter, View
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
-from tests.drive.stage import ERRS, FAILS, Stage, always, probing
+from tests.drive.engine_bench import ERRS, FAILS, EngineBench, always, probing
 
 POD = a_pod(
     a_container(
@@ -186,17 +186,17 @@ FACTS: dict[str, list[PatternOf]] = {
 """For every label of the detail pane, how its fact reads in plain lines."""
 
 
-def of_the_detail(stage: Stage, pod: Pod) -> dict[str, str]:
+def of_the_detail(bench: EngineBench, pod: Pod) -> dict[str, str]:
     """Return the facts of the detail pane by their labels."""
-    past = SessionHistory(stage.journal)
-    past.add_entries(stage.journal, 0)
-    shown = stage.snapshot.pods[0]
+    past = SessionHistory(bench.journal)
+    past.add_entries(bench.journal, 0)
+    shown = bench.snapshot.pods[0]
     container = shown.containers[0]
     probe = container.probes[0]
     # Without its instances: their strips show ticks, each of which has a plain line.
     known = replace(past.container(pod.uid, "app"), instances=())
     subject = Subject(shown, container, probe, past.timeline(probe.key), history=known)
-    view = View(TimeFormatter(at(stage.now), START, zone=UTC), acts=stage.snapshot.acts)
+    view = View(TimeFormatter(at(bench.now), START, zone=UTC), acts=bench.snapshot.acts)
     labels: dict[str, str] = {}
     label = ""
     lines = [text_of(line) for line in full_lines(subject, view, 400) if line]
@@ -214,12 +214,12 @@ def of_the_detail(stage: Stage, pod: Pod) -> dict[str, str]:
     }
 
 
-def in_plain(stage: Stage, pod: Pod) -> str:
+def in_plain(bench: EngineBench, pod: Pod) -> str:
     """Return all plain lines of a session."""
-    lines = PlainLines(is_verbose=True, acts=stage.snapshot.acts)
+    lines = PlainLines(is_verbose=True, acts=bench.snapshot.acts)
     lines.register_pods([pod])
-    printed = [line for entry in stage.journal for line in lines.format_entry(entry)]
-    return "\n".join([*printed, *lines.flush(at(stage.now))])
+    printed = [line for entry in bench.journal for line in lines.format_entry(entry)]
+    return "\n".join([*printed, *lines.flush(at(bench.now))])
 
 
 @pytest.mark.parametrize(
@@ -249,11 +249,11 @@ def in_plain(stage: Stage, pod: Pod) -> str:
 def test_every_fact_of_the_detail_pane_is_in_plain_lines(
     seconds: float, script: dict[str, Any]
 ) -> None:
-    stage = Stage(POD, **script)
-    stage.run_until(seconds)
+    bench = EngineBench(POD, **script)
+    bench.run_until(seconds)
 
-    facts = of_the_detail(stage, POD)
-    plain = in_plain(stage, POD)
+    facts = of_the_detail(bench, POD)
+    plain = in_plain(bench, POD)
 
     check(facts, plain)
 
@@ -309,21 +309,21 @@ READY = a_pod(a_container(readiness_probe=a_probe(period_seconds=5)))
 def test_facts_of_other_probes_and_of_interventions_are_in_plain_lines(
     pod: Pod, command: Command | None, script: dict[str, Any]
 ) -> None:
-    stage = Stage(pod, **script)
-    stage.run_until(3)
+    bench = EngineBench(pod, **script)
+    bench.run_until(3)
     if command is not None:
-        stage.send(command)
-    stage.run_until(14)
+        bench.send(command)
+    bench.run_until(14)
 
-    check(of_the_detail(stage, pod), in_plain(stage, pod))
+    check(of_the_detail(bench, pod), in_plain(bench, pod))
 
 
 @pytest.mark.parametrize("seconds", [12, 26, 42, 56, 95, 110])
 def test_the_next_failure_shows_whether_the_restart_would_wait(seconds: int) -> None:
-    stage = Stage(POD, probing=probing(liveness=always(FAILS)))
-    stage.run_until(seconds)
+    bench = EngineBench(POD, probing=probing(liveness=always(FAILS)))
+    bench.run_until(seconds)
 
-    check(of_the_detail(stage, POD), in_plain(stage, POD))
+    check(of_the_detail(bench, POD), in_plain(bench, POD))
 
 
 def check(facts: Mapping[str, str], plain: str) -> None:
@@ -343,10 +343,10 @@ def test_the_other_probes_are_introduced_too(kind: str) -> None:
     probe = a_probe(period_seconds=5)
     probes: dict[str, Any] = {f"{kind}_probe": probe}
     pod = a_pod(a_container(**probes))
-    stage = Stage(pod)
-    stage.run_until(5)
+    bench = EngineBench(pod)
+    bench.run_until(5)
 
-    plain = in_plain(stage, pod)
+    plain = in_plain(bench, pod)
 
     assert f"web/app {kind} probes exec true period=5s" in plain
     assert ("never-kills" in plain) is (kind == "readiness")

@@ -19,7 +19,7 @@ from probetui.record.codec import SessionHeader
 from probetui.record.format import RecordContext
 from probetui.record.writer import Recorder, RecordWriter
 from tests.builders import START, at
-from tests.drive.stage import FAILS, Stage, always, probing
+from tests.drive.engine_bench import FAILS, EngineBench, always, probing
 
 MANIFEST = b"""\
 apiVersion: v1
@@ -57,9 +57,9 @@ def write_record(path: Path, loaded: LoadedPod, journal: list[JournalEntry]) -> 
 def record(tmp_path: Path) -> Path:
     """Return the record of a session in which liveness killed a container."""
     loaded, path = a_loaded_pod(), tmp_path / "session.jsonl"
-    stage = Stage(loaded.pod, probing=probing(liveness=always(FAILS)))
-    stage.run_until(40)
-    write_record(path, loaded, stage.journal)
+    bench = EngineBench(loaded.pod, probing=probing(liveness=always(FAILS)))
+    bench.run_until(40)
+    write_record(path, loaded, bench.journal)
     return path
 
 
@@ -130,9 +130,9 @@ def test_a_container_that_never_exited_is_explained_by_its_last_decisions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     loaded, path = a_loaded_pod(), tmp_path / "session.jsonl"
-    stage = Stage(loaded.pod)
-    stage.run_until(12)
-    write_record(path, loaded, stage.journal)
+    bench = EngineBench(loaded.pod)
+    bench.run_until(12)
+    write_record(path, loaded, bench.journal)
 
     run(["why", str(path)])
 
@@ -215,9 +215,9 @@ def test_json_has_the_last_ticks_of_a_running_container(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     loaded, path = a_loaded_pod(), tmp_path / "session.jsonl"
-    stage = Stage(loaded.pod)
-    stage.run_until(20)
-    write_record(path, loaded, stage.journal)
+    bench = EngineBench(loaded.pod)
+    bench.run_until(20)
+    write_record(path, loaded, bench.journal)
 
     run(["why", str(path), "app", "-o", "json"])
 

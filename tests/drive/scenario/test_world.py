@@ -53,7 +53,7 @@ from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet.prober.gates import short_id
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
-from tests.drive.stage import ERRS, FAILS, seconds
+from tests.drive.engine_bench import ERRS, FAILS, seconds
 
 CREATED, RUNNING, EXITED, _ = RuntimeState
 POD = a_pod()

@@ -58,7 +58,7 @@ from probetui.presentation.tick.why import (
 from probetui.record.codec import decode_line, encode_entry, encode_line
 from probetui.record.format import RecordContext
 from tests.builders import START, a_container, a_pod, a_probe, at
-from tests.drive.stage import FAILS, Stage, always, probing
+from tests.drive.engine_bench import FAILS, EngineBench, always, probing
 from tests.record.decoding import decode_entries
 from tests.ticks import DEMO_KEY, LIVENESS, NOW, history
 from tests.tui.snapshots import DEMO
@@ -104,9 +104,9 @@ def explained(journal: Sequence[JournalEntry], pod: Pod) -> str:
 
 
 def played(pod: Pod, seconds: float = 45, **script: Any) -> list[JournalEntry]:
-    stage = Stage(pod, **script)
-    stage.run_until(seconds)
-    return stage.journal
+    bench = EngineBench(pod, **script)
+    bench.run_until(seconds)
+    return bench.journal
 
 
 def before_its_end(journal: list[JournalEntry]) -> list[JournalEntry]:
@@ -219,33 +219,33 @@ class TestKill:
 
     def test_a_restart_by_a_user(self) -> None:
         pod = a_failing_pod()
-        stage = Stage(pod)
-        stage.run_until(10)
-        stage.send(RestartContainer(pod.uid, "app"))
-        stage.run_until(45)
+        bench = EngineBench(pod)
+        bench.run_until(10)
+        bench.send(RestartContainer(pod.uid, "app"))
+        bench.run_until(45)
 
-        assert "A user requested it." in explained(stage.journal, pod)
+        assert "A user requested it." in explained(bench.journal, pod)
 
     def test_a_kill_by_a_user_has_no_grace_period(self) -> None:
         pod = a_failing_pod()
-        stage = Stage(pod, lives={"app": STUBBORN})
-        stage.run_until(10)
-        stage.send(KillContainer(pod.uid, "app"))
-        stage.run_until(20)
+        bench = EngineBench(pod, lives={"app": STUBBORN})
+        bench.run_until(10)
+        bench.send(KillContainer(pod.uid, "app"))
+        bench.run_until(20)
 
-        text = explained(stage.journal, pod)
+        text = explained(bench.journal, pod)
 
         assert "grace period 0s (requested by a user)." in text
         assert "It had no grace period." in text
 
     def test_the_exit_before_a_deletion_is_explained_too(self) -> None:
         pod = a_failing_pod()
-        stage = Stage(pod, probing=FAILING)
-        stage.run_until(20)
-        stage.send(DeletePod(pod.uid))
-        stage.run_until(80)
+        bench = EngineBench(pod, probing=FAILING)
+        bench.run_until(20)
+        bench.send(DeletePod(pod.uid))
+        bench.run_until(80)
 
-        text = explained(stage.journal, pod)
+        text = explained(bench.journal, pod)
 
         assert "The pod was deleted." in text
         assert "The liveness probe killed it" in text
@@ -607,9 +607,9 @@ class TestHints:
         )
 
     def test_a_kill_by_a_refused_probe_shows_where_the_container_listens(self) -> None:
-        stage = Stage(a_pod(CONTAINER), probing=probing(liveness=always(REFUSED)))
-        stage.run_until(45)
-        (first, *_) = past_of(stage.journal).container("uid-of-web", "app").instances
+        bench = EngineBench(a_pod(CONTAINER), probing=probing(liveness=always(REFUSED)))
+        bench.run_until(45)
+        (first, *_) = past_of(bench.journal).container("uid-of-web", "app").instances
         assert first.kill is not None
         looked = ListenersEntry(
             first.kill.sequence + 1,
@@ -620,7 +620,7 @@ class TestHints:
             Listeners((), ListenerScope.CONTAINER),
             cause=first.kill.sequence,
         )
-        past = past_of((*stage.journal, looked)).container("uid-of-web", "app")
+        past = past_of((*bench.journal, looked)).container("uid-of-web", "app")
 
         lines = list(end_sentences(first, CONTAINER, VIEW, past))
         without_listeners = list(end_sentences(first, CONTAINER, VIEW))

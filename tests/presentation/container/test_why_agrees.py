@@ -31,7 +31,7 @@ from probetui.kubelet.journal import ContainerEntry, JournalEntry, LifecycleStep
 from probetui.presentation.container.why import explain_container
 from probetui.presentation.text.view import TimeFormatter, View
 from tests.builders import START, a_container, a_pod, a_probe, at
-from tests.drive.stage import FAILS, Stage, always, probing
+from tests.drive.engine_bench import FAILS, EngineBench, always, probing
 from tests.presentation.container.test_why import case_of, past_of
 
 POLICIES = [pytest.param(policy, id=policy.lower()) for policy in RestartPolicy]
@@ -162,7 +162,7 @@ def answers(end: End, policy: RestartPolicy) -> Iterator[tuple[str, list[str]]]:
     pod = a_pod(
         replace(end.container, image="shop:1"), restart_policy=policy, **end.pod
     )
-    stage = Stage(
+    bench = EngineBench(
         pod,
         lives={"app": (end.behavior,)},
         probing=probing(**end.probed),  # type: ignore[arg-type]  # answers of any type
@@ -175,10 +175,10 @@ def answers(end: End, policy: RestartPolicy) -> Iterator[tuple[str, list[str]]]:
     orders = dict(end.commands)
     for second in (*range(90), *range(90, lasts, 30)):
         if second in orders:
-            stage.send(orders[second](pod))
-        stage.run_until(second + 0.5)
+            bench.send(orders[second](pod))
+        bench.run_until(second + 0.5)
         explanations = answer_at(
-            flagged(stage.journal, is_oom=end.is_oom), pod, second + 0.5
+            flagged(bench.journal, is_oom=end.is_oom), pod, second + 0.5
         )
         yield f"{second}.5s", explanations
 

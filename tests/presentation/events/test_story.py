@@ -36,7 +36,15 @@ from probetui.presentation.events.log import EventLog
 from probetui.presentation.events.story import Story, StoryRow
 from probetui.presentation.text.spans import Role, text_of
 from tests.builders import START, a_container, a_pod, a_probe
-from tests.drive.stage import ERRS, FAILS, SUCCEEDS, Stage, always, in_turn, probing
+from tests.drive.engine_bench import (
+    ERRS,
+    FAILS,
+    SUCCEEDS,
+    EngineBench,
+    always,
+    in_turn,
+    probing,
+)
 from tests.presentation.looking import VIEW
 
 FAILING = probing(liveness=always(FAILS))
@@ -71,9 +79,9 @@ def words(rows: Iterable[StoryRow]) -> list[str]:
 
 
 def played(pod: Pod, seconds: float, **script: Any) -> list[StoryRow]:
-    stage = Stage(pod, **script)
-    stage.run_until(seconds)
-    return rows_of(pod, stage.journal)
+    bench = EngineBench(pod, **script)
+    bench.run_until(seconds)
+    return rows_of(pod, bench.journal)
 
 
 def test_failures_kill_exit_and_restart_are_four_rows_in_order() -> None:
@@ -116,21 +124,21 @@ def test_a_wait_is_one_row_however_often_the_kubelet_reports_it() -> None:
 
 
 def test_a_container_is_restarting_until_it_has_started_again() -> None:
-    stage = Stage(a_pod(), lives={"app": CRASHES})
-    stage.run_until(6)
+    bench = EngineBench(a_pod(), lives={"app": CRASHES})
+    bench.run_until(6)
     started = [
         place
-        for place, entry in enumerate(stage.journal)
+        for place, entry in enumerate(bench.journal)
         if isinstance(entry, EventEntry) and entry.event.reason == "Started"
     ]
 
-    rows = rows_of(a_pod(), stage.journal[: started[1]])
+    rows = rows_of(a_pod(), bench.journal[: started[1]])
 
     assert texts_of(rows)[-1] == (
         "restarting",
         "no wait: no window yet, next window 10s",
     )
-    assert texts_of(rows_of(a_pod(), stage.journal))[2][0] == "RESTART 1"
+    assert texts_of(rows_of(a_pod(), bench.journal))[2][0] == "RESTART 1"
 
 
 def test_an_error_of_an_exited_instance_comes_before_the_restart() -> None:
@@ -145,13 +153,13 @@ def test_an_error_of_an_exited_instance_comes_before_the_restart() -> None:
 
 def test_an_error_after_the_restart_names_the_previous_instance() -> None:
     lives = (InstanceBehavior(timedelta(seconds=4.5), exit_code=1),)
-    stage = Stage(a_failing_pod(), lives={"app": lives})
-    stage.run_until(6)
+    bench = EngineBench(a_failing_pod(), lives={"app": lives})
+    bench.run_until(6)
     journal = [
         replace(entry, at=entry.at + timedelta(seconds=0.2))
         if isinstance(entry, EventEntry) and entry.tick is not None
         else entry
-        for entry in stage.journal
+        for entry in bench.journal
     ]
 
     rows = rows_of(a_failing_pod(), journal)
@@ -266,13 +274,13 @@ def test_a_change_of_readiness_is_a_row_but_the_initial_one_is_not() -> None:
 
 def test_an_injected_failure_is_marked() -> None:
     pod = a_failing_pod()
-    stage = Stage(pod)
+    bench = EngineBench(pod)
     key = ProbeKey(pod.uid, "app", ProbeType.LIVENESS)
-    stage.run_until(2)
-    stage.send(InjectResults(key, (Injected.FAILURE,)))
-    stage.run_until(20)
+    bench.run_until(2)
+    bench.send(InjectResults(key, (Injected.FAILURE,)))
+    bench.run_until(20)
 
-    rows = rows_of(pod, stage.journal)
+    rows = rows_of(pod, bench.journal)
 
     (failure,) = (row for row in texts_of(rows) if row[0].startswith("✗"))
     assert failure[1].startswith("injected: Liveness probe failed")
@@ -304,12 +312,12 @@ def test_rows_are_in_order_after_a_user_ends_a_container(
     command: Any, word: str
 ) -> None:
     pod = a_failing_pod()
-    stage = Stage(pod, lives={"app": IGNORES_SIGTERM})
-    stage.run_until(1)  # it is over before the next tick is due
-    stage.send(command(pod.uid, "app"))
-    stage.run_until(20)
+    bench = EngineBench(pod, lives={"app": IGNORES_SIGTERM})
+    bench.run_until(1)  # it is over before the next tick is due
+    bench.send(command(pod.uid, "app"))
+    bench.run_until(20)
 
-    assert words(rows_of(pod, stage.journal))[1:] == [
+    assert words(rows_of(pod, bench.journal))[1:] == [
         word,
         "KILL",
         "EXIT 137",
@@ -319,10 +327,10 @@ def test_rows_are_in_order_after_a_user_ends_a_container(
 
 def test_every_line_is_a_row_in_raw_mode() -> None:
     pod = a_failing_pod()
-    stage = Stage(pod, lives={"app": IGNORES_SIGTERM}, probing=FAILING)
-    stage.run_until(20)
+    bench = EngineBench(pod, lives={"app": IGNORES_SIGTERM}, probing=FAILING)
+    bench.run_until(20)
     log, story = EventLog(), Story()
-    lines = [log.add_entry(entry, {pod.uid: pod.name}) for entry in stage.journal]
+    lines = [log.add_entry(entry, {pod.uid: pod.name}) for entry in bench.journal]
 
     story.extend(
         (line for line in lines if line and line.is_cluster_event), is_raw=True
@@ -340,9 +348,9 @@ def test_every_line_is_a_row_in_raw_mode() -> None:
 def test_an_exit_in_the_old_order_stays_in_its_place() -> None:
     """Records of earlier versions have the exit after the restart."""
     pod = a_failing_pod()
-    stage = Stage(pod, lives={"app": IGNORES_SIGTERM}, probing=FAILING)
-    stage.run_until(20)
-    journal = stage.journal
+    bench = EngineBench(pod, lives={"app": IGNORES_SIGTERM}, probing=FAILING)
+    bench.run_until(20)
+    journal = bench.journal
     entries = [entry for entry in journal if getattr(entry, "what", "") != "exited"]
     exits = [entry for entry in journal if getattr(entry, "what", "") == "exited"]
 

@@ -22,7 +22,7 @@ from probetui.presentation.text.view import View
 from probetui.presentation.tick.marks import ASCII
 from probetui.presentation.tick.strips import fold_ticks, short_strip
 from tests.builders import a_container, a_pod, a_probe
-from tests.drive.stage import FAILS, Stage, always, probing
+from tests.drive.engine_bench import FAILS, EngineBench, always, probing
 from tests.presentation.looking import VIEW
 from tests.ticks import DEMO_KEY, LIVENESS, NOW, demo_ticks
 
@@ -307,10 +307,10 @@ class TestInstances:
     POD = a_pod(a_container(liveness_probe=a_probe(period_seconds=5)))
 
     def lines(self, seconds: float, width: int = 89, most: int = 5) -> list[str]:
-        stage = Stage(self.POD, probing=probing(liveness=always(FAILS)))
-        stage.run_until(seconds)
-        past = SessionHistory(stage.journal)
-        past.add_entries(stage.journal, 0)
+        bench = EngineBench(self.POD, probing=probing(liveness=always(FAILS)))
+        bench.run_until(seconds)
+        past = SessionHistory(bench.journal)
+        past.add_entries(bench.journal, 0)
         timeline = past.timeline(past.probes(self.POD.uid, "app")[0])
         container_history = past.container(self.POD.uid, "app")
         return [
@@ -381,10 +381,10 @@ class TestInstances:
         assert ends[2].endswith("12:00:00-12:00:15")
 
     def test_the_row_of_the_cursor_is_the_last(self) -> None:
-        stage = Stage(self.POD, probing=probing(liveness=always(FAILS)))
-        stage.run_until(40)
-        past = SessionHistory(stage.journal)
-        past.add_entries(stage.journal, 0)
+        bench = EngineBench(self.POD, probing=probing(liveness=always(FAILS)))
+        bench.run_until(40)
+        past = SessionHistory(bench.journal)
+        past.add_entries(bench.journal, 0)
         timeline = past.timeline(past.probes(self.POD.uid, "app")[0])
         container_history = past.container(self.POD.uid, "app")
 
@@ -395,10 +395,10 @@ class TestInstances:
         assert rows[-1].tick_at(column + 1) == 2
 
     def test_an_instance_without_ticks_has_no_marks(self) -> None:
-        stage = Stage(self.POD, probing=probing(liveness=always(FAILS)))
-        stage.run_until(40)
-        past = SessionHistory(stage.journal)
-        past.add_entries(stage.journal, 0)
+        bench = EngineBench(self.POD, probing=probing(liveness=always(FAILS)))
+        bench.run_until(40)
+        past = SessionHistory(bench.journal)
+        past.add_entries(bench.journal, 0)
         container_history = past.container(self.POD.uid, "app")
 
         rows = instance_rows(Timeline(()), container_history, VIEW, 70, 5)
@@ -409,10 +409,10 @@ class TestInstances:
         assert "no tick yet" in running
 
     def test_a_container_without_a_probe_does_not_wait_for_ticks(self) -> None:
-        stage = Stage(self.POD, probing=probing(liveness=always(FAILS)))
-        stage.run_until(40)
-        past = SessionHistory(stage.journal)
-        past.add_entries(stage.journal, 0)
+        bench = EngineBench(self.POD, probing=probing(liveness=always(FAILS)))
+        bench.run_until(40)
+        past = SessionHistory(bench.journal)
+        past.add_entries(bench.journal, 0)
         container_history = past.container(self.POD.uid, "app")
 
         rows = instance_rows(

@@ -62,7 +62,7 @@ def in_turn(*answers: ProbeAnswer) -> Callable[[float], ProbeAnswer]:
     return lambda _age: left.pop(0) if len(left) > 1 else left[0]
 
 
-class Stage:
+class EngineBench:
     """A simulation with some pods, and queries of what happened."""
 
     def __init__(
