@@ -26,13 +26,16 @@ class ListenerContract:
         raise AssertionError("a subclass says which program it is")
 
     @pytest.mark.parametrize(
-        "endpoint",
-        [SocketAddress("127.0.0.1", 18271), SocketAddress("0.0.0.0", 18272)],
-        ids=["loopback", "everywhere"],
+        "address",
+        [
+            pytest.param("127.0.0.1", id="loopback"),
+            pytest.param("0.0.0.0", id="everywhere"),
+        ],
     )
     async def test_a_server_is_found_at_its_address(
-        self, bench: Bench, server: Server, endpoint: SocketAddress
+        self, bench: Bench, server: Server, address: str, unused_tcp_port: int
     ) -> None:
+        endpoint = SocketAddress(address, unused_tcp_port)
         container_id = await self._start(bench, server(str(endpoint)))
 
         async def is_found() -> bool:
@@ -43,9 +46,9 @@ class ListenerContract:
         await bench.until(is_found)
 
     async def test_an_attached_session_finds_the_same_listeners(
-        self, bench: Bench, server: Server
+        self, bench: Bench, server: Server, unused_tcp_port: int
     ) -> None:
-        endpoint = SocketAddress("127.0.0.1", 18273)
+        endpoint = SocketAddress("127.0.0.1", unused_tcp_port)
         container_id = await self._start(bench, server(str(endpoint)))
         unmanaged, runtime_container_id = await self.attach(bench, container_id)
 
