@@ -92,7 +92,8 @@ async def run_case(
                 program_running = _running_program(program, pods, live)
                 session = await stack.enter_async_context(program_running)
                 await _wait_for_submission(session, live)
-            await _act_until_the_end(case, pods, live, lateness or Lateness())
+            if not session.problem:
+                await _act_until_the_end(case, pods, live, lateness or Lateness())
         return Run(case, live.records, session.written, session.stderr, session.problem)
 
 
@@ -143,11 +144,15 @@ async def _act_until_the_end(
     """Perform the actions of a case when they are due, until its observation ends."""
     actions = case.get("actions", [])
     acting = asyncio.create_task(_perform_actions(actions, pods, live))
-    with suppress(ObservationEndedError):
-        await _wait_for_end(case, live, lateness)
-    acting.cancel()
-    with suppress(asyncio.CancelledError, ObservationEndedError):
-        await acting
+    try:
+        with suppress(ObservationEndedError):
+            await _wait_for_end(case, live, lateness)
+    finally:
+        acting.cancel()
+        await asyncio.wait({acting})
+    if not acting.cancelled():
+        with suppress(ObservationEndedError):
+            acting.result()
     missed = actions[len(live.observation.actions) :]
     await live.record_end(
         [

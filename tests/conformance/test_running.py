@@ -227,3 +227,16 @@ async def test_what_a_killed_program_leaves_is_removed(
         *("down", "--all", "-n", namespace, "--runtime", "docker")
     ]
     assert removal[2] == started[2]
+
+
+async def test_a_case_whose_program_does_not_begin_is_over(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "START_TIMEOUT", 0.5)
+    case = a_case(duration=0.1, end={"after": "gone"})
+
+    async with asyncio.timeout(10):
+        run = await run_a_case(case, program("signal.pause()"))
+
+    assert run.problem == "it does not begin"
+    assert run.observation == []
