@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from probetui.headless.condition import ConditionWatch, parse_condition
-from probetui.headless.follow import Follower
+from probetui.headless.follow import Follower, format_timeout
 from probetui.headless.verdict import Verdict
 from probetui.k8s.pod import Pod
 from probetui.k8s.status import ConditionStatus, PodCondition, PodPhase, PodStatus
@@ -126,6 +126,19 @@ async def test_the_time_limit_ends_the_session_with_4_and_names_the_condition() 
         verdict = await follower.verdict(timedelta())
 
     assert verdict == Verdict("timeout", 4, "--timeout 0ms reached before ready")
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [
+        pytest.param(timedelta(milliseconds=500), "500ms", id="below a second"),
+        pytest.param(timedelta(seconds=4), "4s", id="whole seconds"),
+        pytest.param(timedelta(seconds=1.5), "1.5s", id="a fraction"),
+        pytest.param(timedelta(seconds=90), "90s", id="more than a minute"),
+    ],
+)
+def test_a_time_limit_is_written_as_people_type_it(limit: timedelta, text: str) -> None:
+    assert format_timeout(limit, None) == f"--timeout {text} reached"
 
 
 async def test_the_session_is_over_when_every_pod_has_ended() -> None:

@@ -207,4 +207,5 @@ def _delay_of(watch: EndCondition, now: datetime) -> timedelta | None:
 def format_timeout(limit: timedelta, watch: EndCondition | None) -> str:
     """Return that a session has reached its limit: `--timeout 12s reached`."""
     waited = f" before {watch.condition}" if watch else ""
-    return f"--timeout {format_duration(limit)} reached{waited}"
+    length = format_duration(limit).replace(".0s", "s")
+    return f"--timeout {length} reached{waited}"
