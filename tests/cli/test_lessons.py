@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,11 +63,34 @@ def test_a_lesson_about_versions_shows_them_side_by_side(
     width = head.index("KUBELET 1.36")
     halves = {"1.20": slice(width), "1.36": slice(width, None)}
     killed = {
-        version: [row.split()[0] for row in rows if "Killing" in row[half]]
+        version: [row[half].split()[0] for row in rows if "Killing" in row[half]]
         for version, half in halves.items()
     }
     assert killed["1.36"][0] == "+15.0s"
     assert len(killed["1.36"]) > len(killed["1.20"]) == 1
+
+
+def test_each_version_has_times_of_its_own_in_a_lesson_about_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["demo", "versions"]) == 0
+
+    rows = capsys.readouterr().out.splitlines()
+    failures = [row for row in rows if row.count("Unhealthy") == 2]
+    assert failures[0].startswith("+4.2s ")
+    assert " +5.0s " in failures[0]
+
+
+def test_a_lesson_about_versions_has_the_width_of_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    assert run(["demo", "versions", "--plain"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize(

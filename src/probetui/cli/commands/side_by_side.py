@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from probetui.cli.lessons import Lesson
-from probetui.cli.printing import print_line, print_table
+from probetui.cli.printing import print_table, print_text
 from probetui.drive.scenario.reader import read_scenario
 from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
@@ -21,16 +24,27 @@ LENGTH = timedelta(seconds=80)
 
 _START = datetime(2000, 1, 1, tzinfo=UTC)
 
+_TIME_WIDTH = 8
+_SPACE_BETWEEN_COLUMNS = 3
+
 _Seen = tuple[float, str]
 """Seconds from the start, and what was seen."""
 
 
 def print_side_by_side(lesson: Lesson) -> int:
-    """Print what each version of a lesson does with its pod; the exit status is 0."""
-    print_line(lesson.text)
-    print_line()
+    """Print what each version of a lesson does with its pod; the exit status is 0.
+
+    A terminal gets no wider lines than it has room for.
+    """
     seen = {version: list(_events(lesson, version)) for version in lesson.versions}
-    print_table(list(_rows(seen)), headers=True)
+    text, width = lesson.text, None
+    if sys.stdout.isatty():
+        columns = shutil.get_terminal_size().columns
+        gaps = _SPACE_BETWEEN_COLUMNS * (len(seen) - 1)
+        text = textwrap.fill(text, columns)
+        width = max((columns - gaps) // len(seen), 2 * _TIME_WIDTH)
+    print_text(f"{text}\n\n")
+    print_table(list(_rows(seen, width)), headers=True)
     return 0
 
 
@@ -54,16 +68,26 @@ def _events(lesson: Lesson, version: str) -> Iterator[_Seen]:
         yield (entry.at - _START).total_seconds(), text
 
 
-def _rows(seen: Mapping[str, Sequence[_Seen]]) -> Iterator[dict[str, str]]:
+def _rows(
+    seen: Mapping[str, Sequence[_Seen]], width: int | None
+) -> Iterator[dict[str, str]]:
     """Yield a row for each thing seen, in its version's column, in the order of time.
 
-    What several versions do next, and within a second of each other, shares a row.
+    What several versions do next, and within a second of each other, shares a row. A
+    cell is at most `width` wide.
     """
     left = {version: list(events) for version, events in seen.items()}
     while any(left.values()):
         first = min(events[0][0] for events in left.values() if events)
-        row = {"AT": f"+{first:.1f}s"}
+        row = {}
         for version, events in left.items():
             is_due = bool(events) and events[0][0] < first + 1
-            row[f"KUBELET {version}"] = events.pop(0)[1] if is_due else ""
+            cell = _cell(events.pop(0), width) if is_due else ""
+            row[f"KUBELET {version}"] = cell
         yield row
+
+
+def _cell(seen: _Seen, width: int | None) -> str:
+    seconds, text = seen
+    cell = f"{f'+{seconds:.1f}s':{_TIME_WIDTH}}{text}"
+    return cell if width is None or len(cell) <= width else f"{cell[: width - 1]}…"
