@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probetui.k8s.pod_source import CONFIG_HASH, FILE_SOURCE, HTTP_SOURCE
+from probetui.k8s.pod_source import API_SOURCE, CONFIG_HASH, FILE_SOURCE, HTTP_SOURCE
 from probetui.k8s.status import ConditionStatus, PodCondition
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import Manifests
@@ -60,6 +60,19 @@ class TestIdentity:
 
         assert one[0].uid == other[0].uid
         assert one[0].name != other[0].name
+
+    def test_a_file_that_is_not_static_as_well_is_refused(self) -> None:
+        both = [
+            SourceFile("m/pod.yaml", _POD, "/m/pod.yaml", source)
+            for source in (API_SOURCE, FILE_SOURCE)
+        ]
+
+        (error,) = load_manifests(both, host="a").errors
+
+        assert str(error) == (
+            "m/pod.yaml:3:1: metadata.uid: the pod is read twice: its file is in -f "
+            "and in --static"
+        )
 
     def test_what_it_is_called_with_the_node_has_to_be_valid(self) -> None:
         problem, *_ = load(_POD, host="node_1").errors

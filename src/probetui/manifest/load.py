@@ -364,6 +364,8 @@ def _check_unique(
         if first is not draft and key[1]:
             where = first.position(path)
             message = f"{quote_short(key[1])} is the {what} of another pod ({where})"
+            if where == draft.position(path):
+                message = "the pod is read twice: its file is in -f and in --static"
             draft.is_refused = True
             return [draft.problem(path, message, Severity.ERROR, "twice")]
     return []
