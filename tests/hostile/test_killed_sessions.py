@@ -154,7 +154,7 @@ class TestOnDocker:
     async def test_the_network_of_a_pod_is_restored(self, bench: DockerBench) -> None:
         sandbox_id = await bench.sandbox(a_pod())
         container_id = await bench.run(COUNTS, sandbox_id=sandbox_id)
-        before = (await bench.runtime.pod_sandbox_status(sandbox_id)).ip
+        before = bench.docker(sandbox_id).attrs["NetworkSettings"]["Networks"]
         await inject_fault(bench, container_id, Fault.CUT_NETWORK)
         kill_holder(bench.folder / "disruptions")
         cut = bench.docker(sandbox_id).attrs["NetworkSettings"]["Networks"]
@@ -164,7 +164,9 @@ class TestOnDocker:
         networks = bench.docker(sandbox_id).attrs["NetworkSettings"]["Networks"]
         assert cut == {}
         assert "was left cut-off" in message
-        assert [network["IPAddress"] for network in networks.values()] == [before]
+        assert networks.keys() == before.keys()
+        # Another IP, where somebody has taken that one: Docker gives none on request.
+        assert all(network["IPAddress"] for network in networks.values())
 
     async def test_notes_of_removed_containers_are_dropped(
         self, bench: DockerBench
