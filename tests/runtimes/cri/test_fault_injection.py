@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from probetui.k8s.runtime import ContainerID, RuntimeState
 from probetui.kubelet.effects import Fault
 from probetui.runtimes.cri.fault_injection import CriFaultInjector
 from probetui.runtimes.cri.freezer import CONTROL_GROUPS
+from probetui.runtimes.cri.local_processes import send_signal
 from probetui.runtimes.cri.translate import to_container_id, to_cri_id
 from probetui.runtimes.fault_notes import FaultNotes
 from tests.runtimes.bench import POLITE, UNAWARE
@@ -87,6 +89,22 @@ class TestOtherWaysToFreeze:
     ) -> None:
         container_id = await bench.run(COUNTS)
         await injector.inject_fault(to_cri_id(container_id), Fault.FREEZE)
+        await injector.inject_fault(to_cri_id(container_id), Fault.FREEZE)
+        is_still = await is_frozen(bench, container_id)
+
+        await injector.undo()
+
+        assert is_still
+        await wait_for_more_lines(bench, container_id, await count(bench, container_id))
+
+    async def test_all_of_a_container_is_thawed_that_was_frozen_twice(
+        self, bench: CriBench, injector: CriFaultInjector
+    ) -> None:
+        """A process that is not stopped yet is to the second freeze like one awake."""
+        container_id = await bench.run(COUNTS)
+        await injector.inject_fault(to_cri_id(container_id), Fault.FREEZE)
+        found = await injector._find_running(to_cri_id(container_id))
+        send_signal(found.pid, found.cri_id, signal.SIGCONT)
         await injector.inject_fault(to_cri_id(container_id), Fault.FREEZE)
         is_still = await is_frozen(bench, container_id)
 

@@ -184,9 +184,12 @@ class CriFaultInjector:
         return _RunningContainer(cri_id, pid, sandbox_ids[0])
 
     async def _freeze(self, found: _RunningContainer) -> None:
-        freezer = choose_freezer(found.pid, found.cri_id, self._control_groups)
-        if freezer.is_frozen():  # by someone else, who undoes it
-            return
+        freezer = self._frozen.get(found.cri_id)
+        if freezer is None:
+            freezer = choose_freezer(found.pid, found.cri_id, self._control_groups)
+            if freezer.is_frozen():  # by someone else, who undoes it
+                return
+        # One that is frozen here has a freezer, which knows what it has stopped.
         self._notes.write(kinds.FROZEN, found.cri_id)
         try:
             has_frozen = await freezer.freeze()
