@@ -133,7 +133,9 @@ class Runner:
         self.folder = folder
         self.environment = {**environment, "PWD": str(folder)}
         self._background: list[subprocess.Popen[str]] = []
-        shutil.copytree(ROOT / "sample_pods", folder / "sample_pods")
+        shutil.copytree(
+            ROOT / "sample_pods", folder / "sample_pods", dirs_exist_ok=True
+        )
 
     def write_files(self, blocks: Sequence[Block]) -> None:
         """Write the blocks that are files."""

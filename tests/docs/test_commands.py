@@ -22,6 +22,7 @@ from tools.doc_commands import (
     normal,
 )
 
+from tests.checkout import copy_checkout
 from tests.conftest import is_required
 from tests.e2e.program import Program, wait_until
 from tests.e2e.screen import terminal
@@ -47,7 +48,6 @@ spec:
       livenessProbe:
         exec: {command: ["true"]}
 """
-NOT_INSTALLED = (".*", "tests", "docs", "build", "dist", "sample_pods", "__pycache__")
 
 
 def name_of(page: Path) -> str:
@@ -97,7 +97,8 @@ def test_the_commands_of_a_page_print_what_it_shows(
     environment = environment_of(home) | cri_variables()
     blocks = lanes_of(page)[needs]
     if needs == "install":
-        _copy_checkout(folder)
+        # An installer writes into its folder.
+        copy_checkout(folder)
         _need_installers(blocks, environment["PATH"])
     with _cluster(home, environment, is_needed=needs == "cluster"):
         runner = Runner(folder, environment)
@@ -159,12 +160,6 @@ def _cluster(
         process.terminate()
         process.wait(60)
     program.run("down", "--all", "--runtime", "process")
-
-
-def _copy_checkout(folder: Path) -> None:
-    """Copy the checkout, because an installer writes into its folder."""
-    left_out = shutil.ignore_patterns(*NOT_INSTALLED)
-    shutil.copytree(ROOT, folder, ignore=left_out, dirs_exist_ok=True)
 
 
 def _need_installers(blocks: Sequence[Block], path: str) -> None:

@@ -16,11 +16,11 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
+from tests.checkout import ROOT, copy_checkout
 from tests.e2e.program import SAMPLES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-ROOT = Path(__file__).parents[2]
 ACTION = ROOT / "action.yml"
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml"))
 K9S = ROOT / "packaging" / "k9s" / "plugins.yaml"
@@ -126,8 +126,7 @@ def action(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Run the install step of the action; return the variables for its later steps."""
     folder = tmp_path_factory.mktemp("runner")
     source = folder / "action"
-    kept = shutil.ignore_patterns(".git", ".venv", ".*_cache", "build", "dist", "tests")
-    shutil.copytree(ROOT, source, ignore=kept)
+    copy_checkout(source)
     path = folder / "path"
     variables = {
         "RUNNER_TEMP": str(folder),

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -20,12 +19,12 @@ import yaml
 
 from probetui import DOCUMENTATION
 from probetui.cli.main import COMMANDS
+from tests.checkout import ROOT, copy_checkout
 from tests.e2e.program import SAMPLES, Program
 from tests.engines import KUBECTL
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 900
 """Its dependencies are downloaded."""
 
@@ -100,11 +99,7 @@ repos:
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the files in Git, with the version in its changelog."""
     folder = tmp_path_factory.mktemp("checkout")
-    listed = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    for name in _run(*listed, within=ROOT).split("\0"):
-        if name and (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
+    copy_checkout(folder)
     changelog = folder / "CHANGELOG.md"
     heading = f"## [{version('probetui')}]"
     changelog.write_text(changelog.read_text().replace("## [Unreleased]", heading, 1))
