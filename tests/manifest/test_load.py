@@ -402,6 +402,16 @@ def test_warnings_of_the_api_server_are_reported() -> None:
     ]
 
 
+def test_an_unknown_field_is_not_also_called_unsupported() -> None:
+    manifests = load(pod_yaml(f"{PROBED}, livenesProbe: {{}}, x: 1"))
+
+    assert [problem.path for problem in manifests.warnings] == [
+        "spec.containers[0].livenesProbe",
+        "spec.containers[0].x",
+    ]
+    assert manifests.unsupported == ()
+
+
 def test_unsupported_fields_are_listed_apart() -> None:
     manifests = load(pod_yaml(PROBED, "subdomain: a"))
 

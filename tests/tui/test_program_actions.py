@@ -313,6 +313,19 @@ async def test_a_reload_shows_the_changed_fields_before_it_is_applied() -> None:
     assert notified == ["2 pods changed"]
 
 
+async def test_a_reload_shows_the_warnings_about_the_manifests() -> None:
+    unknown = "pod.yaml:6:7: spec.containers[0].livenesProbe: unknown field"
+    read = ManifestReload(
+        pod_changes([DEMO, SHOP], [SHOP]), lambda: None, warnings=[unknown]
+    )
+    app = an_app(failing(), host=HostServices(reread=lambda: read))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("ctrl+r")
+        await pilot.pause()
+
+        assert "livenesProbe: unknown field" in words_on_screen(app)
+
+
 async def test_a_pod_with_the_same_uid_changes_in_place() -> None:
     host, _ = rereading(changed(DEMO, DEMO.uid), SHOP)
     app = an_app(failing(), host=host)

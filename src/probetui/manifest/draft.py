@@ -223,7 +223,16 @@ def finish_draft(draft: PodDraft) -> LoadedPod | None:
     found = draft.found
     own = found.object
     path = join_steps(own.path, *own.workload.template)
-    fields = supported_fields.unsupported_fields(found.template or own.node, path)
+    unknown = {
+        problem.path for problem in draft.problems if problem.rule == "unknown-field"
+    }
+    fields = [
+        problem
+        for problem in supported_fields.unsupported_fields(
+            found.template or own.node, path
+        )
+        if problem.path not in unknown
+    ]
     return LoadedPod(
         pod=build_pod(draft.pod),
         position=own.node.position,

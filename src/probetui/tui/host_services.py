@@ -22,12 +22,14 @@ Timings = Mapping[ProbeKey, Timing]
 class ManifestReload(Struct, frozen=True):
     """Manifests that were read again: what they change, and how to go by them.
 
-    `changes_objects` says whether ConfigMaps or Secrets are not as they were.
+    `changes_objects` says whether ConfigMaps or Secrets are not as they were,
+    `warnings` what is likely a mistake in them.
     """
 
     changes: Sequence[PodChange]
     apply: Callable[[], None]
     changes_objects: bool = False
+    warnings: Sequence[str] = ()
 
 
 class ManifestCopy(Struct, frozen=True):

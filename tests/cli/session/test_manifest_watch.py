@@ -26,7 +26,7 @@ kind: Pod
 metadata: {{name: {name}}}
 spec:
   containers:
-  - {{name: app, image: busybox}}
+  - {{name: app, image: busybox, livenessProbe: {{exec: {{command: [ls]}}}}}}
 """
 
 
@@ -53,7 +53,8 @@ class Watched:
 
     def reload(self) -> DesiredState:
         try:
-            return DesiredState(load_pods(ManifestOptions((str(self.folder),))).pods)
+            manifests = load_pods(ManifestOptions((str(self.folder),)))
+            return DesiredState(manifests.pods, warnings=manifests.warnings)
         except NothingToDoError:
             return DesiredState()
 
@@ -115,6 +116,44 @@ async def test_invalid_files_are_reported_and_change_nothing(
     assert is_fault
     assert run_on == ("the pods run on as they were before this change", False)
     assert valid == ("the manifests are valid again", False)
+
+
+async def test_a_warning_is_reported_once_however_its_line_moves(
+    tmp_path: Path,
+) -> None:
+    watched = Watched(tmp_path)
+    typo = MANIFEST.format(name="typo").replace("app,", "app, livenesProbe: {},")
+
+    def write_and_move() -> None:
+        (tmp_path / "typo.yaml").write_text(typo, encoding="utf-8")
+        asyncio.get_running_loop().call_later(1, watched.write, "third")
+        asyncio.get_running_loop().call_later(
+            1, (tmp_path / "typo.yaml").write_text, f"# moved\n{typo}"
+        )
+
+    await watching(watched, write_and_move, ["first", "third", "typo"])
+
+    unknown = [text for text, _ in watched.report.messages if "livenesProbe" in text]
+    (text,) = unknown
+    assert text == (
+        f"{tmp_path}/typo.yaml:6:17: spec.containers[0].livenesProbe: unknown field "
+        '"livenesProbe" (did you mean "livenessProbe"?)'
+    )
+
+
+async def test_what_was_printed_before_the_start_is_not_reported_again(
+    tmp_path: Path,
+) -> None:
+    watched = Watched(tmp_path)
+    typo = MANIFEST.format(name="typo").replace("app,", "app, livenesProbe: {},")
+    (tmp_path / "typo.yaml").write_text(typo, encoding="utf-8")
+    printed = watched.reload().warnings
+    watch = ManifestWatch(watched.reload, watched.change, watched.report, printed)
+
+    watch._reload()
+
+    assert printed
+    assert watched.report.messages == []
 
 
 def test_a_file_that_is_replaced_is_watched_in_its_folder(tmp_path: Path) -> None:

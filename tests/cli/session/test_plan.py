@@ -17,6 +17,7 @@ from probetui.cli.option_values import (
 )
 from probetui.cli.pods import ManifestOptions
 from probetui.cli.session.plan import Plan, Stdout, make_plan
+from probetui.cli.session.screen import covered_warnings
 from probetui.cli.terminal import Form
 from probetui.errors import ManifestError, UsageError
 from probetui.k8s.pod import PullPolicy
@@ -248,3 +249,37 @@ def test_a_period_that_the_kubelet_rejects_is_refused(
         plan("--max-container-restart-period", *args)
 
     assert str(caught.value) == words
+
+
+TYPO = POD.replace("[{name: app,", "[{name: app, livenesProbe: {},")
+
+
+def plan_of_a_file(text: str, *args: str) -> Plan:
+    """Plan a session whose pods come from a file."""
+    context = run.make_context("run", list(args))
+    manifests = load_manifests([SourceFile("pod.yaml", text)])
+    return make_plan(manifests, context.params, source=ManifestOptions(("pod.yaml",)))
+
+
+def test_the_screen_shows_the_warnings_about_manifests_that_it_covers() -> None:
+    no_probe, unknown = covered_warnings(plan_of_a_file(TYPO))
+
+    assert no_probe == (
+        "pod.yaml:4:1: spec: no container has a probe, nothing will be probed"
+    )
+    assert unknown == (
+        'pod.yaml:6:28: spec.containers[0].livenesProbe: unknown field "livenesProbe" '
+        '(did you mean "livenessProbe"?)'
+    )
+
+
+def test_of_many_warnings_the_screen_shows_some_and_counts_the_others() -> None:
+    more = TYPO.replace("livenesProbe: {},", "livenesProbe: {}, a: 1, b: 2,")
+
+    *_, last = covered_warnings(plan_of_a_file(more))
+
+    assert last == "2 more warnings: see the events"
+
+
+def test_quiet_shows_no_warning_on_the_screen_either() -> None:
+    assert [*covered_warnings(plan_of_a_file(TYPO, "--quiet"))] == []

@@ -409,6 +409,7 @@ class _LiveSession:
                     if self._node is None
                     else self._node.pods.apply_static,
                     partial(self._report, session),
+                    plan.warnings,
                 )
                 if paths:
                     yield watch.watch_files(paths)
@@ -602,6 +603,8 @@ class _LiveSession:
             return await follower.verdict(plan.options.timeout)
         # Late: the screen's library is slow to import.
         show_screen = load_late("cli.session.screen:show_screen")
+        for problem in plan.warnings:
+            session.send(AddNote(str(problem), is_fault=True))
         save = self._outputs.saver(follower.drain)
         try:
             verdict: Verdict = await show_screen(

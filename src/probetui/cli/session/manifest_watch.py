@@ -12,6 +12,7 @@ from watchfiles import awatch
 from probetui.cli.files import UrlPoll
 from probetui.cli.session.pod_registry import DesiredState
 from probetui.errors import ManifestError, UsageError
+from probetui.manifest.problem import Problem
 from probetui.ports import Clock
 
 POLL_SECONDS = 20
@@ -43,6 +44,7 @@ class ManifestWatch:
         reload: reads them all; that no pod is left is no error.
         apply: applies what they ask for.
         report: shows problems, and that there are none any more.
+        warned: the warnings about the manifests that the user has seen.
     """
 
     def __init__(
@@ -50,11 +52,13 @@ class ManifestWatch:
         reload: Callable[[], DesiredState],
         apply: Callable[[DesiredState], None],
         report: Report,
+        warned: Iterable[Problem] = (),
     ) -> None:
         self._reload_manifests = reload
         self._apply = apply
         self._report = report
         self._reported: tuple[str, ...] = ()
+        self._warned = _identities(warned)
 
     async def watch_files(self, paths: Iterable[Path]) -> None:
         """Reload whenever one of these files and folders changes, until cancelled."""
@@ -96,7 +100,9 @@ class ManifestWatch:
     def _reload(self) -> None:
         problems: tuple[str, ...] = ()
         try:
-            self._apply(self._reload_manifests())
+            desired = self._reload_manifests()
+            self._warn(desired.warnings)
+            self._apply(desired)
         except (ManifestError, UsageError) as error:
             problems = getattr(error, "problems", (str(error),))
         if problems != self._reported:
@@ -109,6 +115,21 @@ class ManifestWatch:
             else:
                 self._report("the manifests are valid again", is_fault=False)
         self._reported = problems
+
+    def _warn(self, warnings: Iterable[Problem]) -> None:
+        """Report the warnings that the manifests had not before this change."""
+        warnings = tuple(warnings)
+        for problem in warnings:
+            if not _identities([problem]) <= self._warned:
+                self._report(str(problem), is_fault=True)
+        self._warned = _identities(warnings)
+
+
+def _identities(problems: Iterable[Problem]) -> frozenset[tuple[str, str, str]]:
+    """Return what tells problems apart; a line may move without being changed."""
+    return frozenset(
+        (problem.file, problem.path, problem.message) for problem in problems
+    )
 
 
 def _watched(path: Path) -> Path:

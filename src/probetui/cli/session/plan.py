@@ -47,7 +47,7 @@ from probetui.k8s.probe import ProbeType
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.manifests import LoadedConfigObject, LoadedPod, Manifests
-from probetui.manifest.problem import Severity
+from probetui.manifest.problem import Problem, Severity
 from probetui.record.credentials import mask_credentials
 from probetui.record.writer import RecordWriter
 
@@ -94,6 +94,8 @@ class Plan(Struct, frozen=True):
         warn_for_runtime: reports the fields that a kind of runtime does not support,
             None if the kind was known and they have been reported.
         host_access_warning: reports what the pods may do to this machine.
+        warnings: about what is likely a mistake in the manifests; they have been
+            printed, before a screen covers the terminal.
         node: the node of a cluster that the session is, None if it is none.
         serve: how it is served as a Kubernetes API, None if it is not.
         case: the case of `probetui test` that it is, None if it is none.
@@ -122,6 +124,7 @@ class Plan(Struct, frozen=True):
     page: OpenLesson | None = None
     warn_for_runtime: Callable[[str], None] | None = None
     host_access_warning: HostAccessWarning | None = None
+    warnings: tuple[Problem, ...] = ()
     node: NodeOptions | None = None
     serve: ServeOptions | None = None
     case: CaseProgress | None = None
@@ -131,7 +134,9 @@ class Plan(Struct, frozen=True):
     def desired(self) -> DesiredState:
         """What the manifests ask for."""
         objects = [config.value for config in self.objects]
-        desired = DesiredState.of(self.loaded, self.pods, objects, self.reader)
+        desired = DesiredState.of(
+            self.loaded, self.pods, objects, self.reader
+        )._replace(warnings=self.warnings)
         return desired if self.node is None else desired.beside_api()
 
     @property
@@ -168,9 +173,10 @@ class Plan(Struct, frozen=True):
             self.host_access_warning.warn_again(manifests.loaded)
         pull = self.options.pull
         pods = [_with_pull_policy(pod, pull) for pod in manifests.pods]
-        return DesiredState.of(
+        desired = DesiredState.of(
             manifests.loaded, pods, manifests.config_objects, self.reader
         )
+        return desired._replace(warnings=manifests.warnings)
 
     def kubelet_config(self, *, default_seed: int) -> KubeletConfig:
         """Return the kubelet's configuration by the options of the session."""
@@ -270,6 +276,7 @@ def make_plan(
         reader=reader,
         warn_for_runtime=warn_for_runtime,
         host_access_warning=host_access_warning,
+        warnings=() if source is None or options.quiet else manifests.warnings,
     )
     if attachment is None:
         return plan

@@ -13,6 +13,7 @@ from probetui.k8s.pod_source import API_SOURCE
 from probetui.k8s.status import PodCondition
 from probetui.k8s.volume import ConfigObject
 from probetui.manifest.manifests import LoadedPod, format_probe_positions
+from probetui.manifest.problem import Problem
 from probetui.record.masking import Mask, find_object_secrets, find_pod_secrets
 
 PodsListener = Callable[[Sequence[Pod]], None]
@@ -25,7 +26,8 @@ class DesiredState(NamedTuple):
     `places` says where fields stand in the files, and `conditions` what others than the
     kubelet have set, both as `SetPods` has them. `static` has the source of each static
     pod by its uid. `sources` are the kubelet's sources that there are, `unread` those
-    of which something has not been read yet.
+    of which something has not been read yet. `warnings` are about what is likely a
+    mistake in the manifests.
     """
 
     pods: tuple[Pod, ...] = ()
@@ -35,6 +37,7 @@ class DesiredState(NamedTuple):
     static: Mapping[str, str] = MappingProxyType({})
     sources: tuple[str, ...] = (API_SOURCE,)
     unread: frozenset[str] = frozenset()
+    warnings: tuple[Problem, ...] = ()
 
     @classmethod
     def of(

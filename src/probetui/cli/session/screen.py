@@ -40,6 +40,7 @@ from probetui.tui.services.terminal_background import is_light_by_environment
 from probetui.tui.themes import theme_for_background
 
 _INTRO_SECONDS = 30
+_MOST_WARNINGS = 2
 _STDIN = 0
 _BEST_SHELL = ("sh", "-c", "command -v bash >/dev/null && exec bash || exec sh")
 
@@ -140,9 +141,7 @@ async def show_screen(
     if plan.intro and plan.page is None:
         shown.call_later(shown.notify, plan.intro, timeout=_INTRO_SECONDS, markup=False)
     # They were printed before the screen, which covers them.
-    for text in (
-        () if plan.host_access_warning is None else plan.host_access_warning.texts
-    ):
+    for text in covered_warnings(plan):
         shown.call_later(
             shown.notify,
             text,
@@ -173,6 +172,15 @@ async def show_screen(
         raise shown.bug
     follower.end(Verdict("left", EXIT_OK))
     return await over
+
+
+def covered_warnings(plan: Plan) -> Iterator[str]:
+    """Yield the warnings that were printed before the start, in short."""
+    yield from map(str, plan.warnings[:_MOST_WARNINGS])
+    if (more := len(plan.warnings) - _MOST_WARNINGS) > 0:
+        yield f"{more} more warning{'' if more == 1 else 's'}: see the events"
+    if plan.host_access_warning is not None:
+        yield from plan.host_access_warning.texts
 
 
 async def _lesson_change(
@@ -233,7 +241,10 @@ def _manifest_reloader(
         changes = pod_changes(pod_registry.pods, wanted.pods)
         changes_objects = wanted.objects != pod_registry.objects
         return ManifestReload(
-            changes, lambda: pod_registry.apply(wanted), changes_objects
+            changes,
+            lambda: pod_registry.apply(wanted),
+            changes_objects,
+            tuple(map(str, wanted.warnings)),
         )
 
     return reread

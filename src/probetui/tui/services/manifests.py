@@ -11,7 +11,7 @@ from probetui.engine.snapshot import PodSnapshot
 from probetui.errors import ManifestError, ProbetuiError
 from probetui.k8s.probe import ProbeKey
 from probetui.presentation.pod import change_lines
-from probetui.presentation.text.spans import EMPTY, line
+from probetui.presentation.text.spans import EMPTY, Role, Span, line
 from probetui.tui.host_services import ManifestReload, Timings
 from probetui.tui.state import StatefulApp
 
@@ -70,7 +70,9 @@ def _confirm_changes(app: StatefulApp, read: ManifestReload) -> None:
     if not read.changes and not read.changes_objects:
         app.notify("The manifests have not changed.")
         return
-    changes = change_lines(read.changes, app.ui_state.view_model.view)
+    view = app.ui_state.view_model.view
+    changes = [line(Span(view.safe(text), Role.WARNING)) for text in read.warnings]
+    changes += change_lines(read.changes, view)
     if read.changes_objects:
         changes.append(line("ConfigMaps or Secrets have changed."))
     question = [line("Apply the changed manifests?"), EMPTY, *changes]
