@@ -142,13 +142,16 @@ async def show_screen(
         shown.call_later(shown.notify, plan.intro, timeout=_INTRO_SECONDS, markup=False)
     # They were printed before the screen, which covers them.
     for text in covered_warnings(plan):
-        shown.call_later(
-            shown.notify,
-            text,
-            severity="warning",
-            timeout=_INTRO_SECONDS,
-            markup=False,
-        )
+        shown.call_later(shown.notify, text, severity="warning", markup=False)
+    if plan.host_access_warning is not None:
+        for text in plan.host_access_warning.texts:
+            shown.call_later(
+                shown.notify,
+                text,
+                severity="warning",
+                timeout=_INTRO_SECONDS,
+                markup=False,
+            )
     for problem in looks.problems:
         shown.call_later(shown.notify, problem, severity="warning", markup=False)
     if plan.page is not None:
@@ -175,12 +178,10 @@ async def show_screen(
 
 
 def covered_warnings(plan: Plan) -> Iterator[str]:
-    """Yield the warnings that were printed before the start, in short."""
+    """Yield the first warnings about the manifests; the events have all of them."""
     yield from map(str, plan.warnings[:_MOST_WARNINGS])
     if (more := len(plan.warnings) - _MOST_WARNINGS) > 0:
         yield f"{more} more warning{'' if more == 1 else 's'}: see the events"
-    if plan.host_access_warning is not None:
-        yield from plan.host_access_warning.texts
 
 
 async def _lesson_change(
