@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from probetui.analysis.container_history import CANNOT_CREATE
 from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.k8s.event import EventType
+from probetui.k8s.runtime import START_ERRORS
 from probetui.k8s.status import (
     ContainerState,
     ContainerStatus,
@@ -53,9 +54,6 @@ _CANNOT_START = frozenset(
 
 Source: kubelet/images/types.go and kuberuntime_container.go, v1.32.10.
 """
-_START_ERRORS = frozenset({"StartError", "ContainerCannotRun"})
-"""Reasons of runtimes for the end of a container that was never started."""
-
 NO_CAUSES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -139,7 +137,7 @@ def _reason(status: ContainerStatus) -> str:
 def _last_start_error(last_state: ContainerState | None) -> str:
     """Return why the instance before could not be started, empty if it was started."""
     match last_state:
-        case Terminated(reason=reason, message=message) if reason in _START_ERRORS:
+        case Terminated(reason=reason, message=message) if reason in START_ERRORS:
             return f"{reason}: {message}" if message else reason
         case _:
             return ""

@@ -42,6 +42,10 @@ class RuntimeState(StrEnum):
     UNKNOWN = "unknown"
 
 
+START_ERRORS = frozenset({"StartError", "ContainerCannotRun"})
+"""Reasons of runtimes for the end of a container that was never started."""
+
+
 class RuntimeContainerStatus(Struct, frozen=True):
     """One container instance, dead or alive.
 

@@ -41,6 +41,16 @@ def an_exit(
     [
         pytest.param(an_exit(0), "exit 0, exited on its own", id="by itself"),
         pytest.param(
+            an_exit(127, reason="ContainerCannotRun"),
+            "exit 127, could not be started",
+            id="never started, on Docker",
+        ),
+        pytest.param(
+            an_exit(128, reason="StartError"),
+            "exit 128, could not be started",
+            id="never started, on containerd",
+        ),
+        pytest.param(
             an_exit(137, ExitCause.LIVENESS, grace_period_seconds=30),
             "exit 137 (SIGKILL after 30s grace, not OOM), liveness probe",
             id="liveness, after the grace",
@@ -92,6 +102,9 @@ def test_the_previous_instance_is_described_without_its_grace_period() -> None:
     [
         pytest.param(
             an_exit(137, ExitCause.USER), "SIGKILL, not OOM", id="killed at once"
+        ),
+        pytest.param(
+            an_exit(128, reason="StartError"), "could not be started", id="start"
         ),
         pytest.param(an_exit(0, ExitCause.USER), "stopped by hand", id="its process"),
         pytest.param(
@@ -151,8 +164,12 @@ def test_every_cause_of_an_exit_has_a_text(by: ExitCause) -> None:
     assert stop_reason_text(by)
 
 
-def ended(exit_code: int, by: ExitCause, *, oom_killed: bool = False) -> LastExit:
-    return LastExit(NOW, exit_code, by, "", oom_killed=oom_killed, container_id=FIRST)
+def ended(
+    exit_code: int, by: ExitCause, *, reason: str = "", oom_killed: bool = False
+) -> LastExit:
+    return LastExit(
+        NOW, exit_code, by, reason, oom_killed=oom_killed, container_id=FIRST
+    )
 
 
 @pytest.mark.parametrize(
@@ -163,6 +180,9 @@ def ended(exit_code: int, by: ExitCause, *, oom_killed: bool = False) -> LastExi
         pytest.param(ended(1, ExitCause.ITSELF), "1 itself", id="itself"),
         pytest.param(
             ended(137, ExitCause.ITSELF, oom_killed=True), "137 OOM", id="memory"
+        ),
+        pytest.param(
+            ended(128, ExitCause.ITSELF, reason="StartError"), "128 start", id="start"
         ),
         pytest.param(ended(143, ExitCause.USER), "143 user", id="user"),
         pytest.param(ended(143, ExitCause.DELETE), "143 pod", id="pod deleted"),

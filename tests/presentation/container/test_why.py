@@ -279,6 +279,22 @@ class TestKill:
 
         assert explained(journal, pod).splitlines()[1].startswith(sentence)
 
+    def test_an_instance_that_could_not_be_started_did_not_exit_on_its_own(
+        self,
+    ) -> None:
+        pod = a_failing_pod()
+        journal = [
+            replace(entry, by=ExitCause.ITSELF, exit_code=128, reason="StartError")
+            if isinstance(entry, ContainerEntry) and entry.by is not None
+            else entry
+            for entry in played(pod, probing=FAILING)
+        ]
+
+        text = explained(journal, pod)
+
+        assert "The container could not be started: StartError." in text
+        assert "on its own" not in text
+
     def test_an_injected_result_is_named_as_injected(self) -> None:
         pod = a_failing_pod()
         journal = [

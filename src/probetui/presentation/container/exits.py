@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from probetui.k8s.pod import Container
+from probetui.k8s.runtime import START_ERRORS
 from probetui.kubelet.journal import PROBE_CAUSES, ContainerEntry, ExitCause, LastExit
+
+NEVER_STARTED = "could not be started"
 
 _SIGNALLED = 128
 _SIGKILL, _SIGTERM = 9, 15
@@ -51,6 +54,11 @@ def signal_name(exit_code: int, signal: int | None = None) -> str:
     return f"signal {signal}" if signal else ""
 
 
+def never_started(end: ContainerEntry | LastExit) -> bool:
+    """Return whether the runtime could not start what has an exit code nevertheless."""
+    return end.by in {ExitCause.ITSELF, None} and end.reason in START_ERRORS
+
+
 def stop_reason_text(by: ExitCause) -> str:
     """Return who asked for a container's end, in words."""
     return _ASKED.get(by, "exited on its own")
@@ -59,6 +67,8 @@ def stop_reason_text(by: ExitCause) -> str:
 def format_exit(entry: ContainerEntry) -> str:
     """Return how an instance ended: `exit 137 (SIGKILL after 30s grace, not OOM)`."""
     code = entry.exit_code or 0
+    if never_started(entry):
+        return f"exit {code}, {NEVER_STARTED}"
     by = entry.by or ExitCause.ITSELF
     signal = signal_name(code, entry.signal)
     ended = _ended(
@@ -70,6 +80,8 @@ def format_exit(entry: ContainerEntry) -> str:
 def format_last_exit(last_exit: LastExit) -> str:
     """Return how the instance before ended, without the time."""
     code = last_exit.exit_code
+    if never_started(last_exit):
+        return f"exit {code}, {NEVER_STARTED}"
     signal = signal_name(code)
     ended = _ended(code, signal, last_exit.by, None, oom_killed=last_exit.oom_killed)
     return _with_asker(ended, last_exit.by, "" if last_exit.oom_killed else signal)
@@ -83,6 +95,8 @@ def may_be_stopped_by_others(signal: str) -> bool:
 def format_exit_cell(last_exit: LastExit) -> str:
     """Return exit code and who asked for the end, in nine cells: `137 probe`."""
     by = "OOM" if last_exit.oom_killed else _IN_SHORT.get(last_exit.by, "itself")
+    if never_started(last_exit):
+        by = "start"
     return f"{last_exit.exit_code} {by}"
 
 
@@ -97,6 +111,8 @@ def is_after_grace(entry: ContainerEntry) -> bool:
 
 def exit_cause(entry: ContainerEntry) -> str:
     """Return why an instance ended, without its exit code."""
+    if never_started(entry):
+        return NEVER_STARTED
     by = entry.by or ExitCause.ITSELF
     signal = signal_name(entry.exit_code or 0, entry.signal)
     cause = _cause(signal, by, entry.grace_period_seconds, oom_killed=entry.oom_killed)

@@ -14,8 +14,10 @@ from probetui.durations import format_age
 from probetui.k8s.runtime import NO_CONTAINER
 from probetui.kubelet.journal import ExitCause
 from probetui.presentation.container.exits import (
+    NEVER_STARTED,
     is_after_grace,
     may_be_stopped_by_others,
+    never_started,
     signal_name,
 )
 from probetui.presentation.text.spans import (
@@ -68,6 +70,8 @@ def format_instance(
         return f"{start}-now{ended}"
     signal = signal_name(exited.exit_code or 0, exited.signal)
     itself = "exited" if may_be_stopped_by_others(signal) else "exited on its own"
+    if never_started(exited):
+        itself = NEVER_STARTED
     by = _KILLED.get(exited.by or ExitCause.ITSELF, itself)
     code = f"exit {exited.exit_code or 0}"
     memory = ", out of memory" if exited.oom_killed else ""

@@ -29,7 +29,9 @@ from probetui.kubelet.kuberuntime.restart import (
 )
 from probetui.kubelet.prober.gates import short_id
 from probetui.presentation.container.exits import (
+    NEVER_STARTED,
     may_be_stopped_by_others,
+    never_started,
     runs_pre_stop,
     signal_name,
 )
@@ -127,6 +129,8 @@ def _who_else(
     if by is ExitCause.POD and history.pod_reason:
         return f"The whole pod was stopped: {history.pod_reason}."
     exited = instance.exited
+    if exited is not None and never_started(exited):
+        return f"The container {NEVER_STARTED}: {exited.reason}."
     if by is ExitCause.ITSELF and exited is not None and not exited.oom_killed:
         signal = signal_name(exited.exit_code or 0, exited.signal)
         if may_be_stopped_by_others(signal):
