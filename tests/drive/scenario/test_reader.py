@@ -340,3 +340,29 @@ def test_the_script_of_the_docs_is_valid() -> None:
 
     assert [instance.exit_code for instance in scenario.lives["app"]] == [0, 1]
     assert set(scenario.images) == {"busybox:1.36"}
+
+
+def test_an_init_container_that_no_script_mentions_succeeds() -> None:
+    pod = a_pod(a_container("app"), init_containers=(a_container("setup"),))
+
+    simulation = simulate("containers: {}", pod, 5)
+
+    started = [
+        (entry.container_name, entry.exit_code)
+        for entry in simulation.journal
+        if isinstance(entry, ContainerEntry)
+        and entry.what in {LifecycleStep.STARTED, LifecycleStep.EXITED}
+    ]
+    assert started == [("setup", None), ("setup", 0), ("app", None)]
+
+
+def test_an_init_container_does_what_the_script_says() -> None:
+    pod = a_pod(a_container("app"), init_containers=(a_container("setup"),))
+
+    simulation = simulate("containers: {setup: {lasts: never}}", pod, 60)
+
+    assert {
+        entry.container_name
+        for entry in simulation.journal
+        if isinstance(entry, ContainerEntry)
+    } == {"setup"}

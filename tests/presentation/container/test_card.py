@@ -36,6 +36,7 @@ from probetui.presentation.container.card import (
 )
 from probetui.presentation.container.detail import Subject, choose_probe
 from probetui.presentation.container.health import Health, container_health
+from probetui.presentation.container.ticks import why_line
 from probetui.presentation.probe.cell import probe_cell
 from probetui.presentation.probe.verdict import BADGE, WORDS, Tone, verdict_of
 from probetui.presentation.text.spans import text_of
@@ -572,6 +573,43 @@ def test_an_error_is_shown_in_place_of_an_output() -> None:
     rows = lone_card(pod, replace(VIEW, mask=Mask(["s3cr3t-token"])))
 
     assert rows[3] == "last ✗ errored in 34ms  exec failed: token ***"
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_init", "explanation"),
+    [
+        pytest.param(
+            RestartPolicy.ALWAYS,
+            True,
+            "it must exit with 0 before the next container starts",
+            id="init container",
+        ),
+        pytest.param(
+            RestartPolicy.ON_FAILURE,
+            False,
+            "only a failure of its own can restart this container",
+            id="on failure",
+        ),
+        pytest.param(
+            RestartPolicy.NEVER,
+            False,
+            "nothing restarts this container: restartPolicy Never",
+            id="never",
+        ),
+    ],
+)
+def test_no_restart_is_promised_to_a_container_that_gets_none(
+    policy: RestartPolicy,
+    is_init: bool,  # noqa: FBT001  # a parameter of the test
+    explanation: str,
+) -> None:
+    container = a_container_snapshot(Container("app", "web:1"))
+    pod = a_pod_snapshot(
+        replace(DEMO, restart_policy=policy), replace(container, is_init=is_init)
+    )
+
+    assert card(pod, height=9)[1] == explanation
+    assert text_of(why_line(the_subject(pod), VIEW)) == f"No probe: {explanation}."
 
 
 def test_a_container_without_probes_has_an_explanation() -> None:

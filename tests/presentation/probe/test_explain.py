@@ -82,7 +82,11 @@ def test_containers_without_a_probe_and_others_than_regular_ones_are_named() -> 
 
     assert lines[0].endswith("grace period none")
     assert lines[1::2] == ["  first  (init container)", "  log  (sidecar)", "  app"]
-    assert set(lines[2::2]) == {"    no probe: ready as soon as it runs, never killed"}
+    assert lines[2::2] == [
+        "    no probe: it must exit with 0 before the next container starts",
+        "    no probe: ready as soon as it runs, never killed",
+        "    no probe: ready as soon as it runs, never killed",
+    ]
 
 
 def test_a_cost_that_is_no_whole_number_is_rounded() -> None:

@@ -73,6 +73,10 @@ class HookDurations(Struct, frozen=True):
     pre_stop: timedelta = NO_TIME
 
 
+INIT_LIFE = InstanceBehavior(lasts=timedelta(seconds=1))
+"""Of an init container that no script mentions: the next one could not start."""
+
+
 class Scenario(Struct, frozen=True):
     """A scenario as it was read.
 
@@ -88,7 +92,9 @@ class Scenario(Struct, frozen=True):
     def world(self) -> World:
         """Return a new world that follows the scenario."""
         dealing = _ScriptedRuntime(self.hooks, self.images)
-        return World(self.lives, dealing=dealing, absent=self.images)
+        return World(
+            self.lives, dealing=dealing, absent=self.images, init_life=INIT_LIFE
+        )
 
     def commands(self, pods: Iterable[Pod]) -> list[tuple[datetime, Command]]:
         """Return the commands for some pods, in order of time."""

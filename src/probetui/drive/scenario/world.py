@@ -101,6 +101,8 @@ class World:
         lives: the behavior of the instances of each container, by container name or
             `pod/container`; the last one repeats. A container that is not listed runs
             for ever.
+        init_life: the behavior of an init container that is not listed, and is no
+            sidecar; None for that of the others.
         probing: answers the probes that `lives` has no answers for.
         images: the images that exist; None for all.
         dealing: how the runtime answers calls.
@@ -119,9 +121,12 @@ class World:
         dealing: RuntimeBehavior = answer_calls_at_once,
         absent: Iterable[str] = (),
         series: str = "",
+        init_life: InstanceBehavior | None = None,
     ) -> None:
         self.unreachable = ""
         self._lives = lives or {}
+        self._init_life = init_life or InstanceBehavior()
+        self._inits: set[ContainerID] = set()
         self._probing = probing
         self._images = images
         self._dealing = dealing
@@ -459,6 +464,9 @@ class World:
         pod.seen = None
         self._pod_of[container_id] = pod.uid
         self._sandbox_of[container_id] = operation.sandbox_id
+        is_init = operation.container in operation.pod.init_containers
+        if is_init and not operation.container.is_sidecar:
+            self._inits.add(container_id)
 
     def _start(self, container_id: ContainerID, now: datetime) -> None:
         created = self._container(container_id)
@@ -559,7 +567,10 @@ class World:
         pod = self._pods[self._pod_of[container_id]]
         lives = self._lives.get(f"{pod.name}/{container.name}")
         if lives is None:
-            lives = self._lives.get(container.name, (InstanceBehavior(),))
+            unlisted = (
+                self._init_life if container_id in self._inits else InstanceBehavior()
+            )
+            lives = self._lives.get(container.name, (unlisted,))
         return lives[min(container.restart_count, len(lives) - 1)]
 
     def _container(self, container_id: ContainerID) -> RuntimeContainerStatus:

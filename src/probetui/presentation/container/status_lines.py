@@ -7,8 +7,10 @@ from datetime import timedelta
 
 from probetui.durations import format_age, format_countdown
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
+from probetui.k8s.pod import RestartPolicy
 from probetui.k8s.runtime import NO_CONTAINER
 from probetui.k8s.status import Waiting
+from probetui.kubelet.kuberuntime.restart import effective_restart_policy
 from probetui.kubelet.prober.gates import short_id
 from probetui.presentation.container.exits import (
     first_signal_text,
@@ -147,7 +149,19 @@ def container_lines(
         yield labelled("last exit", f"{at} {format_last_exit(container.last_exit)}")
     yield image_line(container, view)
     if not container.probes:
-        yield labelled("probes", "none: only its own exit can restart this container")
+        yield labelled("probes", f"none: {unprobed_text(pod, container)}")
+
+
+def unprobed_text(pod: PodSnapshot, container: ContainerSnapshot) -> str:
+    """Return what the exit of a container without probes leads to."""
+    if container.is_init and not container.container.is_sidecar:
+        return "it must exit with 0 before the next container starts"
+    policy = effective_restart_policy(pod.pod, container.container)
+    if container.container.restart_rules or policy is RestartPolicy.ALWAYS:
+        return "only its own exit can restart this container"
+    if policy is RestartPolicy.ON_FAILURE:
+        return "only a failure of its own can restart this container"
+    return f"nothing restarts this container: restartPolicy {policy}"
 
 
 def image_line(

@@ -7,6 +7,7 @@ from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.outcome import Result
 from probetui.presentation.container.detail import Subject
 from probetui.presentation.container.instances import InstanceRow, instance_rows
+from probetui.presentation.container.status_lines import unprobed_text
 from probetui.presentation.probe.detail import last_run_line, output_text
 from probetui.presentation.text.cells import all_lines
 from probetui.presentation.text.spans import LABEL, Line, Role, Span, line, muted
@@ -131,7 +132,8 @@ def last_output_lines(subject: Subject, view: View, most: int) -> list[Line]:
 def why_line(subject: Subject, view: View) -> Line:
     """Return why the tick that is looked at did what it did, in one sentence."""
     if subject.probe is None:
-        return line(muted("No probe: only its own exit can restart this container."))
+        about = unprobed_text(subject.pod, subject.container)
+        return line(muted(f"No probe: {about}."))
     if subject.tick is None:
         return line(muted("No tick yet."))
     return line(stamped_sentence(subject.tick, view))

@@ -26,12 +26,18 @@ def explain_pod(pod: Pod, view: View) -> Iterator[str]:
         yield f"  {view.safe(container.name)}{kind}"
         probes = list(_probes(container))
         if not probes:
-            yield f"{_INDENT}no probe: ready as soon as it runs, never killed"
+            yield f"{_INDENT}no probe: {_unprobed(pod, container)}"
         for probe_type, probe in probes:
             yield f"{_INDENT}{probe_type.lower()}  {format_handler(probe, view)}"
             timing = timing_of(pod, container, probe_type)
             for label, words in _rows(container, probe_type, probe, timing):
                 yield f"{_INDENT}  {label:<{_LABEL}} {words}"
+
+
+def _unprobed(pod: Pod, container: Container) -> str:
+    if container in pod.init_containers and not container.is_sidecar:
+        return "it must exit with 0 before the next container starts"
+    return "ready as soon as it runs, never killed"
 
 
 def explain_pod_json(pod: Pod, view: View) -> dict[str, object]:

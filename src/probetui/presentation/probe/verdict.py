@@ -17,7 +17,7 @@ from probetui.kubelet.journal import PROBE_CAUSES, Skip
 from probetui.kubelet.kuberuntime.grace_period import GracePeriod
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
-from probetui.presentation.container.status_lines import format_waiting
+from probetui.presentation.container.status_lines import format_waiting, unprobed_text
 from probetui.presentation.container.table import WAITING_IN_TROUBLE
 from probetui.presentation.probe.next_failure import next_failure_of
 from probetui.presentation.probe.state import (
@@ -113,7 +113,7 @@ def unprobed_verdict(
         case ContainerStatus(state=Waiting(reason)) if reason in WAITING_IN_TROUBLE:
             tone = Tone.KILL
         case ContainerStatus(state=Running() | Terminated()):
-            why = "only its own exit can restart this container"
+            why = unprobed_text(pod, container)
             return ProbeVerdict("NO PROBE", Tone.WAITING, why)
         case _:
             tone = Tone.WAITING
