@@ -94,7 +94,7 @@ def a_probe_snapshot(
         "in_flight_since": None,
         "next_tick_at": last_at + timedelta(seconds=probe.period_seconds),
         "is_held_back": False,
-        "upcoming_skip": None,
+        "upcoming_skip": Skip.ON_HOLD if fields.get("on_hold") else None,
         "delay_until": None,
         "ticks": len(ticks),
         "successes": sum(entry.result is Result.SUCCESS for entry in counted),

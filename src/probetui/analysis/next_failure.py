@@ -190,11 +190,13 @@ def _no_probe(probe: ProbeSnapshot) -> FailureEffect | None:
     """Return why the next tick does not probe, or None if it does."""
     if not probe.worker_alive:
         return FailureEffect.NO_WORKER
-    if probe.on_hold:
+    is_startup_done = (
+        probe.key.probe_type is ProbeType.STARTUP
+        and probe.stored_result is Result.SUCCESS
+    )
+    if probe.on_hold and (is_startup_done or not probe.is_hold_ending):
         # The kubelet puts a startup probe on hold for either result.
-        is_startup = probe.key.probe_type is ProbeType.STARTUP
-        is_done = is_startup and probe.stored_result is Result.SUCCESS
-        return FailureEffect.STARTUP_DONE if is_done else FailureEffect.ON_HOLD
+        return FailureEffect.STARTUP_DONE if is_startup_done else FailureEffect.ON_HOLD
     match probe.upcoming_skip:
         case None | Skip.INITIAL_DELAY:
             return None

@@ -24,6 +24,9 @@ from probetui.kubelet.outcome import Result
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
+_AFTER_THE_HOLD = frozenset({None, Skip.NOT_STARTED, Skip.INITIAL_DELAY})
+"""What a tick can do that is no longer on hold."""
+
 
 class ProbeSnapshot(Struct, frozen=True):
     """One worker as it stands.
@@ -70,6 +73,11 @@ class ProbeSnapshot(Struct, frozen=True):
     delay: timedelta = timedelta()
     error_run: int = 0
     run_doubt: str = ""
+
+    @property
+    def is_hold_ending(self) -> bool:
+        """Whether the container has restarted, and the next tick takes off the hold."""
+        return self.on_hold and self.upcoming_skip in _AFTER_THE_HOLD
 
 
 class BackoffSnapshot(Struct, frozen=True):

@@ -196,6 +196,14 @@ def test_nothing_is_lost_in_ascii() -> None:
             id="on hold",
         ),
         pytest.param(
+            demo("|sfffKh", on_hold=True, upcoming_skip=None),
+            "ON HOLD",
+            "",
+            "restarted: the next tick ends the hold (in 3.1s)",
+            Tone.HOLD,
+            id="on hold, the new container not seen yet",
+        ),
+        pytest.param(
             demo("|sfffKh", on_hold=True, container={"state": Waiting("x")}),
             "ON HOLD",
             "",

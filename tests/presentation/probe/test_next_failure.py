@@ -112,6 +112,12 @@ def a_container(
             id="on hold",
         ),
         pytest.param(
+            a_container("sfffKh", on_hold=True, upcoming_skip=None),
+            DEMO,
+            "failure 1 of 3, no action",
+            id="on hold, the new container not seen yet",
+        ),
+        pytest.param(
             a_container(
                 "s",
                 probe_type=ProbeType.STARTUP,

@@ -84,6 +84,8 @@ def standing_lines(
     )
     if probe.on_hold:
         until = "  until the container has restarted"
+        if probe.is_hold_ending:
+            until = "  until the next tick, which sees the new container"
         if is_startup_done(probe):
             until = "  startup has succeeded, the probe is done"
         yield labelled("on hold", Span("yes", Role.HOLD), until)

@@ -217,6 +217,9 @@ def _idle(
     is_running = container.status is not None and isinstance(
         container.status.state, Running
     )
+    if probe.is_hold_ending and is_running:
+        why = f"restarted: the next tick ends the hold ({_when(probe, view)})"
+        return ProbeVerdict("ON HOLD", Tone.HOLD, why)
     if probe.on_hold and is_running:
         return ProbeVerdict(
             "ON HOLD", Tone.HOLD, "no probe runs until the container has restarted"
