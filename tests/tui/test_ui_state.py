@@ -7,7 +7,7 @@ from datetime import UTC
 from msgspec.structs import replace
 
 from probetui.engine.snapshot import Snapshot
-from probetui.k8s.probe import ProbeType
+from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.kubelet.outcome import Result
 from probetui.tui.options import ScreenOptions
 from probetui.tui.state import UiState
@@ -74,29 +74,32 @@ def test_another_probe_starts_at_its_newest_tick() -> None:
     assert ui_state.cursor is None
 
 
-def test_a_selected_tick_keeps_its_probe_when_another_fails() -> None:
-    def failing(kind: ProbeType) -> None:
-        pod = ui_state.view_model.snapshot.pods[-1]
-        container = pod.containers[1]
-        fails = {"error_run": 1, "stored_result": Result.SUCCESS}
-        calm = {"error_run": 0, "stored_result": Result.SUCCESS}
-        probes = tuple(
-            replace(
-                probe,
-                last_result=Result.SUCCESS,
-                worker_alive=True,
-                on_hold=False,
-                **(fails if probe.key.probe_type is kind else calm),
-            )
-            for probe in container.probes
+def choose_with_failing(ui_state: UiState, kind: ProbeType) -> None:
+    """Choose the container of the scene as if only that probe of it failed."""
+    pod = ui_state.view_model.snapshot.pods[-1]
+    container = pod.containers[1]
+    fails = {"error_run": 1, "stored_result": Result.SUCCESS}
+    calm = {"error_run": 0, "stored_result": Result.SUCCESS}
+    probes = tuple(
+        replace(
+            probe,
+            last_result=Result.SUCCESS,
+            worker_alive=True,
+            on_hold=False,
+            **(fails if probe.key.probe_type is kind else calm),
         )
-        ui_state.choose((pod, replace(container, probes=probes)))
+        for probe in container.probes
+    )
+    ui_state.choose((pod, replace(container, probes=probes)))
 
-    def kind_shown() -> ProbeType:
-        assert ui_state.subject is not None
-        assert ui_state.subject.probe is not None
-        return ui_state.subject.probe.key.probe_type
 
+def probe_shown(ui_state: UiState) -> ProbeKey:
+    assert ui_state.subject is not None
+    assert ui_state.subject.probe is not None
+    return ui_state.subject.probe.key
+
+
+def test_a_selected_tick_keeps_its_probe_when_another_fails() -> None:
     ui_state = ui_state_of(SCENES["gated"](), place=1)
     ui_state.wanted_probe = ProbeType.LIVENESS
     choose(ui_state, 1)
@@ -105,12 +108,33 @@ def test_a_selected_tick_keeps_its_probe_when_another_fails() -> None:
     ui_state.move_cursor(-1)
     assert ui_state.cursor is not None
 
-    failing(other)
-    assert kind_shown() is shown
+    choose_with_failing(ui_state, other)
+    assert probe_shown(ui_state).probe_type is shown
 
     ui_state.cursor = None
-    failing(other)
-    assert kind_shown() is other
+    choose_with_failing(ui_state, other)
+    assert probe_shown(ui_state).probe_type is other
+
+
+def test_a_probe_that_was_changed_stays_when_another_fails() -> None:
+    ui_state = ui_state_of(SCENES["gated"](), place=1)
+    choose_with_failing(ui_state, ProbeType.LIVENESS)
+    ui_state.acted_on = probe_shown(ui_state)
+
+    choose_with_failing(ui_state, ProbeType.READINESS)
+
+    assert probe_shown(ui_state).probe_type is ProbeType.LIVENESS
+
+
+def test_a_probe_that_was_changed_stays_until_another_container_is_chosen() -> None:
+    ui_state = ui_state_of(SCENES["gated"](), place=1)
+    choose_with_failing(ui_state, ProbeType.LIVENESS)
+    ui_state.acted_on = probe_shown(ui_state)
+
+    choose(ui_state, 0)
+    choose_with_failing(ui_state, ProbeType.READINESS)
+
+    assert probe_shown(ui_state).probe_type is ProbeType.READINESS
 
 
 def test_a_cursor_on_a_dropped_tick_is_reset() -> None:

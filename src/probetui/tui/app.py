@@ -25,7 +25,7 @@ from probetui.k8s.probe import ProbeType
 from probetui.presentation.text.spans import line, strong
 from probetui.record.masking import Mask
 from probetui.suggestions import removal_command
-from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.action import KeyContext, Target
 from probetui.tui.actions.container_names import ContainerKey, objects
 from probetui.tui.actions.dispatch import is_available, perform
 from probetui.tui.actions.key_labels import active_labels
@@ -171,12 +171,21 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
         """Run an action; one that this session refuses says why."""
-        if await super().run_action(action, default_namespace, namespaces):
-            return True
         node, name, parameters = self._parse_action(
             action, default_namespace or self, namespaces
         )
-        refused = find_action(name, parameters)
+        wanted, subject = find_action(name, parameters), self.ui_state.subject
+        if await super().run_action(action, default_namespace, namespaces):
+            if (
+                wanted is not None
+                and wanted.changes
+                and wanted.on is Target.PROBE
+                and subject is not None
+                and subject.probe is not None
+            ):
+                self.ui_state.acted_on = subject.probe.key
+            return True
+        refused = wanted
         if refused is None or is_typed_into(node):
             return False
         words = self.ui_state.refusal(refused)

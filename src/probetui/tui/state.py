@@ -50,6 +50,8 @@ class UiState(Struct):
         wanted_probe: the kind of probe that is shown of containers that have it.
         cursor: the number of the tick that is looked at; None is the newest one.
         last_choice: what was chosen last as the result of a probe.
+        acted_on: the probe that was changed last: the next key is for the same one, so
+            no other takes its place while its container is chosen.
     """
 
     view_model: ViewModel
@@ -59,6 +61,7 @@ class UiState(Struct):
     wanted_probe: ProbeType | None = None
     cursor: int | None = None
     last_injection: Injected | None = None
+    acted_on: ProbeKey | None = None
     _cursor_is_of: ProbeKey | None = None
 
     @property
@@ -104,7 +107,11 @@ class UiState(Struct):
         seen = self._cursor_is_of
         place = pod.pod.uid, container.container.name
         shown = None if seen is None or seen[:2] != place else seen.probe_type
-        pinned = None if self.cursor is None else shown
+        if self.acted_on is not None and self.acted_on[:2] != place:
+            self.acted_on = None
+        pinned = None if self.acted_on is None else self.acted_on.probe_type
+        if self.cursor is not None:
+            pinned = shown
         probe = choose_probe(container, self.wanted_probe or pinned, shown)
         key = None if probe is None else probe.key
         if key != self._cursor_is_of:
