@@ -195,6 +195,22 @@ def test_a_container_without_a_status_is_pending() -> None:
         pytest.param({}, "3.1s", id="next tick"),
         pytest.param({"stopping": STOPPING}, "23s", id="what is left of the grace"),
         pytest.param({"backoff": BACKOFF}, "71s", id="retry"),
+        pytest.param(
+            {
+                "state": Waiting("ImagePullBackOff"),
+                "next_pull_at": NOW + timedelta(seconds=33),
+            },
+            "33s",
+            id="pull",
+        ),
+        pytest.param(
+            {"state": Waiting("ErrImagePull"), "next_pull_at": NOW},
+            "sync",
+            id="pull at the next sync",
+        ),
+        pytest.param(
+            {"next_pull_at": NOW + timedelta(seconds=33)}, "3.1s", id="pulled"
+        ),
         pytest.param({"probe": {"next_tick_at": None}}, "-", id="nothing"),
         pytest.param({"probe": {"in_flight_since": NOW}}, "now", id="in flight"),
         pytest.param({"probe": {"is_held_back": True}}, "3.1s", id="paused, not due"),

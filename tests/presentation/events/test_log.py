@@ -216,7 +216,10 @@ def test_the_first_start_is_no_restart() -> None:
             id="exec",
         ),
         pytest.param(
-            PodGoneEntry(1, NOW, "uid-demo"), "gone", "pod removed", id="gone"
+            PodGoneEntry(1, NOW, "uid-demo"),
+            "gone",
+            "the pod has ended for good: nothing of it runs",
+            id="gone",
         ),
     ],
 )

@@ -333,17 +333,26 @@ def _is_running(container: ContainerSnapshot) -> bool:
     )
 
 
+def _waits_until(container: ContainerSnapshot) -> datetime | None:
+    """Return when the back-off of its start, or of its image, is over."""
+    if container.backoff is not None and container.backoff.until is not None:
+        return container.backoff.until
+    status = container.status
+    is_waiting = status is not None and isinstance(status.state, Waiting)
+    return container.next_pull_at if is_waiting else None
+
+
 def _next(container: ContainerSnapshot, view: View) -> Span:
     """Return the time to what happens next: the kill, the retry, the next tick."""
     if container.stopping is not None:
         left = container.stopping.since - view.now
         grace = container.stopping.grace_period_seconds
         return Span(format_countdown(left + grace * _SECOND), Role.ERROR)
-    if container.backoff is not None and container.backoff.until is not None:
-        if container.backoff.until <= view.now:
+    if (waits_until := _waits_until(container)) is not None:
+        if waits_until <= view.now:
             # The kubelet looks again at its pod's next sync, not when the wait ends.
             return Span("sync", Role.ERROR)
-        return Span(format_countdown(container.backoff.until - view.now), Role.ERROR)
+        return Span(format_countdown(waits_until - view.now), Role.ERROR)
     probe = next_tick(container.probes)
     if any(snapshot.in_flight_since for snapshot in container.probes):
         return Span("now", Role.ACCENT)

@@ -69,6 +69,7 @@ _IN_A_STATUS = {
     StateField.RESULT,
     StateField.PHASE,
 }
+_GONE = "the pod has ended for good: nothing of it runs"
 _KEPT_TO_ITSELF = {*_IN_A_STATUS, StateField.EXEC}
 
 
@@ -192,7 +193,7 @@ class EventLog:
                 role = _ROLES[severity_of(rule)]
                 return _line(entry, names, "finding", rule, finding_text(entry), role)
             case PodGoneEntry():
-                return _line(entry, names, "state", "gone", "pod removed", Role.PLAIN)
+                return _line(entry, names, "state", "gone", _GONE, Role.PLAIN)
             case _:
                 return None
 
