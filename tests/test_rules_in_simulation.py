@@ -12,9 +12,10 @@ from probetui.drive.scenario.behavior import CallBehavior, InstanceBehavior
 from probetui.drive.scenario.world import World
 from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
-from probetui.engine.inputs import SetPods
-from probetui.k8s.pod import Pod
-from probetui.k8s.probe import HTTPGetAction, HTTPHeader
+from probetui.engine.inputs import DeletePod, SetPods
+from probetui.k8s.pod import Pod, RestartPolicy
+from probetui.k8s.probe import ExecAction, HTTPGetAction, HTTPHeader
+from probetui.k8s.status import PodStatus
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import Operation, Relist, RunHook, RunPodSandbox
 from probetui.kubelet.journal import (
@@ -22,6 +23,7 @@ from probetui.kubelet.journal import (
     EventEntry,
     JournalEntry,
     StateEntry,
+    StatusEntry,
     TickEntry,
 )
 from probetui.kubelet_rules import rules_of
@@ -300,3 +302,83 @@ def test_a_start_is_noticed_at_once_in_versions_that_request_relists(
         if isinstance(entry, StateEntry) and entry.after == "Running"
     ]
     assert latest - 1 < at_once <= latest
+
+
+def _run_and_delete(
+    pod: Pod, version: str, world: World | None = None
+) -> list[JournalEntry]:
+    """Return the journal of a pod that is deleted after 10 s."""
+    config = KubeletConfig(version=version, queues_while_waiting=True)
+    simulation = Simulation(Engine(config, START), world or World(), START)
+    simulation.submit(SetPods((pod,)))
+    simulation.run_until(at(10))
+    simulation.submit(DeletePod(pod.uid))
+    simulation.run_until(at(30))
+    return list(simulation.journal)
+
+
+def _last_status(journal: list[JournalEntry]) -> PodStatus:
+    statuses = [entry.status for entry in journal if isinstance(entry, StatusEntry)]
+    return statuses[-1]
+
+
+@pytest.mark.parametrize(("version", "runs"), [("1.20", False), ("1.28", True)])
+def test_a_hook_runs_without_a_grace_period_since_a_second_is_granted(
+    version: str, *, runs: bool
+) -> None:
+    pod = a_pod(
+        a_container(pre_stop=ExecAction(("sleep", "5"))),
+        termination_grace_period_seconds=0,
+    )
+    calls: list[Operation | Relist] = []
+
+    def note(call: Operation | Relist) -> CallBehavior:
+        calls.append(call)
+        return CallBehavior()
+
+    _run_and_delete(pod, version, World(dealing=note))
+
+    assert any(isinstance(call, RunHook) for call in calls) is runs
+
+
+@pytest.mark.parametrize(
+    ("version", "exit_code", "phase"),
+    [
+        pytest.param("1.20", 0, "Running", id="1.20"),
+        pytest.param("1.28", 0, "Succeeded", id="1.28, exit code 0"),
+        pytest.param("1.28", 1, "Failed", id="1.28, exit code 1"),
+    ],
+)
+def test_a_deleted_pod_ends_in_the_phase_of_its_version(
+    version: str, exit_code: int, phase: str
+) -> None:
+    world = World({"app": (InstanceBehavior(stop_code=exit_code),)})
+
+    journal = _run_and_delete(a_pod(a_container()), version, world)
+
+    assert _last_status(journal).phase == phase
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        pytest.param(
+            "1.20",
+            ("ContainersNotReady", "containers with unready status: [app]"),
+            id="1.20",
+        ),
+        pytest.param("1.28", ("PodFailed", ""), id="1.28"),
+    ],
+)
+def test_a_failed_pod_has_the_conditions_of_its_version(
+    version: str, expected: tuple[str, str]
+) -> None:
+    pod = a_pod(a_container(), restart_policy=RestartPolicy.NEVER)
+
+    journal = run(pod, version, World({"app": (CRASHES,)}))
+
+    status = _last_status(journal)
+    for name in ("Ready", "ContainersReady"):
+        condition = status.condition(name)
+        assert condition is not None
+        assert (condition.reason, condition.message) == expected

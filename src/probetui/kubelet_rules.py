@@ -97,6 +97,15 @@ class KubeletRules(Struct, frozen=True, eq=False):
         started_text: the same of the event Started.
         image_present_text: the message of Pulled where the image was there
             (image_manager.go, 1.35).
+        pulled_text: the message of Pulled where it was pulled: for its name, the time
+            to the nanosecond and to the millisecond, and its size (k/k#91563, 1.19;
+            k/k#111772; k/k#121719, 1.30).
+        tells_pull_error: while an image waits to be pulled again, its container's
+            message says why the last pull failed. Since 1.32 (k/k#127918).
+        names_inspected_image: the event of an image that cannot be inspected names it;
+            later, the quotes are empty (image_manager.go, v1.18, v1.32.10).
+        image_name_text: what the message of an image's name begins with that is none
+            (image_manager.go, v1.18; parsers.go, v1.32.10).
         back_off_text: the message of the event BackOff, for the container's name and
             where it is (k/k#113216).
         sleeps_until_back_off_ends: a pod of which all errors are back-offs is synced
@@ -136,6 +145,16 @@ class KubeletRules(Struct, frozen=True, eq=False):
             (kuberuntime_manager.go).
         starts_inits: a plain init container that runs counts as started (recorded in
             1.36.2; not in 1.20.2).
+        grants_a_second: a pod that terminates has one second at least, so that preStop
+            hooks run in it; before, none of them ran with a grace period of 0. Since
+            1.22 (pod_workers.go, v1.32.10, calculateEffectiveGracePeriod;
+            kuberuntime_container.go, v1.20.2, killContainer).
+        ends_deleted_pods: a pod that is deleted has ended in the end, as Failed or as
+            Succeeded; before, one that would be restarted was Running until it was
+            gone. Since 1.27 (k/k#115331).
+        tells_pod_failed: the conditions Ready and ContainersReady of a failed pod have
+            the reason PodFailed; before, they name its containers. Since 1.25
+            (k/k#110256).
         status_ends_at_deadline: the status of a pod that has exceeded its deadline has
             no conditions and is the last one; containers run in it for ever (recorded
             in 1.20.2).
@@ -246,6 +265,10 @@ class KubeletRules(Struct, frozen=True, eq=False):
     created_text: str
     started_text: str
     image_present_text: str
+    pulled_text: str
+    tells_pull_error: bool
+    names_inspected_image: bool
+    image_name_text: str
     back_off_text: str
     sleeps_until_back_off_ends: bool
     back_off_key_has_content: bool
@@ -260,6 +283,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
     static_pods_wait: bool
     sandbox_failure_text: str
     starts_inits: bool
+    grants_a_second: bool
+    ends_deleted_pods: bool
+    tells_pod_failed: bool
     status_ends_at_deadline: bool
     sleep_hooks: bool
     zero_sleep: bool
@@ -343,6 +369,10 @@ RULES_1_15 = KubeletRules(
     created_text="Created container {name}",
     started_text="Started container {name}",
     image_present_text='Container image "{image}" already present on machine',
+    pulled_text='Successfully pulled image "{image}"',
+    tells_pull_error=False,
+    names_inspected_image=True,
+    image_name_text="couldn't parse image reference",
     back_off_text="Back-off restarting failed container",
     sleeps_until_back_off_ends=False,
     back_off_key_has_content=True,
@@ -357,6 +387,9 @@ RULES_1_15 = KubeletRules(
     static_pods_wait=False,
     sandbox_failure_text="Failed create pod sandbox",
     starts_inits=False,
+    grants_a_second=False,
+    ends_deleted_pods=False,
+    tells_pod_failed=False,
     status_ends_at_deadline=True,
     sleep_hooks=False,
     zero_sleep=False,
@@ -392,7 +425,12 @@ RULES_1_15 = KubeletRules(
     reports_generation=False,
     allows_events_by_type=False,
 )
-RULES_1_19 = replace(RULES_1_15, version="1.19", startup_probes=True)
+RULES_1_19 = replace(
+    RULES_1_15,
+    version="1.19",
+    startup_probes=True,
+    pulled_text='Successfully pulled image "{image}" in {exact}',
+)
 RULES_1_20 = replace(
     RULES_1_19, version="1.20", exec_timeout_is_failure=True, sends_accept=True
 )
@@ -412,12 +450,19 @@ RULES_1_28 = replace(
     measures_probes=True,
     grpc_probes=True,
     probe_grace_period=True,
+    pulled_text=(
+        'Successfully pulled image "{image}" in {time} ({time} including waiting)'
+    ),
+    image_name_text="couldn't parse image name",
     back_off_text="Back-off restarting failed container {name} in pod {where}",
     tells_hook_errors=False,
     consistent_http_hooks=True,
     static_pods_wait=True,
     sandbox_failure_text="Failed to create pod sandbox",
     starts_inits=True,
+    grants_a_second=True,
+    ends_deleted_pods=True,
+    tells_pod_failed=True,
     status_ends_at_deadline=False,
 )
 RULES_1_32 = replace(
@@ -428,6 +473,12 @@ RULES_1_32 = replace(
     sleep_hooks=True,
     ready_to_start_condition=True,
     created_text="Created container: {name}",
+    pulled_text=(
+        'Successfully pulled image "{image}" in {time} ({time} including waiting). '
+        "Image size: {size} bytes."
+    ),
+    tells_pull_error=True,
+    names_inspected_image=False,
     app_armor_fields=True,
 )
 RULES_1_33 = replace(

@@ -14,6 +14,7 @@ from probetui.kubelet.images.image_manager import (
     with_default_tag,
 )
 from probetui.kubelet.runtime.backoff import Backoff
+from probetui.kubelet_rules import PORTED_RULES, rules_of
 from tests.builders import a_container, a_pod
 from tests.kubelet.effect_executor import EffectExecutor
 
@@ -24,11 +25,11 @@ IMAGE = "busybox:1.36"
 class Bench(EffectExecutor):
     """An image manager and what carries its routines."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: str = PORTED_RULES.version) -> None:
         super().__init__()
         windows = [timedelta(seconds=length) for length in (10, 300, 600)]
         self.backoff = Backoff(*windows)
-        self.images = ImageManager(self.turn_builder, self.backoff)
+        self.images = ImageManager(self.turn_builder, self.backoff, rules_of(version))
 
     def ensure(self, policy: PullPolicy = ALWAYS, image: str = IMAGE) -> None:
         container = a_container(image=image, image_pull_policy=policy)
@@ -302,4 +303,68 @@ def test_what_is_not_an_image_s_name_is_refused_in_go_s_words(
     with pytest.raises(InvalidImageNameError) as refused:
         with_default_tag(image)
 
-    assert str(refused.value) == f'couldn\'t parse image name "{image}": {why}'
+    assert str(refused.value) == why
+
+
+class TestVersions:
+    @pytest.mark.parametrize(
+        ("version", "ending"),
+        [
+            ("1.15", ""),
+            ("1.19", " in 1.2345s"),
+            ("1.20", " in 1.2345s"),
+            ("1.28", " in 1.234s (1.234s including waiting)"),
+            ("1.32", " in 1.234s (1.234s including waiting). Image size: 7 bytes."),
+        ],
+    )
+    def test_the_event_of_a_pull_is_that_of_the_version(
+        self, version: str, ending: str
+    ) -> None:
+        bench = Bench(version)
+        bench.ensure()
+        bench.wait(1.2345)
+
+        bench.answer(PulledImage("sha256:1", 7))
+
+        message = f'Successfully pulled image "busybox:1.36"{ending}'
+        assert bench.events()[-1] == ("Normal", "Pulled", message)
+
+    @pytest.mark.parametrize(
+        ("version", "ending"), [("1.28", ""), ("1.32", ": ErrImagePull: no such host")]
+    )
+    def test_a_back_off_says_why_the_last_pull_failed_from_1_32_on(
+        self, version: str, ending: str
+    ) -> None:
+        bench = Bench(version)
+        bench.fail()
+
+        bench.ensure()
+
+        message = f'Back-off pulling image "busybox:1.36"{ending}'
+        assert bench.last() == EnsuredImage("", "ImagePullBackOff", message)
+
+    @pytest.mark.parametrize(("version", "name"), [("1.28", IMAGE), ("1.32", "")])
+    def test_an_image_that_cannot_be_inspected_has_its_name_until_1_32(
+        self, version: str, name: str
+    ) -> None:
+        bench = Bench(version)
+        bench.ensure(IF_NOT_PRESENT)
+
+        bench.answer(error="broken")
+
+        assert bench.last().message == f'Failed to inspect image "{name}": broken'
+
+    @pytest.mark.parametrize(
+        ("version", "what"), [("1.20", "reference"), ("1.28", "name")]
+    )
+    def test_what_is_no_image_s_name_has_the_words_of_the_version(
+        self, version: str, what: str
+    ) -> None:
+        bench = Bench(version)
+
+        bench.ensure(image="a b")
+
+        assert bench.last().message == (
+            'Failed to apply default image tag "a b": '
+            f'couldn\'t parse image {what} "a b": invalid reference format'
+        )

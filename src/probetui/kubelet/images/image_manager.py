@@ -73,20 +73,23 @@ class ImageManager:
     ) -> Routine[EnsuredImage]:
         """Have a container's image on this machine, as its pull policy wants it.
 
-        Quirk, kept: the event about an image that cannot be inspected names no image.
+        Quirk, kept: since 1.32 the event about an image that cannot be inspected names
+        no image.
         """
         image = container.image
         try:
             reference = with_default_tag(image)
         except InvalidImageNameError as error:
-            message = f'Failed to apply default image tag "{image}": {error}'
+            why = f'{self._rules.image_name_text} "{image}": {error}'
+            message = f'Failed to apply default image tag "{image}": {why}'
             self._turn.warning(pod, "InspectFailed", message, now, container.name)
             return EnsuredImage("", INVALID_IMAGE_NAME, message)
         if container.image_pull_policy is not PullPolicy.ALWAYS:
             found = yield GetImageStatus(reference)
             now = found.at
             if found.error is not None:
-                message = f'Failed to inspect image "": {found.error}'
+                named = image if self._rules.names_inspected_image else ""
+                message = f'Failed to inspect image "{named}": {found.error}'
                 self._turn.warning(pod, "InspectFailed", message, now, container.name)
                 return EnsuredImage("", IMAGE_INSPECT_ERROR, message)
             if isinstance(found.value, str):
@@ -112,7 +115,7 @@ class ImageManager:
         if self._backoff.is_in_backoff_since_update(key, now):
             message = f'Back-off pulling image "{image}"'
             self._turn.normal(pod, "BackOff", message, now, container.name)
-            if key in self._last_errors:
+            if self._rules.tells_pull_error and key in self._last_errors:
                 name, text = self._last_errors[key]
                 message = f"{message}: {name}: {text}"
             return EnsuredImage("", IMAGE_PULL_BACK_OFF, message)
@@ -129,11 +132,12 @@ class ImageManager:
             reason, text = _judge_pull_error(image, error)
             self._last_errors[key] = (reason, text)
             return EnsuredImage("", reason, text)
-        pull_time = go_duration(_milliseconds(pulled.at - now))
-        message = (
-            f'Successfully pulled image "{image}" in {pull_time} '
-            f"({pull_time} including waiting). "
-            f"Image size: {pulled.value.size_bytes} bytes."
+        pull_time = pulled.at - now
+        message = self._rules.pulled_text.format(
+            image=image,
+            exact=go_duration(pull_time),
+            time=go_duration(_milliseconds(pull_time)),
+            size=pulled.value.size_bytes,
         )
         self._turn.normal(pod, "Pulled", message, pulled.at, container.name)
         self._backoff.gc(pulled.at)
@@ -144,7 +148,7 @@ def with_default_tag(image: str) -> str:
     """Return the image with `:latest` if it has neither a tag nor a digest.
 
     Raises:
-        InvalidImageNameError: it is not an image's name; the text is Go's.
+        InvalidImageNameError: it is not an image's name; the text is that of Go.
 
     Source: pkg/util/parsers, v1.32.10, ParseImageName; distribution/reference.
     """
@@ -155,7 +159,7 @@ def with_default_tag(image: str) -> str:
     domain, slash, path = head.partition("/")
     if not slash or not _is_domain(domain):
         domain, path = "docker.io", head
-    shown = f'couldn\'t parse image name "{image}": invalid reference format'
+    shown = "invalid reference format"
     # Go checks the case before the form, and adds which name it was.
     repository = path.partition(":")[0]
     if repository != repository.lower():

@@ -87,7 +87,10 @@ def termination_grace_period(
 
 
 def effective_grace_period(
-    pod: Pod, current_seconds: int = 0, override_seconds: int | None = None
+    pod: Pod,
+    current_seconds: int = 0,
+    override_seconds: int | None = None,
+    rules: KubeletRules = PORTED_RULES,
 ) -> EffectiveGracePeriod:
     """Return the grace period of a terminating pod; it only ever becomes shorter.
 
@@ -101,7 +104,8 @@ def effective_grace_period(
             is_asked_for = True
     if not (seconds or is_asked_for):
         seconds = pod.termination_grace_period_seconds or 0
-    seconds = max(seconds, EFFECTIVE_MINIMUM_SECONDS)
+    if rules.grants_a_second:
+        seconds = max(seconds, EFFECTIVE_MINIMUM_SECONDS)
     return EffectiveGracePeriod(seconds, current_seconds not in {0, seconds})
 
 

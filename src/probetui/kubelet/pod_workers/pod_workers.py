@@ -139,7 +139,10 @@ class PodWorkers:
         shortened = False
         if status.terminating:
             effective = effective_grace_period(
-                update.pod, status.grace_period_seconds, update.grace_period_override
+                update.pod,
+                status.grace_period_seconds,
+                update.grace_period_override,
+                self._config.rules,
             )
             status.grace_period_seconds = effective.seconds
             shortened = effective.is_changed

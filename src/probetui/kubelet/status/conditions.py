@@ -28,7 +28,7 @@ from probetui.kubelet.status.phase import (
     has_any_regular_container_started,
     restarts_with_all,
 )
-from probetui.kubelet_rules import KubeletRules
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 READY = "Ready"
 CONTAINERS_READY = "ContainersReady"
@@ -63,7 +63,10 @@ SCHEDULED_TRUE = PodCondition(SCHEDULED, _TRUE)
 
 
 def containers_ready(
-    pod: Pod, statuses: Sequence[ContainerStatus] | None, phase: PodPhase
+    pod: Pod,
+    statuses: Sequence[ContainerStatus] | None,
+    phase: PodPhase,
+    rules: KubeletRules = PORTED_RULES,
 ) -> PodCondition:
     """Return ContainersReady: every regular container and sidecar is ready.
 
@@ -75,7 +78,8 @@ def containers_ready(
     missing, unready = _find_missing(
         (*pod.sidecars, *pod.containers), statuses, _is_ready
     )
-    if phase is PodPhase.FAILED or (phase is PodPhase.SUCCEEDED and not missing):
+    has_failed = phase is PodPhase.FAILED and rules.tells_pod_failed
+    if has_failed or (phase is PodPhase.SUCCEEDED and not missing):
         return terminal_condition(CONTAINERS_READY, phase)
     message = _message(missing, unready, "unready")
     if message:
@@ -88,9 +92,10 @@ def pod_ready(
     conditions: Iterable[PodCondition],
     statuses: Sequence[ContainerStatus] | None,
     phase: PodPhase,
+    rules: KubeletRules = PORTED_RULES,
 ) -> PodCondition:
     """Return Ready: the containers are ready and so are all readiness gates."""
-    containers = containers_ready(pod, statuses, phase)
+    containers = containers_ready(pod, statuses, phase, rules)
     if containers.status is not _TRUE:
         return PodCondition(
             READY, containers.status, containers.reason, containers.message

@@ -95,7 +95,8 @@ def generate_api_pod_status(
             (True, old.init_container_statuses),
         )
     )
-    phase = pod_phase(pod, (*regular, *inits), is_terminal=is_terminal)
+    has_ended = is_terminal and rules.ends_deleted_pods
+    phase = pod_phase(pod, (*regular, *inits), is_terminal=has_ended)
     phase = _keep_terminal_phase(phase, old.phase, api_status.phase)
     reason = message = ""
     if phase is old.phase:
@@ -184,8 +185,8 @@ def _conditions(
     if rules.ready_to_start_condition:
         own.append(ready_to_start_containers(pod, status))
     own.append(initialized(pod, statuses, probed.phase))
-    own.append(pod_ready(pod, (*others, *own), statuses, probed.phase))
-    own.append(containers_ready(pod, statuses, probed.phase))
+    own.append(pod_ready(pod, (*others, *own), statuses, probed.phase, rules))
+    own.append(containers_ready(pod, statuses, probed.phase, rules))
     own.append(SCHEDULED_TRUE)
     if could_restart_all(pod):
         own.append(all_containers_restarting(pod, status, old, probed.phase))

@@ -145,8 +145,8 @@ class StatusManager:
         )
         conditions = list(changed.conditions)
         for condition in (
-            pod_ready(pod, conditions, statuses, changed.phase),
-            containers_ready(pod, statuses, changed.phase),
+            pod_ready(pod, conditions, statuses, changed.phase, self._rules),
+            containers_ready(pod, statuses, changed.phase, self._rules),
         ):
             generation = observed_generation(pod, self._rules)
             replace_condition(conditions, observed_by(condition, generation))
@@ -173,8 +173,9 @@ class StatusManager:
     ) -> PodStatus | None:
         """Publish the last status of a pod: nothing of it runs any more.
 
-        A container whose end nobody saw counts as failed, and so does a pod that has
-        not ended otherwise. Returns what is published then.
+        A container whose end nobody saw counts as failed, and so does, in versions that
+        end deleted pods, a pod that has not ended otherwise. Returns what is published
+        then.
 
         Quirk, kept: whether the pod got as far as its regular containers is read from
         `api_status`, not from what is published here.
@@ -188,7 +189,8 @@ class StatusManager:
             count = _count_initialized(inits)
             inits = (*map(_terminate_status, inits[:count]), *inits[count:])
         phase = status.phase
-        if not (phase.is_terminal or is_static_pod(pod)):
+        ends = self._rules.ends_deleted_pods and not is_static_pod(pod)
+        if ends and not phase.is_terminal:
             phase = PodPhase.FAILED
         ended = replace(
             status,
