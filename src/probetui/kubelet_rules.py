@@ -100,6 +100,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
         pulled_text: the message of Pulled where it was pulled: for its name, the time
             to the nanosecond and to the millisecond, and its size (k/k#91563, 1.19;
             k/k#111772; k/k#121719, 1.30).
+        strips_unknown_code: the error of a pull begins with a gRPC code only where that
+            says something. Since 1.28 (k/k#117612; recorded in 1.20.2 and 1.36.2).
         tells_pull_error: while an image waits to be pulled again, its container's
             message says why the last pull failed. Since 1.32 (k/k#127918).
         names_inspected_image: the event of an image that cannot be inspected names it;
@@ -266,6 +268,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     started_text: str
     image_present_text: str
     pulled_text: str
+    strips_unknown_code: bool
     tells_pull_error: bool
     names_inspected_image: bool
     image_name_text: str
@@ -370,6 +373,7 @@ RULES_1_15 = KubeletRules(
     started_text="Started container {name}",
     image_present_text='Container image "{image}" already present on machine',
     pulled_text='Successfully pulled image "{image}"',
+    strips_unknown_code=False,
     tells_pull_error=False,
     names_inspected_image=True,
     image_name_text="couldn't parse image reference",
@@ -453,6 +457,7 @@ RULES_1_28 = replace(
     pulled_text=(
         'Successfully pulled image "{image}" in {time} ({time} including waiting)'
     ),
+    strips_unknown_code=True,
     image_name_text="couldn't parse image name",
     back_off_text="Back-off restarting failed container {name} in pod {where}",
     tells_hook_errors=False,

@@ -235,12 +235,11 @@ class TestExecs:
         app = container_id(server.add_container(ME))
         server.refusing["ExecSync"] = grpc.StatusCode.UNKNOWN
 
-        with pytest.raises(
-            ContainerRuntimeError, match="ExecSync is refused"
-        ) as caught:
+        with pytest.raises(ContainerRuntimeError) as caught:
             await runtime.exec_sync(app, ("no-such-command",), 1)
 
-        assert not caught.value.unreachable
+        text = "rpc error: code = Unknown desc = ExecSync is refused"
+        assert (str(caught.value), caught.value.unreachable) == (text, False)
 
     async def test_bytes_that_are_no_text_cannot_be_a_command(
         self, server: CriServer, runtime: CriRuntime
@@ -303,8 +302,22 @@ class TestImages:
     ) -> None:
         server.refusing["PullImage"] = grpc.StatusCode.NOT_FOUND
 
-        with pytest.raises(ImageNotFoundError):
+        with pytest.raises(ImageNotFoundError) as caught:
             await runtime.pull_image(PullImage(a_pod(), "none:1"), lambda _text: None)
+
+        text = "rpc error: code = NotFound desc = PullImage is refused"
+        assert str(caught.value) == text
+
+    async def test_a_sandbox_that_is_refused_is_an_error_with_its_code(
+        self, server: CriServer, runtime: CriRuntime
+    ) -> None:
+        server.refusing["RunPodSandbox"] = grpc.StatusCode.FAILED_PRECONDITION
+
+        with pytest.raises(ContainerRuntimeError) as caught:
+            await runtime.run_pod_sandbox(RunPodSandbox(a_pod(), 0))
+
+        text = "rpc error: code = FailedPrecondition desc = RunPodSandbox is refused"
+        assert str(caught.value) == text
 
     @pytest.mark.parametrize(
         ("image", "user"),

@@ -56,10 +56,11 @@ async def exec_sync(
     try:
         answer = await client.call(EXEC_SYNC, request, limit=limit)
     except CriStatusError as error:
+        with_code = error.with_code()
         if is_missing(str(error)):
-            raise command_error(str(error)) from error
+            raise command_error(str(with_code)) from error
         if error.code is not grpc.StatusCode.DEADLINE_EXCEEDED:
-            raise
+            raise with_code from error
         raise ExecTimeoutError(_format_timeout(command), killed=True) from error
     except CriTimeoutError as error:
         raise ExecTimeoutError(_format_timeout(command), killed=False) from error

@@ -29,6 +29,14 @@ class CriStatusError(ContainerRuntimeError):
         super().__init__(message)
         self.code = code
 
+    def with_code(self) -> CriStatusError:
+        """Return the error with its code in the text, as Go prints a status.
+
+        A kubelet prints it so, but where it creates and starts containers.
+        """
+        name = "".join(map(str.capitalize, self.code.name.split("_")))
+        return CriStatusError(f"rpc error: code = {name} desc = {self}", self.code)
+
 
 class CriTimeoutError(ContainerRuntimeError):
     """The runtime accepted a call and did not answer within the time limit."""

@@ -50,9 +50,10 @@ class CriImages:
         try:
             pulled = await self._client.call(calls.PULL_IMAGE, request, limit=None)
         except CriStatusError as error:
+            with_code = error.with_code()
             if error.code is grpc.StatusCode.NOT_FOUND:
-                raise ImageNotFoundError(str(error)) from error
-            raise
+                raise ImageNotFoundError(str(with_code)) from error
+            raise with_code from error
         found = await self._image_status(pulled.image_ref)
         return PulledImage(pulled.image_ref, 0 if found is None else found.size)
 

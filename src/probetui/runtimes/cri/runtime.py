@@ -217,8 +217,10 @@ class CriRuntime:
         self._files.make_log_folder(pod)
         try:
             return await self._ownership.create(sandbox_name(pod.uid, attempt), make)
-        except ContainerRuntimeError:
+        except ContainerRuntimeError as error:
             self._files.remove_empty_log_folder(pod)
+            if isinstance(error, CriStatusError):
+                raise error.with_code() from error
             raise
 
     async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
