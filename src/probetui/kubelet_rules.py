@@ -147,6 +147,11 @@ class KubeletRules(Struct, frozen=True, eq=False):
             (kuberuntime_manager.go).
         starts_inits: a plain init container that runs counts as started (recorded in
             1.36.2; not in 1.20.2).
+        mount_wait_text: the message of FailedMount once volumes have been waited for in
+            vain, empty for no event: for the pod, the volumes that are not there, and
+            all that were waited for, which count as unattached. None since 1.27, where
+            the wait ends with its context (kubelet.go, v1.15, v1.18, v1.32.10,
+            k/k#127034).
         grants_a_second: a pod that terminates has one second at least, so that preStop
             hooks run in it; before, none of them ran with a grace period of 0. Since
             1.22 (pod_workers.go, v1.32.10, calculateEffectiveGracePeriod;
@@ -286,6 +291,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     static_pods_wait: bool
     sandbox_failure_text: str
     starts_inits: bool
+    mount_wait_text: str
     grants_a_second: bool
     ends_deleted_pods: bool
     tells_pod_failed: bool
@@ -391,6 +397,13 @@ RULES_1_15 = KubeletRules(
     static_pods_wait=False,
     sandbox_failure_text="Failed create pod sandbox",
     starts_inits=False,
+    mount_wait_text=(
+        'Unable to mount volumes for pod "{pod.full_name}({pod.uid})": timeout '
+        "expired waiting for volumes to attach or mount for pod "
+        '"{pod.namespace}"/"{pod.name}". '
+        "list of unmounted volumes={unmounted}. "
+        "list of unattached volumes={unattached}"
+    ),
     grants_a_second=False,
     ends_deleted_pods=False,
     tells_pod_failed=False,
@@ -434,6 +447,10 @@ RULES_1_19 = replace(
     version="1.19",
     startup_probes=True,
     pulled_text='Successfully pulled image "{image}" in {exact}',
+    mount_wait_text=(
+        "Unable to attach or mount volumes: unmounted volumes={unmounted}, unattached "
+        "volumes={unattached}: timed out waiting for the condition"
+    ),
 )
 RULES_1_20 = replace(
     RULES_1_19, version="1.20", exec_timeout_is_failure=True, sends_accept=True
@@ -465,6 +482,7 @@ RULES_1_28 = replace(
     static_pods_wait=True,
     sandbox_failure_text="Failed to create pod sandbox",
     starts_inits=True,
+    mount_wait_text="",
     grants_a_second=True,
     ends_deleted_pods=True,
     tells_pod_failed=True,

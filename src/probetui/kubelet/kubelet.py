@@ -177,7 +177,12 @@ class Kubelet:
             config, turn, lifecycle, self.probes.results, self.objects, policy
         )
         self._volumes = VolumeManager(
-            turn, self.runner, self.objects, config.node, self.sources_ready
+            turn,
+            self.runner,
+            self.objects,
+            config.node,
+            self.sources_ready,
+            config.rules,
         )
         self._pod_sync = PodSync(
             turn,
@@ -310,7 +315,7 @@ class Kubelet:
             case PodOperation.RECONCILE:
                 self._set_conditions(sourced)
                 in_api = self.statuses.in_api(pod.uid)
-                if needs_readiness_reconciled(pod, in_api):
+                if needs_readiness_reconciled(pod, in_api, self.config.rules):
                     self.sync(pod.uid, now)
             case PodOperation.SET:
                 return

@@ -16,6 +16,7 @@ from probetui.k8s.volume import (
 from probetui.kubelet.effects import MountVolume, UnmountVolume
 from probetui.kubelet.object_store import ObjectStore
 from probetui.kubelet.volumes.volume_manager import VolumeManager, mounted_names
+from probetui.kubelet_rules import PORTED_RULES, rules_of
 from tests.builders import START, a_container, a_pod, at
 from tests.kubelet.effect_executor import EffectExecutor
 
@@ -38,7 +39,7 @@ def a_pod_with(*volumes: Volume, **fields: Any) -> Pod:
 class Bench(EffectExecutor):
     """A volume manager, and calls that wait for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: str = PORTED_RULES.version) -> None:
         super().__init__()
         self.objects = ObjectStore()
         self.sources_ready = True
@@ -47,6 +48,7 @@ class Bench(EffectExecutor):
             self.runner,
             self.objects,
             can_unmount=lambda: self.sources_ready,
+            rules=rules_of(version),
         )
 
     def have_config(self, **data: str) -> None:
@@ -405,3 +407,35 @@ def test_volumes_are_mounted_before_the_first_updates_of_the_sources(
     bench.mount(a_pod_with(DATA))
 
     assert len(bench.pending_operations()) == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        pytest.param(
+            "1.15",
+            'Unable to mount volumes for pod "web_default(uid-of-web)": timeout '
+            'expired waiting for volumes to attach or mount for pod "default"/"web". '
+            "list of unmounted volumes=[data]. list of unattached volumes=[cache data]",
+            id="1.15",
+        ),
+        pytest.param(
+            "1.20",
+            "Unable to attach or mount volumes: unmounted volumes=[data], unattached "
+            "volumes=[cache data]: timed out waiting for the condition",
+            id="1.20",
+        ),
+        pytest.param("1.28", None, id="1.28"),
+    ],
+)
+def test_old_versions_report_that_volumes_were_waited_for_in_vain(
+    version: str, message: str | None
+) -> None:
+    bench = Bench(version)
+    bench.mount(a_pod_with(CACHE, DATA))
+    bench.answer()
+
+    bench.wait(123)
+
+    assert bench.returned == [False]
+    assert bench.messages() == ([] if message is None else [message])

@@ -242,12 +242,15 @@ class StatusManager:
         return new
 
 
-def needs_readiness_reconciled(pod: Pod, status: PodStatus) -> bool:
+def needs_readiness_reconciled(
+    pod: Pod, status: PodStatus, rules: KubeletRules = PORTED_RULES
+) -> bool:
     """Return whether Ready is not what the conditions of readiness gates make of it.
 
     Args:
         pod: the spec.
         status: what an API server holds.
+        rules: those of the kubelet's version.
 
     Source: status/generate.go, v1.32.10, NeedToReconcilePodReadiness.
     """
@@ -258,7 +261,7 @@ def needs_readiness_reconciled(pod: Pod, status: PodStatus) -> bool:
         *(status.init_container_statuses or ()),
         *(status.container_statuses or ()),
     )
-    wanted = pod_ready(pod, status.conditions, statuses, status.phase)
+    wanted = pod_ready(pod, status.conditions, statuses, status.phase, rules)
     return (current.status, current.message) != (wanted.status, wanted.message)
 
 

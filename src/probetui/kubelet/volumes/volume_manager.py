@@ -23,8 +23,9 @@ from probetui.k8s.runtime import UNKNOWN_NODE, Node
 from probetui.k8s.volume import Projected, Volume, VolumeFile
 from probetui.kubelet.effects import MountVolume, UnmountVolume
 from probetui.kubelet.object_store import ConfigRefusal, ObjectStore
-from probetui.kubelet.runtime.go_format import go_quote
+from probetui.kubelet.runtime.go_format import go_list, go_quote
 from probetui.kubelet.runtime.routines import (
+    NOW,
     OneShotEvent,
     Routine,
     RoutineRunner,
@@ -33,6 +34,7 @@ from probetui.kubelet.runtime.routines import (
 from probetui.kubelet.runtime.timers import Timers
 from probetui.kubelet.runtime.turn import TurnBuilder
 from probetui.kubelet.volumes.volume_files import volume_files
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 FAILED_MOUNT = "FailedMount"
 WAIT_LIMIT = timedelta(minutes=2, seconds=3)
@@ -83,6 +85,7 @@ class VolumeManager:
         node: the facts about the machine that files may hold.
         can_unmount: whether all sources of pods have been heard. Until then nothing is
             unmounted, as a pod that still needs it may be in another source.
+        rules: those of the kubelet's version.
     """
 
     def __init__(
@@ -92,7 +95,9 @@ class VolumeManager:
         objects: ObjectStore,
         node: Node = UNKNOWN_NODE,
         can_unmount: Callable[[], bool] = lambda: True,
+        rules: KubeletRules = PORTED_RULES,
     ) -> None:
+        self._rules = rules
         self._can_unmount = can_unmount
         self._holds_unmounts = False
         self._turn = turn
@@ -109,8 +114,8 @@ class VolumeManager:
 
         Files are brought up to date on the way, but not waited for.
 
-        Quirk, kept: no event says that the time is up, those of the attempts have to
-        do.
+        Quirk, kept: since 1.27 no event says that the time is up, those of the attempts
+        have to do; before, it names all volumes as unattached.
         """
         names = mounted_names(pod)
         desired = {
@@ -121,7 +126,18 @@ class VolumeManager:
         volumes = self._pods.setdefault(pod.uid, _PodVolumes(pod))
         volumes.pod = pod
         volumes.desired = desired
-        return (yield from self._reconcile_and_wait(volumes, now))
+        is_done = yield from self._reconcile_and_wait(volumes, now)
+        ended_at = (yield NOW).at
+        if not is_done and ended_at - now >= WAIT_LIMIT and self._rules.mount_wait_text:
+            message = self._rules.mount_wait_text.format(
+                pod=pod,
+                unmounted=go_list(
+                    name for name in desired if name not in volumes.actual
+                ),
+                unattached=go_list(desired),
+            )
+            self._turn.warning(pod, FAILED_MOUNT, message, ended_at)
+        return is_done
 
     def wait_for_unmounts(self, pod: Pod, now: datetime) -> Routine[bool]:
         """Release all volumes of a pod; False if that took too long."""
