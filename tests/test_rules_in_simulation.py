@@ -26,7 +26,7 @@ from probetui.kubelet.journal import (
     StatusEntry,
     TickEntry,
 )
-from probetui.kubelet_rules import rules_of
+from probetui.kubelet_rules import KubeletRules, rules_of
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile
 from probetui.probers.http_request import build_bare_request, build_request, to_httpx
@@ -81,6 +81,26 @@ def test_exec_errors_are_those_of_the_runtime_of_the_version(
     version: str, what: str
 ) -> None:
     assert rules_of(version).exec_errors_on_docker == what
+
+
+@pytest.mark.parametrize(
+    ("rules", "exec_errors", "limits"),
+    [
+        pytest.param(rules_of("1.19"), "docker", False, id="1.19 with dockershim"),
+        pytest.param(rules_of("1.19"), "cri", True, id="1.19 with a CRI runtime"),
+        pytest.param(rules_of("1.20"), "docker", True, id="1.20"),
+        pytest.param(
+            rules_of("1.20", ("ExecProbeTimeout=false",)),
+            "docker",
+            False,
+            id="1.20 without the gate",
+        ),
+    ],
+)
+def test_dockershim_lets_slow_commands_end_where_a_time_out_is_no_failure(
+    rules: KubeletRules, exec_errors: str, *, limits: bool
+) -> None:
+    assert rules.limits_commands(exec_errors) is limits
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
             only a liveness failure did, and a failed startup probe killed at the next
             resync. Since 1.21 (prober_manager.go; recorded in 1.20.2).
         exec_timeout_is_failure: a command that runs into its time limit has failed;
-            before, that was an error, which counts for nothing. Since 1.20, gate
-            ExecProbeTimeout (KEP-1972, k/k#94115).
+            before, that was an error, which counts for nothing, and dockershim did not
+            stop it at all. Since 1.20, gate ExecProbeTimeout (KEP-1972, k/k#94115).
         tells_exec_timeout: the output of such a failure says so; before, it is empty
             (recorded in 1.20.2).
         sends_accept: HTTP probes send `Accept: */*`; before, they sent none and Go's
@@ -339,6 +339,19 @@ class KubeletRules(Struct, frozen=True, eq=False):
     def exec_errors_on_docker(self) -> str:
         """What a command is on Docker that cannot be started: as `docker` or `cri`."""
         return "docker" if self.has_dockershim else "cri"
+
+    def limits_commands(self, exec_errors: str) -> bool:
+        """Return whether Docker stops a command that runs into its time limit.
+
+        Where a time-out is no failure, dockershim waits for the end of the command,
+        whose exit code counts.
+
+        Args:
+            exec_errors: `docker` for dockershim, `cri` for a CRI runtime.
+
+        Source: dockershim/exec.go, v1.20.2, ExecInContainer.
+        """
+        return exec_errors != "docker" or self.exec_timeout_is_failure
 
     @property
     def probe_user_agent(self) -> str:

@@ -21,6 +21,7 @@ from probetui.errors import (
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import RuntimePodStatus, RuntimeState
 from probetui.kubelet.effects import UnmountVolume
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.ports import (
     Clock,
     FaultRestorer,
@@ -46,6 +47,7 @@ async def open_runtime(
     clock: Clock,
     *,
     exec_errors: str = "cri",
+    rules: KubeletRules = PORTED_RULES,
     sees_all: bool = False,
 ) -> Runtime:
     """Return the runtime for a session; `auto` is Docker, then CRI, never processes.
@@ -63,7 +65,7 @@ async def open_runtime(
         try:
             if kind == CRI:
                 return await _open_cri(options, clock)
-            return await _open_docker(options, clock, exec_errors)
+            return await _open_docker(options, clock, exec_errors, rules)
         except RuntimeUnavailableError as error:
             problems.append(error)
     raise _combined(problems)
@@ -141,7 +143,10 @@ def _open_processes(clock: Clock, *, sees_all: bool) -> Runtime:
 
 
 async def _open_docker(
-    options: RuntimeOptions, clock: Clock, exec_errors: str
+    options: RuntimeOptions,
+    clock: Clock,
+    exec_errors: str,
+    rules: KubeletRules = PORTED_RULES,
 ) -> Runtime:
     from probetui.runtimes.docker.connection import connect  # noqa: PLC0415
     from probetui.runtimes.docker.runtime import DockerOptions  # noqa: PLC0415
@@ -149,7 +154,9 @@ async def _open_docker(
     return await connect(
         clock,
         DockerOptions(
-            docker_folder(), exec_errors="docker" if exec_errors == "docker" else "cri"
+            docker_folder(),
+            exec_errors="docker" if exec_errors == "docker" else "cri",
+            limits_commands=rules.limits_commands(exec_errors),
         ),
         host=options.host,
         context=options.docker_context_name,

@@ -115,6 +115,15 @@ class TestStarting:
         assert result.exit_code in {126, 127}
         assert b"nope" in result.stdout
 
+    async def test_without_a_limit_the_end_of_a_slow_command_is_waited_for(
+        self, client: DockerClient, container: ContainerID
+    ) -> None:
+        executor = DockerExecutor(client, HostProcesses(), limits_time=False)
+
+        result = await executor.run(to_docker_id(container), sh("sleep 1.5; exit 3"), 1)
+
+        assert result.exit_code == 3
+
     async def test_nothing_runs_in_a_frozen_container(
         self, bench: DockerBench, container: ContainerID
     ) -> None:

@@ -174,6 +174,7 @@ async def _run(
         pick_options(RuntimeOptions, params),
         clock,
         exec_errors=params["exec_errors"] or rules_by(params).exec_errors_on_docker,
+        rules=rules_by(params),
         sees_all=True,
     )
     try:

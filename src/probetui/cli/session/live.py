@@ -168,7 +168,9 @@ async def run_on_runtime(
 
 async def _open_runtime(plan: Plan, clock: Clock) -> Runtime:
     if plan.cluster is None:
-        return await open_runtime(plan.runtime, clock, exec_errors=plan.exec_errors)
+        return await open_runtime(
+            plan.runtime, clock, exec_errors=plan.exec_errors, rules=plan.rules
+        )
     # Late: few sessions attach to a cluster's pod.
     open_pod = load_late("cli.session.cluster_attachment:open_cluster_pod")
     runtime: Runtime = await open_pod(plan.cluster, plan, clock)

@@ -82,6 +82,8 @@ class DockerExecutor:
         exec_errors: whether a command that cannot be started is an error, as in CRI
             runtimes (`cri`), or a result with exit code 126 or 127 (`docker`).
         own: records every exec before it is started.
+        limits_time: whether a command is stopped at its time limit; old versions of
+            dockershim waited for its end.
         keeps_numbers: the number of a process is known when it has ended. Where it is
             not, a command that ends with 126 or 127 counts as one that never ran.
     """
@@ -93,12 +95,14 @@ class DockerExecutor:
         exec_errors: ExecErrors = "cri",
         own: OwnExecs | None = None,
         *,
+        limits_time: bool = True,
         keeps_exec_pids: bool = True,
     ) -> None:
         self._client = client
         self._processes = processes
         self._exec_errors = exec_errors
         self._own = own or OwnExecs()
+        self._limits_time = limits_time
         self._keeps_exec_pids = keeps_exec_pids
         self._sees_processes: bool | None = None if processes else False
 
@@ -114,7 +118,8 @@ class DockerExecutor:
         mark = await self._mark(container_id)
         started = await self._start(container_id, command, mark)
         stream = HijackedStream(started.response)
-        limit = started.at + timeout_seconds if timeout_seconds else None
+        has_limit = timeout_seconds and self._limits_time
+        limit = started.at + timeout_seconds if has_limit else None
         try:
             async with asyncio.timeout_at(limit):
                 outputs = await _drain(stream)

@@ -139,6 +139,7 @@ class DockerOptions(Struct, frozen=True):
         mounts_sub_paths: whether we mount subPaths where we can.
         exec_errors: whether a command that cannot be started is an error (`cri`) or
             a result (`docker`).
+        limits_commands: whether a command is stopped at its time limit.
         reach: whether ports are published; `auto` publishes them if they must be.
     """
 
@@ -147,6 +148,7 @@ class DockerOptions(Struct, frozen=True):
     sandbox_image: str = PAUSE_IMAGE
     mounts_sub_paths: bool = True
     exec_errors: ExecErrors = "cri"
+    limits_commands: bool = True
     reach: ReachMode = "auto"
 
 
@@ -233,6 +235,7 @@ class DockerRuntime:
             processes,
             self._options.exec_errors,
             self._own_execs,
+            limits_time=self._options.limits_commands,
             keeps_exec_pids=daemon.keeps_exec_pids,
         )
 
