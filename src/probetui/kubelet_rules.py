@@ -153,9 +153,10 @@ class KubeletRules(Struct, frozen=True, eq=False):
             the wait ends with its context (kubelet.go, v1.15, v1.18, v1.32.10,
             k/k#127034).
         grants_a_second: a pod that terminates has one second at least, so that preStop
-            hooks run in it; before, none of them ran with a grace period of 0. Since
-            1.22 (pod_workers.go, v1.32.10, calculateEffectiveGracePeriod;
-            kuberuntime_container.go, v1.20.2, killContainer).
+            hooks run in it; before, none of them ran with a grace period of 0. The
+            second is there since 1.22, and for hooks since 1.28 (pod_workers.go,
+            v1.32.10, calculateEffectiveGracePeriod; kuberuntime_container.go, v1.20.2,
+            killContainer; k/k#115835).
         ends_deleted_pods: a pod that is deleted has ended in the end, as Failed or as
             Succeeded; before, one that would be restarted was Running until it was
             gone. Since 1.27 (k/k#115331).
