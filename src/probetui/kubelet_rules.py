@@ -101,7 +101,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
             to the nanosecond and to the millisecond, and its size (k/k#91563, 1.19;
             k/k#111772; k/k#121719, 1.30).
         strips_unknown_code: the error of a pull begins with a gRPC code only where that
-            says something. Since 1.28 (k/k#117612; recorded in 1.20.2 and 1.36.2).
+            says something. Since 1.28 (remote_image.go, v1.32.10; k/k#117612;
+            recorded in 1.20.2 and 1.36.2).
         tells_pull_error: while an image waits to be pulled again, its container's
             message says why the last pull failed. Since 1.32 (k/k#127918).
         names_inspected_image: the event of an image that cannot be inspected names it;

@@ -60,7 +60,11 @@ def test_a_row_names_a_test_and_a_recording_that_exist(
     path, _, name = test.partition("::")
     tree = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
 
-    names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    names = {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    }
     shown = {
         (shown_field, trace) for shown_field, _, trace in RULES_SHOWN_BY_RECORDINGS
     }

@@ -193,7 +193,7 @@ class FakeCRI:
                 return {"op": "PodSandboxStatus", "sandboxID": which}
             case StopPodSandbox(which):
                 return {"op": "StopPodSandbox", "sandboxID": which}
-            case PullImage(_, image):
+            case PullImage(image=image):
                 return {"op": "PullImage", "image": image}
             case CreateContainer(pod, container, where, attempt, image_id):
                 call = {
@@ -257,7 +257,7 @@ class FakeCRI:
                 ]
             case GetImageStatus(image):
                 return image if image in self.images else None
-            case PullImage(_, image):
+            case PullImage(image=image):
                 self.images.setdefault(image, 0)
                 return PulledImage(image, self.images[image])
             case CreateContainer(_, container, where, attempt):

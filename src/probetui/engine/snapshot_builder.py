@@ -423,7 +423,7 @@ def _words(operation: Operation) -> str:  # noqa: C901, PLR0912  # one arm each
             return f"unmounting volume {name}"
         case GetImageStatus(image) | GetImageUser(image):
             return f"looking for {image}"
-        case PullImage(_, image):
+        case PullImage(image=image):
             return f"pulling {image}"
         case CreateContainer(container=container):
             return f"creating container {container.name}"

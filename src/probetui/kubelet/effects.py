@@ -90,10 +90,15 @@ class GetImageUser(Struct, frozen=True):
 
 
 class PullImage(Struct, frozen=True):
-    """Pull an image; the value is an `PulledImage`."""
+    """Pull an image; the value is a `PulledImage`.
+
+    Of an error of a CRI runtime the text begins with its gRPC code, but for the code
+    Unknown where the rules strip it.
+    """
 
     pod: Pod
     image: str
+    rules: KubeletRules = PORTED_RULES
 
 
 class PulledImage(Struct, frozen=True):

@@ -330,30 +330,6 @@ class TestVersions:
         assert bench.events()[-1] == ("Normal", "Pulled", message)
 
     @pytest.mark.parametrize(
-        ("version", "error"),
-        [
-            ("1.20", "rpc error: code = Unknown desc = no such host"),
-            ("1.28", "no such host"),
-        ],
-    )
-    def test_the_error_of_a_pull_has_no_code_that_says_nothing_from_1_28_on(
-        self, version: str, error: str
-    ) -> None:
-        bench = Bench(version)
-
-        bench.fail("rpc error: code = Unknown desc = no such host")
-
-        assert bench.last() == EnsuredImage("", "ErrImagePull", error)
-
-    def test_a_code_that_says_something_is_kept(self) -> None:
-        bench = Bench("1.36")
-
-        bench.fail("rpc error: code = NotFound desc = no such image")
-
-        message = 'Failed to pull image "busybox:1.36": rpc error: code = NotFound '
-        assert bench.events()[-1][2] == f"{message}desc = no such image"
-
-    @pytest.mark.parametrize(
         ("version", "ending"), [("1.28", ""), ("1.32", ": ErrImagePull: no such host")]
     )
     def test_a_back_off_says_why_the_last_pull_failed_from_1_32_on(

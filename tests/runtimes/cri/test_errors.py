@@ -22,6 +22,7 @@ from probetui.errors import (
 )
 from probetui.k8s.runtime import ContainerID, RuntimeState, StoredImage
 from probetui.kubelet.effects import PullImage, RunPodSandbox
+from probetui.kubelet_rules import rules_of
 from probetui.ports import EventSource, ExecResult, ImageStore, ImageUsers, LogSource
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import GET_CONTAINER_EVENTS, VERSION, CriClient
@@ -306,6 +307,27 @@ class TestImages:
             await runtime.pull_image(PullImage(a_pod(), "none:1"), lambda _text: None)
 
         text = "rpc error: code = NotFound desc = PullImage is refused"
+        assert str(caught.value) == text
+
+    @pytest.mark.parametrize(
+        ("version", "text"),
+        [
+            pytest.param(
+                *("1.20", "rpc error: code = Unknown desc = PullImage is refused"),
+                id="before 1.28",
+            ),
+            pytest.param("1.28", "PullImage is refused", id="since 1.28"),
+        ],
+    )
+    async def test_the_code_unknown_says_nothing_of_a_pull(
+        self, server: CriServer, runtime: CriRuntime, version: str, text: str
+    ) -> None:
+        server.refusing["PullImage"] = grpc.StatusCode.UNKNOWN
+        operation = PullImage(a_pod(), "none:1", rules_of(version))
+
+        with pytest.raises(ContainerRuntimeError) as caught:
+            await runtime.pull_image(operation, lambda _text: None)
+
         assert str(caught.value) == text
 
     async def test_a_sandbox_that_is_refused_is_an_error_with_its_code(

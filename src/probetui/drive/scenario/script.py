@@ -119,7 +119,7 @@ class _ScriptedRuntime(Struct, frozen=True):
 
     def __call__(self, call: Operation | Relist) -> CallBehavior:
         match call:
-            case PullImage(_, image) if image in self.images:
+            case PullImage(image=image) if image in self.images:
                 return self.images[image]
             case RunHook(pod, container, handler=handler):
                 times = self.hooks.get(f"{pod.name}/{container.name}")

@@ -315,7 +315,7 @@ class World:
         Stopping or removing what is gone is no error.
         """
         match operation:
-            case PullImage(_, image) if not self._has(image):
+            case PullImage(image=image) if not self._has(image):
                 return f"{image}: not found"
             case (
                 GetPodSandboxStatus(sandbox_id) | CreateContainer(sandbox_id=sandbox_id)
@@ -352,7 +352,7 @@ class World:
             case GetImageStatus(image):
                 is_here = self._has(image) and image not in self._absent
                 return image if is_here else None
-            case PullImage(_, image):
+            case PullImage(image=image):
                 self._absent.discard(image)
                 return PulledImage(image, 0)
             case CreateContainer():

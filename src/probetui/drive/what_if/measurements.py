@@ -381,7 +381,7 @@ def _call_key(call: Operation | Relist) -> tuple[str, str]:
     """Return the calls that take equally long: those for one image, container, hook."""
     kind = type(call).__name__
     match call:
-        case PullImage(_, image):
+        case PullImage(image=image):
             return kind, image
         case CreateContainer(pod, container):
             return kind, f"{pod.uid}/{container.name}"

@@ -24,9 +24,6 @@ IMAGE_INSPECT_ERROR = "ImageInspectError"
 ERR_IMAGE_NEVER_PULL = "ErrImageNeverPull"
 INVALID_IMAGE_NAME = "InvalidImageName"
 
-UNKNOWN_CODE = "rpc error: code = Unknown desc = "
-"""What an error of a CRI runtime begins with that has no code of its own."""
-
 BY_FIRST_WORD = {
     "RegistryUnavailable": "the registry is unavailable",
     "SignatureValidationFailed": "the signature validation failed",
@@ -126,11 +123,9 @@ class ImageManager:
         self._turn.normal(
             pod, "Pulling", f'Pulling image "{image}"', now, container.name
         )
-        pulled = yield PullImage(pod, reference)
+        pulled = yield PullImage(pod, reference, self._rules)
         if pulled.error is not None or not isinstance(pulled.value, PulledImage):
             error = pulled.error or "the runtime gave no image"
-            if self._rules.strips_unknown_code:
-                error = error.removeprefix(UNKNOWN_CODE)
             message = f'Failed to pull image "{image}": {error}'
             self._turn.warning(pod, "Failed", message, pulled.at, container.name)
             self._backoff.next(key, pulled.at, pulled.at)

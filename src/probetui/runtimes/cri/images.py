@@ -11,6 +11,7 @@ import grpc
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
 from probetui.k8s.runtime import ImageFilesystem, StoredImage
 from probetui.kubelet.effects import PulledImage
+from probetui.kubelet_rules import KubeletRules
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import CriClient
@@ -36,7 +37,9 @@ class CriImages:
             raise ImageNotFoundError(f"no such image: {name}")
         return image_user(found)
 
-    async def pull(self, name: str, sandbox: cri.PodSandboxConfig) -> PulledImage:
+    async def pull(
+        self, name: str, sandbox: cri.PodSandboxConfig, rules: KubeletRules
+    ) -> PulledImage:
         """Pull an image for a pod, without a time limit.
 
         The CRI reports no progress. Raises `ImageNotFoundError` where the registry does
@@ -53,6 +56,8 @@ class CriImages:
             with_code = error.with_code()
             if error.code is grpc.StatusCode.NOT_FOUND:
                 raise ImageNotFoundError(str(with_code)) from error
+            if error.code is grpc.StatusCode.UNKNOWN and rules.strips_unknown_code:
+                raise
             raise with_code from error
         found = await self._image_status(pulled.image_ref)
         return PulledImage(pulled.image_ref, 0 if found is None else found.size)

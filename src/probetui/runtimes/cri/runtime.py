@@ -282,7 +282,7 @@ class CriRuntime:
     ) -> PulledImage:
         """Pull an image and return its ID and size."""
         config = self._sandbox_config(operation.pod, 0)
-        return await self._images.pull(operation.image, config)
+        return await self._images.pull(operation.image, config, operation.rules)
 
     async def image_store_id(self) -> str:
         """Return an empty ID: the CRI does not identify an image store.
