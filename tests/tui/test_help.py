@@ -65,6 +65,16 @@ async def test_a_letter_and_its_capital_are_listed_side_by_side() -> None:
     assert "o O      " in shown
 
 
+async def test_the_panes_of_a_container_have_names_that_are_words_of_the_screen() -> (
+    None
+):
+    _, lines = await after("enter", "question_mark")
+    _, of_trace = await after("enter", "tab", "question_mark")
+
+    assert "Keys for: the container" in lines[0]
+    assert "Keys for: the decision trace" in of_trace[0]
+
+
 async def test_keys_are_found_by_their_description() -> None:
     _, lines = await after("question_mark", "slash", *"PAUSE.ALL")
 

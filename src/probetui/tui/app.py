@@ -84,6 +84,14 @@ def _load_action_provider() -> type[Provider]:
     return ActionProvider
 
 
+_PANE_NAMES = {
+    "life": "the container",
+    "life-trace": "the decision trace",
+    "last-step": "the last step",
+}
+"""What the help calls a pane whose ID is no word of the screen."""
+
+
 class ProbetuiApp(StatefulApp, inherit_bindings=False):
     """Shows a session and hands it what a person asks for; decides nothing.
 
@@ -236,6 +244,7 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
     def action_help(self) -> None:
         focused = self.focused
         name = focused.id if focused is not None and focused.id else "everywhere"
+        name = _PANE_NAMES.get(name, name)
         labels = active_labels(self.screen.active_bindings)
         marks = self.ui_state.view_model.view.marks
         is_ascii = self._options.ascii

@@ -8,6 +8,7 @@ from probetui.kubelet.journal import Exit
 from probetui.presentation.text.spans import Role
 from probetui.presentation.tick.marks import (
     ASCII,
+    SKIP_WORDS,
     UNICODE,
     MarkSet,
     mark_legend,
@@ -54,6 +55,15 @@ def test_every_mark_is_different_and_explained(marks: MarkSet) -> None:
     explained = [mark for mark, _ in mark_legend(marks)]
 
     assert len(set(explained)) == len(explained)
+
+
+@pytest.mark.parametrize(
+    "word", [pytest.param(word, id=word) for word in SKIP_WORDS.values()]
+)
+def test_the_word_of_a_strip_is_explained_with_its_mark(word: str) -> None:
+    explained = " ".join(mark for mark, _ in mark_legend(UNICODE))
+
+    assert word in explained.split()
 
 
 def test_the_ascii_marks_are_ascii() -> None:

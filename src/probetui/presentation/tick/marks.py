@@ -107,6 +107,17 @@ PROBE_LETTERS = {
 }
 
 
+SKIP_WORDS = {
+    "delay": "delay",
+    "gate": "wait",
+    "hold": "hold",
+    "not_running": "down",
+    "last_tick": "end",
+    "done": "done",
+}
+"""What a strip has for ticks that did not probe, with their number: `hold6`."""
+
+
 def mark_legend(marks: MarkSet) -> tuple[tuple[str, str], ...]:
     """Return every mark and what it stands for."""
     out_of_schedule = marks.out_of_schedule or "underlined"
@@ -115,18 +126,23 @@ def mark_legend(marks: MarkSet) -> tuple[tuple[str, str], ...]:
         (marks.failure, "failure"),
         (marks.errored, "error, not counted"),
         (marks.warning, "warning, counts as success"),
-        (marks.delay, "skipped: initial delay"),
-        (marks.gate, "skipped: startup gate, or done"),
-        (marks.hold, "skipped: on hold"),
-        (marks.not_running, "skipped: no running container"),
+        (_skipped(marks.delay, "delay"), "skipped: initial delay"),
+        (_skipped(marks.gate, "gate", "done"), "skipped: startup gate, or done"),
+        (_skipped(marks.hold, "hold"), "skipped: on hold"),
+        (_skipped(marks.not_running, "not_running"), "skipped: no running container"),
         (marks.kill, "this tick caused a kill"),
         (marks.became_good, "after a mark: became ready or started"),
         (marks.became_bad, "after a mark: became not ready"),
         (marks.injected, "after a mark: injected or delayed"),
         (marks.new_container, "new container from here on"),
-        (marks.last_tick, "the worker's last tick"),
+        (_skipped(marks.last_tick, "last_tick"), "the worker's last tick"),
         (out_of_schedule, "probed out of schedule"),
         (f"{marks.success}6", "6 ticks with the same mark"),
         ("lost4", "4 ticks that never came"),
         ("period5s", "another period from here on"),
     )
+
+
+def _skipped(mark: str, *codes: str) -> str:
+    """Return a mark, and the words that a strip has for it."""
+    return " ".join([mark, *(SKIP_WORDS[code] for code in codes)])

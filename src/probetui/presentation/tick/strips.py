@@ -21,7 +21,7 @@ from probetui.presentation.text.spans import (
     text_of,
 )
 from probetui.presentation.text.view import View
-from probetui.presentation.tick.marks import MarkSet, tick_mark
+from probetui.presentation.tick.marks import SKIP_WORDS, MarkSet, tick_mark
 
 NOW = " <now"
 _MOST_ALIKE = {"failure": 6}
@@ -30,16 +30,6 @@ _MOST_ALIKE = {"failure": 6}
 _MOST_OTHERS_ALIKE = 3
 _ROOM_AT_CURSOR = 12
 """Cells for the tick at the cursor, whatever its marks are, and one before it."""
-
-_WORDS = {
-    "delay": "delay",
-    "gate": "wait",
-    "hold": "hold",
-    "not_running": "down",
-    "last_tick": "end",
-    "done": "done",
-}
-"""What is written for ticks that did not probe."""
 
 
 class StripPart(Struct, frozen=True):
@@ -167,7 +157,7 @@ def _part(
 ) -> StripPart:
     marks, looks = view.marks, timeline.mark_at(ticks[-1])
     spans = list(_marks_of(looks, len(ticks), marks))
-    is_folded = len(ticks) > _most(looks) or looks.code in _WORDS
+    is_folded = len(ticks) > _most(looks) or looks.code in SKIP_WORDS
     begins = ends = "" if is_folded else looks.code
     unit = 0 if is_folded else len(spans[0].text) // len(ticks)
     lead = 0
@@ -198,9 +188,9 @@ def _most(looks: TickMark) -> int:
 
 def _marks_of(looks: TickMark, count: int, marks: MarkSet) -> Iterator[Span]:
     mark = tick_mark(looks, marks)
-    if looks.code in _WORDS:
+    if looks.code in SKIP_WORDS:
         number = str(count) if count > 1 else ""
-        yield muted(f"{_WORDS[looks.code]}{number}")
+        yield muted(f"{SKIP_WORDS[looks.code]}{number}")
         return
     unit = mark.text
     if looks.is_out_of_schedule:
