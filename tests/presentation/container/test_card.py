@@ -172,6 +172,19 @@ def test_nothing_is_lost_in_ascii() -> None:
             id="2 of 3",
         ),
         pytest.param(
+            demo(
+                "|sff",
+                in_flight_since=NOW - 5 * _SECOND,
+                next_tick_at=None,
+                is_result_held=True,
+            ),
+            "FAILING",
+            "██ ██ ░░  2 of 3",
+            "kill on resume: the failure is held back",
+            Tone.KILL,
+            id="held back by a break-point",
+        ),
+        pytest.param(
             demo("|sff", in_flight_since=NOW - 0.4 * _SECOND, next_tick_at=None),
             "FAILING",
             "██ ██ ░░  2 of 3",

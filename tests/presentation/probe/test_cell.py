@@ -172,3 +172,9 @@ def test_the_cells_of_an_ascii_screen_are_ascii() -> None:
         "! err 2",
         "| ok",
     ]
+
+
+def test_a_probe_whose_result_is_held_back_does_not_turn() -> None:
+    held = a_probe("sff", in_flight_since=NOW - 5 * _SECOND, is_result_held=True)
+
+    assert text_of(probe_cell(held, VIEW)) == text_of(probe_cell(a_probe("sff"), VIEW))

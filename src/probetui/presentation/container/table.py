@@ -354,6 +354,8 @@ def _next(container: ContainerSnapshot, view: View) -> Span:
             return Span("sync", Role.ERROR)
         return Span(format_countdown(waits_until - view.now), Role.ERROR)
     probe = next_tick(container.probes)
+    if any(snapshot.is_result_held for snapshot in container.probes):
+        return Span("held", Role.WARNING)
     if any(snapshot.in_flight_since for snapshot in container.probes):
         return Span("now", Role.ACCENT)
     if probe is None or probe.next_tick_at is None:

@@ -132,7 +132,7 @@ def _spinner(probe: ProbeSnapshot, view: View) -> Span | None:
     It turns no more often than the times on the screen go on.
     """
     since = probe.in_flight_since
-    if since is None or view.now - since < _SPINNER_STEP:
+    if since is None or probe.is_result_held or view.now - since < _SPINNER_STEP:
         return None
     frames = view.marks.spinner
     return Span(frames[(view.now - since) // _SPINNER_STEP % len(frames)], Role.ACCENT)

@@ -229,6 +229,8 @@ def next_tick_line(probe: ProbeSnapshot, view: View, at: str = "") -> Line:
 
     `at` stands behind the time that is left.
     """
+    if probe.is_result_held:
+        return line("after the result that is held back")
     if probe.in_flight_since is not None:
         return line("after the probe in flight")
     if probe.next_tick_at is None:

@@ -392,6 +392,8 @@ def _sentence_of_failures(
     what = _outcome(probe, failure, view)
     if probe.run_doubt:
         what += " at the latest"
+    if more <= 1 and probe.is_result_held:
+        return f"{what} on resume: the failure is held back"
     if more <= 1 and probe.in_flight_since is not None:
         return f"{what} if the probe under way fails ({_spent(probe, view)})"
     probes = "the next probe fails" if more <= 1 else f"the next {more} probes fail"
@@ -419,6 +421,8 @@ def _in(probe: ProbeSnapshot, more: int, view: View) -> str:
 
 
 def _when(probe: ProbeSnapshot, view: View) -> str:
+    if probe.is_result_held:
+        return "done, its result held back"
     if probe.in_flight_since is not None:
         return f"under way ({_spent(probe, view)})"
     if probe.next_tick_at is None:
