@@ -290,7 +290,7 @@ def test_starts_that_were_ended_are_refused() -> None:
 
     text = missing_of(fit_startup(starts, RECORDED, GOAL))
 
-    assert "2 starts were ended before their first success" in text
+    assert "2 starts were ended before a first success" in text
 
 
 def test_equal_starts_have_a_margin_all_the_same() -> None:

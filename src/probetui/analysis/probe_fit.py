@@ -182,7 +182,8 @@ def fit_liveness(evidence: ProbeEvidence, goal: FitGoal) -> LivenessFit | NotFit
     missing = []
     if evidence.probes < LEAST_PROBES:
         missing.append(
-            f"{evidence.probes} probes of the running container are too few: "
+            f"{_counted(evidence.probes, 'probe', 'probes')} of the running container "
+            f"{'is' if evidence.probes == 1 else 'are'} too few: "
             f"record {LEAST_PROBES} or more"
         )
     allowed = round((1 - _PERCENT_99) * evidence.probes)
@@ -224,6 +225,10 @@ def fit_liveness(evidence: ProbeEvidence, goal: FitGoal) -> LivenessFit | NotFit
     return NotFitted((reason,))
 
 
+def _counted(count: int, one: str, more: str) -> str:
+    return f"{count} {one if count == 1 else more}"
+
+
 def false_kill_every(evidence: ProbeEvidence, probe: Probe) -> timedelta:
     """Return how long it is from one false kill to the next, at the least."""
     begins, goes_on = _failure_run_bounds(evidence, probe.period_seconds)
@@ -245,14 +250,14 @@ def fit_startup(
     count, missing = len(evidence.seconds), []
     if count < LEAST_STARTS:
         missing.append(
-            f"{count} starts are too few: record {LEAST_STARTS} or more, for example "
-            "several sessions"
+            f"{_counted(count, 'start is', 'starts are')} too few: "
+            f"record {LEAST_STARTS} or more, for example several sessions"
         )
     if evidence.unfinished:
         missing.append(
-            f"{evidence.unfinished} starts were ended before their first success, and "
-            "how long they take is unknown: record with a larger failureThreshold "
-            "of the startup probe, or initialDelaySeconds"
+            f"{_counted(evidence.unfinished, 'start was', 'starts were')} ended before "
+            "a first success, and how long they take is unknown: record with a larger "
+            "failureThreshold of the startup probe, or initialDelaySeconds"
         )
     if missing:
         return NotFitted(tuple(missing))

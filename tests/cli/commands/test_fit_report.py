@@ -162,7 +162,7 @@ def test_too_few_measurements_are_reported_without_a_guess(
     assert status == 1
     assert yaml.safe_load(out) is None
     assert "web/app: livenessProbe: 11 probes of the running container are" in err
-    assert "web/app: startupProbe: 1 starts are too few" in err
+    assert "web/app: startupProbe: 1 start is too few" in err
 
 
 def test_starts_that_a_kill_interrupted_are_not_counted(
@@ -174,7 +174,7 @@ def test_starts_that_a_kill_interrupted_are_not_counted(
     )
 
     assert run(["fit", str(record)]) == 1
-    assert "starts were ended before their first success" in capsys.readouterr().err
+    assert "starts were ended before a first success" in capsys.readouterr().err
 
 
 def test_another_handler_is_another_measurement(
