@@ -12,6 +12,7 @@ import pytest
 from probetui import __version__
 from probetui.cli.main import COMMANDS, run
 from probetui.kubelet_rules import DEFAULT_VERSION
+from tests.cli.contexts import context_of
 
 POD = """\
 apiVersion: v1
@@ -94,7 +95,7 @@ def examples() -> Iterator[tuple[str, list[str]]]:
 
 @pytest.mark.parametrize(("name", "words"), examples())
 def test_the_examples_of_the_help_are_valid(name: str, words: list[str]) -> None:
-    context = COMMANDS[name].load().make_context(name, words)
+    context = context_of(COMMANDS[name].load(), *words)
 
     assert context.params
 

@@ -24,6 +24,7 @@ from probetui.k8s.pod import PullPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile
+from tests.cli.contexts import context_of
 
 POD = """\
 apiVersion: v1
@@ -37,7 +38,7 @@ spec:
 
 def plan(*args: str) -> Plan:
     """Plan a session with the options of `probetui run`."""
-    context = run.make_context("run", list(args))
+    context = context_of(run, *args)
     return make_plan(load_manifests([SourceFile("pod.yaml", POD)]), context.params)
 
 
@@ -134,7 +135,7 @@ MOUNTING = POD.replace(
 def test_unsupported_fields_are_reported_with_their_position_before_the_start(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    context = run.make_context("run", ["--runtime", "process"])
+    context = context_of(run, "--runtime", "process")
 
     make_plan(load_manifests([SourceFile("pod.yaml", MOUNTING)]), context.params)
 
@@ -149,7 +150,7 @@ def test_unsupported_fields_are_reported_with_their_position_before_the_start(
 def test_another_runtime_may_support_the_field(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    context = run.make_context("run", ["--runtime", "docker"])
+    context = context_of(run, "--runtime", "docker")
 
     make_plan(load_manifests([SourceFile("pod.yaml", MOUNTING)]), context.params)
 
@@ -169,7 +170,7 @@ def test_unsupported_fields_are_reported_once_the_runtime_is_known(
     kind: str,
     is_reported: bool,  # noqa: FBT001  # a column
 ) -> None:
-    context = run.make_context("run", ["--runtime", "auto"])
+    context = context_of(run, "--runtime", "auto")
     made = make_plan(load_manifests([SourceFile("pod.yaml", NAMING)]), context.params)
     reported_before = capsys.readouterr().err
     assert made.warn_for_runtime is not None
@@ -181,7 +182,7 @@ def test_unsupported_fields_are_reported_once_the_runtime_is_known(
 
 
 def test_unsupported_fields_are_an_error_with_strict() -> None:
-    context = run.make_context("run", ["--runtime", "process", "--strict"])
+    context = context_of(run, "--runtime", "process", "--strict")
 
     with pytest.raises(ManifestError, match="tty: is not supported") as refused:
         make_plan(load_manifests([SourceFile("pod.yaml", MOUNTING)]), context.params)
@@ -256,7 +257,7 @@ TYPO = POD.replace("[{name: app,", "[{name: app, livenesProbe: {},")
 
 def plan_of_a_file(text: str, *args: str) -> Plan:
     """Plan a session whose pods come from a file."""
-    context = run.make_context("run", list(args))
+    context = context_of(run, *args)
     manifests = load_manifests([SourceFile("pod.yaml", text)])
     return make_plan(manifests, context.params, source=ManifestOptions(("pod.yaml",)))
 
