@@ -62,8 +62,13 @@ def an_exit(
         ),
         pytest.param(
             an_exit(137, oom_killed=True),
-            "exit 137 (OOM: out of memory), exited on its own",
+            "exit 137 (OOM: out of memory)",
             id="out of memory",
+        ),
+        pytest.param(
+            an_exit(3, oom_killed=True),
+            "exit 3 (OOM: out of memory), exited on its own",
+            id="out of memory in a child process",
         ),
         pytest.param(
             an_exit(137),

@@ -176,7 +176,9 @@ class TestKill:
 
         text = explained(journal, pod)
 
+        assert "The kernel killed the container: it was out of memory." in text
         assert "exit code 137. Out of memory: the runtime set the OOM flag" in text
+        assert "on its own" not in text
 
     def test_a_sigkill_from_elsewhere_is_named_as_such(self) -> None:
         pod = a_failing_pod()

@@ -74,7 +74,7 @@ def format_exit(entry: ContainerEntry) -> str:
     ended = _ended(
         code, signal, by, entry.grace_period_seconds, oom_killed=entry.oom_killed
     )
-    return _with_asker(ended, by, "" if entry.oom_killed else signal)
+    return _with_asker(ended, by, signal)
 
 
 def format_last_exit(last_exit: LastExit) -> str:
@@ -84,7 +84,7 @@ def format_last_exit(last_exit: LastExit) -> str:
         return f"exit {code}, {NEVER_STARTED}"
     signal = signal_name(code)
     ended = _ended(code, signal, last_exit.by, None, oom_killed=last_exit.oom_killed)
-    return _with_asker(ended, last_exit.by, "" if last_exit.oom_killed else signal)
+    return _with_asker(ended, last_exit.by, signal)
 
 
 def may_be_stopped_by_others(signal: str) -> bool:

@@ -131,8 +131,10 @@ def _who_else(
     exited = instance.exited
     if exited is not None and never_started(exited):
         return f"The container {NEVER_STARTED}: {exited.reason}."
-    if by is ExitCause.ITSELF and exited is not None and not exited.oom_killed:
+    if by is ExitCause.ITSELF and exited is not None:
         signal = signal_name(exited.exit_code or 0, exited.signal)
+        if exited.oom_killed and signal == "SIGKILL":
+            return "The kernel killed the container: it was out of memory."
         if may_be_stopped_by_others(signal):
             return f"The container ended with the exit code of {signal}."
     return _WHO[by]
