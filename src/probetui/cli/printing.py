@@ -153,19 +153,22 @@ class Notes:
         finally:
             self._show = before
 
+    def show(self, level: NoteLevel, text: str) -> None:
+        """Print a text of that level."""
+        if level is NoteLevel.ERROR or not self._quiet:
+            self._show(level, text)
+
     def note(self, text: str) -> None:
         """Print something that is good to know."""
-        if not self._quiet:
-            self._show(NoteLevel.NOTE, text)
+        self.show(NoteLevel.NOTE, text)
 
     def warning(self, text: str) -> None:
         """Print something that is likely a mistake."""
-        if not self._quiet:
-            self._show(NoteLevel.WARNING, text)
+        self.show(NoteLevel.WARNING, text)
 
     def error(self, text: str) -> None:
         """Print why a command fails."""
-        self._show(NoteLevel.ERROR, text)
+        self.show(NoteLevel.ERROR, text)
 
 
 def _print_note(weight: NoteLevel, text: str) -> None:

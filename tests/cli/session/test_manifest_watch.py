@@ -12,6 +12,7 @@ import pytest
 
 from probetui.cli.files import UrlPoll
 from probetui.cli.pods import ManifestOptions, load_pods
+from probetui.cli.printing import NoteLevel
 from probetui.cli.session.manifest_watch import ManifestWatch, _watched
 from probetui.cli.session.pod_registry import DesiredState
 from probetui.errors import ManifestError, NothingToDoError
@@ -31,13 +32,13 @@ spec:
 
 
 class Reports:
-    """Collects reported messages, with whether they are faults."""
+    """Collects reported messages with their levels."""
 
     def __init__(self) -> None:
-        self.messages: list[tuple[str, bool]] = []
+        self.messages: list[tuple[str, NoteLevel]] = []
 
-    def __call__(self, text: str, *, is_fault: bool) -> None:
-        self.messages.append((text, is_fault))
+    def __call__(self, text: str, *, level: NoteLevel) -> None:
+        self.messages.append((text, level))
 
 
 class Watched:
@@ -111,11 +112,11 @@ async def test_invalid_files_are_reported_and_change_nothing(
 
     await watching(watched, break_and_mend, ["first", "third"])
 
-    (problem, is_fault), run_on, valid = watched.report.messages
+    (problem, level), run_on, valid = watched.report.messages
     assert "bad.yaml:2:1: did not find" in problem
-    assert is_fault
-    assert run_on == ("the pods run on as they were before this change", False)
-    assert valid == ("the manifests are valid again", False)
+    assert level is NoteLevel.ERROR
+    assert run_on == ("the pods run on as they were before this change", NoteLevel.NOTE)
+    assert valid == ("the manifests are valid again", NoteLevel.NOTE)
 
 
 async def test_a_warning_is_reported_once_however_its_line_moves(
@@ -133,8 +134,11 @@ async def test_a_warning_is_reported_once_however_its_line_moves(
 
     await watching(watched, write_and_move, ["first", "third", "typo"])
 
-    unknown = [text for text, _ in watched.report.messages if "livenesProbe" in text]
-    (text,) = unknown
+    unknown = [
+        message for message in watched.report.messages if "livenesProbe" in message[0]
+    ]
+    ((text, level),) = unknown
+    assert level is NoteLevel.WARNING
     assert text == (
         f"{tmp_path}/typo.yaml:6:17: spec.containers[0].livenesProbe: unknown field "
         '"livenesProbe" (did you mean "livenessProbe"?)'
@@ -185,7 +189,7 @@ class Polling(NamedTuple):
 
     polled_at: list[datetime]
     applied: int
-    reports: list[tuple[str, bool]]
+    reports: list[tuple[str, NoteLevel]]
 
 
 async def polling(*answers: UrlPoll, failing: dict[str, str] | None = None) -> Polling:
@@ -222,9 +226,9 @@ async def test_a_failing_url_is_reported_once_and_so_is_its_recovery() -> None:
     polled = await polling(FAILED, FAILED, SAME, FAILED)
 
     assert polled.reports == [
-        ("http://a: 500 Oops; its pods run on as they are", True),
-        ("read again, after: http://a: 500 Oops", False),
-        ("http://a: 500 Oops; its pods run on as they are", True),
+        ("http://a: 500 Oops; its pods run on as they are", NoteLevel.ERROR),
+        ("read again, after: http://a: 500 Oops", NoteLevel.NOTE),
+        ("http://a: 500 Oops; its pods run on as they are", NoteLevel.ERROR),
     ]
 
 
@@ -249,4 +253,4 @@ async def test_a_url_that_gives_an_invalid_manifest_changes_nothing() -> None:
         await watch.poll_urls(poll, clock, {})
 
     assert applied == []
-    assert reports.messages[0] == ("http://a:1:1: is no pod", True)
+    assert reports.messages[0] == ("http://a:1:1: is no pod", NoteLevel.ERROR)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from probetui.cli import gc_tuning
 from probetui.cli.late_calls import load_late
 from probetui.cli.option_values import ServeOptions
-from probetui.cli.printing import Notes
+from probetui.cli.printing import NoteLevel, Notes
 from probetui.cli.runtimes import (
     OwnPodsRuntime,
     open_runtime,
@@ -369,15 +369,16 @@ class _LiveSession:
         errors.raise_first()
         return verdict.exit_status
 
-    def _report(self, session: RealtimeSession, text: str, *, is_fault: bool) -> None:
+    def _report(self, session: RealtimeSession, text: str, *, level: NoteLevel) -> None:
         """Write a note into the journal, and show it where the journal's are not.
 
         The screen has it whole in the event log; what goes by itself is one line.
         """
-        session.send(AddNote(text, is_fault=is_fault))
+        is_warning = level is NoteLevel.WARNING
+        note = f"{level}: {text}" if is_warning else text
+        session.send(AddNote(note, is_fault=level is NoteLevel.ERROR))
         if self._plan.form is not Form.LINES:
-            notes = self._plan.notes
-            (notes.error if is_fault else notes.note)(text.partition("\n")[0])
+            self._plan.notes.show(level, text.partition("\n")[0])
 
     def _sinks(self, session: RealtimeSession) -> list[Sink]:
         sinks = self._outputs.open(session.runtime_name, self._config)
@@ -606,7 +607,7 @@ class _LiveSession:
         # Late: the screen's library is slow to import.
         show_screen = load_late("cli.session.screen:show_screen")
         for problem in plan.warnings:
-            session.send(AddNote(str(problem), is_fault=True))
+            session.send(AddNote(f"{NoteLevel.WARNING}: {problem}"))
         save = self._outputs.saver(follower.drain)
         try:
             verdict: Verdict = await show_screen(

@@ -10,6 +10,7 @@ from typing import Protocol
 from watchfiles import awatch
 
 from probetui.cli.files import UrlPoll
+from probetui.cli.printing import NoteLevel
 from probetui.cli.session.pod_registry import DesiredState
 from probetui.errors import ManifestError, UsageError
 from probetui.manifest.problem import Problem
@@ -29,8 +30,8 @@ GATHER_MILLISECONDS = 200
 class Report(Protocol):
     """Shows a message to the user."""
 
-    def __call__(self, text: str, *, is_fault: bool) -> None:
-        """Show it, as an error where it is one."""
+    def __call__(self, text: str, *, level: NoteLevel) -> None:
+        """Show it, as what it is."""
 
 
 class ManifestWatch:
@@ -89,10 +90,10 @@ class ManifestWatch:
             for url, problem in polled.problems.items():
                 if failing.get(url) != problem:
                     self._report(
-                        f"{problem}; its pods run on as they are", is_fault=True
+                        f"{problem}; its pods run on as they are", level=NoteLevel.ERROR
                     )
             for problem in (failing[url] for url in failing.keys() - polled.problems):
-                self._report(f"read again, after: {problem}", is_fault=False)
+                self._report(f"read again, after: {problem}", level=NoteLevel.NOTE)
             failing = dict(polled.problems)
             if polled.has_changed:
                 self._reload()
@@ -107,13 +108,14 @@ class ManifestWatch:
             problems = getattr(error, "problems", (str(error),))
         if problems != self._reported:
             for problem in problems:
-                self._report(problem, is_fault=True)
+                self._report(problem, level=NoteLevel.ERROR)
             if problems:
                 self._report(
-                    "the pods run on as they were before this change", is_fault=False
+                    "the pods run on as they were before this change",
+                    level=NoteLevel.NOTE,
                 )
             else:
-                self._report("the manifests are valid again", is_fault=False)
+                self._report("the manifests are valid again", level=NoteLevel.NOTE)
         self._reported = problems
 
     def _warn(self, warnings: Iterable[Problem]) -> None:
@@ -121,7 +123,7 @@ class ManifestWatch:
         warnings = tuple(warnings)
         for problem in warnings:
             if not _identities([problem]) <= self._warned:
-                self._report(str(problem), is_fault=True)
+                self._report(str(problem), level=NoteLevel.WARNING)
         self._warned = _identities(warnings)
 
 
