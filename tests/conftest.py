@@ -10,7 +10,7 @@ asciinema) can be listed too; all of them are required as soon as one engine is,
 wherever `CI` is set.
 
 Quick tests run in parallel on all cores. The rest mostly waits for engines, the
-installed program or the clock: four processes run it, a file at a time.
+installed program or the clock: six processes run it, a file at a time.
 """
 
 from __future__ import annotations
