@@ -1,4 +1,4 @@
-"""Events as a cluster would show them (UX-26)."""
+"""Events as a cluster would show them."""
 
 from __future__ import annotations
 

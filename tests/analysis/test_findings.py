@@ -1,4 +1,4 @@
-"""Findings: probes that are probably not as intended (UX-35)."""
+"""Findings: probes that are probably not as intended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that repeats a probe by hand, quoted for a shell (UX-19)."""
+"""The command that repeats a probe by hand, quoted for a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All ticks of a probe, and where they are found (UX-17)."""
+"""All ticks of a probe, and where they are found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How every command handles bad input (UX-59, UX-60)."""
+"""How every command handles bad input."""
 
 from __future__ import annotations
 

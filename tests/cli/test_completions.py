@@ -1,4 +1,4 @@
-"""Shell completion (UX-68)."""
+"""Shell completion."""
 
 from __future__ import annotations
 

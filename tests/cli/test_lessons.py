@@ -1,4 +1,4 @@
-"""The built-in lessons (UX-66)."""
+"""The built-in lessons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line as a whole, without starting anything (UX-60, UX-67)."""
+"""The command line as a whole, without starting anything."""
 
 from __future__ import annotations
 

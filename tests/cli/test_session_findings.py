@@ -1,4 +1,4 @@
-"""Probe diagnostics and findings of a session, and of its replay (UX-65)."""
+"""Probe diagnostics and findings of a session, and of its replay."""
 
 from __future__ import annotations
 

@@ -148,7 +148,6 @@ class TestLiveness:
         }
 
     def test_a_slow_probe_drops_ticks_and_never_overlaps(self) -> None:
-        """UX-12."""
         slow = ProbeAnswer(SUCCEEDS.attempt, timedelta(seconds=2.5))
         bench = EngineBench(
             probed(liveness={}), probing=probing(liveness=in_turn(slow, SUCCEEDS))

@@ -307,7 +307,6 @@ class TestInitContainers:
         assert bench.snapshot.pods[0].status.phase is PodPhase.FAILED
 
     def test_sidecars_run_beside_the_app_and_exit_after_it(self) -> None:
-        """UX-31."""
         side = a_container("side", restart_policy=ALWAYS)
         bench = EngineBench(
             a_pod(init_containers=(side,), restart_policy=NEVER),

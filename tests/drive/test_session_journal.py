@@ -1,4 +1,4 @@
-"""The journal of a session keeps every entry that can be scrolled to (UX-17)."""
+"""The journal of a session keeps every entry that can be scrolled to."""
 
 from __future__ import annotations
 

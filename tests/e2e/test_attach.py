@@ -1,4 +1,4 @@
-"""The installed program on unmanaged containers (UX-62)."""
+"""The installed program on unmanaged containers."""
 
 from __future__ import annotations
 

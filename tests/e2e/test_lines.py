@@ -1,4 +1,4 @@
-"""The program without a terminal: lines, records, statuses, signals (UX-56, UX-58)."""
+"""The program without a terminal: lines, records, statuses, signals."""
 
 from __future__ import annotations
 

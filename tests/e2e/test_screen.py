@@ -1,7 +1,4 @@
-"""The program on a real terminal: screen, keys and restoring the terminal.
-
-UX-55, UX-57, UX-61, UX-69.
-"""
+"""The program on a real terminal: screen, keys and restoring the terminal."""
 
 from __future__ import annotations
 

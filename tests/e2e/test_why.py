@@ -1,4 +1,4 @@
-"""`why` on a real terminal, and from the record of the session (UX-02)."""
+"""`why` on a real terminal, and from the record of the session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagnostics of probes beside their results (UX-28, UX-35)."""
+"""Diagnostics of probes beside their results."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def test_listeners_of_a_refused_probe_are_journaled_after_its_result() -> None:
 
 
 class TestFindings:
-    """Findings that need a running container (UX-35)."""
+    """Findings that need a running container."""
 
     FINDS = KubeletConfig(tells_findings=True)
     MISSING = Attempt(ProbeResult.UNKNOWN, error="not there", is_missing=True)
@@ -386,7 +386,7 @@ class TestFindings:
 
 
 class TestExecs:
-    """Exec commands of others (UX-34)."""
+    """Exec commands of others."""
 
     def test_what_somebody_else_runs_is_a_line_of_its_container(self) -> None:
         bench = EngineBench(a_pod(APP))

@@ -1,4 +1,4 @@
-"""Errors in manifests, and the pods that load in spite of them (UX-59)."""
+"""Errors in manifests, and the pods that load in spite of them."""
 
 from __future__ import annotations
 

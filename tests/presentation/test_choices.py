@@ -1,4 +1,4 @@
-"""A probe is marked everywhere if a user muted, injected or delayed it (UX-24)."""
+"""A probe is marked everywhere if a user muted, injected or delayed it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The header line and the banner below it (UX-38)."""
+"""The header line and the banner below it."""
 
 from __future__ import annotations
 
@@ -442,7 +442,7 @@ def with_choices(**fields: Any) -> Snapshot:
 def test_choices_of_users_are_counted_at_every_size(
     level: int, fields: dict[str, Any], words: str
 ) -> None:
-    """UX-24: a muted probe is never forgotten."""
+    """A muted probe is never forgotten."""
     _, right = header_texts(level, with_choices(**fields))
 
     assert words in right
@@ -459,7 +459,7 @@ def test_choices_of_users_are_counted_at_every_size(
 def test_injected_faults_are_counted_at_every_size(
     level: int, fields: dict[str, Any], words: str
 ) -> None:
-    """UX-24: a frozen container is never mistaken for one that hangs on its own."""
+    """A frozen container is never mistaken for one that hangs on its own."""
     pod = demo()
     (container,) = pod.containers
     changed = replace(pod, containers=(replace(container, **fields),))

@@ -1,4 +1,4 @@
-"""Plain lines carry every fact of the detail pane (UX-52)."""
+"""Plain lines carry every fact of the detail pane."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts about interventions in probes: lines, events, the queue (UX-24, UX-52)."""
+"""Texts about interventions in probes: lines, events, the queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of a session as JSON (UX-32)."""
+"""The state of a session as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gRPC health probes against servers, with and without TLS (UX-29)."""
+"""gRPC health probes against servers, with and without TLS."""
 
 from __future__ import annotations
 

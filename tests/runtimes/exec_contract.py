@@ -1,4 +1,4 @@
-"""The contract of commands in containers (UX-13)."""
+"""The contract of commands in containers."""
 
 from __future__ import annotations
 

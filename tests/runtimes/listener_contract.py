@@ -1,4 +1,4 @@
-"""The contract of finding the listeners of containers (UX-28)."""
+"""The contract of finding the listeners of containers."""
 
 from __future__ import annotations
 

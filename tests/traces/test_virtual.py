@@ -1,6 +1,6 @@
 """The pods of the traces behave on virtual time as on the recorded kubelet.
 
-This includes the texts of events (UX-06).
+This includes the texts of events.
 """
 
 from __future__ import annotations

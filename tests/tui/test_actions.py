@@ -1,4 +1,4 @@
-"""The table of actions is consistent; all keys come from it (UX-42, UX-44)."""
+"""The table of actions is consistent; all keys come from it."""
 
 from __future__ import annotations
 

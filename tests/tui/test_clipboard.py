@@ -1,4 +1,4 @@
-"""Copying reports its method and never more than is known (UX-19, UX-49)."""
+"""Copying reports its method and never more than is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing is shown by colour alone, and every colour is legible (UX-50)."""
+"""Nothing is shown by colour alone, and every colour is legible."""
 
 from __future__ import annotations
 

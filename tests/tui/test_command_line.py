@@ -1,4 +1,4 @@
-"""The `:` line: the table of actions by name (UX-33, UX-43, UX-44)."""
+"""The `:` line: the table of actions by name."""
 
 from __future__ import annotations
 

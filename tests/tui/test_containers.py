@@ -1,4 +1,4 @@
-"""The list of containers (UX-46, UX-47)."""
+"""The list of containers."""
 
 from __future__ import annotations
 

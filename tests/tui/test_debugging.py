@@ -1,4 +1,4 @@
-"""Stepping, fault injection and other debugging on the screen (UX-23, UX-24, UX-33)."""
+"""Stepping, fault injection and other debugging on the screen."""
 
 from __future__ import annotations
 

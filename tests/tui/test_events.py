@@ -1,4 +1,4 @@
-"""The event log on the screen (UX-01, UX-26, UX-48)."""
+"""The event log on the screen."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ async def test_a_filter_matches_the_verdict_of_a_result() -> None:
 
 
 async def test_five_events_are_visible_at_80x24_with_any_number_of_containers() -> None:
-    """UX-39: also beside a banner."""
+    """Also beside a banner."""
     entries = [an_event(number) for number in range(100)]
     lost = NOW - timedelta(seconds=8)
     snapshot = a_snapshot(demo(), shop(), entries=entries, runtime_lost_since=lost)

@@ -1,4 +1,4 @@
-"""The screen with all events (UX-26, UX-46 to UX-48)."""
+"""The screen with all events."""
 
 from __future__ import annotations
 

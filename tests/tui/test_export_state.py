@@ -1,4 +1,4 @@
-"""The state of all probes in a file (UX-32)."""
+"""The state of all probes in a file."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ async def test_a_user_resizes_the_terminal() -> None:
 
 
 async def test_the_pod_is_shown_before_its_image_is_pulled() -> None:
-    """UX-36; how soon is measured by `benchmarks/start.py`."""
+    """How soon is measured by `benchmarks/start.py`."""
     source = SourceFile("script", b"images: {'busybox:1.36': {takes: 60s}}")
     scenario = read_scenario(source, [HEALTHY])
     async with open_screen(simulated(HEALTHY, scenario=scenario)) as user:
@@ -265,7 +265,7 @@ async def test_the_pod_is_shown_before_its_image_is_pulled() -> None:
 async def test_a_user_finds_a_container_among_many_that_are_probed_all_the_time() -> (
     None
 ):
-    """UX-37; how fast is measured by `benchmarks/screen.py`."""
+    """How fast is measured by `benchmarks/screen.py`."""
     probe = a_probe(period_seconds=1)
     container = a_container(
         liveness_probe=probe, readiness_probe=probe, startup_probe=probe

@@ -1,4 +1,4 @@
-"""The help screen: its contents, searching and leaving it (UX-45)."""
+"""The help screen: its contents, searching and leaving it."""
 
 from __future__ import annotations
 

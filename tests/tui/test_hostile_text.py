@@ -1,4 +1,4 @@
-"""Hostile text on screens with text: escape sequences are shown, never obeyed (UX-53).
+"""Hostile text on screens with text: escape sequences are shown, never obeyed.
 
 Whatever a container prints or a manifest contains, a line on the screen is as wide as
 the screen, has no control characters, and is not parsed as markup.

@@ -1,4 +1,4 @@
-"""Other keys for actions (UX-42)."""
+"""Other keys for actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and their actions (UX-25, UX-33, UX-41 to UX-45)."""
+"""Keys and their actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A screen on a running session (UX-38, UX-40, UX-53, UX-54)."""
+"""A screen on a running session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The screen with the logs of containers (UX-48, UX-53)."""
+"""The screen with the logs of containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pane with the output of the selected probe and its container (UX-03, UX-18)."""
+"""The pane with the output of the selected probe and its container."""
 
 from __future__ import annotations
 

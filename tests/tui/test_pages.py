@@ -1,4 +1,4 @@
-"""Pages about a pod: described, and as YAML (UX-54)."""
+"""Pages about a pod: described, and as YAML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Screenshots of every state of the screen (UX-18, UX-39, UX-40, UX-41).
+"""Screenshots of every state of the screen.
 
 One screenshot tests one state. The required content at every size is in test_sizes.py.
 

@@ -1,4 +1,4 @@
-"""Screenshots of injecting, fault injection, editing and stepping (UX-40).
+"""Screenshots of injecting, fault injection, editing and stepping.
 
 Check the pictures before you accept them:
 

@@ -1,4 +1,4 @@
-"""Actions of the program itself (UX-19, UX-49, UX-55, UX-61, UX-64)."""
+"""Actions of the program itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Screenshots of the screens with text to read (UX-03, UX-40, UX-41).
+"""Screenshots of the screens with text to read.
 
 Check the pictures before you accept them:
 

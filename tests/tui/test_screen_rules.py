@@ -1,4 +1,4 @@
-"""Rules for every screen (UX-40 to UX-45, UX-50, UX-70)."""
+"""Rules for every screen."""
 
 from __future__ import annotations
 

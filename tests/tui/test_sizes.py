@@ -1,4 +1,4 @@
-"""Every screen at every size: it fits, and shows its main content (UX-40, UX-41).
+"""Every screen at every size: it fits, and shows its main content.
 
 Screenshots test the appearance at one or two sizes. The required content of a screen
 is tested here, by values and names that no change of wording affects.

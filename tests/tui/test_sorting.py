@@ -1,4 +1,4 @@
-"""The order of the list (UX-47)."""
+"""The order of the list."""
 
 from __future__ import annotations
 

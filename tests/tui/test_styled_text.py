@@ -1,4 +1,4 @@
-"""Lines cut and padded to terminal cells (UX-53)."""
+"""Lines cut and padded to terminal cells."""
 
 from __future__ import annotations
 

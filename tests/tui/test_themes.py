@@ -1,4 +1,4 @@
-"""Colours that are legible and distinguishable with every colour vision (UX-51)."""
+"""Colours that are legible and distinguishable with every colour vision."""
 
 from __future__ import annotations
 

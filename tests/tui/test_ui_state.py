@@ -1,4 +1,4 @@
-"""The selection: a container, a probe, one of its ticks (UX-17, UX-47)."""
+"""The selection: a container, a probe, one of its ticks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Finding causes on the screen: ticks, instances, explanations.
-
-UX-02, UX-03, UX-05, UX-17, UX-18, UX-20.
-"""
+"""Finding causes on the screen: ticks, instances, explanations."""
 
 from __future__ import annotations
 

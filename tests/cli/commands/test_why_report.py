@@ -1,4 +1,4 @@
-"""`probetui why`: explanations of the containers in a record (UX-02, UX-65)."""
+"""`probetui why`: explanations of the containers in a record."""
 
 from __future__ import annotations
 

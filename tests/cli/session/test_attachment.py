@@ -1,4 +1,4 @@
-"""The containers that a session attaches to, and its notes about them (UX-63)."""
+"""The containers that a session attaches to, and its notes about them."""
 
 from __future__ import annotations
 

@@ -270,7 +270,7 @@ def test_two_processes_write_identical_records_of_one_script(
     assert b"hunter22" not in first
 
 
-# -- saved automatically (UX-27)
+# -- saved automatically
 
 
 def test_the_last_session_is_saved_and_the_previous_one_is_kept(

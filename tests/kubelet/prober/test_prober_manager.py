@@ -519,7 +519,7 @@ class TestStartJitter:
         assert bench.manager.scheduler.next_deadline() == START
 
     def test_a_worker_of_a_new_kubelet_waits_a_random_part_of_the_period(self) -> None:
-        """Quirk: however old it is already. (UX-11)"""
+        """Quirk: however old it is already."""
         delays = [
             Bench(
                 with_probe(LIVENESS, period_seconds=10), age_seconds=9, seed=seed

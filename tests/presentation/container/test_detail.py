@@ -1,4 +1,4 @@
-"""The selection: a container, one of its probes, one of its ticks (UX-03, UX-05)."""
+"""The selection: a container, one of its probes, one of its ticks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts about exits, which never claim more than is known (UX-02)."""
+"""Texts about exits, which never claim more than is known."""
 
 from __future__ import annotations
 

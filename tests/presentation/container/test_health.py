@@ -1,4 +1,4 @@
-"""The health of a container, and the sort order that follows from it (UX-47)."""
+"""The health of a container, and the sort order that follows from it."""
 
 from __future__ import annotations
 

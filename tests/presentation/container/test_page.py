@@ -1,4 +1,4 @@
-"""Everything about a container, in short and in full (UX-05, UX-14, UX-20, UX-22)."""
+"""Everything about a container, in short and in full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines about the lifecycle of a container, besides its probes (UX-05)."""
+"""Lines about the lifecycle of a container, besides its probes."""
 
 from __future__ import annotations
 

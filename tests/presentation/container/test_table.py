@@ -1,4 +1,4 @@
-"""Pods and containers as cells of a table (UX-22)."""
+"""Pods and containers as cells of a table."""
 
 from __future__ import annotations
 

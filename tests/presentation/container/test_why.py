@@ -1,7 +1,4 @@
-"""Explanations of ticks, kills and waits by `why`.
-
-UX-02, UX-15, UX-20, UX-21, UX-28, UX-65.
-"""
+"""Explanations of ticks, kills and waits by `why`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events as a cluster lists them (UX-26)."""
+"""Events as a cluster lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The detail of an event: its effect, and what a cluster shows of it (UX-01, UX-26)."""
+"""The detail of an event: its effect, and what a cluster shows of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The buffer of log lines, which keeps only the newest (UX-26)."""
+"""The buffer of log lines, which keeps only the newest."""
 
 from __future__ import annotations
 

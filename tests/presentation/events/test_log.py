@@ -1,4 +1,4 @@
-"""The event log: what a cluster records and what only probetui shows (UX-01, UX-20)."""
+"""The event log: what a cluster records and what only probetui shows."""
 
 from __future__ import annotations
 

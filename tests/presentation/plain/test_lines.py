@@ -1,4 +1,4 @@
-"""Plain output, line by line (UX-52)."""
+"""Plain output, line by line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A probe in a cell of the list of containers (UX-07, UX-15)."""
+"""A probe in a cell of the list of containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refused connections and findings in the detail and in `describe` (UX-28, UX-35)."""
+"""Refused connections and findings in the detail and in `describe`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A countdown stops at zero while an overdue step waits for something (UX-22)."""
+"""A countdown stops at zero while an overdue step waits for something."""
 
 from __future__ import annotations
 

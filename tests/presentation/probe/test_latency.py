@@ -1,4 +1,4 @@
-"""Probe latencies, and how soon failures are detected (UX-04, UX-10)."""
+"""Probe latencies, and how soon failures are detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentence about what the next failure of a probe causes (UX-08, UX-21)."""
+"""The sentence about what the next failure of a probe causes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The full output of a probe, which probetui keeps (UX-03, UX-30, UX-54)."""
+"""The full output of a probe, which probetui keeps."""
 
 from __future__ import annotations
 

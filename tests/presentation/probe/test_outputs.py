@@ -1,4 +1,4 @@
-"""The output of probes and containers on the screen (UX-03, UX-53)."""
+"""The output of probes and containers on the screen."""
 
 from __future__ import annotations
 

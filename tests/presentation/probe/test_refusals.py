@@ -1,4 +1,4 @@
-"""Why a connection was refused (UX-28)."""
+"""Why a connection was refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A probe's gauge, its cell and its badge (UX-07)."""
+"""A probe's gauge, its cell and its badge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Escaping of text from containers (UX-53)."""
+"""Escaping of text from containers."""
 
 from __future__ import annotations
 

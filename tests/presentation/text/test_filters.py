@@ -1,4 +1,4 @@
-"""Filters that a user types to see fewer lines (UX-46)."""
+"""Filters that a user types to see fewer lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One mark for each tick (UX-08, UX-09, UX-15)."""
+"""One mark for each tick."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The report of one tick: what it did, its effect, and what a cluster shows of it.
 
-Every wording is tested here; other tests compare with a report (UX-01, UX-08, UX-15).
+Every wording is tested here; other tests compare with a report.
 """
 
 from __future__ import annotations

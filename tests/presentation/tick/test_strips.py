@@ -1,4 +1,4 @@
-"""Ticks as a row of marks, folded, and one row per instance (UX-08, UX-09, UX-12)."""
+"""Ticks as a row of marks, folded, and one row per instance."""
 
 from __future__ import annotations
 

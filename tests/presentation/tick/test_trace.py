@@ -1,4 +1,4 @@
-"""The decision trace of a tick (UX-01, UX-04, UX-08, UX-15)."""
+"""The decision trace of a tick."""
 
 from __future__ import annotations
 

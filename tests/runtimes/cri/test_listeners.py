@@ -1,4 +1,4 @@
-"""Where containers on a real containerd listen (UX-28)."""
+"""Where containers on a real containerd listen."""
 
 from __future__ import annotations
 

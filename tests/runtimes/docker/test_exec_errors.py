@@ -1,4 +1,4 @@
-"""Whether a command that cannot be started is an error or a failure (UX-16)."""
+"""Whether a command that cannot be started is an error or a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of others in containers, distinguished from our own (UX-34)."""
+"""Commands of others in containers, distinguished from our own."""
 
 from __future__ import annotations
 

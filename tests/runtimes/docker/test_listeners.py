@@ -1,4 +1,4 @@
-"""Where containers on a real Docker daemon listen (UX-28)."""
+"""Where containers on a real Docker daemon listen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where plain processes listen (UX-28)."""
+"""Where plain processes listen."""
 
 from __future__ import annotations
 
