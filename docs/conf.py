@@ -1,6 +1,6 @@
 """How Sphinx makes the site: `nox -s docs`, or `sphinx-build -W docs FOLDER`."""
 
-from probetui import DOCUMENTATION, __version__
+from probetui import __version__
 
 project = "probetui"
 author = "the probetui maintainers"
@@ -14,7 +14,6 @@ highlight_language = "text"
 
 html_theme = "furo"
 html_title = f"probetui {release}"
-html_baseurl = DOCUMENTATION
 html_show_copyright = False
 html_copy_source = False
 html_theme_options = {"sidebar_hide_name": False}

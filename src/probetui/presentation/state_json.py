@@ -57,7 +57,7 @@ from probetui.record.format import (
 from probetui.record.masking import Mask
 from probetui.record.wire import SAME, At, Computed, Leaf, WireCodec, json_schema
 
-STATE_API_VERSION = "probetui.dev/v1"
+STATE_API_VERSION = "probetui/v1"
 STATE_KIND = "SessionState"
 
 _MILLISECOND = timedelta(milliseconds=1)

@@ -33,9 +33,7 @@ async def test_a_node_is_registered_ready_and_tainted(
     async with running(bench, monkeypatch):
         await bench.pass_time(3)
         node = bench.cluster.node()
-    assert node["spec"]["taints"] == [
-        {"key": "probetui.dev/node", "effect": "NoSchedule"}
-    ]
+    assert node["spec"]["taints"] == [{"key": "probetui/node", "effect": "NoSchedule"}]
     ready = node["status"]["conditions"][-1]
     assert (ready["type"], ready["status"]) == ("Ready", "True")
     events = dict(bench.cluster.events(NODE))
@@ -106,7 +104,7 @@ async def test_an_adopted_node_gets_the_taint_beside_its_own(
     bench.cluster.store.create(NODES, "", node)
     await _register(bench, adopts=True)
     keys = [taint["key"] for taint in bench.cluster.node()["spec"]["taints"]]
-    assert keys == ["gpu", "probetui.dev/node"]
+    assert keys == ["gpu", "probetui/node"]
 
 
 async def test_two_nodes_with_one_name_are_detected_by_the_lease(

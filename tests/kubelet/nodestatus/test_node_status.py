@@ -49,7 +49,7 @@ def _first_status() -> dict[str, Any]:
 
 def test_the_node_is_registered_as_by_the_kubelet_but_for_the_taint() -> None:
     ours = new_node(FACTS, _first_status())
-    taint = {"key": "probetui.dev/node", "effect": "NoSchedule"}
+    taint = {"key": "probetui/node", "effect": "NoSchedule"}
     assert ours.pop("spec") == {"taints": [taint]}
     theirs = {key: NODE[key] for key in NODE if key != "spec"}
     theirs["status"].pop("declaredFeatures")

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from probetui.manifest.problem import Position, Problem, Severity
 from probetui.presentation.plain.check_reports import (
-    FINDINGS_PAGE,
     FORMS,
-    MANIFEST_ANCHOR,
+    MANIFEST_HELP,
     CheckReport,
     as_github,
     as_json,
@@ -130,23 +129,14 @@ def test_sarif_names_its_rules_and_places() -> None:
     assert "region" not in noted["locations"][0]["physicalLocation"]
 
 
-def test_sarif_links_rules_to_the_docs() -> None:
-    log = json.loads(as_sarif(REPORT))
-
-    links = [rule["helpUri"] for rule in log["runs"][0]["tool"]["driver"]["rules"]]
-    assert links == [
-        f"{FINDINGS_PAGE}#{MANIFEST_ANCHOR}",
-        f"{FINDINGS_PAGE}#unwise",
-        f"{FINDINGS_PAGE}#{MANIFEST_ANCHOR}",
-    ]
-
-
-def test_sarif_has_the_advice_of_a_rule() -> None:
+def test_sarif_helps_with_a_rule_by_its_text_and_not_by_an_address() -> None:
     report = replace(REPORT, advice={"unwise": "Be wise."})
 
     rules = json.loads(as_sarif(report))["runs"][0]["tool"]["driver"]["rules"]
 
-    assert [rule.get("help") for rule in rules] == [None, {"text": "Be wise."}, None]
+    texts = [rule["help"]["text"] for rule in rules]
+    assert texts == [MANIFEST_HELP, "Be wise.", MANIFEST_HELP]
+    assert not any("helpUri" in rule for rule in rules)
 
 
 def test_github_annotations_are_escaped() -> None:

@@ -75,7 +75,7 @@ _NODE = "Node"
 def node(**params: Any) -> int:
     """Be a node of a cluster: run the pods that the API server assigns to it.
 
-    The node is registered with the taint probetui.dev/node:NoSchedule: a pod runs here
+    The node is registered with the taint probetui/node:NoSchedule: a pod runs here
     if it names the node (spec.nodeName) or tolerates the taint, as pods of DaemonSets
     that tolerate every taint do. Statuses and events are written as a kubelet writes
     them. At the end the pods are deleted and the node is removed.

@@ -61,7 +61,7 @@ _OWN_MODE = 0o600
 _TOKEN_BYTES = 32
 _NAME = "probetui"
 _LONGEST = 1 << 20
-_EXTENSIONS = [{"name": "probetui.dev/serve", "extension": {}}]
+_EXTENSIONS = [{"name": "probetui/serve", "extension": {}}]
 """What marks a kubeconfig as one of ours."""
 
 

@@ -22,7 +22,7 @@ LEASE_SECONDS = 40
 LEASE_RENEW_PERIOD = timedelta(seconds=10)
 LEASE_NAMESPACE = "kube-node-lease"
 MOST_IMAGES = 50
-TAINT = "probetui.dev/node"
+TAINT = "probetui/node"
 """Nothing is scheduled to the node but what tolerates this."""
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}

@@ -10,16 +10,18 @@ from xml.etree import ElementTree as ET
 import yaml
 from msgspec import Struct, field
 
-from probetui import DOCUMENTATION, __version__
+from probetui import __version__
 from probetui.kubelet.runtime.go_format import to_bytes
 from probetui.manifest.problem import Problem, Severity
 from probetui.safe_text import json_text, safe_line, safe_lines
 
 PROGRAM = "probetui"
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-FINDINGS_PAGE = f"{DOCUMENTATION}reference/findings.html"
-MANIFEST_ANCHOR = "problems-of-the-manifest"
-"""Where that page has the rules that it does not list one by one."""
+MANIFEST_HELP = (
+    "A problem of the manifest itself: the message names the field and says what is "
+    "allowed there, or what is ignored or replaced."
+)
+"""The help of rules that are no finding."""
 
 
 class CheckReport(Struct, frozen=True):
@@ -172,12 +174,10 @@ def as_sarif(report: CheckReport) -> str:
 
 def _sarif_rule(name: str, report: CheckReport) -> dict[str, object]:
     about, advice = report.rules.get(name), report.advice.get(name)
-    anchor = name if about else MANIFEST_ANCHOR
     return {
         "id": name,
         "shortDescription": {"text": about or name},
-        **({"help": {"text": advice}} if advice else {}),
-        "helpUri": f"{FINDINGS_PAGE}#{anchor}",
+        "help": {"text": advice or MANIFEST_HELP},
     }
 
 
