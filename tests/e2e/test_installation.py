@@ -96,12 +96,9 @@ repos:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the files in Git, with the version in its changelog."""
+    """Return a copy of the files in Git."""
     folder = tmp_path_factory.mktemp("checkout")
     copy_checkout(folder)
-    changelog = folder / "CHANGELOG.md"
-    heading = f"## [{version('probetui')}]"
-    changelog.write_text(changelog.read_text().replace("## [Unreleased]", heading, 1))
     return folder
 
 
