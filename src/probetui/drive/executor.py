@@ -95,7 +95,7 @@ class Executor:
         clock: gives the instant at which a relist began.
         volumes: mounts volumes; None if the runtime has none.
         users: finds the users of images; None if the runtime does not.
-        disruptor: who can disrupt containers; None where nobody can.
+        fault_injector: injects faults into containers; None if nothing can.
         listeners: knows where containers listen; None where nothing does.
         status: reports whether the runtime is ready; None where nothing does.
         images: lists the images; None if the runtime has none.

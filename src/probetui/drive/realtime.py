@@ -95,7 +95,7 @@ class RealtimeSession:
         on_input: called with every input and its instant before the engine gets it;
             with None where time alone passes.
         logs: reads the logs of containers, if the runtime keeps them.
-        disruptor: who can disrupt containers; None where nobody can.
+        fault_injector: injects faults into containers; None if nothing can.
         loop_watch: is run as long as the session, if given.
         held_until: no effect is carried out, nor a subscriber called, before it is set.
 

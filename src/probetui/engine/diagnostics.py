@@ -82,7 +82,7 @@ class ProbeDiagnostics:
     in a while, and never before the result of the probe has been taken in.
 
     Args:
-        ledger: where effects and entries go.
+        turn: collects effects and entries.
         config: says what of it is wanted.
         pods: those that are known, by UID.
     """

@@ -61,7 +61,7 @@ class HostServices(Struct, frozen=True):
     it off.
 
     Attributes:
-        leaves_behind: names the pods that stay when the screen is left.
+        remaining_pods: names the pods that stay when the screen is left.
         reread: reads the manifests again; raises `ProbetuiError` for what is wrong.
         logs: reads what containers print.
         lesson: what is being taught.
@@ -69,8 +69,8 @@ class HostServices(Struct, frozen=True):
             these timings; raises `ProbetuiError` where that cannot be.
         save: writes the session's record to a file of its own, and returns its name.
         shell: gives the command for a shell in a container, empty if there is none.
-        why_not: says why something cannot be done to the containers of a pod, and
-            nothing where it may be tried; None where everything can.
+        fault_refusal: says why a fault cannot be injected into the containers of a
+            pod, and nothing where it may be tried; None where every fault can.
     """
 
     remaining_pods: Callable[[], Sequence[str]] | None = None

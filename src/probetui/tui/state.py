@@ -43,13 +43,13 @@ class UiState(Struct):
     """Owned by the app, which renews `view_model`; the topmost screen sets the subject.
 
     Attributes:
-        sight: what there is to see.
+        view_model: what the screen shows.
         options: how the screen looks, and what may be done.
-        outside: what the program around the screen can do.
+        host: what the program around the screen can do.
         subject: the container that is chosen, one of its probes, one of its ticks.
         wanted_probe: the kind of probe that is shown of containers that have it.
         cursor: the number of the tick that is looked at; None is the newest one.
-        last_choice: what was chosen last as the result of a probe.
+        last_injection: the result that was injected last into a probe.
         acted_on: the probe that was changed last: the next key is for the same one, so
             no other takes its place while its container is chosen.
     """

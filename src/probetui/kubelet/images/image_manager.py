@@ -55,7 +55,7 @@ class ImageManager:
     """Pull policy and pull back-off; owned by the engine.
 
     Args:
-        ledger: where the events go.
+        turn: collects the events.
         backoff: windows by pod UID and image.
         rules: those of the kubelet's version.
     """

@@ -59,10 +59,10 @@ class ContainerStarter:
     """Makes the routines that start a container; owned by `PodSyncer`.
 
     Args:
-        ledger: where events, entries and effects go.
+        turn: collects events, entries and effects.
         killer: how containers are stopped.
         images: image pulls.
-        lifetimes: records the starts and ends of containers.
+        lifecycle: records the starts and ends of containers.
         objects: the ConfigMaps and Secrets there are.
         node: the facts about the machine that pods may refer to.
         rules: those of the kubelet's version.

@@ -155,11 +155,11 @@ class PodSyncer:
     """Makes the routines that sync a pod; owned by the runtime manager.
 
     Args:
-        ledger: where events, entries and effects go.
+        turn: collects events, entries and effects.
         killer: how containers are stopped.
         images: image pulls.
         backoff: crash-loop back-off of all containers.
-        lifetimes: records the starts and ends of containers.
+        lifecycle: records the starts and ends of containers.
         liveness: what the liveness probes have found.
         startup: what the startup probes have found.
         objects: the ConfigMaps and Secrets there are.

@@ -96,7 +96,7 @@ class RoutineRunner:
     """Carries routines from step to step; owned by the engine.
 
     Args:
-        ledger: where the effects go.
+        turn: collects the effects.
     """
 
     def __init__(self, turn: TurnBuilder) -> None:

@@ -79,7 +79,7 @@ class VolumeManager:
     """Keeps volumes in line with pods; owned by the engine.
 
     Args:
-        ledger: where events go.
+        turn: collects events.
         runner: carries out what is to be done, beside the calls that wait for it.
         objects: the ConfigMaps and Secrets that files are made of.
         node: the facts about the machine that files may hold.

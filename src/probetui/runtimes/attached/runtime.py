@@ -80,7 +80,7 @@ class AttachedRuntime:
 
     Args:
         runtime: the runtime of the containers; closed together with this one.
-        foreign: all of them.
+        unmanaged: all containers that the runtime has.
         targets: the containers of pods, and how to find what stands for them.
         acts: whether containers may be stopped and started.
         began_at: the start of the session, as the creation time of the sandboxes.

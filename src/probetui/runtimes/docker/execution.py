@@ -84,7 +84,7 @@ class DockerExecutor:
         own: records every exec before it is started.
         limits_time: whether a command is stopped at its time limit; old versions of
             dockershim waited for its end.
-        keeps_numbers: the number of a process is known when it has ended. Where it is
+        keeps_exec_pids: the number of a process is known when it has ended. Where it is
             not, a command that ends with 126 or 127 counts as one that never ran.
     """
 

@@ -36,7 +36,7 @@ class EventsScreen(ActionScreen, inherit_bindings=False):
     """The log and, in its place if wanted, the same as `kubectl events` prints it.
 
     Args:
-        stage: what is seen.
+        ui_state: the state of the screen.
         what: `cluster` leaves out what a cluster keeps to itself, `folded` shows what
             a cluster would.
     """

@@ -196,7 +196,7 @@ class LogsScreen(ActionScreen, inherit_bindings=False):
     """Goes on with the next instance when the container is restarted.
 
     Args:
-        stage: what is seen; the container is the one that is chosen when it opens.
+        ui_state: its container is the one that is selected when the screen opens.
         is_previous: begin with the instance before.
     """
 
