@@ -128,8 +128,8 @@ class Executor:
     async def execute(self, effect: Effect, report: FactReporter) -> None:
         """Carry out an effect and report its result.
 
-        The one broad `except` of probetui is here: whatever goes wrong becomes the
-        error of this one effect, and the log keeps the traceback.
+        Whatever goes wrong becomes the error of this one effect, and the log keeps the
+        traceback.
         """
         try:
             await self._execute(effect, report)
