@@ -1,25 +1,30 @@
 """The program: `probetui`, or `python -m probetui`."""
 
 from probetui.cli import gc_tuning
-from probetui.cli.late_calls import load_late
 
 
 def main() -> None:
     """Run the program and exit with its status."""
     # Before anything is imported, none of which is garbage.
     gc_tuning.disable()
-    load_late("cli.main:main")()
+    from probetui.cli import main as program
+
+    program.main()
 
 
 def main_of_plugin() -> None:
     """Run as `kubectl probetui`, and exit with the status."""
     gc_tuning.disable()
-    load_late("cli.main:main_of_plugin")()
+    from probetui.cli import main as program
+
+    program.main_of_plugin()
 
 
 def complete_for_kubectl() -> None:
     """Print what may follow in `kubectl probetui ...`, when kubectl asks for it."""
-    load_late("cli.main:complete_for_kubectl")()
+    from probetui.cli import main as program
+
+    program.complete_for_kubectl()
 
 
 if __name__ == "__main__":

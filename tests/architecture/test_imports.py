@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import probetui
-from probetui.cli.late_calls import load_late
+from probetui.cli.main import COMMANDS
 
 HEAVY = {
     "docker", "google", "grpc", "h2", "httpx", "lightkube", "msgspec",
@@ -73,7 +70,7 @@ def test_a_shell_waits_for_no_library_when_it_completes_an_option() -> None:
 
 OF_EVERY_COMMAND = {
     "probetui", "probetui.__main__", "probetui.cli", "probetui.cli.gc_tuning",
-    "probetui.cli.late_calls", "probetui.cli.main", "probetui.cli.printing",
+    "probetui.cli.main", "probetui.cli.printing",
     "probetui.errors", "probetui.safe_text", "probetui.suggestions",
     "_locale", "gc", "locale", "unicodedata",
 }  # fmt: skip
@@ -111,24 +108,11 @@ def test_a_short_answer_imports_little_more_than_click(
     assert modules - click_alone <= OF_EVERY_COMMAND | own
 
 
-def late_targets() -> Iterator[str]:
-    """Return the modules that the command line imports late by a name in a text."""
-    for path in (Path(probetui.__file__).parent / "cli").rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        if "late_calls" in text:
-            yield from re.findall(r'"([a-z_.]+:[A-Za-z_]+)"', text)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_is_declared_where_the_table_says(name: str) -> None:
+    command = COMMANDS[name].load()
 
-
-def test_everything_that_is_imported_late_is_there() -> None:
-    commands = Path(probetui.__file__).parent / "cli/commands"
-    declared = {path.stem for path in commands.glob("*.py")}
-    targets = [
-        f"cli.commands.{target}" if target.partition(":")[0] in declared else target
-        for target in set(late_targets())
-    ]
-
-    assert len(targets) > 30
-    assert all(load_late(target) is not None for target in targets)
+    assert (command.name, bool(command.callback)) == (name, True)
 
 
 def test_clients_are_imported_when_the_first_probe_that_needs_them_runs() -> None:
@@ -171,10 +155,8 @@ MOST_MODULES_OF_OURS = 330
 def test_the_first_screen_imports_no_more_than_it_shows() -> None:
     # Each module is a third of a millisecond of what `benchmarks/start.py` limits.
     modules = run_fresh(
-        "from probetui.cli.late_calls import load_late\n"
-        "for target in ('commands.sessions:demo', 'session.start:run_lesson',\n"
-        "               'session.live:run_session', 'session.screen:show_screen'):\n"
-        "    load_late(f'cli.{target}')\n"
+        "import probetui.cli.commands.sessions, probetui.cli.session.start\n"
+        "import probetui.cli.session.live, probetui.cli.session.screen\n"
         "import probetui.runtimes.process.runtime, probetui.tui.screens.main"
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from probetui import __version__
-from probetui.cli.main import COMMANDS, run
+from probetui.cli.main import COMMANDS, CommandEntry, run
 from probetui.kubelet_rules import DEFAULT_VERSION
 from tests.cli.contexts import context_of
 
@@ -580,10 +580,10 @@ def test_a_bug_leaves_a_report_and_its_name(
     monkeypatch: pytest.MonkeyPatch,
     home: Path,
 ) -> None:
-    def broken(_module: str) -> None:
+    def broken(_entry: CommandEntry) -> None:
         raise ZeroDivisionError("for example")
 
-    monkeypatch.setattr("probetui.cli.main.load_late", broken)
+    monkeypatch.setattr(CommandEntry, "load", broken)
 
     status, errors = refused(capsys, "info", "--host", "x")
 
@@ -598,10 +598,10 @@ def test_a_bug_leaves_a_report_and_its_name(
 def test_a_bug_is_shown_where_no_report_can_be_written(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_module: str) -> None:
+    def broken(_entry: CommandEntry) -> None:
         raise ZeroDivisionError("for example")
 
-    monkeypatch.setattr("probetui.cli.main.load_late", broken)
+    monkeypatch.setattr(CommandEntry, "load", broken)
     monkeypatch.setattr("probetui.cli.log.tempfile.gettempdir", lambda: "/dev/null")
     monkeypatch.setattr(
         "probetui.cli.log.state_folder", lambda: Path("/dev/null/state")

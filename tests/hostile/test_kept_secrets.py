@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from probetui.cli.log import LOGGERS, start_log
-from probetui.cli.main import run
+from probetui.cli.main import CommandEntry, run
 from tests.runtimes.bench import POLITE
 from tests.runtimes.process.bench import ProcessBench
 
@@ -139,10 +139,10 @@ def test_a_crash_report_is_private_and_has_no_credentials(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    def broken(_module: str) -> None:
+    def broken(_entry: CommandEntry) -> None:
         raise ZeroDivisionError(f"\x1b[2J for https://me:{SECRET}@host")
 
-    monkeypatch.setattr("probetui.cli.main.load_late", broken)
+    monkeypatch.setattr(CommandEntry, "load", broken)
 
     run(["info", f"--set=DB_PASS={SECRET}"])
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 import click
 from click.shell_completion import CompletionItem, ShellComplete
 
-from probetui.cli.late_calls import load_late
 from probetui.cli.printing import print_line, print_output
 from probetui.errors import ProbetuiError
 from probetui.safe_text import safe_line
@@ -66,10 +65,13 @@ def complete_cases(
     ctx: click.Context, _option: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Offer the cases of the files that the line names so far."""
+    from probetui.cli.case_files import case_names
+    from probetui.cli.files import read_sources
+
     names = [name for name in ctx.params.get("filenames") or () if name != "-"]
     try:
-        sources = load_late("cli.files:read_sources")(names, recursive=False)
-        found = load_late("cli.case_files:case_names")(sources)
+        sources = read_sources(names, recursive=False)
+        found = case_names(sources)
     except ProbetuiError:
         return []
     return _items_starting_with(incomplete, found)
@@ -77,19 +79,20 @@ def complete_cases(
 
 def _container_names(ctx: click.Context) -> list[tuple[str, str]]:
     """Return the names of pods and their containers; nothing is waited for."""
-    is_url = load_late("cli.files:is_url")
+    from probetui.cli.files import is_url
+    from probetui.cli.pods import ManifestOptions, load_pods
 
     def files(parameter: str) -> tuple[str, ...]:
         named = ctx.params.get(parameter) or ()
         return tuple(name for name in named if name != "-" and not is_url(name))
 
-    options = load_late("cli.pods:ManifestOptions")(
+    options = ManifestOptions(
         filenames=files("filenames"),
         static=files("static"),
         recursive=bool(ctx.params.get("recursive")),
     )
     try:
-        pods = load_late("cli.pods:load_pods")(options).pods
+        pods = load_pods(options).pods
     except ProbetuiError:
         return []
     return [
@@ -101,23 +104,29 @@ def complete_themes(
     _ctx: click.Context, _option: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Offer the themes of the screen."""
-    user_themes, _ = load_late("cli.session.appearance:load_user_themes")()
-    names = load_late("tui.themes:theme_names")(user_themes)
-    return _items_starting_with(incomplete, names)
+    from probetui.cli.session.appearance import load_user_themes
+    from probetui.tui.themes import theme_names
+
+    user_themes, _ = load_user_themes()
+    return _items_starting_with(incomplete, theme_names(user_themes))
 
 
 def complete_lessons(
     _ctx: click.Context, _option: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Offer the built-in lessons."""
-    return _items_starting_with(incomplete, load_late("cli.lessons:lesson_names")())
+    from probetui.cli.lessons import lesson_names
+
+    return _items_starting_with(incomplete, lesson_names())
 
 
 def complete_version_scripts(
     _ctx: click.Context, _option: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Offer the built-in scripts of `versions`, and files."""
-    scripts = load_late("drive.version_comparison:built_in_scripts")(())
+    from probetui.drive.version_comparison import built_in_scripts
+
+    scripts = built_in_scripts(())
     files = [CompletionItem(incomplete, type="file")]
     return _items_starting_with(incomplete, scripts) or files
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from probetui.cli.late_calls import load_late
 from probetui.cli.usage_hints import MANIFEST_SUFFIXES
 from probetui.errors import ManifestError, NothingToDoError, ProbetuiError, UsageError
 from probetui.k8s.pod_source import API_SOURCE, FILE_SOURCE, HTTP_SOURCE
@@ -153,7 +152,8 @@ class SourceReader:
 
     async def poll(self) -> UrlPoll:
         """Ask each URL again, and keep what they give now."""
-        fetch = load_late("cli.urls:fetch")
+        from probetui.cli.urls import fetch
+
         has_changed = False
         problems: dict[str, str] = {}
         for named in self._names:
@@ -194,7 +194,8 @@ class SourceReader:
         elif _ANY_URL.match(name):
             if not is_url(name):
                 raise UsageError(f"{mask_credentials(name)}: is not http or https")
-            fetch_now = load_late("cli.urls:fetch_now")
+            from probetui.cli.urls import fetch_now
+
             yield _of_url(named, fetch_now(name, verifies_tls=self._verifies_tls))
         elif not (path := Path(name)).is_dir():
             yield read_file(path, source)

@@ -9,13 +9,13 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from click.core import ParameterSource
 
 from probetui import __version__
-from probetui.cli.late_calls import load_late, run_late
 from probetui.cli.printing import print_notice, print_short_help
 from probetui.errors import ManifestError, ProbetuiError
 from probetui.suggestions import nearest_hint
@@ -38,7 +38,9 @@ class CommandEntry(NamedTuple):
 
     def load(self) -> click.Command:
         """Import the declaration of the command and return it."""
-        command: click.Command = load_late(f"cli.commands.{self.declaration}")
+        module, _, name = self.declaration.partition(":")
+        commands = import_module(f"probetui.cli.commands.{module}")
+        command: click.Command = getattr(commands, name)
         return command
 
 
@@ -147,7 +149,9 @@ class _Commands(click.Group):
         """Find the command; for another tool's command, say what to type here."""
         name = args[0]
         if name not in COMMANDS:
-            if here := load_late("cli.usage_hints:hint_for_command")(name):
+            from probetui.cli.usage_hints import hint_for_command
+
+            if here := hint_for_command(name):
                 raise click.UsageError(
                     f'"{name}" is not a command of probetui: {here}', ctx
                 )
@@ -160,7 +164,7 @@ class _Commands(click.Group):
     ) -> list[CompletionItem]:
         """Offer the commands without importing any; then the options."""
         # Late: of the program, completion alone needs it.
-        from click.shell_completion import CompletionItem  # noqa: PLC0415
+        from click.shell_completion import CompletionItem
 
         commands = [
             CompletionItem(name, help=command.help)
@@ -185,10 +189,14 @@ def _belongs_to_run(word: str) -> bool:
     """Return whether the first word is an option or a file of `run`."""
     if word.startswith("-"):
         return True
-    if word in COMMANDS or load_late("cli.usage_hints:hint_for_command")(word):
+    if word in COMMANDS:
+        return False
+    from probetui.cli.usage_hints import hint_for_command, is_filename
+
+    if hint_for_command(word):
         return False
     is_there = os.path.exists(word)  # noqa: PTH110  # pathlib is dear to import
-    return is_there or bool(load_late("cli.usage_hints:is_filename")(word))
+    return is_there or is_filename(word)
 
 
 @click.group(
@@ -234,7 +242,9 @@ def complete_for_kubectl() -> None:
     # The first word is a command yet to be finished, unless it is an option.
     is_first_word = not before and not incomplete.startswith("-")
     words = [] if is_first_word else _words_of_plugin(before)
-    load_late("cli.completions:print_for_kubectl")(group, words, incomplete)
+    from probetui.cli.completions import print_for_kubectl
+
+    print_for_kubectl(group, words, incomplete)
     sys.exit(_flush(0))
 
 
@@ -268,7 +278,9 @@ def run(args: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001  # a bug is reported, never lost
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             return _print_errors([(_ERROR, _disk_line(error))], _USAGE)
-        return run_late("cli.log:report_crash", error, args)
+        from probetui.cli.log import report_crash
+
+        return report_crash(error, args)
     return int(status or 0)
 
 
@@ -297,13 +309,14 @@ def _print_errors(lines: Sequence[tuple[str, str]], status: int) -> int:
 
 
 def _usage_line(error: click.ClickException) -> str:
-    hint = load_late("cli.usage_hints:hint_for_option")
+    from probetui.cli.usage_hints import hint_for_option
+
     match error:
         case click.MissingParameter():
             return error.format_message().rstrip(".")
         case click.BadParameter(param=click.Parameter() as parameter):
             return _given_as(parameter, error.ctx) + error.message.rstrip(".")
-        case click.NoSuchOption() if here := hint(error.option_name):
+        case click.NoSuchOption() if here := hint_for_option(error.option_name):
             return f'"{error.option_name}" is not an option of probetui: {here}'
         case click.NoSuchOption(possibilities=list() as near) if near:
             return f'"{error.option_name}" is not an option (nearest: {near[0]})'
@@ -345,7 +358,7 @@ def _command_behind_options(
     if not found or not args[0].startswith("-"):
         return ""
     # Late: only this error needs it.
-    import shlex  # noqa: PLC0415
+    import shlex
 
     typed = shlex.join(["probetui", args[found], *args[:found], *args[found + 1 :]])
     return f"the command comes first: {typed}"

@@ -12,7 +12,6 @@ import click
 from click.core import ParameterSource
 
 from probetui.cli import completions
-from probetui.cli.late_calls import load_late
 from probetui.cli.parameters import (
     ByteCount,
     Duration,
@@ -55,7 +54,8 @@ def _read_settings(
     """Read the defaults of the other options from the configuration file."""
     if ctx.resilient_parsing:  # a shell that completes a line needs none
         return path
-    load_settings = load_late("cli.settings:load_settings")
+    from probetui.cli.settings import load_settings
+
     ctx.default_map = load_settings(path, known=ALL_SETTINGS, wanted=ctx.command.params)
     return path
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.types import BoolParamType
 
-from probetui.cli.late_calls import load_late
 from probetui.durations import MAX_DURATION, parse_duration
 from probetui.errors import UsageError
 from probetui.suggestions import nearest_hint
@@ -222,8 +221,10 @@ class KubeletVersion(click.ParamType[str]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> str:
         """Read one."""
+        from probetui.kubelet_rules import parse_version
+
         try:
-            return str(load_late("kubelet_rules:parse_version")(str(value)))
+            return str(parse_version(str(value)))
         except UsageError as error:
             self.fail(str(error), param, ctx)
 
@@ -232,10 +233,11 @@ class KubeletVersion(click.ParamType[str]):
     ) -> list[CompletionItem]:
         """Return the versions that begin with what is written."""
         # Late, as the path below: `version` and `--help` need neither.
-        from click.shell_completion import CompletionItem  # noqa: PLC0415
+        from click.shell_completion import CompletionItem
 
-        versions: tuple[str, ...] = load_late("kubelet_rules:VERSIONS")
-        return [CompletionItem(one) for one in versions if one.startswith(incomplete)]
+        from probetui.kubelet_rules import VERSIONS
+
+        return [CompletionItem(one) for one in VERSIONS if one.startswith(incomplete)]
 
 
 class ByteCount(click.ParamType[int]):
@@ -269,6 +271,6 @@ class KeymapSource(click.ParamType["Path | Mapping[str, object]"]):
             return value
         if not isinstance(value, str | PathLike):
             self.fail("is neither a file nor a mapping of actions to keys", param, ctx)
-        from pathlib import Path  # noqa: PLC0415
+        from pathlib import Path
 
         return Path(value)

@@ -158,7 +158,7 @@ def select_pods(
 
 def _parse_selector(selector: str) -> Sequence[LabelRequirement]:
     # Late: most commands select by names.
-    from probetui.k8s.selector import parse_selector  # noqa: PLC0415
+    from probetui.k8s.selector import parse_selector
 
     return parse_selector(selector)
 

@@ -70,7 +70,7 @@ def print_json(value: object) -> None:
 def print_yaml(value: object) -> None:
     """Print a value for programs."""
     # Late: few commands print any.
-    import yaml  # noqa: PLC0415
+    import yaml
 
     # It escapes all that is not printable ASCII.
     _echo(yaml.safe_dump(value, sort_keys=False), nl=False)

@@ -125,7 +125,7 @@ def unsupported_fields_of(kind: str) -> Callable[[Pod], Iterator[UnsupportedFiel
     """Return what finds the fields of a pod that a runtime does not support."""
     if kind == SIM:
         return lambda _pod: iter(())
-    from probetui.runtimes import unsupported_fields  # noqa: PLC0415
+    from probetui.runtimes import unsupported_fields
 
     if kind == PROCESS:
         return unsupported_fields.unsupported_by_processes
@@ -135,8 +135,8 @@ def unsupported_fields_of(kind: str) -> Callable[[Pod], Iterator[UnsupportedFiel
 
 
 def _open_processes(clock: Clock, *, sees_all: bool) -> Runtime:
-    from probetui.cli.session.locks import is_run_here  # noqa: PLC0415
-    from probetui.runtimes.process.runtime import ProcessRuntime  # noqa: PLC0415
+    from probetui.cli.session.locks import is_run_here
+    from probetui.runtimes.process.runtime import ProcessRuntime
 
     adopts = partial(is_run_here, PROCESS)
     return ProcessRuntime(pods_folder(), clock, sees_all=sees_all, adopts=adopts)
@@ -148,8 +148,8 @@ async def _open_docker(
     exec_errors: str,
     rules: KubeletRules = PORTED_RULES,
 ) -> Runtime:
-    from probetui.runtimes.docker.connection import connect  # noqa: PLC0415
-    from probetui.runtimes.docker.runtime import DockerOptions  # noqa: PLC0415
+    from probetui.runtimes.docker.connection import connect
+    from probetui.runtimes.docker.runtime import DockerOptions
 
     return await connect(
         clock,
@@ -164,8 +164,8 @@ async def _open_docker(
 
 
 async def _open_cri(options: RuntimeOptions, clock: Clock) -> Runtime:
-    from probetui.runtimes.cri.connection import connect  # noqa: PLC0415
-    from probetui.runtimes.cri.runtime import CriOptions  # noqa: PLC0415
+    from probetui.runtimes.cri.connection import connect
+    from probetui.runtimes.cri.runtime import CriOptions
 
     return await connect(
         clock, CriOptions(cri_folder()), endpoint=options.runtime_endpoint

@@ -13,7 +13,6 @@ import click
 
 from probetui.cli.files import read_file
 from probetui.cli.folders import config_file
-from probetui.cli.late_calls import load_late
 from probetui.cli.options import ALL_SETTINGS
 from probetui.cli.parameters import (
     ByteCount,
@@ -201,13 +200,14 @@ def _version_schemas() -> list[JsonSchema]:
 def _keymap_schema() -> JsonSchema:
     """Return the schema of a file of keys, or of keys themselves, action by action."""
     # Late: the table of actions imports the screen's library.
-    actions = load_late("tui.actions.table:ACTIONS")
+    from probetui.tui.actions.table import ACTIONS
+
     keys = {"type": ["string", "array"], "items": {"type": "string"}}
     return {
         "type": ["string", "object"],
         "properties": {
             action.id: {"description": action.tooltip, **keys, "default": action.keys}
-            for action in actions
+            for action in ACTIONS
         },
         "additionalProperties": False,
     }

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
     appearance_options,
     cluster_options,
@@ -83,4 +82,6 @@ def watch(words: tuple[str, ...], **params: Any) -> int:
     serves at /metrics/probes, for which you need the right to get nodes/metrics;
     without them only failures are known, from events.
     """
-    return run_late("cli.session.cluster_watch:watch_cluster", words, params)
+    from probetui.cli.session.cluster_watch import watch_cluster
+
+    return watch_cluster(words, params)

@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from probetui.cli import completions
-from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
     container_filter_option,
     exec_errors_option,
@@ -80,7 +79,9 @@ def check(**params: Any) -> int:
 
     Nothing is started. The exit status is 0, or 1 if there is an error.
     """
-    return run_late("cli.commands.manifest_reports:check_manifests", params)
+    from probetui.cli.commands.manifest_reports import check_manifests
+
+    return check_manifests(params)
 
 
 @click.command(
@@ -104,7 +105,9 @@ def explain(**params: Any) -> int:
     notice that the app fails, to kill and to restart it, and how long it may take to
     start. Nothing is started.
     """
-    return run_late("cli.commands.manifest_reports:explain_probes", params)
+    from probetui.cli.commands.manifest_reports import explain_probes
+
+    return explain_probes(params)
 
 
 @click.command(
@@ -158,7 +161,9 @@ def versions(**params: Any) -> int:
     is listed with the first thing that one sees of it, and what it is about. Nothing
     is started. With --from or --to the exit status is 1 if something differs.
     """
-    return run_late("cli.commands.version_report:compare_versions", params)
+    from probetui.cli.commands.version_report import compare_versions
+
+    return compare_versions(params)
 
 
 @click.command(
@@ -207,7 +212,9 @@ def probe(words: tuple[str, ...], **params: Any) -> int:
     The exit status is 0 for a success, 1 for a failure, 125 for a probe that could not
     be run (the kubelet ignores such a result), 3 if the container is not running.
     """
-    return run_late("cli.commands.single_probe:probe_once", words, params)
+    from probetui.cli.commands.single_probe import probe_once
+
+    return probe_once(words, params)
 
 
 @click.command(
@@ -227,4 +234,6 @@ def why(**params: Any) -> int:
     It reads the record of a session (without FILE, that of the last one) and reports on
     the containers that ended, or on the one that is named.
     """
-    return run_late("cli.commands.why_report:print_report", params)
+    from probetui.cli.commands.why_report import print_report
+
+    return print_report(params)

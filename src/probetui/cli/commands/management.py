@@ -8,7 +8,6 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
     docker_options,
     filename_options,
@@ -74,7 +73,11 @@ def ls(**params: Any) -> int:
     """
     if params["names"] and params["selector"] is not None:
         raise click.UsageError("write names or -l, not both")
-    return run_late("cli.commands.listing:list_pods", params)
+    import asyncio
+
+    from probetui.cli.commands.listing import list_pods
+
+    return asyncio.run(list_pods(params))
 
 
 @click.command(
@@ -122,7 +125,11 @@ def down(*, takes_all: bool, **params: Any) -> int:
     by_labels = params["selector"] is not None and not has_files
     if takes_all + has_files + by_labels + bool(params["names"]) != 1:
         raise click.UsageError("say which pods: NAME, -l LABELS, -f FILE or --all")
-    return run_late("cli.commands.removal:remove_found_pods", params)
+    import asyncio
+
+    from probetui.cli.commands.removal import remove_found_pods
+
+    return asyncio.run(remove_found_pods(params))
 
 
 class _ExecCommand(SectionedCommand):
@@ -177,7 +184,11 @@ def exec_(*, target: str, words: tuple[str, ...], **params: Any) -> int:
     10 KiB of the output are printed; plain processes have the terminal, the folder and
     the variables of their container. The exit status is that of COMMAND.
     """
-    return run_late("cli.commands.execution:run_command", target, words, params)
+    import asyncio
+
+    from probetui.cli.commands.execution import run_command
+
+    return asyncio.run(run_command(target, words, params))
 
 
 @click.command("info", cls=SectionedCommand)
@@ -187,7 +198,11 @@ def exec_(*, target: str, words: tuple[str, ...], **params: Any) -> int:
 @program_options
 def info(**params: Any) -> int:
     """Print versions, detected runtimes, folders and facts about the terminal."""
-    return run_late("cli.commands.info_report:print_info", params)
+    import asyncio
+
+    from probetui.cli.commands.info_report import print_info
+
+    return asyncio.run(print_info(params))
 
 
 class _GroupWithOptions(SectionedCommand, click.Group):
@@ -215,7 +230,11 @@ def images(ctx: click.Context, /, **params: Any) -> int:
     if ctx.invoked_subcommand is not None:
         _refuse_options_before_subcommand(ctx)
         return 0
-    return run_late("cli.images.commands:list_images", params)
+    import asyncio
+
+    from probetui.cli.images.commands import list_images
+
+    return asyncio.run(list_images(params))
 
 
 @images.command("gc", cls=SectionedCommand)
@@ -272,7 +291,11 @@ def collect(**params: Any) -> int:
     images are removed, least recently used first, until the usage is below --low.
     Images that any container uses, running or not, stay.
     """
-    return run_late("cli.images.commands:collect_images", params)
+    import asyncio
+
+    from probetui.cli.images.commands import collect_images
+
+    return asyncio.run(collect_images(params))
 
 
 def _refuse_options_before_subcommand(ctx: click.Context) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
     act_option,
     cluster_options,
@@ -80,4 +79,6 @@ def node(**params: Any) -> int:
     that tolerate every taint do. Statuses and events are written as a kubelet writes
     them. At the end the pods are deleted and the node is removed.
     """
-    return run_late("cli.session.start:run_node", params)
+    from probetui.cli.session.start import run_node
+
+    return run_node(params)

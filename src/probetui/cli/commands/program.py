@@ -5,26 +5,31 @@ from __future__ import annotations
 import click
 
 from probetui import __version__
-from probetui.cli.late_calls import load_late
 from probetui.cli.parameters import OneOf, output_option
 from probetui.cli.printing import PRINTERS, print_json, print_line, print_text
 
-_SCHEMAS = {
-    "record": "record.format:record_schema",
-    "config": "cli.settings:config_schema",
-    "state": "presentation.state_json:state_schema",
-    "cases": "cli.case_files:cases_schema",
-}
+_SCHEMAS = ("record", "config", "state", "cases")
 
 
 _SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command("schema")
-@click.argument("name", type=OneOf(tuple(_SCHEMAS)), default="record")
+@click.argument("name", type=OneOf(_SCHEMAS), default="record")
 def schema(name: str) -> None:
     """Print the JSON Schema of a record's line, the settings, a state, test cases."""
-    print_json(load_late(_SCHEMAS[name])())
+    from probetui.cli.case_files import cases_schema
+    from probetui.cli.settings import config_schema
+    from probetui.presentation.state_json import state_schema
+    from probetui.record.format import record_schema
+
+    schemas = {
+        "record": record_schema,
+        "config": config_schema,
+        "state": state_schema,
+        "cases": cases_schema,
+    }
+    print_json(schemas[name]())
 
 
 @click.command("completion")
@@ -42,7 +47,7 @@ def completion(ctx: click.Context, shell: str | None) -> None:
     if shell is None:
         raise click.UsageError(f"say which shell: {', '.join(_SHELLS)}")
     # Late: only this command needs it.
-    from click.shell_completion import get_completion_class  # noqa: PLC0415
+    from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)
     if kind is None:

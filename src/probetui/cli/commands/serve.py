@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
     act_option,
     freeze_option,
@@ -79,4 +78,6 @@ def serve(**params: Any) -> int:
     """
     if not (params["filenames"] or params["static"]):
         return print_short_help()
-    return run_late("cli.session.start:serve_pods", params)
+    from probetui.cli.session.start import serve_pods
+
+    return serve_pods(params)

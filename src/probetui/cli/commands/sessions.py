@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from probetui.cli import completions
-from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
     FORMER_CONTEXT,
     act_option,
@@ -72,7 +71,9 @@ def run(**params: Any) -> int:
     """
     if not (params["filenames"] or params["static"]):
         return print_short_help()
-    return run_late("cli.session.start:run_pods", params)
+    from probetui.cli.session.start import run_pods
+
+    return run_pods(params)
 
 
 @click.command(
@@ -151,8 +152,9 @@ def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
     are forwarded, which reaches 127.0.0.1 in the pod.
     """
     if any(word.lower().startswith(_POD_WORDS) for word in words):
-        target = "cli.session.cluster_attachment:attach_cluster_pod"
-        return run_late(target, words, params, waits=not no_wait)
+        from probetui.cli.session.cluster_attachment import attach_cluster_pod
+
+        return attach_cluster_pod(words, params, waits=not no_wait)
     if params["kube_context"] is not None:
         print_notice("note", FORMER_CONTEXT)
         params["context"] = params["kube_context"]
@@ -163,7 +165,9 @@ def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
                 "CONTAINER=NAME_OR_ID; or a pod of a cluster: probetui attach pod/NAME"
             )
         return print_short_help()
-    return run_late("cli.session.start:attach_pods", words, params, waits=not no_wait)
+    from probetui.cli.session.start import attach_pods
+
+    return attach_pods(words, params, waits=not no_wait)
 
 
 @click.command(
@@ -196,7 +200,9 @@ def sim(*, script: str | None, **params: Any) -> int:
     """
     if not (params["filenames"] or params["static"]):
         return print_short_help()
-    return run_late("cli.session.start:simulate_pods", script, params)
+    from probetui.cli.session.start import simulate_pods
+
+    return simulate_pods(script, params)
 
 
 @click.command(
@@ -219,7 +225,9 @@ def replay(*, file: Path | None, **params: Any) -> int:
     It shows the screens of the session: seek, step back, go faster or slower. Without a
     screen it prints the session as fast as possible; --timeout uses recorded time.
     """
-    return run_late("cli.session.playback:replay_record", file, params)
+    from probetui.cli.session.playback import replay_record
+
+    return replay_record(file, params)
 
 
 @click.command(
@@ -247,5 +255,9 @@ def demo(name: str, *, lists: bool, **params: Any) -> int:
     is simulated. On the screen, { and } open the previous and the next lesson.
     """
     if lists:
-        return run_late("cli.lessons:print_lessons")
-    return run_late("cli.session.start:run_lesson", name, params)
+        from probetui.cli.lessons import print_lessons
+
+        return print_lessons()
+    from probetui.cli.session.start import run_lesson
+
+    return run_lesson(name, params)

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from probetui.cli import completions
-from probetui.cli.late_calls import run_late
 from probetui.cli.options import (
     kubelet_options,
     manifest_options,
@@ -95,4 +94,6 @@ def test(**params: Any) -> int:
     """
     if not (params["filenames"] or params["static"]):
         return print_short_help()
-    return run_late("cli.commands.case_report:run_cases", params)
+    from probetui.cli.commands.case_report import run_cases
+
+    return run_cases(params)

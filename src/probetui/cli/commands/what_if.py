@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from probetui.cli.late_calls import run_late
 from probetui.cli.options import ascii_option, program_options
 from probetui.cli.parameters import (
     Duration,
@@ -71,7 +70,9 @@ def whatif(record: Path | None, **params: Any) -> int:
 
     The exit status is 1 if a kill, a restart or a change of readiness differs.
     """
-    return run_late("cli.commands.what_if_report:print_what_if", record, params)
+    from probetui.cli.commands.what_if_report import print_what_if
+
+    return print_what_if(record, params)
 
 
 @click.command(
@@ -122,4 +123,6 @@ def fit(records: tuple[Path, ...], **params: Any) -> int:
     Where the records hold too little evidence, nothing is guessed: the output says
     what is missing, and the exit status is 1.
     """
-    return run_late("cli.commands.fit_report:print_fit", records, params)
+    from probetui.cli.commands.fit_report import print_fit
+
+    return print_fit(records, params)

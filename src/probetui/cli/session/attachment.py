@@ -90,8 +90,8 @@ async def attach(
         ContainerRuntimeError: the runtime could not be asked.
     """
     # Late: this module is part of every session, though few attach to anything.
-    from probetui.runtimes.attached.matching import make_targets  # noqa: PLC0415
-    from probetui.runtimes.attached.runtime import AttachedRuntime  # noqa: PLC0415
+    from probetui.runtimes.attached.matching import make_targets
+    from probetui.runtimes.attached.runtime import AttachedRuntime
 
     if not isinstance(runtime, UnmanagedSource):
         raise UsageError(f"{runtime.name} has no containers to attach to")

@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from probetui.cli.late_calls import run_late
 from probetui.cli.option_values import pick_options, rules_by
 from probetui.cli.printing import Notes, confirm
 from probetui.cli.session.attachment import AttachOptions
@@ -93,7 +92,9 @@ def attach_cluster_pod(
     attachment = AttachOptions(acts=options.act, waits=waits, has_consent=True)
     plan = make_plan(manifests, {**params, "cluster_pod": named}, attachment=attachment)
     target = ClusterTarget(access, options, pod)
-    return run_late("cli.session.live:run_session", replace(plan, cluster=target))
+    from probetui.cli.session.live import run_session
+
+    return run_session(replace(plan, cluster=target))
 
 
 async def open_cluster_pod(target: ClusterTarget, plan: Plan, clock: Clock) -> Runtime:

@@ -12,7 +12,6 @@ from typing import Any
 from msgspec import Struct
 
 from probetui.cli import gc_tuning
-from probetui.cli.late_calls import load_late
 from probetui.cli.option_values import pick_options
 from probetui.cli.printing import Notes
 from probetui.cli.session.ending import Interrupts
@@ -197,8 +196,8 @@ class _Watching:
             gc_tuning.freeze()
             return await follower.verdict(plan.options.timeout)
         # Late: the screen's library is slow to import.
-        show_screen = load_late("cli.session.screen:show_screen")
-        verdict: Verdict = await show_screen(
+        from probetui.cli.session.screen import show_screen
+
+        return await show_screen(
             plan, self._session, follower, self._mask, is_remote=True
         )
-        return verdict

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 
 from probetui.analysis.findings import Finding
-from probetui.cli.late_calls import load_late
 from probetui.cli.printing import Notes
 from probetui.cli.runtimes import PROCESS
 from probetui.manifest.manifests import LoadedPod
@@ -63,7 +62,8 @@ class HostAccessWarning:
 
     def _warn_of_pod(self, loaded: LoadedPod) -> None:
         # Late: lessons and plain processes are not looked at.
-        host_access_findings = load_late("analysis.host_access:host_access_findings")
+        from probetui.analysis.host_access import host_access_findings
+
         name = f"{loaded.pod.namespace}/{loaded.pod.name}"
         found = [
             finding

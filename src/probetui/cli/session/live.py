@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec.structs import replace
 
 from probetui.cli import gc_tuning
-from probetui.cli.late_calls import load_late
 from probetui.cli.option_values import ServeOptions
 from probetui.cli.printing import NoteLevel, Notes
 from probetui.cli.runtimes import (
@@ -149,7 +148,8 @@ async def run_on_runtime(
         node = None
         if plan.node is not None:
             # Late: few sessions are a node.
-            open_node = load_late("cli.session.node:open_node")
+            from probetui.cli.session.node import open_node
+
             node = await stack.enter_async_context(
                 open_node(plan, plan.node, pod_registry, runtime, clock)
             )
@@ -172,9 +172,9 @@ async def _open_runtime(plan: Plan, clock: Clock) -> Runtime:
             plan.runtime, clock, exec_errors=plan.exec_errors, rules=plan.rules
         )
     # Late: few sessions attach to a cluster's pod.
-    open_pod = load_late("cli.session.cluster_attachment:open_cluster_pod")
-    runtime: Runtime = await open_pod(plan.cluster, plan, clock)
-    return runtime
+    from probetui.cli.session.cluster_attachment import open_cluster_pod
+
+    return await open_cluster_pod(plan.cluster, plan, clock)
 
 
 async def _lock_pods(
@@ -406,7 +406,9 @@ class _LiveSession:
             paths = reader.paths(only_static=only_static)
             if paths or reader.has_urls:
                 # Late: few sessions watch files.
-                watch = load_late("cli.session.manifest_watch:ManifestWatch")(
+                from probetui.cli.session.manifest_watch import ManifestWatch
+
+                watch = ManifestWatch(
                     partial(plan.reload, only_static=only_static, may_be_empty=True),
                     self._pod_registry.apply
                     if self._node is None
@@ -446,21 +448,24 @@ class _LiveSession:
     async def _serve_metrics(self, address: str, stack: AsyncExitStack) -> Sink:
         """Serve metrics until the stack ends, and return what counts them."""
         # Late: few sessions are scraped.
-        serve = load_late("cli.session.metrics_server:serve_probe_metrics")
-        metrics, host, port = await stack.enter_async_context(serve(address))
+        from probetui.cli.session.metrics_server import serve_probe_metrics
+
+        metrics, host, port = await stack.enter_async_context(
+            serve_probe_metrics(address, self._plan.rules)
+        )
         self._pod_registry.subscribe(metrics.register_pods)
         self._plan.notes.note(f"metrics at http://{host}:{port}/metrics")
-        sink: Sink = metrics
-        return sink
+        return metrics
 
     async def _serve_api(
         self, options: ServeOptions, session: RealtimeSession, stack: AsyncExitStack
     ) -> ServedSession:
         """Serve the session as a Kubernetes API until the stack ends."""
         # Late: few sessions are served.
-        serve = load_late("cli.session.api_serving:serve_session")
-        served: ServedSession = await stack.enter_async_context(
-            serve(
+        from probetui.cli.session.api_serving import serve_session
+
+        served = await stack.enter_async_context(
+            serve_session(
                 options,
                 session,
                 self._runtime,
@@ -481,9 +486,9 @@ class _LiveSession:
 
         def make_state() -> str:
             # Late: few sessions are looked at from elsewhere.
-            state_text = load_late("presentation.state_json:state_text")
-            text: str = state_text(session.snapshot, session.runtime_name, self._mask)
-            return text
+            from probetui.presentation.state_json import state_text
+
+            return state_text(session.snapshot, session.runtime_name, self._mask)
 
         try:
             await stack.enter_async_context(serve_state(make_state))
@@ -521,9 +526,9 @@ class _LiveSession:
         hooks: HookRunner = LifecycleHookRunner(runtime, dial_address)
         if self._attached is not None:
             address_of = self._attached.address_of
-            prober, hooks = load_late("runtimes.attached.addresses:dial_containers")(
-                prober, hooks, address_of
-            )
+            from probetui.runtimes.attached.addresses import dial_containers
+
+            prober, hooks = dial_containers(prober, hooks, address_of)
         session = RealtimeSession(
             Engine(self._config, self._started_at),
             Executor(
@@ -583,11 +588,9 @@ class _LiveSession:
         wanted, notes = self._plan.options.image_gc, self._plan.notes
         if isinstance(self._runtime, ImageStore):
             # Late: plain processes have no images.
-            maintain = load_late("cli.images.maintenance:ImageMaintenance")
-            maintenance: ImageMaintenance = maintain(
-                self._runtime, self._clock, notes, collects=wanted
-            )
-            return maintenance
+            from probetui.cli.images.maintenance import ImageMaintenance
+
+            return ImageMaintenance(self._runtime, self._clock, notes, collects=wanted)
         if wanted:
             notes.warning(f"--image-gc: {self._runtime.name} has no images")
         return None
@@ -605,7 +608,8 @@ class _LiveSession:
             gc_tuning.freeze()
             return await follower.verdict(plan.options.timeout)
         # Late: the screen's library is slow to import.
-        show_screen = load_late("cli.session.screen:show_screen")
+        from probetui.cli.session.screen import show_screen
+
         for problem in plan.warnings:
             session.send(AddNote(f"{NoteLevel.WARNING}: {problem}"))
         save = self._outputs.saver(follower.drain)

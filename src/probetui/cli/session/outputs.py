@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from probetui.cli.files import STDOUT
-from probetui.cli.late_calls import load_late
 from probetui.cli.printing import Notes
 from probetui.cli.session.autosave import open_autosave, sessions_folder
 from probetui.cli.session.ending import CollectedErrors
@@ -160,7 +159,9 @@ class SessionOutputs:
     def _print_lines(self, *, acts: bool) -> Sink:
         options = self._plan.options
         # Late: the screen does not need it.
-        lines = load_late("presentation.plain.lines:PlainLines")(
+        from probetui.presentation.plain.lines import PlainLines
+
+        lines = PlainLines(
             started_at=self._started_at if options.since_start else None,
             is_verbose=options.verbose,
             mask=self._mask,

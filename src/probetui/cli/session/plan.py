@@ -12,7 +12,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.cli.files import STDIN, STDOUT, SourceReader
-from probetui.cli.late_calls import load_late
 from probetui.cli.lessons import OpenLesson
 from probetui.cli.log import start_log
 from probetui.cli.option_values import (
@@ -358,7 +357,9 @@ def _complete_plan(
     watch = _condition_watch(options, pods)
     if screen.theme is not None or screen.keymap is not None:
         # Late: the screen's library is slow to import, and few choose these.
-        load_late("cli.session.appearance:load_appearance")(screen)
+        from probetui.cli.session.appearance import load_appearance
+
+        load_appearance(screen)
     form = choose_form(
         Terminal.here(),
         wanted=options.form,
@@ -452,7 +453,7 @@ def _condition_watch(
             raise UsageError("--for-at-least needs --until ready or --until started")
         return None
     # Late: many sessions wait for nothing.
-    from probetui.headless.condition import (  # noqa: PLC0415
+    from probetui.headless.condition import (
         ConditionWatch,
         parse_condition,
     )

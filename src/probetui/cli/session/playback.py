@@ -11,7 +11,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from probetui.cli import gc_tuning
-from probetui.cli.late_calls import load_late
 from probetui.cli.session.autosave import last_session_to_play
 from probetui.cli.session.ending import Interrupts
 from probetui.cli.session.outputs import SessionOutputs
@@ -20,7 +19,7 @@ from probetui.cli.session.pod_registry import PodRegistry
 from probetui.cli.session.signal_watch import SignalWatch
 from probetui.cli.terminal import Form
 from probetui.drive.clocks import SystemClock, awake_ns
-from probetui.drive.playback.replay import ReplayEngine, ReplaySource
+from probetui.drive.playback.replay import ReplaySource
 from probetui.drive.playback.session import PlaybackSession
 from probetui.drive.playback.simulated import SimulatedSource
 from probetui.drive.playback.source import PlaybackSource
@@ -101,10 +100,12 @@ def replay_record(path: Path | None, params: Mapping[str, Any]) -> int:
     """
     record = RecordingFile(path or last_session_to_play())
     plan = make_replay_plan(record.pods(), params, record.session.options)
-    begin = ReplayEngine
     if record.session.observed:  # late: other sessions do not need it
-        begin = load_late("cluster.observe.replay:ObservationReplay")
-    source = ReplaySource(record, begin=begin)
+        from probetui.cluster.observe.replay import ObservationReplay
+
+        source = ReplaySource(record, begin=ObservationReplay)
+    else:
+        source = ReplaySource(record)
     mask = Mask()
     outputs = SessionOutputs(
         plan, PodRegistry(plan.desired), mask, source.now, goes_back=True
@@ -201,14 +202,12 @@ class _PlaybackRun:
             gc_tuning.freeze()
             return await follower.verdict()
         # Late: the screen's library is slow to import.
-        show_screen = load_late("cli.session.screen:show_screen")
+        from probetui.cli.session.screen import show_screen
+
         # The time limit is one of session time, not of the screen's.
         unlimited = replace(plan, options=replace(plan.options, timeout=None))
         save = self._outputs.saver(follower.drain)
-        verdict: Verdict = await show_screen(
-            unlimited, self._session, follower, self._mask, save
-        )
-        return verdict
+        return await show_screen(unlimited, self._session, follower, self._mask, save)
 
     def _end(self, follower: Follower) -> None:
         """Decide what it means that the source has ended, or the length is reached."""

@@ -223,7 +223,7 @@ def _copying(plan: Plan) -> Callable[[str, Timings], ManifestCopy] | None:
 
     def copy(pod_uid: str, timings: Timings) -> ManifestCopy:
         # Late, as all that is not to be seen at the start.
-        from probetui.cli.session.edited_copy import copy_edited  # noqa: PLC0415
+        from probetui.cli.session.edited_copy import copy_edited
 
         return copy_edited(plan.loaded, plan.source, pod_uid, timings, plan.reader)
 

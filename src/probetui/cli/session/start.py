@@ -9,7 +9,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from probetui.cli.files import read_sources
-from probetui.cli.late_calls import load_late, run_late
 from probetui.cli.lessons import OpenLesson, load_lesson
 from probetui.cli.option_values import NodeOptions, ServeOptions, pick_options, rules_by
 from probetui.cli.pods import ManifestOptions, load_pods
@@ -38,8 +37,10 @@ def run_node(params: Mapping[str, Any]) -> int:
     """Be a node of a cluster and return the exit status."""
     node = pick_options(NodeOptions, params)
     # Late: few sessions are a node.
-    name = node.node_name or load_late("cluster.node.machine:default_node_name")()
-    load_late("cluster.node.machine:check_node_name")(name)
+    from probetui.cluster.node.machine import check_node_name, default_node_name
+
+    name = node.node_name or default_node_name()
+    check_node_name(name)
     node = replace(node, node_name=name)
     # The containers of a node that is kept go on, as those of a kubelet do.
     params = {**params, "keep": node.keep_node}
@@ -92,7 +93,8 @@ def simulate_pods(script: str | None, params: Mapping[str, Any]) -> int:
         sources = read_sources([script], recursive=False)
         if len(sources) > 1:
             raise UsageError(f"--script {script}: is a folder; name one file")
-        read_scenario = load_late("drive.scenario.reader:read_scenario")
+        from probetui.drive.scenario.reader import read_scenario
+
         scenario = read_scenario(sources[0], manifests.pods)
     params = {**params, "script": script, "runtime": SIM}
     plan = make_plan(manifests, params, reader=reader)
@@ -108,7 +110,9 @@ def run_lesson(name: str, params: Mapping[str, Any]) -> int:
     lesson = load_lesson(name)
     is_plain = params["runtime"] == AUTO and params["kubelet"] is None
     if lesson.versions and is_plain:
-        return run_late("cli.commands.side_by_side:print_side_by_side", lesson)
+        from probetui.cli.commands.side_by_side import print_side_by_side
+
+        return print_side_by_side(lesson)
     if params["runtime"] == AUTO:
         params = {**params, "runtime": PROCESS}
     with TerminalHold() as terminal:
@@ -129,7 +133,8 @@ def _plan_lesson(page: OpenLesson, params: Mapping[str, Any]) -> Plan:
     plan = replace(make_plan(manifests, params, intro=intro), page=page)
     if params["runtime"] != SIM:
         return plan
-    read_scenario = load_late("drive.scenario.reader:read_scenario")
+    from probetui.drive.scenario.reader import read_scenario
+
     plan = replace(plan, scenario=read_scenario(lesson.script, manifests.pods))
     limits = (plan.options.until, plan.options.timeout, plan.options.play_for)
     if plan.form is Form.SCREEN or any(limit is not None for limit in limits):
@@ -141,5 +146,9 @@ def _run(plan: Plan) -> int:
     """Run a session; it is simulated if no runtime is wanted."""
     # Late: an invalid manifest is refused before the engine is imported.
     if plan.runtime.runtime == SIM:
-        return run_late("cli.session.playback:run_simulation", plan)
-    return run_late("cli.session.live:run_session", plan)
+        from probetui.cli.session.playback import run_simulation
+
+        return run_simulation(plan)
+    from probetui.cli.session.live import run_session
+
+    return run_session(plan)
