@@ -13,8 +13,14 @@ from probetui.drive.scenario.world import World
 from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import DeletePod, SetPods
-from probetui.k8s.pod import Pod, RestartPolicy
-from probetui.k8s.probe import ExecAction, HTTPGetAction, HTTPHeader
+from probetui.k8s.pod import ContainerPort, Pod, RestartPolicy
+from probetui.k8s.probe import (
+    ExecAction,
+    HTTPGetAction,
+    HTTPHeader,
+    LifecycleHandler,
+    SleepAction,
+)
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import Operation, Relist, RunHook, RunPodSandbox
@@ -359,6 +365,52 @@ def test_a_hook_runs_without_a_grace_period_since_a_second_is_granted(
     _run_and_delete(pod, version, World(dealing=note))
 
     assert any(isinstance(call, RunHook) for call in calls) is runs
+
+
+@pytest.mark.parametrize(
+    ("hook", "error"),
+    [
+        pytest.param(
+            ExecAction(("sleep", "20")),
+            "command 'sleep 20' exited with 137: ",
+            id="a command",
+        ),
+        pytest.param(
+            HTTPGetAction("admin", "/drain"),
+            'Get "http://10.0.0.1:8081/drain": EOF',
+            id="a request",
+        ),
+        pytest.param(
+            HTTPGetAction(80, host="10.9.9.9"), "", id="a request to elsewhere"
+        ),
+        pytest.param(SleepAction(20), "", id="a sleep"),
+    ],
+)
+@pytest.mark.parametrize("version", ["1.20", "1.36"])
+def test_a_hook_that_outlives_the_grace_fails_at_the_end_of_its_container(
+    hook: LifecycleHandler, error: str, version: str
+) -> None:
+    port = ContainerPort(8081, name="admin")
+    app = a_container(pre_stop=hook, ports=(port,))
+    ignores_sigterm = InstanceBehavior(stops_after=None)
+    world = World({"app": (ignores_sigterm,)}, dealing=_with_slow_hooks)
+
+    journal = _run_and_delete(
+        a_pod(app, termination_grace_period_seconds=6), version, world
+    )
+
+    failed = [
+        ((entry.at - START).total_seconds(), entry.event.message)
+        for entry in journal
+        if isinstance(entry, EventEntry) and entry.event.reason == "FailedPreStopHook"
+    ]
+    assert [when for when, _ in failed] == ([18.0] if error else [])
+    if error and rules_of(version).tells_hook_errors:
+        assert error in failed[0][1]
+
+
+def _with_slow_hooks(call: Operation | Relist) -> CallBehavior:
+    return CallBehavior(timedelta(seconds=20 if isinstance(call, RunHook) else 0))
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,8 @@ EXEC_SECONDS = 0.03
 REQUEST_SECONDS = 0.003
 """The shortest duration of a command in a container and of a request, in seconds."""
 
-HOOK_SECONDS = 0.003
+LONGEST_HOOK_SECONDS = 1e6
+"""How long a hook without an end takes, in seconds, if its container does not end."""
 
 CALL_SECONDS: Mapping[type, float] = {
     RunPodSandbox: 0.4,
@@ -178,7 +179,7 @@ class PodWorld(World):
                 self._end_due_containers(now)
                 result = self._machine.run(now, self._machine.hooks.run(hook))
                 finished = OperationFinished(number, result.output, result.error)
-                return self._machine.now(), finished
+                return self._answer_hook(hook, finished, self._machine.now(), now)
             case RunOperation(number, _, StartContainer(container_id)) if (
                 self._is_missing(container_id)
             ):
@@ -354,7 +355,7 @@ class PodWorld(World):
             behavior = self._life(container_id)
             if behavior.lasts is not None and instance.ended_at == math.inf:
                 ends = START + timedelta(seconds=instance.started_at) + behavior.lasts
-                self._ends[container_id] = (ends, behavior.exit_code)
+                self._set_end(container_id, ends, behavior.exit_code)
 
     def _running(self, container_id: ContainerID) -> _Instance | None:
         instance = self._instances.get(container_id)
@@ -371,8 +372,12 @@ class PodWorld(World):
             found = instance.run.listens.get(port)
             if pod is None or pod.ip != ip or found is None:
                 continue
-            if self._running(container_id) and instance.started_at + found[0] <= now:
-                return instance, found[1]
+            begin, end = (
+                instance.started_at + found.begin,
+                instance.started_at + found.end,
+            )
+            if self._running(container_id) and begin <= now < end:
+                return instance, found.root
         return None
 
 
@@ -428,9 +433,7 @@ class _Machine:
         if lasts >= limit:
             self._time = begun_at + timedelta(seconds=limit)
             raise ExecTimeoutError("timed out", killed=not self._world._is_docker)
-        if lasts == math.inf:
-            raise NotUnderstoodError(f"{command} has no end")
-        self.wait(lasts)
+        self.wait(min(lasts, LONGEST_HOOK_SECONDS))
         return ExecResult(run.exit_code, run.stdout.encode(), run.stderr.encode())
 
     async def _exec_probe(

@@ -12,6 +12,7 @@ from probetui.drive.session_journal import SessionJournal
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import Input
 from probetui.kubelet.effects import Effect
+from probetui.kubelet.facts import OperationFinished
 from probetui.kubelet.journal import JournalEntry
 from probetui.kubelet.runtime.turn import Turn
 
@@ -132,3 +133,16 @@ class Simulation:
         for effect in effects:
             at, fact = self._world.answer(effect, self.now)
             self.schedule(fact, at)
+        for at, finished in self._world.take_interrupted_hooks():
+            self._cancel_operation(finished.operation_id)
+            self.schedule(finished, at)
+
+    def _cancel_operation(self, operation_id: int) -> None:
+        """Forget the result that an operation was going to have."""
+        self._scheduled = [
+            entry
+            for entry in self._scheduled
+            if not isinstance(entry[2], OperationFinished)
+            or entry[2].operation_id != operation_id
+        ]
+        heapq.heapify(self._scheduled)

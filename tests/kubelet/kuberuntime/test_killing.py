@@ -227,15 +227,59 @@ class TestPreStopHook:
         assert bench.events()[-1] == FELL_BACK
         assert bench.graces() == [("app", 30)]
 
-    def test_a_hook_that_takes_too_long_is_abandoned(self) -> None:
-        """Quirk: it is left running, and that is no failure."""
+    @pytest.mark.parametrize(
+        ("hook", "result", "reasons"),
+        [
+            pytest.param(
+                HOOK,
+                {"error": "command 'bye' exited with 137: "},
+                ["FailedPreStopHook"],
+                id="a command that is killed with its container",
+            ),
+            pytest.param(
+                HTTPGetAction(80),
+                {"error": 'Get "http://10.0.0.2:80/": EOF'},
+                ["FailedPreStopHook"],
+                id="a request to a server that ends",
+            ),
+            pytest.param(
+                HTTPGetAction(443, scheme="HTTPS"),
+                {"fallback_host": "10.0.0.2:443"},
+                ["LifecycleHTTPFallback"],
+                id="a request that is answered without TLS",
+            ),
+            pytest.param(HOOK, {}, [], id="a command that succeeds"),
+        ],
+    )
+    def test_a_hook_that_takes_too_long_is_reported_when_it_ends(
+        self,
+        hook: ExecAction | HTTPGetAction,
+        result: dict[str, Any],
+        reasons: list[str],
+    ) -> None:
+        """Quirk: it is left running, and fails at the end of its container."""
         bench = Bench()
-        bench.kill(with_hook(grace=10))
+        bench.kill(with_hook(hook, grace=10))
 
         bench.wait(10)
 
         assert bench.graces() == [("app", 2)]
         assert [reason for _, reason, _ in bench.events()] == ["Killing"]
+        bench.answer(after=1, **result)
+        assert [reason for _, reason, _ in bench.events()[1:]] == reasons
+        bench.answer(after=1)
+        assert bench.returned == [None]
+
+    def test_a_sleep_that_takes_too_long_is_no_failure(self) -> None:
+        bench = Bench()
+        bench.kill(with_hook(SleepAction(20), grace=10))
+
+        bench.wait(10)
+        bench.answer(after=1)
+        bench.wait(20)
+
+        assert [reason for _, reason, _ in bench.events()] == ["Killing"]
+        assert bench.returned == [None]
 
     def test_a_failed_hook_is_an_event_and_the_stop_follows(self) -> None:
         bench = Bench()

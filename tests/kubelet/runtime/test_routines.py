@@ -96,21 +96,27 @@ class TestOperations:
 class TestLimits:
     def test_an_operation_past_its_limit_is_left_to_itself(self) -> None:
         carrier = EffectExecutor()
-        carrier.start(yielding(WithTimeout(ONE, at(5))))
+        late: list[StepResult] = []
+        carrier.start(yielding(WithTimeout(ONE, at(5), late.append)))
         assert carrier.runner.next_deadline() == at(5)
 
         carrier.wait(5)
 
         assert carrier.returned == [[StepResult(at(5), timed_out=True)]]
         assert not carrier.runner.operations("uid-of-web")
-        assert not carrier.answer()
+        assert late == []
+        assert carrier.answer(error="killed", after=3)
+        assert late == [StepResult(at(8), error="killed")]
+        assert len(carrier.returned) == 1
 
     def test_one_that_ends_in_time_has_no_limit_any_more(self) -> None:
         carrier = EffectExecutor()
-        carrier.start(yielding(WithTimeout(ONE, at(5))))
+        late: list[StepResult] = []
+        carrier.start(yielding(WithTimeout(ONE, at(5), late.append)))
 
         carrier.answer(after=4)
 
+        assert late == []
         assert carrier.returned == [[StepResult(at(4))]]
         assert carrier.runner.next_deadline() is None
 

@@ -71,7 +71,11 @@ from probetui.kubelet.facts import (
 from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.kubelet.prober.container_port import resolve_port
-from probetui.kubelet.prober.timeout_text import exited
+from probetui.kubelet.prober.timeout_text import (
+    exited,
+    http_failure,
+    request_url,
+)
 from probetui.kubelet.runtime_health import READY_CONDITIONS
 
 SIGKILL_EXIT_CODE = 137
@@ -137,6 +141,8 @@ class World:
         self._sandbox_of: dict[ContainerID, str] = {}
         self._ends: dict[ContainerID, tuple[datetime, int]] = {}
         self._phases: dict[tuple[ContainerID, ProbeType], tuple[int, int]] = {}
+        self._hooks: dict[int, tuple[datetime, RunHook]] = {}
+        self._interrupted: list[tuple[datetime, OperationFinished]] = []
         self._frozen: set[ContainerID] = set()
         self._cut_off: set[str] = set()
         self._series = series
@@ -163,6 +169,14 @@ class World:
             case FindListeners(container_id):
                 problem = "a scripted container has no network"
                 return now, ListenersFound(container_id, None, problem)
+
+    def take_interrupted_hooks(self) -> list[tuple[datetime, OperationFinished]]:
+        """Return the facts of hooks that end earlier than `answer` said, and when.
+
+        Their container ends before them. Each is returned once.
+        """
+        taken, self._interrupted = self._interrupted, []
+        return taken
 
     def pods(self, now: datetime) -> tuple[RuntimePodStatus, ...]:
         """Return all pods; one that did not change is the same object."""
@@ -307,7 +321,33 @@ class World:
             finished = OperationFinished(operation_id, stopped)
             return max(done_at, now) + manner.takes, finished
         value = self._change(pod_uid, operation, now)
-        return now + manner.takes, OperationFinished(operation_id, value)
+        finished = OperationFinished(operation_id, value)
+        if isinstance(operation, RunHook):
+            return self._answer_hook(operation, finished, now + manner.takes, now)
+        return now + manner.takes, finished
+
+    def _answer_hook(
+        self, hook: RunHook, finished: OperationFinished, at: datetime, now: datetime
+    ) -> tuple[datetime, OperationFinished]:
+        """Return when a hook that would end at an instant does end, and how."""
+        self._hooks = {key: kept for key, kept in self._hooks.items() if kept[0] > now}
+        end = self._ends.get(hook.container_id)
+        if end is not None and end[0] < at and _runs_in_container(hook):
+            return end[0], _interrupted(hook, finished.operation_id)
+        self._hooks[finished.operation_id] = at, hook
+        return at, finished
+
+    def _set_end(self, container_id: ContainerID, at: datetime, exit_code: int) -> None:
+        """Plan the end of a container, which interrupts the hooks that run in it."""
+        self._ends[container_id] = at, exit_code
+        for operation_id, (hook_ends_at, hook) in list(self._hooks.items()):
+            if (
+                hook.container_id == container_id
+                and at < hook_ends_at
+                and _runs_in_container(hook)
+            ):
+                self._hooks[operation_id] = at, hook
+                self._interrupted.append((at, _interrupted(hook, operation_id)))
 
     def _find_missing(self, pod_uid: str, operation: Operation) -> str:
         """Return why an operation fails because something is missing; else empty.
@@ -407,7 +447,7 @@ class World:
             return
         for container in self._containers_in(pod, sandbox_id):
             if container.state is RuntimeState.RUNNING:
-                self._ends[container.container_id] = (now, SIGKILL_EXIT_CODE)
+                self._set_end(container.container_id, now, SIGKILL_EXIT_CODE)
         pod.sandboxes = [
             replace(sandbox, is_ready=False)
             if sandbox.sandbox_id == sandbox_id
@@ -483,7 +523,7 @@ class World:
             and life.lasts is not None
         ):
             end = container.started_at + life.lasts
-            self._ends[container.container_id] = end, life.exit_code
+            self._set_end(container.container_id, end, life.exit_code)
 
     def _stop(
         self, operation: StopContainer, now: datetime
@@ -505,7 +545,7 @@ class World:
         by_itself = self._ends.get(container_id)
         if by_itself is not None and by_itself[0] < end:
             return _ended(container, *by_itself)
-        self._ends[container_id] = (end, exit_code)
+        self._set_end(container_id, end, exit_code)
         return _ended(container, end, exit_code)
 
     def _inject_fault(
@@ -530,7 +570,7 @@ class World:
                 self._cut_off.discard(pod_uid)
             case Fault.KILL:
                 if container_id in self._pod_of:
-                    self._ends[container_id] = (now, SIGKILL_EXIT_CODE)
+                    self._set_end(container_id, now, SIGKILL_EXIT_CODE)
             case Fault.STOP:
                 self._terminate(container_id, now)
 
@@ -539,7 +579,7 @@ class World:
             return
         life = self._life(container_id)
         if life.stops_after is not None:
-            self._ends[container_id] = (now + life.stops_after, life.stop_code)
+            self._set_end(container_id, now + life.stops_after, life.stop_code)
 
     def _end(self, container_id: ContainerID, at: datetime, exit_code: int) -> None:
         del self._ends[container_id]
@@ -593,6 +633,28 @@ class World:
         """Return an ID like a runtime's, of which people see the first twelve."""
         self._last_id += 1
         return sha256(f"{self._series}{what} {self._last_id}".encode()).hexdigest()
+
+
+def _runs_in_container(hook: RunHook) -> bool:
+    """Return whether a hook ends with its container; a foreign server goes on."""
+    return not getattr(hook.handler, "host", "")
+
+
+def _interrupted(hook: RunHook, operation_id: int) -> OperationFinished:
+    """Return the result of a hook whose container ends before it.
+
+    A command is killed with its container; a server closes the connection.
+    """
+    match hook.handler:
+        case ExecAction(command):
+            joined = " ".join(command)
+            error = f"command '{joined}' exited with {SIGKILL_EXIT_CODE}: "
+        case HTTPGetAction() as action:
+            url = request_url(action, hook.container, hook.pod_ip)
+            error = http_failure(url, "EOF")
+        case handler:
+            error = f"invalid handler: {handler}"
+    return OperationFinished(operation_id, error=error)
 
 
 def _sandbox_at(pod: _Pod, container: RuntimeContainerStatus) -> str:

@@ -7,6 +7,7 @@ killContainer, killContainersWithSyncResult, newTerminationOrdering.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import partial
 
 from msgspec import Struct
 
@@ -257,11 +258,14 @@ class Killer:
     ) -> Routine[timedelta]:
         """Run the hook for at most the grace period and return the time it took.
 
-        Quirk, kept: a hook that takes longer is abandoned, not stopped, and is no
-        failure.
+        Quirk, kept: a hook that takes longer is no longer waited for, nor stopped. It
+        fails at the end of the container that it runs in, and that is reported then.
+
+        Source: kuberuntime_container.go, v1.32.10, executePreStopHook; recorded in
+        1.36.2.
         """
         until = now + timedelta(seconds=seconds)
-        outcome: StepResult
+        report = partial(self._report_pre_stop, pod, container, handler)
         if isinstance(handler, SleepAction):
             wanted = now + timedelta(seconds=handler.seconds)
             outcome = yield WaitFor((), min(wanted, until))
@@ -272,8 +276,19 @@ class Killer:
             hook = RunHook(
                 pod, container, instance.container_id, handler, pod_ip, self._rules
             )
-            outcome = yield WithTimeout(hook, until)
-            record_https_fallback(self._turn, pod, outcome, outcome.at)
+            outcome = yield WithTimeout(hook, until, report)
+        report(outcome)
+        return outcome.at - now
+
+    def _report_pre_stop(
+        self,
+        pod: Pod,
+        container: Container,
+        handler: LifecycleHandler,
+        outcome: StepResult,
+    ) -> None:
+        """Record the events of a hook that has ended, or is no longer waited for."""
+        record_https_fallback(self._turn, pod, outcome, outcome.at)
         if outcome.error is not None:
             self._turn.warning(
                 pod,
@@ -284,7 +299,6 @@ class Killer:
                 outcome.at,
                 container.name,
             )
-        return outcome.at - now
 
 
 CANNOT_RUN_HANDLER = "invalid handler"

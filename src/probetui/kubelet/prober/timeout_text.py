@@ -74,7 +74,7 @@ def format_timeout(probe: Probe, container: Container, pod_ip: str) -> str:
         case ExecAction(command):
             return exec_timeout(command, limit)
         case HTTPGetAction() as request:
-            return http_failure(_url(request, container, pod_ip), AWAITING_HEAD)
+            return http_failure(request_url(request, container, pod_ip), AWAITING_HEAD)
         case TCPSocketAction(port, host):
             return tcp_timeout(host or pod_ip, _port_number(port, container))
         case GRPCAction():
@@ -110,7 +110,7 @@ def exited(probe: Probe, container: Container, pod_ip: str) -> Attempt:
     match probe.handler:
         case HTTPGetAction(port) as request:
             why = tcp_refused(pod_ip, _port_number(port, container))
-            words = http_failure(_url(request, container, pod_ip), why)
+            words = http_failure(request_url(request, container, pod_ip), why)
             return Attempt(ProbeResult.FAILURE, words)
         case TCPSocketAction(port):
             words = tcp_refused(pod_ip, _port_number(port, container))
@@ -122,7 +122,8 @@ def exited(probe: Probe, container: Container, pod_ip: str) -> Attempt:
             return Attempt(ProbeResult.UNKNOWN, error="the container is not running")
 
 
-def _url(request: HTTPGetAction, container: Container, pod_ip: str) -> str:
+def request_url(request: HTTPGetAction, container: Container, pod_ip: str) -> str:
+    """Return the URL that a probe or hook sends a request to."""
     port = _port_number(request.port, container)
     where = join_host_port(request.host or pod_ip, port)
     return f"{request.scheme.lower()}://{where}/{request.path.removeprefix('/')}"

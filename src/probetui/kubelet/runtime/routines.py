@@ -54,10 +54,14 @@ class OneShotEvent:
 
 
 class WithTimeout(Struct, frozen=True):
-    """An operation that is waited for until an instant, and then left to itself."""
+    """An operation that is waited for until an instant, and then left to itself.
+
+    `if_late` is called with its result if that comes after the instant.
+    """
 
     operation: Operation
     until: datetime
+    if_late: Callable[[StepResult], None]
 
 
 class WaitFor(Struct, frozen=True):
@@ -88,6 +92,7 @@ class _Task(Struct):
     routine: Routine[Any]
     done: Callable[[Any, datetime], None]
     operation_id: int | None = None
+    if_late: Callable[[StepResult], None] | None = None
     results: list[Any] = field(default_factory=list)
     missing: int = 0
 
@@ -104,6 +109,7 @@ class RoutineRunner:
         self._tasks: dict[int, _Task] = {}
         self._waiting_for: dict[int, tuple[OneShotEvent, ...]] = {}
         self._by_operation: dict[int, int] = {}
+        self._late: dict[int, Callable[[StepResult], None]] = {}
         self._operations: dict[str, dict[int, Operation]] = {}
         self._limits: Timers[int] = Timers()
         self._last_number = 0
@@ -123,13 +129,7 @@ class RoutineRunner:
         self.resume_released(now)
 
     def finish(self, finished: OperationFinished, now: datetime) -> bool:
-        """Hand an operation's outcome to its routine; False if nobody waits for it."""
-        number = self._by_operation.pop(finished.operation_id, None)
-        if number is None:
-            return False
-        task = self._tasks[number]
-        self._end_operation(task, finished.operation_id)
-        self._limits.cancel(number)
+        """Hand an operation's outcome to its routine; False if nobody wants it."""
         outcome = StepResult(
             now,
             finished.value,
@@ -138,6 +138,15 @@ class RoutineRunner:
             fallback_host=finished.fallback_host,
             config_error=finished.config_error,
         )
+        number = self._by_operation.pop(finished.operation_id, None)
+        if number is None:
+            if_late = self._late.pop(finished.operation_id, None)
+            if if_late is not None:
+                if_late(outcome)
+            return if_late is not None
+        task = self._tasks[number]
+        self._end_operation(task, finished.operation_id)
+        self._limits.cancel(number)
         self._advance(task, outcome, now)
         self.resume_released(now)
         return True
@@ -156,6 +165,8 @@ class RoutineRunner:
             task = self._tasks[number]
             if task.operation_id is not None:
                 del self._by_operation[task.operation_id]
+                if task.if_late is not None:
+                    self._late[task.operation_id] = task.if_late
                 self._end_operation(task, task.operation_id)
             self._waiting_for.pop(number, None)
             self._advance(task, StepResult(now, timed_out=True), now)
@@ -190,8 +201,9 @@ class RoutineRunner:
                 if events:
                     self._waiting_for[task.number] = events
                 self._limits.set(task.number, until)
-            case WithTimeout(operation, until):
+            case WithTimeout(operation, until, if_late):
                 self._emit(task, operation)
+                task.if_late = if_late
                 self._limits.set(task.number, until)
             case _:
                 self._emit(task, step)
@@ -230,7 +242,7 @@ class RoutineRunner:
         del of_pod[operation_id]
         if not of_pod:
             del self._operations[task.pod_uid]
-        task.operation_id = None
+        task.operation_id = task.if_late = None
 
     def resume_released(self, now: datetime) -> None:
         """Let those go on whose latches were set from outside of any routine."""
