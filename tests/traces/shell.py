@@ -48,7 +48,7 @@ _OTHERS = frozenset(
         """
 adduser arch awk base64 basename bc bunzip2 bzcat cal cksum clear cmp comm crond cut dc
 dd df diff dirname dmesg du ed egrep find fold free ftpd getty gzip id ifconfig install
-ip ipcs join killall less link ln login logger losetup ls lsof md5sum microcom mkfifo
+ip ipcs join less link ln login logger losetup ls lsof md5sum microcom mkfifo
 mknod mktemp more mount mpstat nanddump netstat nice nohup nproc nslookup od paste patch
 ping pivot_root pgrep pkill printenv ps pwd readlink realpath rev rmdir route sed setsid
 sha1sum sha256sum shuf sort split stat stty su sum sync sysctl tac tar tee telnet
@@ -88,6 +88,19 @@ class Nap:
 
 
 @dataclass(slots=True)
+class Listening:
+    """A port that is served from `begin` until `end`, seconds from the run's start.
+
+    `root` is the folder that it serves; None for a server that only accepts
+    connections.
+    """
+
+    begin: float
+    root: str | None
+    end: float = math.inf
+
+
+@dataclass(slots=True)
 class Run:
     """The result of one run of a command; times are seconds from its start.
 
@@ -100,8 +113,7 @@ class Run:
         steady: since when it repeats equal rounds, and the length of one.
         trap: its handler of SIGTERM; None if the signal ends it, or does nothing to the
             first process of a container; empty if it ignores it.
-        listens: the ports it serves, since when, and from which folder; None is a
-            server that only accepts connections.
+        listens: the ports it serves, by number.
         reads: the files that it read.
         is_missing: there is no such program.
     """
@@ -113,7 +125,7 @@ class Run:
     naps: list[Nap] = field(default_factory=list)
     steady: tuple[float, float] | None = None
     trap: str | None = None
-    listens: dict[int, tuple[float, str | None]] = field(default_factory=dict)
+    listens: dict[int, Listening] = field(default_factory=dict)
     reads: set[str] = field(default_factory=set)
     is_missing: bool = False
     _process: _Process | None = None
@@ -778,10 +790,21 @@ class _Process:
     def _kill(self, words: list[str]) -> int:
         raise NotUnderstoodError(shlex.join(["kill", *words]))
 
+    def _kill_all(self, words: list[str]) -> int:
+        """End the servers of this script; others and other signals are not known."""
+        served = [it for it in self.result.listens.values() if it.end == math.inf]
+        if words != ["httpd"] or not served:
+            raise NotUnderstoodError(shlex.join(["killall", *words]))
+        for listening in served:
+            if listening.root is not None:
+                listening.end = self._now - self._at
+        return 0
+
     def _serve_http(self, words: list[str]) -> int:
         options = dict(_options(words, "ph"))
         port = int(options.get("p", "80").rpartition(":")[2])
-        self.result.listens[port] = self._now - self._at, options.get("h", "/")
+        root = options.get("h", "/")
+        self.result.listens[port] = Listening(self._now - self._at, root)
         if "f" in options:
             self.pause(math.inf)
         return 0
@@ -790,7 +813,7 @@ class _Process:
         options = dict(_options(words, "pew"))
         if "l" not in options or "p" not in options or "k" not in options:
             raise NotUnderstoodError(shlex.join(["nc", *words]))
-        self.result.listens[int(options["p"])] = self._now - self._at, None
+        self.result.listens[int(options["p"])] = Listening(self._now - self._at, None)
         self.pause(math.inf)
         return 0
 
@@ -856,6 +879,7 @@ _PROGRAMS: Mapping[str, _Builtin] = {
     "head": _Process._head,
     "httpd": _Process._serve_http,
     "kill": _Process._kill,
+    "killall": _Process._kill_all,
     "mkdir": _Process._make_directory,
     "mv": _Process._move,
     "nc": _Process._serve,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.traces.files import Files, Mounts
-from tests.traces.shell import NotUnderstoodError, Run, run
+from tests.traces.shell import Listening, NotUnderstoodError, Run, run
 
 CGI = """mkdir -p /www/cgi-bin; cat >/www/cgi-bin/r <<'X'
 #!/bin/sh
@@ -175,7 +175,13 @@ def test_a_process_that_handles_a_signal_ends(
 def test_a_server_listens_when_its_program_exists() -> None:
     found = sh(f"sleep 2; {CGI}")
 
-    assert (found.lasts, found.listens) == (None, {8080: (2.0, "/www")})
+    assert (found.lasts, found.listens) == (None, {8080: Listening(2.0, "/www")})
+
+
+def test_killall_ends_the_servers_of_a_script() -> None:
+    found = sh("httpd -p 9090 -h /; sleep 25; killall httpd; sleep 600")
+
+    assert (found.lasts, found.listens) == (625, {9090: Listening(0.0, "/", 25.0)})
 
 
 @pytest.mark.parametrize(("host", "status"), [("a.b", "200 OK"), ("c", "500 ISE")])

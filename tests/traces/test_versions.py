@@ -179,7 +179,7 @@ def test_there_are_traces_of_each_kubelet() -> None:
 
     assert counts == {
         ("1.32", False): 17,
-        ("1.36", False): 44,
+        ("1.36", False): 50,
         ("1.20", False): 34,
         ("1.20", True): 32,
     }
