@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from probetui.errors import GoError
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ExecAction, HTTPGetAction
 from probetui.k8s.runtime import (
@@ -46,6 +47,7 @@ from probetui.kubelet.effects import (
 from probetui.kubelet.facts import OperationFinished, OperationValue
 from probetui.kubelet.journal import EventEntry
 from probetui.kubelet.kuberuntime.container_hash import container_hash
+from probetui.kubelet.prober.container_port import resolve_port
 from probetui.kubelet.runtime.routines import Routine, RoutineRunner
 from probetui.kubelet.runtime.turn import TurnBuilder
 
@@ -165,9 +167,13 @@ class FakeCRI:
     def _hook_error(self, operation: Operation) -> str | None:
         match operation:
             case RunHook(handler=ExecAction(command)):
-                return self.exec_errors.get(command[0])
-            case RunHook(handler=HTTPGetAction(port=str(port))):
-                return f"couldn't find port: {port}"
+                return self.exec_errors.get(next(iter(command), ""))
+            case RunHook(container=container, handler=HTTPGetAction(port=port)):
+                try:
+                    resolve_port(port, container)
+                except GoError as error:
+                    return str(error)
+                return None
             case _:
                 return None
 
@@ -224,7 +230,7 @@ class FakeCRI:
                     "containerID": bare(which),
                     "timeout": 0,
                 }
-            case RunHook(handler=HTTPGetAction(port=int())):
+            case RunHook(handler=HTTPGetAction()) if not self._hook_error(operation):
                 return {"op": "HTTP"}
             case _:
                 return None
@@ -329,6 +335,22 @@ def _call_name(operation: Operation, call: Call | None) -> str:
 
 def sandbox_id(pod: Pod, attempt: int) -> str:
     return f"{pod.name}_{pod.namespace}_{pod.uid}_{attempt}"
+
+
+def known_parts(call: Call) -> Call:
+    """Return what of a call is the kubelet's: not the answer to a hook.
+
+    A null command is the empty list; of a request, only that there was one is
+    compared.
+    """
+    match call:
+        case {"op": "ExecSync"}:
+            known = {key: value for key, value in call.items() if key != "error"}
+            return {**known, "cmd": call.get("cmd") or []}
+        case {"op": "HTTP"}:
+            return {"op": "HTTP"}
+        case _:
+            return call
 
 
 def bare(container_id: ContainerID) -> str:

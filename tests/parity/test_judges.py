@@ -5,6 +5,7 @@ The expected values are read from the kubelet's source, not recorded.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from tests.parity.judges import (
     prober,
     syncpod,
     tcp_result,
+    termination_kill,
+    worker_run,
 )
 
 RUN = {"op": "RunPodSandbox", "attempt": 0, "sandboxID": "p_ns_uid1_0"}
@@ -92,6 +95,195 @@ def test_a_sandbox_whose_status_cannot_be_read() -> None:
     )
 
     syncpod.judge(case)
+
+
+@pytest.mark.parametrize("output", ["", "said \\n so"])
+def test_a_hook_that_fails_whatever_it_printed(output: str) -> None:
+    where = {"fieldPath": "spec.containers{a}"}
+    message = (
+        'Exec lifecycle hook ([hook arg]) for Container "a" in Pod "p_ns(uid1)" '
+        f'failed - error: exit 1, message: "{output}"'
+    )
+    quoted = message.replace("\\", "\\\\").replace('"', '\\"')
+    error = f'failed to "StartContainer" for "a" with PostStartHookError: "{quoted}"'
+    started = [
+        {"op": "event", "type": "Normal", "reason": reason, "message": text, **where}
+        for reason, text in (
+            ("Pulled", 'Container image "busybox:1" already present on machine'),
+            ("Created", "Created container: a"),
+            ("Started", "Started container a"),
+            ("Killing", "FailedPostStartHook"),
+        )
+    ]
+    container_id = "p_ns_uid1_0_a_0"
+    case = a_sync(
+        "",
+        {
+            "ops": [
+                RUN,
+                SANDBOX_STATUS,
+                started[0],
+                {
+                    "op": "CreateContainer",
+                    "attempt": 0,
+                    "containerID": container_id,
+                    "image": "busybox:1",
+                    "name": "a",
+                    "sandboxID": "p_ns_uid1_0",
+                    "userSpecifiedImage": "busybox:1",
+                },
+                started[1],
+                {"op": "StartContainer", "containerID": container_id},
+                started[2],
+                {
+                    "op": "ExecSync",
+                    "cmd": ["hook", "arg"],
+                    "containerID": container_id,
+                    "timeout": 0,
+                    "error": "exit 1",
+                },
+                a_warning("FailedPostStartHook", "PostStartHook failed", **where),
+                started[3],
+                {"op": "StopContainer", "containerID": container_id, "timeout": 2},
+            ],
+            "results": [
+                *CREATED,
+                {"action": "ConfigPodSandbox", "target": "p_ns_uid1_0"},
+                {
+                    "action": "StartContainer",
+                    "target": "a",
+                    "error": "PostStartHookError",
+                    "message": message,
+                },
+            ],
+            "error": error,
+            "containersAfter": [
+                {
+                    "attempt": 0,
+                    "id": container_id,
+                    "name": "a",
+                    "state": "CONTAINER_EXITED",
+                }
+            ],
+        },
+    )
+    hook = {"postStart": {"exec": {"command": ["hook", "arg"]}}}
+    container = {"name": "a", "image": "busybox:1", "lifecycle": hook}
+    case["pod"]["spec"]["containers"] = [container]
+    case["steps"][0]["image"] = "busybox:1"
+    case["steps"][1] = {"op": "execError", "command": "hook", "error": "exit 1"}
+
+    syncpod.judge(case)
+
+
+def a_kill(
+    hook: dict[str, Any], *calls: dict[str, Any], ports: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """Return a case in which a container with a preStop hook is killed."""
+    killing = {"op": "event", "type": "Normal", "reason": "Killing"}
+    where = {"fieldPath": "spec.containers{a}", "message": "Stopping container a"}
+    stop = {"op": "StopContainer", "containerID": "c1", "timeout": 30}
+    container = {"name": "a", "image": "busybox", "ports": list(ports)}
+    return {
+        "kind": "killContainer",
+        "pod": {
+            "metadata": {"name": "p", "namespace": "ns", "uid": "uid1"},
+            "spec": {
+                "containers": [{**container, "lifecycle": {"preStop": hook}}],
+                "terminationGracePeriodSeconds": 30,
+            },
+        },
+        "podSpecAvailable": True,
+        "containerID": "containerd://c1",
+        "containerName": "a",
+        "message": "",
+        "reason": "Unknown",
+        "gracePeriodOverride": None,
+        "preStopSeconds": 0,
+        "preStopError": "",
+        "stopError": "",
+        "expect": {"ops": [{**killing, **where}, *calls, stop], "error": None},
+    }
+
+
+@pytest.mark.parametrize("given", [{}, {"command": []}], ids=["absent", "empty"])
+@pytest.mark.parametrize("command", [None, []], ids=["null", "list"])
+def test_a_hook_with_an_empty_command(
+    given: dict[str, Any], command: list[str] | None
+) -> None:
+    call = {"op": "ExecSync", "cmd": command, "containerID": "c1", "timeout": 0}
+
+    termination_kill.judge(a_kill({"exec": given}, call))
+
+
+@pytest.mark.parametrize(
+    ("port", "calls"),
+    [
+        pytest.param("web", [{"op": "HTTP", "url": "http://x:8080/"}], id="known"),
+        pytest.param(
+            "other",
+            [
+                a_warning(
+                    "FailedPreStopHook",
+                    "PreStopHook failed",
+                    fieldPath="spec.containers{a}",
+                )
+            ],
+            id="unknown",
+        ),
+    ],
+)
+def test_a_hook_that_sends_a_request_to_a_named_port(
+    port: str, calls: list[dict[str, Any]]
+) -> None:
+    hook = {"httpGet": {"host": "127.0.0.1", "path": "/bye", "port": port}}
+    ports = [{"name": "web", "containerPort": 8080}]
+
+    termination_kill.judge(a_kill(hook, *calls, ports=ports))
+
+
+@pytest.mark.parametrize(
+    ("action", "observed"),
+    [
+        pytest.param(
+            {"atMs": 100, "op": "stop"},
+            {
+                "callsMs": [700],
+                "exitMs": 700,
+                "updates": ["containerd://a1=Failure", "containerd://a1=Success"],
+            },
+            id="it probes once and ends",
+        ),
+        pytest.param(
+            {"atMs": 100, "op": "statusGone"},
+            {"callsMs": None, "exitMs": None, "workersAtEnd": 1},
+            id="it never probes, nor ends",
+        ),
+        pytest.param(
+            {"atMs": 100, "op": "phaseFailed"},
+            {"callsMs": None, "exitMs": 700},
+            id="it ends without a probe",
+        ),
+    ],
+)
+def test_a_change_during_the_first_wait_of_a_worker(
+    action: dict[str, Any], observed: dict[str, Any]
+) -> None:
+    case = {
+        "desc": "a random first wait",
+        "probeType": "Readiness",
+        "periodSeconds": 2,
+        "probe": {},
+        "managerAgeSeconds": 0,
+        "attempts": [{"lastsMs": 0, "outcome": "success"}],
+        "actions": [action],
+        "observeMs": 2600,
+        "observed": [
+            {"workersAtEnd": 0, "metricSeriesAtEnd": 0, "updates": [], **observed}
+        ],
+    }
+
+    worker_run.judge(case)
 
 
 def a_probe(

@@ -19,7 +19,7 @@ from probetui.kubelet.kuberuntime.container_lifecycle import ContainerLifecycle
 from probetui.kubelet.kuberuntime.grace_period import KillReason
 from probetui.kubelet.kuberuntime.killing import Kill, Killer
 from tests.parity import api_json
-from tests.parity.fake_cri import FakeCRI
+from tests.parity.fake_cri import FakeCRI, known_parts
 
 TOLERANCE = 0.2
 
@@ -118,7 +118,7 @@ def _as_restored_from_labels(pod: Pod) -> Pod:
 
 
 def _without_time(call: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in call.items() if key != "t"}
+    return {key: value for key, value in known_parts(call).items() if key != "t"}
 
 
 def _name(call: dict[str, Any]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
 from probetui.k8s.pod import Container, Pod
@@ -26,18 +26,11 @@ FIELDS = ("resultsAtEnd", "workersAtEnd", "metricSeriesAtEnd", "updates")
 
 
 def judge(case: dict[str, Any]) -> None:
+    if case["periodSeconds"] > case["managerAgeSeconds"]:
+        _judge_random_starts(case)
+        return
     observed = case["observed"]
     ours = [Bench(case, seed).run() for seed in SEEDS]
-    if case["desc"].startswith("start jitter"):
-        period_ms = case["periodSeconds"] * 1000
-        firsts = {our_run["callsMs"][0] for our_run in ours}
-        assert len(firsts) == len(SEEDS)
-        assert all(0 <= first <= period_ms for first in firsts)
-        for our_run in ours:
-            assert _gaps(our_run["callsMs"]) == [period_ms] * (
-                len(our_run["callsMs"]) - 1
-            )
-        return
     for our_run in ours:
         assert any(_agree(our_run, observed_run) for observed_run in observed), (
             our_run,
@@ -50,8 +43,30 @@ def judge(case: dict[str, Any]) -> None:
         )
 
 
-def _gaps(calls: list[int]) -> list[int]:
-    return [after - before for before, after in itertools.pairwise(calls)]
+def _judge_random_starts(case: dict[str, Any]) -> None:
+    """Judge a worker that first waits for a random part of its period.
+
+    A run of ours that waits as long as an observed one goes on as that does.
+    """
+    firsts = [_first_step(Bench(case, seed).run()) for seed in SEEDS]
+    period_ms = case["periodSeconds"] * 1000
+    if any(_first_step(observed_run) is not None for observed_run in case["observed"]):
+        assert len(set(firsts)) == len(SEEDS)
+        assert all(first is None or 0 <= first <= period_ms for first in firsts)
+    for observed_run in case["observed"]:
+        first = _first_step(observed_run)
+        part = None if first is None else first / period_ms
+        ours = [Bench(case, seed, part).run() for seed in SEEDS]
+        assert any(_agree(our_run, observed_run) for our_run in ours), (
+            observed_run,
+            ours,
+        )
+
+
+def _first_step(run: dict[str, Any]) -> int | None:
+    """Return when a worker is first seen to step: it probes, or it leaves."""
+    first: int | None = (run["callsMs"] or [run["exitMs"]])[0]
+    return first
 
 
 def _agree(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
@@ -73,10 +88,29 @@ def _agree(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     )
 
 
-class Bench:
-    """One worker with one seed, and a handler that answers from the case."""
+class _FirstWait(Random):
+    """Random numbers of which the first is known: the part of a worker's period."""
 
-    def __init__(self, case: dict[str, Any], seed: int) -> None:
+    def __init__(self, seed: int, part: float) -> None:
+        super().__init__(seed)
+        self._first: float | None = part
+
+    def random(self) -> float:
+        """Return the known number once, then others."""
+        first, self._first = self._first, None
+        return super().random() if first is None else first
+
+
+class Bench:
+    """One worker with one seed, and a handler that answers from the case.
+
+    `first_wait` is the part of its period that it waits before the first step; random
+    if None.
+    """
+
+    def __init__(
+        self, case: dict[str, Any], seed: int, first_wait: float | None = None
+    ) -> None:
         self.case = case
         self.probe_type = ProbeType(case["probeType"])
         spec = case["probe"]
@@ -102,7 +136,11 @@ class Bench:
             seed=seed, age=timedelta(seconds=case["managerAgeSeconds"])
         )
         self.manager = ProbeManager(
-            config, START, status_of=lambda _uid: self.status, turn=self.turn_builder
+            config,
+            START,
+            status_of=lambda _uid: self.status,
+            turn=self.turn_builder,
+            rng=None if first_wait is None else _FirstWait(seed, first_wait),
         )
         self.answers: list[tuple[int, RunProbe, Attempt]] = []
         self.calls: list[int] = []
