@@ -66,7 +66,6 @@ def load_manifests(
     rules: KubeletRules = PORTED_RULES,
     host: str = "localhost",
     stub_missing: bool = False,
-    reports_merged: bool = False,
 ) -> Manifests:
     """Return the pods of some files, with every problem in these.
 
@@ -80,14 +79,12 @@ def load_manifests(
         rules: those of the version of Kubernetes.
         host: this machine's name; it goes into the uid of pods that have none.
         stub_missing: make stubs of ConfigMaps, Secrets and claims that no file has.
-        reports_merged: report keys that `<<` doubles, as a strict server does.
     """
     reader = _ManifestReader(
         validation,
         namespace,
         namespace_suffix,
         rules.version,
-        reports_merged or validation is FieldValidation.STRICT,
     )
     for source in sources:
         reader.read(source)
@@ -125,7 +122,6 @@ class _ManifestReader(Struct):
     namespace: str | None
     namespace_suffix: str
     version: str
-    reports_merged: bool
     pods: list[PodManifest] = field(default_factory=list)
     objects: dict[ObjectKey, LoadedConfigObject] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -214,8 +210,6 @@ class _ManifestReader(Struct):
         if severity is None:
             return
         for duplicate in document.duplicates:
-            if duplicate.is_merged and not self.reports_merged:
-                continue
             message = (
                 f"duplicate key, first in line {duplicate.first.line};"
                 " the last one is used"

@@ -90,9 +90,6 @@ def test_a_good_pod_has_no_findings(
     ("text", "rule"),
     [
         pytest.param(UNKNOWN, "unknown-field", id="unknown field"),
-        pytest.param(
-            POD.replace("port: 80}\n", "port: web}\n"), "port-name", id="port name"
-        ),
         pytest.param(POD.replace(": 5", ": -5"), "fieldvalueinvalid", id="broken rule"),
         pytest.param(POD.replace(": 5", ': "5s"'), "type", id="wrong type"),
     ],
@@ -145,17 +142,33 @@ def test_unknown_fields_can_be_warned_about_or_ignored(
     assert (status, problems) == (0, expected)
 
 
-def test_no_probe_in_any_pod_is_an_error_and_in_one_of_many_is_not(
-    capsys: pytest.CaptureFixture[str], write: Write
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        pytest.param(
+            POD[: POD.index("      livenessProbe")], "no-probe", id="no probe"
+        ),
+        pytest.param(
+            POD.replace("port: 80}\n", "port: web}\n"), "port-name", id="port name"
+        ),
+        pytest.param(
+            POD + "        timeoutSeconds: 9\n", "timeout-exceeds-period", id="finding"
+        ),
+    ],
+)
+def test_what_an_api_server_takes_is_an_error_only_with_strict(
+    capsys: pytest.CaptureFixture[str], write: Write, text: str, rule: str
 ) -> None:
-    bare = POD[: POD.index("      livenessProbe")]
+    path = write(text)
 
-    alone = check(capsys, "--no-findings", "-f", write(bare))
-    other = bare.replace("web", "db")
-    beside = check(capsys, "--no-findings", "-f", write(f"{POD}---\n{other}"))
+    lenient, warned = check(capsys, "-f", path)
+    strict, refused = check(capsys, "--strict", "-f", path)
 
-    assert alone == (1, [("error", "no-probe")])
-    assert beside == (0, [("warning", "no-probe")])
+    assert lenient == 0
+    assert ("warning", rule) in warned
+    assert strict == 1
+    assert ("error", rule) in refused
+    assert {level for level, _ in refused} <= {"error", "note"}
 
 
 def test_findings_are_those_of_the_selected_pods(
@@ -259,15 +272,13 @@ def test_a_strict_check_refuses_fields_unknown_to_the_version(
     assert ("warning", "disabled-field") in disabled
 
 
-def test_a_strict_check_reports_keys_that_a_merge_duplicates(
+def test_a_key_that_overrides_a_merged_one_is_no_problem(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:
     merged = "    - &app {name: a, image: x}\n    - {<<: *app, name: b}\n"
     path = write(POD.partition("    - name: app")[0] + merged)
 
     status, problems = check(capsys, "-f", path)
-    _, lenient = check(capsys, "-f", path, "--validate", "warn")
 
-    assert status == 2
-    assert ("error", "duplicate-key") in problems
-    assert "duplicate-key" not in {rule for _, rule in lenient}
+    assert status == 0
+    assert "duplicate-key" not in {rule for _, rule in problems}

@@ -32,6 +32,7 @@ from probetui.cli.parameters import (
     examples,
     option,
     output_option,
+    setting,
 )
 
 CHECK_FORMATS = (
@@ -55,6 +56,12 @@ _text_or_data_option = output_option("text", "json", "yaml")
 @namespace_option
 @pod_choice_options
 @validate_option("strict")
+@setting(
+    "--strict",
+    section="Pods",
+    is_flag=True,
+    help="Report warnings, findings too, as errors; notes stay notes.",
+)
 @stub_missing_option
 @version_options
 @container_filter_option("Only findings about pods with such a container. Repeatable.")
@@ -77,7 +84,9 @@ _text_or_data_option = output_option("text", "json", "yaml")
 def check(**params: Any) -> int:
     """Validate manifests as the API server does, and check probes for bad practice.
 
-    Nothing is started. The exit status is 0, or 1 if there is an error.
+    Nothing is started. The exit status is 0 if an API server would take everything, 1
+    if it would refuse something, and 2 if a file cannot be read as manifests: no YAML,
+    a key or a pod twice. Warnings and findings change it with --strict only.
     """
     from probetui.cli.commands.manifest_reports import check_manifests
 

@@ -31,15 +31,11 @@ from probetui.record.masking import Mask, find_pod_secrets
 _WRONG = 1
 _UNUSABLE = 2
 
-_STRICT_RULES = frozenset(
-    {"unknown-field", "later-field", "duplicate-key", "port-name"}
-)
-"""What Kubernetes accepts, or drops in silence, and is wrong all the same."""
+_STRICT_RULES = frozenset({"unknown-field", "later-field", "duplicate-key"})
+"""What an API server refuses if it is asked to be strict, as kubectl asks it."""
 
 _UNUSABLE_RULES = frozenset({"yaml", "twice", "set", "duplicate-key"})
 """Errors about the input, not about a pod: nobody knows what is meant."""
-
-_NO_PROBE = "no-probe"
 
 
 def check_manifests(params: Mapping[str, Any]) -> int:
@@ -62,7 +58,6 @@ def check_manifests(params: Mapping[str, Any]) -> int:
         rules=options.rules,
         host=platform.node(),
         stub_missing=options.stub_missing,
-        reports_merged=options.validate == FieldValidation.STRICT,
     )
     if not (manifests.loaded or manifests.errors):
         names = options.names
@@ -72,12 +67,19 @@ def check_manifests(params: Mapping[str, Any]) -> int:
         raise NothingToDoError(f"{names}: no pod to check: {notes}")
     problems = list(manifests.problems)
     if options.validate == FieldValidation.STRICT:
-        is_probed = any(any(pod.probes()) for pod in manifests.pods)
-        problems = [_strict(problem, is_probed=is_probed) for problem in problems]
+        problems = [
+            _as_error(problem) if problem.rule in _STRICT_RULES else problem
+            for problem in problems
+        ]
     if manifests.loaded:
         check_containers(params["containers"], manifests.pods)
         pods = select_pods(manifests.loaded, options.selector)
         problems += _findings(_with_containers(pods, params["containers"]), params)
+    if options.strict:
+        problems = [
+            _as_error(problem) if problem.severity is Severity.WARNING else problem
+            for problem in problems
+        ]
     order = {source.name: number for number, source in enumerate(sources)}
 
     def place(problem: Problem) -> tuple[int, int, int]:
@@ -96,12 +98,9 @@ def check_manifests(params: Mapping[str, Any]) -> int:
     return _status(report.problems)
 
 
-def _strict(problem: Problem, *, is_probed: bool) -> Problem:
-    """Return a problem with the severity that it has in strict mode."""
-    is_error = problem.rule in _STRICT_RULES or (
-        problem.rule == _NO_PROBE and not is_probed
-    )
-    return replace(problem, severity=Severity.ERROR) if is_error else problem
+def _as_error(problem: Problem) -> Problem:
+    """Return a problem as an error."""
+    return replace(problem, severity=Severity.ERROR)
 
 
 def _with_containers(

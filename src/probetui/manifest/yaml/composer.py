@@ -69,7 +69,6 @@ class _Frame(Struct):
     items: list[YamlNode] = field(default_factory=list)
     key: tuple[str, Position] | None = None
     written: dict[str, Position] = field(default_factory=dict)
-    merged: set[str] = field(default_factory=set)
     weight: int = 1
     height: int = 0
 
@@ -198,31 +197,22 @@ class Composer:
         elif frame.key is None:
             frame.key = (self._key(part.node), part.node.position)
         else:
-            self._note_duplicates(frame, part.node, position or part.node.position)
+            self._note_duplicate(frame, position or part.node.position)
             frame.entries.append((*frame.key, part.node))
             frame.key = None
 
-    def _note_duplicates(
-        self, frame: _Frame, value: YamlNode, position: Position
-    ) -> None:
-        """Note that the open key, or one that `<<` merges, is there already."""
+    def _note_duplicate(self, frame: _Frame, position: Position) -> None:
+        """Record that the open key is there already; what `<<` merges is no duplicate.
+
+        kubectl merges before it sends JSON, in which each key stands once.
+        """
         if frame.key is None:
             return
         key, at = frame.key
-        added = [(key, position)]
-        if key == _MERGE:
-            merged = self._merged_entries(value)
-            added = [(entry.key, entry.value.position) for entry in merged]
-        for name, line in added:
-            first = frame.written.get(name)
-            if first is not None:
-                is_merged = key == _MERGE or name in frame.merged
-                self.duplicates.append(
-                    DuplicateKey(self._path(), name, at, first, line, is_merged)
-                )
-            frame.written[name] = at
-            if key == _MERGE:
-                frame.merged.add(name)
+        first = frame.written.get(key)
+        if first is not None:
+            self.duplicates.append(DuplicateKey(self._path(), key, at, first, position))
+        frame.written[key] = at
 
     def _key(self, node: YamlNode) -> str:
         if not isinstance(node, ScalarNode):

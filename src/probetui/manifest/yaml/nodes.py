@@ -81,18 +81,13 @@ YamlNode = ScalarNode | MapNode | ListNode
 
 
 class DuplicateKey(Struct, frozen=True):
-    """A key that a mapping has twice; `path` is the mapping's.
-
-    `is_merged` where one of the two is merged by `<<`, which people mean: only a strict
-    API server reports it.
-    """
+    """A key that is written twice in a mapping; `path` is the mapping's."""
 
     path: str
     key: str
     position: Position
     first: Position
     value: Position
-    is_merged: bool = False
 
 
 class YamlDocument(Struct, frozen=True):
