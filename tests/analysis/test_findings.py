@@ -109,6 +109,29 @@ def test_the_same_question_for_both_kills_what_is_only_busy() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "patience",
+    [
+        pytest.param({"failure_threshold": 4}, id="higher threshold"),
+        pytest.param({"period_seconds": 20}, id="longer period"),
+        pytest.param(
+            {"period_seconds": 5, "failure_threshold": 12}, id="more, shorter periods"
+        ),
+    ],
+)
+def test_the_same_question_with_more_patience_is_what_kubernetes_recommends(
+    patience: dict[str, int],
+) -> None:
+    container = a_container(
+        ports=PORTS,
+        startup_probe=an_http_probe(timeout_seconds=2, failure_threshold=30),
+        liveness_probe=an_http_probe(timeout_seconds=2, **patience),
+        readiness_probe=an_http_probe(timeout_seconds=2),
+    )
+
+    assert found(container) == {}
+
+
 def test_liveness_should_not_be_faster_than_readiness() -> None:
     container = with_liveness(period_seconds=2, failure_threshold=1)
 

@@ -80,10 +80,10 @@ FINDING_RULES: Mapping[str, FindingRule] = MappingProxyType({
     ),
     "liveness-same-as-readiness": FindingRule(
         Severity.WARNING,
-        "Liveness and readiness use one check: a container that should only lose "
-        "traffic is killed.",
-        "Let liveness ask only whether the process hangs, with a higher "
-        "failureThreshold.",
+        "Liveness and readiness use one check and act equally soon: a container that "
+        "should only lose traffic is killed.",
+        "Give liveness a higher failureThreshold or a longer period, or let it ask "
+        "only whether the process hangs.",
     ),
     "liveness-faster-than-readiness": FindingRule(
         Severity.WARNING,
@@ -383,12 +383,16 @@ def _about_liveness(pod: Pod, container: Container, path: str) -> Iterator[Findi
         yield Finding("liveness-grace-long", path, message)
     if readiness is None:
         return
-    if liveness.handler == readiness.handler:
+    unready = timing_of(pod, container, ProbeType.READINESS)
+    # One check with more patience for liveness is what Kubernetes' documentation
+    # recommends: traffic stops first, and only what stays broken is killed.
+    is_as_soon = timing.noticed.most <= unready.noticed.most
+    if liveness.handler == readiness.handler and is_as_soon:
         message = (
-            "same check as the readinessProbe: a container that is not ready is killed"
+            "same check as the readinessProbe, and no later: a container that is not "
+            "ready is killed"
         )
         yield Finding("liveness-same-as-readiness", path, message)
-    unready = timing_of(pod, container, ProbeType.READINESS)
     if timing.noticed.most < unready.noticed.most:
         message = (
             f"kills within {format_age(timing.noticed.most)}, readiness takes up to "
