@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from probetui.analysis.timeline import Timeline, Timelines
 from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
-from probetui.k8s.status import PodStatus, Waiting
+from probetui.k8s.status import PodPhase, PodStatus, Waiting
 from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
@@ -85,8 +85,9 @@ class ContainerHistory(Struct, frozen=True):
 
     `waits` is the wait since the last instance ended, as it was first reported;
     `decision` is the newest entry. `waiting` is the state of a container that waits,
-    with its reason, `pod_reason` why the whole pod ended; both from the pod's status.
-    Where the pod cannot create containers, its event is the reason.
+    with its reason, `pod_reason` why the whole pod ended, `pod_phase` its phase, None
+    before it has a status; all from the pod's status. Where the pod cannot create
+    containers, its event is the reason.
     """
 
     instances: tuple[ContainerInstance, ...] = ()
@@ -96,6 +97,12 @@ class ContainerHistory(Struct, frozen=True):
     findings: tuple[FindingEntry, ...] = ()
     waiting: Waiting | None = None
     pod_reason: str = ""
+    pod_phase: PodPhase | None = None
+
+    @property
+    def pod_has_ended(self) -> bool:
+        """Whether the pod has ended for good: nothing of it is started again."""
+        return self.pod_phase is not None and self.pod_phase.is_terminal
 
     def listeners(self, tick: TickEntry) -> ListenersEntry | None:
         """Return where the container listened when a tick's connection was refused.
@@ -219,7 +226,12 @@ class ContainerHistories:
             waiting = self._obstacles.get(pod_uid, waiting)
         known = self._collected.get((pod_uid, container_name))
         if known is None:
-            return replace(NO_HISTORY, waiting=waiting, pod_reason=status.reason)
+            return replace(
+                NO_HISTORY,
+                waiting=waiting,
+                pod_reason=status.reason,
+                pod_phase=status.phase,
+            )
         return ContainerHistory(
             tuple(known.instances.values()),
             known.waits,
@@ -228,6 +240,7 @@ class ContainerHistories:
             tuple(known.findings),
             waiting,
             status.reason,
+            status.phase,
         )
 
     def findings(self, pod_uid: str) -> list[FindingEntry]:

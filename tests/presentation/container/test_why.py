@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, timedelta
 from typing import Any
@@ -15,7 +16,7 @@ from probetui.debugger.commands import KillContainer, RestartContainer
 from probetui.drive.scenario.behavior import InstanceBehavior as Lasting
 from probetui.drive.scenario.behavior import ProbeAnswer as Met
 from probetui.engine.inputs import DeletePod
-from probetui.k8s.pod import Container, ContainerPort, Pod
+from probetui.k8s.pod import Container, ContainerPort, Pod, RestartPolicy
 from probetui.k8s.probe import (
     ExecAction,
     GRPCAction,
@@ -407,6 +408,54 @@ class TestBackOff:
         assert answer is not None
         assert answer.subject == "Back-off of web/app"
         assert answer.sentences[0].startswith("It is in back-off until 12:01")
+
+    @pytest.mark.parametrize(
+        ("policy", "exit_code", "reason"),
+        [
+            pytest.param(
+                RestartPolicy.NEVER, 0, "restartPolicy is Never", id="never-0"
+            ),
+            pytest.param(
+                RestartPolicy.NEVER, 1, "restartPolicy is Never", id="never-1"
+            ),
+            pytest.param(
+                RestartPolicy.ON_FAILURE,
+                0,
+                "restartPolicy is OnFailure, and it exited with 0",
+                id="on-failure-0",
+            ),
+        ],
+    )
+    def test_nothing_is_foretold_of_a_pod_that_has_ended(
+        self, policy: RestartPolicy, exit_code: int, reason: str
+    ) -> None:
+        container = a_container(
+            liveness_probe=a_probe(
+                ExecAction(("true",)), period_seconds=1, failure_threshold=1
+            )
+        )
+        sidecar = a_container("log", restart_policy=RestartPolicy.ALWAYS)
+        pod = a_pod(container, init_containers=(sidecar,), restart_policy=policy)
+        journal = played(
+            pod,
+            probing=FAILING,
+            lives={"app": (Lasting(stop_code=exit_code),)},
+        )
+        past = past_of(journal)
+
+        words = {
+            name: "\n".join(
+                line
+                for answer in explain_container(case_of(past, pod, name), None)
+                for line in answer.sentences
+            )
+            for name in ("app", "log")
+        }
+
+        assert f"It has not been restarted: {reason}." in words["app"]
+        assert "its other containers had ended for good" in words["log"]
+        assert "It has not been restarted: the pod has ended" in words["log"]
+        assert not re.search(r"until|Next window|yet", "\n".join(words.values()))
 
     def test_a_running_container_does_not_wait(self) -> None:
         pod = a_failing_pod()

@@ -126,8 +126,8 @@ def _who_else(
     stopping = instance.stopping
     if stopping is not None and stopping.reason == KillReason.FAILED_POST_START_HOOK:
         return "Its postStart hook failed, so the kubelet killed it."
-    if by is ExitCause.POD and history.pod_reason:
-        return f"The whole pod was stopped: {history.pod_reason}."
+    if by is ExitCause.POD:
+        return _pod_stopped(history)
     exited = instance.exited
     if exited is not None and never_started(exited):
         return f"The container {NEVER_STARTED}: {exited.reason}."
@@ -138,6 +138,17 @@ def _who_else(
         if may_be_stopped_by_others(signal):
             return f"The container ended with the exit code of {signal}."
     return _WHO[by]
+
+
+def _pod_stopped(history: ContainerHistory) -> str:
+    if history.pod_reason:
+        return f"The whole pod was stopped: {history.pod_reason}."
+    if history.pod_has_ended:
+        return (
+            "The whole pod was stopped: its other containers had ended for good, and "
+            f"it is {history.pod_phase}."
+        )
+    return _WHO[ExitCause.POD]
 
 
 def _killed_by_probe(
@@ -264,9 +275,14 @@ def backoff_sentences(
     if following is not None and _restarts_all(instance, context):
         yield f"{restart} without back-off, as all containers of the pod were."
         return
+    # What does not come any more has no wait, though one was decided.
+    if following is None and (
+        decision is None or _is_final(history, instance, context)
+    ):
+        yield _not_restarted(history, instance, context)
+        return
     if decision is None:
-        unknown = f"{restart}; the back-off at that time is not known."
-        yield _not_restarted(instance, context) if following is None else unknown
+        yield f"{restart}; the back-off at that time is not known."
         return
     if waited is not None:
         is_waiting = following is None and _is_to_come(waited, view)
@@ -274,17 +290,22 @@ def backoff_sentences(
         if not decision.waits:
             yield _after_the_wait(decision, view, restart)
         elif following is None and not is_waiting:
-            words = _not_restarted(instance, context)
-            yield words
-            if words != _NOT_YET:
-                return
+            yield _NOT_YET
     elif not decision.waits:
         yield _no_wait(decision, instance, view, restart)
         yield from _of_probes(instance)
     yield from _rules(decision)
 
 
-def _not_restarted(instance: ContainerInstance, context: WhyContext | None) -> str:
+def _is_final(
+    history: ContainerHistory, instance: ContainerInstance, context: WhyContext | None
+) -> bool:
+    return _not_restarted(history, instance, context) != _NOT_YET
+
+
+def _not_restarted(
+    history: ContainerHistory, instance: ContainerInstance, context: WhyContext | None
+) -> str:
     """Return that there is no instance after this one, and why, as far as is known."""
     exited = instance.exited
     pod = None if context is None else context.pod
@@ -300,6 +321,8 @@ def _not_restarted(instance: ContainerInstance, context: WhyContext | None) -> s
         return f"{_NOT_STARTED}: it is an init container and has succeeded."
     if policy is RestartPolicy.ON_FAILURE and has_succeeded:
         return f"{_NOT_STARTED}: restartPolicy is OnFailure, and it exited with 0."
+    if history.pod_has_ended:
+        return f"{_NOT_STARTED}: the pod has ended, it is {history.pod_phase}."
     return _NOT_YET
 
 
