@@ -118,7 +118,7 @@ def test_the_text_is_yaml_to_paste_with_the_command_that_verifies_it(
 
     assert set(pasted) == {"startupProbe", "livenessProbe"}
     assert pasted["livenessProbe"]["exec"] == {"command": ["check"]}
-    assert comments[0] == "web/app, from 1 record"
+    assert comments[0] == f"web/app, from {session}"
     assert any(line.startswith("starts: ") for line in comments)
     (proof,) = (line for line in comments if line.startswith("probetui whatif"))
     assert run(shlex.split(proof)[1:]) in {0, 1}
@@ -165,6 +165,28 @@ def test_too_few_measurements_are_reported_without_a_guess(
     assert "web/app: startupProbe: 1 start is too few" in err
 
 
+def test_a_startup_probe_that_is_not_there_has_no_errors(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = yaml.safe_load(POD)
+    del manifest["spec"]["containers"][0]["startupProbe"]
+    life = {"web/app": {"liveness": ["success"]}}
+    record = simulate(
+        folder,
+        json.dumps({"containers": life}),
+        pod=yaml.safe_dump(manifest),
+        length=LENGTH,
+    )
+
+    status = run(["fit", str(record), *RATE])
+
+    out, err = capsys.readouterr()
+    assert status == 0
+    assert set(yaml.safe_load(out)) == {"livenessProbe"}
+    assert "# no startup probe is proposed: 1 start is too few" in out
+    assert "startupProbe" not in err
+
+
 def test_starts_that_a_kill_interrupted_are_not_counted(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,7 +228,8 @@ def test_a_pod_without_a_probe_that_kills_has_nothing_to_fit(
     record = simulate(folder, "containers: {}", pod=pod)
 
     assert run(["fit", str(record)]) == 5
-    assert "no container has a liveness or startup probe" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert f"{record}: no container has a liveness or startup probe" in err
 
 
 @pytest.mark.parametrize(

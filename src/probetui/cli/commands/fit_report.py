@@ -86,12 +86,12 @@ class _Fit(Struct, frozen=True):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What is missing, one sentence each, with the probe's field."""
-        found = (("livenessProbe", self.liveness), ("startupProbe", self.startup))
+        """What a probe of the container lacks, a sentence each, with its field."""
+        fits = {ProbeType.LIVENESS: self.liveness, ProbeType.STARTUP: self.startup}
         return tuple(
-            f"{name}: {text}"
-            for name, fit in found
-            if isinstance(fit, NotFitted)
+            f"{_FIELDS[kind]}: {text}"
+            for kind, fit in fits.items()
+            if kind in self.container.probes and isinstance(fit, NotFitted)
             for text in fit.missing
         )
 
@@ -126,7 +126,8 @@ def print_fit(records: Sequence[Path], params: Mapping[str, Any]) -> int:
     goal = FitGoal(parse_rate(params["false_kills"]), params["notice"])
     notes = Notes(quiet=params["quiet"])
     found: dict[tuple[str, str, str], _ProbedContainer] = {}
-    for path in _distinct(records) or (last_session_to_play(),):
+    paths = _distinct(records) or (last_session_to_play(),)
+    for path in paths:
         _add_session(found, read_session(path, notes))
     chosen = [
         one
@@ -139,7 +140,8 @@ def print_fit(records: Sequence[Path], params: Mapping[str, Any]) -> int:
             raise UsageError(
                 f'--container: none is called "{params["container"]}" (has: {known})'
             )
-        raise NothingToDoError("no container has a liveness or startup probe")
+        names = ", ".join(map(str, paths))
+        raise NothingToDoError(f"{names}: no container has a liveness or startup probe")
     fits = [_fit(one, goal) for one in chosen]
     if print_value := PRINTERS.get(params["output"]):
         print_value([_json(fit) for fit in fits])
@@ -277,8 +279,8 @@ def _print(fit: _Fit, goal: FitGoal) -> None:
 
 
 def _evidence_lines(fit: _Fit, goal: FitGoal) -> Iterator[str]:
-    count = len(fit.container.records)
-    yield f"{fit.container.label}, from {count} record{'s'[: count != 1]}"
+    names = ", ".join(str(path) for path in fit.container.records)
+    yield f"{fit.container.label}, from {names}"
     starts = fit.starts.seconds
     if starts:
         yield (
@@ -313,7 +315,10 @@ def _evidence_lines(fit: _Fit, goal: FitGoal) -> Iterator[str]:
         )
         if liveness.assumed:
             yield f"assumed: {liveness.assumed}"
-    if isinstance(fit.startup, StartupFit):
+    if isinstance(fit.startup, NotFitted):
+        if ProbeType.STARTUP not in fit.container.probes:
+            yield f"no startup probe is proposed: {'; '.join(fit.startup.missing)}"
+    else:
         needed = _seconds(fit.startup.needed / _SECOND)
         yield (
             f"start: {needed} needed, so that at most one start in "

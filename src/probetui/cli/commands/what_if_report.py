@@ -234,8 +234,7 @@ def _cells(totals: ContainerTotals) -> dict[str, str]:
         "FIRST READY": _NOTHING
         if totals.first_ready is None
         else f"+{totals.first_ready.total_seconds():.1f}s",
-        "PROBES": str(totals.probed),
-        "NOT MEASURED": str(totals.unmeasured),
+        "MEASURED": f"{totals.probed - totals.unmeasured} of {totals.probed} probes",
     }
 
 
