@@ -244,7 +244,8 @@ async def test_a_pod_reaches_its_cluster_with_its_service_account(
         async with ApiClient(access, SystemClock()) as client:
             listed = await client.list(PODS, access.namespace)
 
-    assert [item["metadata"]["name"] for item in listed.items] == ["mine"]
+    names = [item["metadata"]["name"] async for item in listed.objects()]
+    assert names == ["mine"]
 
 
 def _pod(name: str, namespace: str, labels: dict[str, str]) -> dict[str, Any]:

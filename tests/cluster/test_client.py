@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import os
 import stat
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,14 @@ from typing import Any
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from probetui.cluster.bounded_responses import (
+    LARGEST_OBJECT,
+    MOST_VALUES,
+    ObjectList,
+)
 from probetui.cluster.client import PODS, ApiClient, WatchEventType
 from probetui.cluster.errors import (
     ApiError,
@@ -30,6 +38,7 @@ from probetui.cluster.kubeconfig import (
     ExecCredential,
     UserCredentials,
 )
+from tests.cluster.transports import AnsweringTransport, Pieces
 from tests.fakes import FakeClock
 
 Handler = Callable[[httpx.Request], httpx.Response]
@@ -44,24 +53,13 @@ def _client(
         "test", "default", ApiServerInfo("https://api.test"), user or UserCredentials()
     )
     return ApiClient(
-        access, clock or FakeClock(), transport=httpx.MockTransport(handler)
+        access, clock or FakeClock(), transport=AnsweringTransport(handler)
     )
 
 
 def _status(code: int, reason: str, message: str, **headers: str) -> httpx.Response:
     body = {"kind": "Status", "code": code, "reason": reason, "message": message}
     return httpx.Response(code, json=body, headers=headers)
-
-
-class Pieces(httpx.AsyncByteStream):
-    """A body that comes in pieces."""
-
-    def __init__(self, *pieces: bytes) -> None:
-        self._pieces = pieces
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self._pieces:
-            yield piece
 
 
 async def test_a_list_is_read_in_chunks() -> None:
@@ -80,7 +78,7 @@ async def test_a_list_is_read_in_chunks() -> None:
     async with _client(answer) as client:
         found = await client.list(PODS, "shop", label_selector="app=web")
 
-    assert found.items == [{"n": 1}, {"n": 2}]
+    assert [item async for item in found.objects()] == [{"n": 1}, {"n": 2}]
     assert found.resource_version == "7"
 
 
@@ -100,7 +98,7 @@ async def test_a_list_that_expires_between_chunks_is_read_as_a_whole() -> None:
         found = await client.list(PODS, label_selector="app=web")
 
     assert requests == [("500", None), ("500", "old"), (None, None)]
-    assert found.items == [{"n": 1}]
+    assert [item async for item in found.objects()] == [{"n": 1}]
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
@@ -186,7 +184,7 @@ async def test_a_request_is_repeated_after_the_delay_of_the_server(
         client.on_wait = errors.append
         found = await client.list(PODS)
 
-    assert found.items == [{"n": 1}]
+    assert [item async for item in found.objects()] == [{"n": 1}]
     waits = [later - earlier for earlier, later in pairwise(asked_at)]
     assert waits == [timedelta(seconds=7)] * 2
     assert [(error.code, error.retry_after) for error in errors] == [(code, 7.0)] * 2
@@ -374,3 +372,131 @@ async def test_a_program_that_does_not_end_is_ended_with_the_client(
 
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+_TEXTS = st.text(st.sampled_from('"\\[]{},: \nitems\u00e9'), max_size=8)
+_VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | _TEXTS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+
+
+@given(
+    items=st.lists(_VALUES, max_size=6),
+    before=st.dictionaries(_TEXTS, _VALUES, max_size=2),
+    after=st.dictionaries(_TEXTS, _VALUES, max_size=2),
+    indent=st.none() | st.integers(0, 2),
+)
+def test_a_page_is_cut_into_its_objects_whatever_is_in_them(
+    items: list[Any], before: dict[str, Any], after: dict[str, Any], indent: int | None
+) -> None:
+    metadata = {"resourceVersion": "7", "continue": 'next "items":['}
+    page = {**before, "items": items, **after, "metadata": metadata}
+    page["items"] = items
+
+    async def read() -> tuple[str, str, list[Any]]:
+        found = ObjectList(lambda _: None)
+        text = json.dumps(page, indent=indent, ensure_ascii=False)
+        following = await found.add_page(bytearray(text, "utf-8"))
+        return following, found.resource_version, [it async for it in found.objects()]
+
+    objects = [item for item in items if isinstance(item, dict)]
+    assert asyncio.run(read()) == ('next "items":[', "7", objects)
+
+
+async def test_an_object_that_is_too_large_is_left_out_and_the_others_are_not() -> None:
+    large = {"n": "x" * LARGEST_OBJECT}
+    many: dict[str, Any] = {"n": [{}] * MOST_VALUES}
+    left_out: list[str] = []
+    body = json.dumps({"items": [{"n": 1}, large, many, {"n": 2}]}).encode()
+    lines = b"".join(
+        json.dumps({"type": "ADDED", "object": item}).encode() + b"\n"
+        for item in ({"n": 1}, large, many, {"n": 2})
+    )
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        is_watch = "watch" in request.url.params
+        return httpx.Response(200, content=lines if is_watch else body)
+
+    async with _client(answer) as client:
+        client.on_left_out = lambda error: left_out.append(str(error))
+        listed = [item async for item in (await client.list(PODS)).objects()]
+        watched = [event async for event in client.watch(PODS, resource_version="1")]
+
+    assert listed == [event.object for event in watched] == [{"n": 1}, {"n": 2}]
+    assert left_out == 2 * [
+        "pods: an object of more than 8 MiB is not read",
+        "pods: an object of more than 500000 values is not read",
+    ]
+
+
+async def test_an_answer_may_be_packed_once_by_gzip_alone() -> None:
+    packed = gzip.compress(b'{"n": 1}')
+    answers = {
+        "gzip": packed,
+        "GZIP": packed,
+        "identity": b'{"n": 1}',
+        "gzip, gzip": gzip.compress(packed),
+        "br": packed,
+        "deflate": packed,
+    }
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert request.headers["Accept-Encoding"] == "gzip"
+        encoding = request.url.path.rpartition("/")[2]
+        body = Pieces(answers[encoding])
+        return httpx.Response(200, headers={"Content-Encoding": encoding}, stream=body)
+
+    read: dict[str, object] = {}
+    async with _client(answer) as client:
+        for encoding in answers:
+            try:
+                read[encoding] = await client.get(PODS, "shop", encoding)
+            except ServerUnreachableError as error:
+                read[encoding] = "is not read" in str(error)
+
+    object_ = {"n": 1}
+    assert read == {
+        **dict.fromkeys(("gzip", "GZIP", "identity"), object_),
+        **dict.fromkeys(("gzip, gzip", "br", "deflate"), True),
+    }
+
+
+async def test_a_gzip_that_is_cut_or_none_is_an_error() -> None:
+    packed = gzip.compress(b'{"n": 1}')
+    bodies = [packed[:-4], b'{"n": 1}', b""]
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(
+            200,
+            headers={"Content-Encoding": "gzip"},
+            stream=Pieces(bodies.pop()),
+        )
+
+    async with _client(answer) as client:
+        while bodies:
+            with pytest.raises(ServerUnreachableError, match="an answer's gzip"):
+                await client.get(PODS, "shop", "web")
+
+
+async def test_a_server_does_not_get_back_what_it_sets() -> None:
+    cookies: list[str | None] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        cookies.append(request.headers.get("Cookie"))
+        return httpx.Response(200, json={}, headers={"Set-Cookie": "a=1; Path=/"})
+
+    async with _client(answer) as client:
+        await client.get(PODS, "shop", "web")
+        await client.get(PODS, "shop", "web")
+
+    assert cookies == [None, None]
+
+
+async def test_a_version_that_is_no_word_is_an_error_of_the_server() -> None:
+    async with _client(lambda _: httpx.Response(200, json={})) as client:
+        with pytest.raises(ServerUnreachableError):
+            await anext(client.watch(PODS, resource_version="7" * 100_000))

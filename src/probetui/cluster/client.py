@@ -1,16 +1,20 @@
 """A client of a Kubernetes API server: JSON in and out, lists in chunks, watches.
 
-What a server sends is limited in size and never trusted to be what it should be. An
-object is a dictionary as the API has it; whoever asks decodes it. Reasons for a client
-of our own are in docs/decisions/cluster-client.md.
+What a server sends is limited in size (`bounded_responses`) and in time, and never
+trusted to be what it should be. An object is a dictionary as the API has it; whoever
+asks decodes it. Reasons for a client of our own are in
+docs/decisions/cluster-client.md.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from datetime import timedelta
 from enum import StrEnum
+from functools import partial
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -19,6 +23,16 @@ import msgspec
 from msgspec import Struct
 
 from probetui import __version__
+from probetui.cluster.bounded_responses import (
+    LARGEST_LIST,
+    LARGEST_OBJECT,
+    ObjectList,
+    TooLargeError,
+    decode,
+    read_body,
+    read_lines,
+    too_large_object,
+)
 from probetui.cluster.credentials import (
     Credentials,
     impersonation_headers,
@@ -27,6 +41,7 @@ from probetui.cluster.credentials import (
 from probetui.cluster.errors import (
     Access,
     ApiError,
+    ClusterError,
     ExpiredError,
     ServerUnreachableError,
     api_error,
@@ -41,9 +56,14 @@ Object = dict[str, Any]
 CHUNK = 500
 """Objects of one answer to a list, as kubectl asks for."""
 
-LARGEST_BODY = 256 * 2**20
-LARGEST_LINE = 32 * 2**20
-"""Of a watch: etcd keeps objects of 1.5 MiB, of which a line may be several times."""
+REQUEST_SECONDS = 60.0
+"""How long a request may take with its answer, unless that is a stream.
+
+Source: apiserver/pkg/server/config.go, v1.36.2, NewConfig, RequestTimeout.
+"""
+
+WATCH_PERIOD = timedelta(seconds=1)
+"""A watch that has ended is not asked for again sooner."""
 
 WATCH_SILENCE_SECONDS = 150.0
 """Without a line for so long a watch with bookmarks (each 60 s) is taken for dead."""
@@ -75,13 +95,6 @@ class WatchEvent(Struct, frozen=True):
 
     type: WatchEventType
     object: Object
-
-
-class ObjectList(Struct, frozen=True):
-    """All objects of a list, of all its chunks, and where to watch from."""
-
-    items: list[Object]
-    resource_version: str
 
 
 class Resource(Struct, frozen=True):
@@ -145,6 +158,8 @@ class ApiClient:
         """Of each request; also for kubelets, which ask the API server about them."""
         self.on_wait: Callable[[ApiError], None] = _do_nothing
         """Called before a request waits for as long as the server asks."""
+        self.on_left_out: Callable[[TooLargeError], None] = _do_nothing
+        """Called when an object is left out of a list or a watch for its size."""
         self._http: httpx.AsyncClient | None = None
 
     async def __aenter__(self) -> Self:
@@ -184,11 +199,12 @@ class ApiClient:
             )
         return httpx.AsyncClient(
             base_url=base_url,
-            auth=self.credentials,
             headers=[
                 ("User-Agent", f"probetui/{__version__}"),
+                ("Accept-Encoding", "gzip"),
                 *impersonation_headers(self.access.user),
             ],
+            cookies=refuse_cookies(),
             transport=transport,
             timeout=_TIMEOUT,
             follow_redirects=False,  # the credentials are for this server alone
@@ -216,6 +232,10 @@ class ApiClient:
     ) -> ObjectList:
         """Return all objects of a namespace, or of all, read in chunks.
 
+        Raises:
+            TooLargeError: they are too many.
+            ClusterError: as of `request`.
+
         A list that expires between two chunks is read again as a whole, for that
         cannot expire.
 
@@ -223,31 +243,25 @@ class ApiClient:
         """
         access = resource.access("list", namespace)
         params = _selectors(label_selector, field_selector) | {"limit": str(CHUNK)}
-        items: list[Object] = []
+        found = ObjectList(partial(self._leave_out, resource))
         while True:
             try:
-                page = await self.request(
-                    "GET", resource.path(namespace), access, params=params
+                page = await self._read(
+                    "GET",
+                    resource.path(namespace),
+                    access,
+                    params=params,
+                    limit=LARGEST_LIST,
                 )
             except ExpiredError:
                 if "continue" not in params:
                     raise
                 del params["continue"], params["limit"]
-                items.clear()
+                found = ObjectList(partial(self._leave_out, resource))
                 continue
-            items += [
-                item for item in page.get("items") or () if isinstance(item, dict)
-            ]
-            metadata = page.get("metadata")
-            metadata = metadata if isinstance(metadata, dict) else {}
-            following = metadata.get("continue")
-            if not following or not isinstance(following, str):
-                version = metadata.get("resourceVersion")
-                return ObjectList(items, version if isinstance(version, str) else "")
-            if following == params.get("continue"):
-                raise ServerUnreachableError(
-                    "the list never ends: a page continues at itself"
-                )
+            following = await found.add_page(page)
+            if not following:
+                return found
             params["continue"] = following
 
     async def watch(
@@ -281,8 +295,19 @@ class ApiClient:
         async with self.stream(
             resource.path(namespace), access, params=params, timeout=timeout
         ) as response:
-            async for line in _lines(response, LARGEST_LINE):
-                yield _watch_event(line, access)
+            async for line in _timely(read_lines(response, LARGEST_OBJECT)):
+                if line is None:
+                    self._leave_out(resource, too_large_object())
+                    continue
+                try:
+                    event = _watch_event(line, access)
+                except TooLargeError as error:
+                    self._leave_out(resource, error)
+                else:
+                    yield event
+
+    def _leave_out(self, resource: Resource, error: TooLargeError) -> None:
+        self.on_left_out(TooLargeError(f"{resource.rbac_name}: {error}"))
 
     async def create(self, resource: Resource, namespace: str, body: Object) -> Object:
         """Create an object; raises `ApiError`, with code 409 where it is there."""
@@ -356,35 +381,70 @@ class ApiClient:
             ApiError: the server refused.
             ServerUnreachableError: no answer, or one that is no JSON object.
         """
-        content = None if body is None else msgspec.json.encode(body)
-        headers = {"Accept": JSON}
-        if content is not None:
-            headers["Content-Type"] = content_type
-        retries = 0
-        data: bytes | None = None
-        while data is None:
-            try:
-                async with self._send(
-                    method,
-                    path,
-                    access,
-                    params=params,
-                    content=content,
-                    headers=headers,
-                ) as response:
-                    data = await _body(response, LARGEST_BODY)
-            except ApiError as error:
-                if retries == MOST_RETRIES or not _is_to_be_retried(error):
-                    raise
-                retries += 1
-                await self._wait(error)
-        found = _decode(data)
+        data = await self._read(
+            method,
+            path,
+            access,
+            params=params,
+            content=None if body is None else msgspec.json.encode(body),
+            content_type=content_type,
+            limit=LARGEST_OBJECT,
+        )
+        found = decode(data)
         if not isinstance(found, dict):
             raise ServerUnreachableError(
                 f"{self.access.cluster.server}: the response is not a JSON object; "
                 "is it an API server?"
             )
         return found
+
+    async def _read(
+        self,
+        method: str,
+        path: str,
+        access: Access,
+        *,
+        params: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        content_type: str = JSON,
+        limit: int,
+    ) -> bytearray:
+        """Send a request and return the body of its answer; errors as of `request`."""
+        headers = {"Accept": JSON}
+        if content is not None:
+            headers["Content-Type"] = content_type
+        retries = 0
+        while True:
+            try:
+                async with (
+                    self._deadline(),
+                    self._send(
+                        method,
+                        path,
+                        access,
+                        params=params,
+                        content=content,
+                        headers=headers,
+                    ) as response,
+                ):
+                    return await read_body(response, limit)
+            except ApiError as error:
+                if retries == MOST_RETRIES or not _is_to_be_retried(error):
+                    raise
+                retries += 1
+                await self._wait(error)
+
+    @asynccontextmanager
+    async def _deadline(self, *, is_unlimited: bool = False) -> AsyncIterator[None]:
+        """End a request that takes too long, however often something comes of it."""
+        try:
+            async with asyncio.timeout(None if is_unlimited else REQUEST_SECONDS):
+                yield
+        except TimeoutError as error:
+            raise ServerUnreachableError(
+                f"{self.access.cluster.server}: no complete answer within "
+                f"{REQUEST_SECONDS:g}s"
+            ) from error
 
     async def _wait(self, error: ApiError) -> None:
         """Wait for as long as the server asks."""
@@ -398,11 +458,14 @@ class ApiClient:
         access: Access,
         *,
         params: Mapping[str, str] | None = None,
-        limit: int = LARGEST_BODY,
+        limit: int = LARGEST_OBJECT,
     ) -> bytes:
         """Return the body of an answer as it is, as of `/version` or metrics."""
-        async with self.stream(path, access, params=params) as response:
-            return await _body(response, limit)
+        async with (
+            self._deadline(),
+            self.stream(path, access, params=params) as response,
+        ):
+            return bytes(await read_body(response, limit))
 
     @asynccontextmanager
     async def stream(
@@ -445,8 +508,9 @@ class ApiClient:
         path = PODS.path(namespace, pod, "log")
         timeout = httpx.Timeout(None, connect=10)
         async with self.stream(path, access, params=params, timeout=timeout) as answer:
-            async for line in _lines(answer, LARGEST_LINE):
-                yield line
+            async for line in read_lines(answer, LARGEST_OBJECT):
+                if line is not None:
+                    yield line
 
     @asynccontextmanager
     async def _send(
@@ -464,24 +528,29 @@ class ApiClient:
         if http is None:
             raise RuntimeError("the client is not open")
         name = self.access.cluster.tls_server_name
-        request = http.build_request(
-            method,
-            path,
-            params=params,
-            content=content,
-            headers=headers,
-            timeout=_TIMEOUT if timeout is None else timeout,
-            extensions={"sni_hostname": name} if name else None,
-        )
+        timeout = _TIMEOUT if timeout is None else timeout
+        # A log that is followed may begin with its first line, whenever that comes.
+        is_patient = timeout.read is None
         try:
-            response = await http.send(request, stream=True)
+            request = http.build_request(
+                method,
+                path,
+                params=params,
+                content=content,
+                headers=headers,
+                timeout=timeout,
+                extensions={"sni_hostname": name} if name else None,
+            )
+            async with self._deadline(is_unlimited=is_patient):
+                response = await self.credentials.send(http, request)
             try:
                 code = response.status_code
                 if code not in _OK and code != _SWITCHING_PROTOCOLS:
-                    data = await _body(response, _ERROR_BODY)
+                    async with self._deadline():
+                        data = await read_body(response, _ERROR_BODY)
                     raise api_error(
                         response.status_code,
-                        _decode(data),
+                        decode(data),
                         access,
                         retry_after=response.headers.get("Retry-After"),
                     )
@@ -494,13 +563,18 @@ class ApiClient:
             ) from error
 
 
+def refuse_cookies() -> CookieJar:
+    """Return a jar that takes nothing: a server could fill it, and have it back."""
+    return CookieJar(DefaultCookiePolicy(allowed_domains=()))
+
+
 def _is_to_be_retried(error: ApiError) -> bool:
     is_passing = error.code == _TOO_MANY_REQUESTS or error.code >= _SERVER_ERROR
     return is_passing and error.retry_after is not None
 
 
-def _do_nothing(_: ApiError) -> None:
-    """Retry without a word."""
+def _do_nothing(_: ClusterError) -> None:
+    """Go on without a word."""
 
 
 def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:
@@ -508,44 +582,24 @@ def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:
     return {name: value for name, value in both.items() if value}
 
 
-async def _body(response: httpx.Response, limit: int) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    async for part in response.aiter_bytes():
-        size += len(part)
-        if size > limit:
-            raise ServerUnreachableError(
-                f"an answer of more than {limit // 2**20} MiB is not read"
-            )
-        parts.append(part)
-    return b"".join(parts)
-
-
-async def _lines(response: httpx.Response, limit: int) -> AsyncIterator[bytes]:
-    """Yield the lines of an answer; what comes after the last line break is lost.
-
-    A cut connection leaves half a line, which is no object.
-    """
-    pieces: list[bytes] = []
-    size = 0
-    async for part in response.aiter_bytes():
-        *whole, rest = part.split(b"\n")
-        for line in whole:
-            pieces.append(line)
-            yield b"".join(pieces)
-            pieces.clear()
-            size = 0
-        size += len(rest)
-        if size > limit:
-            raise ServerUnreachableError(
-                f"a line of more than {limit // 2**20} MiB is not read"
-            )
-        if rest:
-            pieces.append(rest)
+async def _timely(lines: AsyncGenerator[bytes | None]) -> AsyncIterator[bytes | None]:
+    """Yield the lines of a watch while they come; a part of one is none."""
+    async with aclosing(lines):
+        while True:
+            try:
+                async with asyncio.timeout(WATCH_SILENCE_SECONDS):
+                    line = await anext(lines)
+            except StopAsyncIteration:
+                return
+            except TimeoutError as error:
+                raise ServerUnreachableError(
+                    f"a watch without a line for {WATCH_SILENCE_SECONDS:.0f}s"
+                ) from error
+            yield line
 
 
 def _watch_event(line: bytes, access: Access) -> WatchEvent:
-    found = _decode(line)
+    found = decode(line)
     inner = found.get("object") if isinstance(found, dict) else None
     if not isinstance(found, dict) or not isinstance(inner, dict):
         raise ServerUnreachableError("a line of a watch is not a watch event")
@@ -558,14 +612,6 @@ def _watch_event(line: bytes, access: Access) -> WatchEvent:
     except ValueError as error:
         text = safe_line(str(kind), limit=50)
         raise ServerUnreachableError(f"a watch event of type {text}") from error
-
-
-def _decode(data: bytes) -> Any:
-    """Return what JSON describes, None where it is none."""
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError, ValueError):
-        return None
 
 
 def _cause(error: Exception) -> str:

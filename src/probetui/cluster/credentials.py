@@ -13,7 +13,6 @@ import json
 import os
 import ssl
 import tempfile
-from collections.abc import AsyncGenerator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -48,16 +47,17 @@ class _ExecAnswer(Struct, rename="camel"):
     status: _ExecStatus | None = None
 
 
-class Credentials(httpx.Auth):
-    """Adds a user's credentials to each request; asks anew for those that expire.
+class Credentials:
+    """Sends requests with a user's credentials; asks anew for those that expire.
+
+    Not an `httpx.Auth`: httpx reads the answer before a second request, whatever it
+    unpacks to.
 
     Args:
         user: whose they are.
         cluster: for which cluster, as programs that print credentials may ask.
         clock: says what has expired.
     """
-
-    requires_response_body = False
 
     def __init__(
         self, user: UserCredentials, cluster: ApiServerInfo, clock: Clock
@@ -72,19 +72,30 @@ class Credentials(httpx.Auth):
         self.exec_certificate: tuple[str, str] | None = None
         """The client certificate and key that a program printed, as PEM texts."""
 
-    async def async_auth_flow(
-        self, request: httpx.Request
-    ) -> AsyncGenerator[httpx.Request, httpx.Response]:
-        """Send a request with credentials, a second time with new ones after a 401."""
+    async def send(
+        self, http: httpx.AsyncClient, request: httpx.Request
+    ) -> httpx.Response:
+        """Send a request, a second time with new credentials after a 401.
+
+        Returns:
+            The answer, of which no body has been read.
+
+        Raises:
+            ClusterError: there are no credentials.
+            httpx.HTTPError: there is no answer.
+        """
         header = await self.header()
         self._add(request, header)
-        response = yield request
-        if response.status_code == _UNAUTHORIZED and self._renewable:
-            self.forget()
-            newer = await self.header()
-            if newer != header:
-                self._add(request, newer)
-                yield request
+        response = await http.send(request, stream=True)
+        if response.status_code != _UNAUTHORIZED or not self._renewable:
+            return response
+        self.forget()
+        newer = await self.header()
+        if newer == header:
+            return response
+        await response.aclose()
+        self._add(request, newer)
+        return await http.send(request, stream=True)
 
     async def header(self) -> str | None:
         """Return the value of the Authorization header, None if there is none.

@@ -155,8 +155,9 @@ def api_error(
 def _seconds(header: str | None) -> float | None:
     """Return what Retry-After says in seconds; a date, which no API server sends, not.
 
-    At most ten minutes: a server must not silence this program for ever.
+    Between a second and ten minutes: a server must neither have this program ask
+    without a pause nor silence it for ever.
     """
     if header is None or not header.strip().isascii() or not header.strip().isdigit():
         return None
-    return float(min(int(header.strip()[:9]), 600))
+    return float(min(max(int(header.strip()[:9]), 1), 600))

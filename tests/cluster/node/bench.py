@@ -33,6 +33,7 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.nodestatus.node_status import NodeFacts
 from probetui.kubelet_rules import rules_of
 from tests.builders import START
+from tests.cluster.transports import Pieces
 from tests.drive.test_realtime import NoHooks
 from tests.fakes import FakeClock, FakeEngine, FakeProber, FakeRuntime
 
@@ -83,7 +84,9 @@ class ServerTransport(httpx.AsyncBaseTransport):
         )
         if isinstance(answer, HttpResponse):
             return httpx.Response(
-                answer.status, content=answer.body, headers=dict(answer.headers)
+                answer.status,
+                stream=Pieces(answer.body),
+                headers=dict(answer.headers),
             )
         assert isinstance(answer, HttpStream)
         stream = _Chunks(answer.chunks, self._away)

@@ -18,6 +18,7 @@ from probetui.cluster.node.authorization import (
     client_authority,
 )
 from probetui.cluster.serving.http_server import HttpRequest
+from tests.cluster.transports import AnsweringTransport
 from tests.fakes import FakeClock
 
 Review = dict[str, Any]
@@ -62,7 +63,7 @@ async def _check(
     access = ClusterAccess(
         "test", "default", ApiServerInfo("https://api.test"), UserCredentials()
     )
-    transport = httpx.MockTransport(server.answer)
+    transport = AnsweringTransport(server.answer)
     async with ApiClient(access, clock, transport=transport) as api:
         authorization = KubeletAuthorization(api, "demo", clock)
         for request in requests:
@@ -140,7 +141,7 @@ async def test_clients_may_have_certificates_of_an_authority_of_their_own(
     access = ClusterAccess(
         "tests", "default", ApiServerInfo("http://api.test"), UserCredentials()
     )
-    transport = httpx.MockTransport(answer)
+    transport = AnsweringTransport(answer)
     async with ApiClient(access, FakeClock(), transport=transport) as api:
         authority = await client_authority(api, "SERVERS")
 

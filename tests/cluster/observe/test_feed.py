@@ -492,7 +492,8 @@ async def test_a_log_is_that_of_the_instance_that_is_meant(tmp_path: Path) -> No
         async with ApiClient(access, _CLOCK) as client:
             observation = ClusterObservation(_CLOCK.now())
             found = await client.list(CLIENT_PODS)
-            observation.set_pods(found.items, _CLOCK.now())
+            async for json in found.objects():
+                observation.set_pod(json, _CLOCK.now(), is_news=False)
             logs = ClusterLogs(client, observation.find_container)
             lines = []
             for own_id in ("containerd://now", "containerd://before"):

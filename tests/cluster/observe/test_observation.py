@@ -272,8 +272,9 @@ def test_a_name_with_a_new_uid_is_another_pod() -> None:
     ]
     second = {**first, "metadata": {**first["metadata"], "uid": "another"}}
 
-    observation.set_pods([first], at(1))
-    observation.set_pods([second], at(2))
+    observation.set_pod(first, at(1), is_news=False)
+    uid = observation.set_pod(second, at(2), is_news=False)
+    observation.keep_pods({uid}, at(2))
 
     (pod,) = observation.snapshot(at(3)).pods
     assert pod.pod.uid == "another"
@@ -328,7 +329,7 @@ def _starts(entries: Iterable[JournalEntry]) -> dict[str, datetime]:
 def test_what_is_no_pod_is_a_note(json: dict[str, Any]) -> None:
     observation = ClusterObservation(at(0))
 
-    observation.set_pods([json], at(1))
+    observation.set_pod(json, at(1), is_news=False)
     observation.note_event(json, at(1))
 
     assert all(pod.pod.name == "" for pod in observation.snapshot(at(2)).pods)

@@ -309,7 +309,7 @@ class ClusterContainers:
         except ClusterError as error:
             log.info("events of %s: %s", self._pod.full_name, error)
             return
-        for event in events.items:
+        async for event in events.objects():
             path = (event.get("involvedObject") or {}).get("fieldPath", "")
             at = _time(event.get("lastTimestamp") or event.get("eventTime"))
             is_older = at is None or at < (ended.started_at or at)

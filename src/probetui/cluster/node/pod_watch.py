@@ -7,11 +7,19 @@ v0.32.10, ListAndWatch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 
-from probetui.cluster.client import PODS, ApiClient, Object, WatchEvent, WatchEventType
+from probetui.cluster.bounded_responses import TooLargeError
+from probetui.cluster.client import (
+    PODS,
+    WATCH_PERIOD,
+    ApiClient,
+    Object,
+    WatchEvent,
+    WatchEventType,
+)
 from probetui.cluster.errors import ClusterError, ExpiredError, ServerUnreachableError
-from probetui.cluster.node.contact import FIRST_WAIT_SECONDS, ServerContact
+from probetui.cluster.node.contact import ServerContact
+from probetui.cluster.object_budget import ObjectBudget
 
 
 class PodWatch:
@@ -47,6 +55,7 @@ class PodWatch:
         self._contact = contact
         self._on_change = on_change
         self._version = ""
+        self._budget = ObjectBudget()
 
     async def run(self) -> None:
         """List, then watch, until cancelled."""
@@ -58,7 +67,7 @@ class PodWatch:
                 await self._watch()
             except ExpiredError:
                 # Where all has expired at once, it is not asked without a pause.
-                await self._contact.sleep(timedelta(seconds=FIRST_WAIT_SECONDS))
+                await self._contact.sleep(WATCH_PERIOD)
             except ClusterError as error:
                 attempt += 1
                 await self._contact.wait(error, attempt)
@@ -75,12 +84,14 @@ class PodWatch:
         self._contact.on_answer()
         self.has_listed = True
         self._version = found.resource_version
-        self._set(found.items)
+        self._set([pod async for pod in found.objects() if self._admits(pod)])
+        self._budget.release_others(self.pods)
 
     async def _watch(self) -> None:
         """Watch until the version has expired; a lost connection begins again."""
         attempt = 0
         while True:
+            began_at = self._contact.clock.now()
             try:
                 async for event in self._api.watch(
                     PODS,
@@ -91,7 +102,6 @@ class PodWatch:
                     attempt = 0
                     self._contact.on_answer()
                     self._apply(event)
-                # A server that ends each watch at once is not asked without a pause.
                 attempt += 1
                 if attempt > 1:
                     error = ServerUnreachableError("the API server ends each watch")
@@ -101,6 +111,8 @@ class PodWatch:
             except ClusterError as error:
                 attempt += 1
                 await self._contact.wait(error, attempt)
+            # A server that ends each watch at once is not asked without a pause.
+            await self._contact.clock.sleep_until(began_at + WATCH_PERIOD)
 
     def _apply(self, event: WatchEvent) -> None:
         metadata = event.object.get("metadata") or {}
@@ -109,7 +121,23 @@ class PodWatch:
             return
         others = [pod for uid, pod in self.pods.items() if uid != metadata.get("uid")]
         is_there = event.type is not WatchEventType.DELETED
+        if not is_there:
+            self._budget.release(str(metadata.get("uid")))
+        elif not self._admits(event.object):
+            return
         self._set([*others, *([event.object] if is_there else [])])
+
+    def _admits(self, pod: Object) -> bool:
+        """Return whether there is room for a pod; the first one without is reported."""
+        metadata = pod["metadata"]
+        is_admitted = self._budget.admit(metadata["uid"], pod)
+        if not is_admitted:
+            self._contact.on_failure(
+                TooLargeError(
+                    f"there are too many pods: {metadata.get('name')} is left out"
+                )
+            )
+        return is_admitted
 
     def _set(self, pods: Sequence[Object]) -> None:
         self.pods = {pod["metadata"]["uid"]: pod for pod in pods}

@@ -7,16 +7,18 @@ that is too old, from a new list. How long to wait a server may say itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from random import Random
 
+from probetui.cluster.bounded_responses import ObjectList, TooLargeError
 from probetui.cluster.client import (
     EVENTS,
     PODS,
+    WATCH_PERIOD,
     ApiClient,
     Object,
-    ObjectList,
     Resource,
     WatchEvent,
     WatchEventType,
@@ -27,7 +29,7 @@ from probetui.cluster.observe.kubelet_counters import (
     CountersUnavailableError,
     read_node,
 )
-from probetui.cluster.observe.observation import ClusterObservation
+from probetui.cluster.observe.observation import ClusterObservation, read_event
 from probetui.cluster.selection import PodSelection
 from probetui.kubelet_rules import rules_for_kubelet
 from probetui.ports import Clock
@@ -73,13 +75,15 @@ class Feed:
         self._random = random
         self._version = ""
         self._changed: Callable[[], None] = lambda: None
+        self._left_out: set[str] = set()
 
     async def begin(self) -> None:
         """List the pods for the first time; raises `ClusterError`."""
+        self._client.on_left_out = self._note_left_out
         listed = await self._list(PODS)
-        self._take_list(listed)
+        there = await self._take_list(listed)
         self._version = listed.resource_version
-        for text in self._absences(listed):
+        for text in self._absences(there):
             self._observation.note(text, self._clock.now())
 
     async def run(self, changed: Callable[[], None]) -> None:
@@ -94,10 +98,9 @@ class Feed:
             tasks.create_task(self._watch_events(version))
             tasks.create_task(self._poll_nodes(tasks))
 
-    def _absences(self, listed: ObjectList) -> Iterator[str]:
-        """Return what is waited for, as it does not exist yet."""
+    def _absences(self, there: AbstractSet[str]) -> Iterator[str]:
+        """Return what is waited for, as it does not exist yet, unlike some names."""
         selection = self._selection
-        there = {_name_of(json) for json in listed.items}
         for name in sorted(selection.names - there):
             where = f"namespace {selection.namespace}"
             yield f"pod {name} does not exist in {where} yet; it is waited for"
@@ -135,7 +138,7 @@ class Feed:
             listed = await self._list(EVENTS)
         except ClusterError:
             return ""  # The watch of events asks again, and reports why.
-        self._take_events(listed)
+        await self._take_events(listed)
         self._found()
         return listed.resource_version
 
@@ -151,7 +154,7 @@ class Feed:
         self,
         resource: Resource,
         version: str,
-        take_list: Callable[[ObjectList], None],
+        take_list: Callable[[ObjectList], Awaitable[object]],
         take: Callable[[WatchEvent], None],
     ) -> None:
         """Watch for ever; a right that is missing is raised."""
@@ -161,7 +164,7 @@ class Feed:
             try:
                 if not version:
                     listed = await self._list(resource)
-                    take_list(listed)
+                    await take_list(listed)
                     version = listed.resource_version
                     self._found()
                 async for event in self._client.watch(
@@ -184,9 +187,8 @@ class Feed:
                 failures += 1
                 self._lose_server(error)
                 await self._wait(self._delay(failures, error))
-                continue
             # A server that ends every watch at once is not asked without a pause.
-            await self._clock.sleep_until(began_at + _SECOND)
+            await self._clock.sleep_until(began_at + WATCH_PERIOD)
 
     def _delay(self, failures: int, error: ClusterError) -> float:
         if isinstance(error, ApiError) and error.retry_after is not None:
@@ -205,8 +207,22 @@ class Feed:
         self._observation.find_server(self._clock.now())
         self._changed()
 
-    def _take_list(self, listed: ObjectList) -> None:
-        self._observation.set_pods(listed.items, self._clock.now())
+    def _note_left_out(self, error: TooLargeError) -> None:
+        if str(error) not in self._left_out:
+            self._left_out.add(str(error))
+            text = f"left out: {error}"
+            self._observation.note(text, self._clock.now(), is_fault=True)
+            self._changed()
+
+    async def _take_list(self, listed: ObjectList) -> set[str]:
+        """Take a whole list; pods that are not in it are gone. Return their names."""
+        uids, names = set(), set()
+        async for json in listed.objects():
+            names.add(_metadata_text(json, "name"))
+            now = self._clock.now()
+            uids.add(self._observation.set_pod(json, now, is_news=False))
+        self._observation.keep_pods(uids, self._clock.now())
+        return names
 
     def _take_pod(self, event: WatchEvent) -> None:
         now = self._clock.now()
@@ -217,9 +233,14 @@ class Feed:
         else:
             self._observation.set_pod(event.object, now)
 
-    def _take_events(self, listed: ObjectList) -> None:
-        for item in sorted(listed.items, key=_last_time):
-            self._observation.note_event(item, self._clock.now())
+    async def _take_events(self, listed: ObjectList) -> None:
+        seen = [
+            found
+            async for json in listed.objects()
+            if (found := read_event(json)) is not None
+        ]
+        for item in sorted(seen, key=lambda it: it.event.at):
+            self._observation.submit(item, self._clock.now())
 
     def _take_event(self, event: WatchEvent) -> None:
         if event.type is not WatchEventType.DELETED:  # they end after an hour
@@ -285,15 +306,7 @@ def _version_of(json: Object) -> str:
     return _metadata_text(json, "resourceVersion")
 
 
-def _name_of(json: Object) -> str:
-    return _metadata_text(json, "name")
-
-
 def _metadata_text(json: Object, key: str) -> str:
     metadata = json.get("metadata")
     text = metadata.get(key) if isinstance(metadata, dict) else None
     return text if isinstance(text, str) else ""
-
-
-def _last_time(json: Object) -> str:
-    return str(json.get("lastTimestamp") or json.get("eventTime") or "")

@@ -7,22 +7,33 @@ the node: it is taken only if that was asked for.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Protocol, Self
 
 import httpx
 from msgspec import Struct
 from msgspec.structs import replace
 
-from probetui.cluster.client import NODES, ApiClient
+from probetui.cluster.bounded_responses import read_body
+from probetui.cluster.client import NODES, ApiClient, refuse_cookies
 from probetui.cluster.credentials import make_tls_context
 from probetui.cluster.errors import Access, ClusterError, ServerUnreachableError
 from probetui.safe_text import safe_line
 
 PATH = "/metrics/probes"
-_LARGEST_ANSWER = 64 * 2**20
+_LARGEST_ANSWER = 8 * 2**20
+"""A kubelet with 500 pods sends about 2 MiB."""
+
 _KUBELET_PORT = 10250
 _TIMEOUT = httpx.Timeout(5)
+_FETCH_SECONDS = 10
+"""How long an answer may take, however often a part of it comes."""
+
 _METRICS = Access("get", "nodes/metrics", is_namespaced=False)
+_WAYS_ROUND = (
+    "--kubelet-insecure-tls sends it the credentials anyway, --via-node-proxy goes "
+    "through the API server"
+)
 
 
 class CountersUnavailableError(ClusterError):
@@ -105,8 +116,9 @@ class KubeletCounters:
         """Open it; nothing is sent yet."""
         certificate = await self._client.client_certificate()
         self._http = httpx.AsyncClient(
-            auth=self._client.credentials,
             verify=make_tls_context(self._cluster, certificate),
+            headers={"Accept-Encoding": "gzip"},
+            cookies=refuse_cookies(),
             timeout=_TIMEOUT,
             trust_env=False,
             follow_redirects=False,
@@ -128,36 +140,36 @@ class KubeletCounters:
             raise CountersUnavailableError(f"node {node} has no address")
         url = f"https://{host}:{info.port}{PATH}"
         try:
-            async with self._http.stream("GET", url) as response:
-                if response.status_code in {401, 403}:
-                    raise CountersUnavailableError(
-                        f"not allowed to {_METRICS.words} at the kubelet; "
-                        f"`{_METRICS.command}` shows it; --via-node-proxy goes "
-                        "through the API server"
-                    )
-                if response.status_code != 200:  # noqa: PLR2004
-                    raise CountersUnavailableError(
-                        f"{url}: HTTP {response.status_code}"
-                    )
-                parts, size = [], 0
-                async for part in response.aiter_bytes():
-                    size += len(part)
-                    if size > _LARGEST_ANSWER:
-                        raise CountersUnavailableError(
-                            f"{url}: the response is too long"
-                        )
-                    parts.append(part)
-                return b"".join(parts)
+            async with asyncio.timeout(_FETCH_SECONDS):
+                return await self._fetch(self._http, url)
         except (httpx.HTTPError, OSError) as error:
             del self._nodes[node]  # it may have another address by now
             text = safe_line(str(error) or type(error).__name__, limit=200)
             if "CERTIFICATE_VERIFY_FAILED" in text:
                 raise CountersUnavailableError(
                     f"the certificate of {url} is not signed by the cluster's CA; "
-                    "--kubelet-insecure-tls sends it the credentials anyway, "
-                    "--via-node-proxy goes through the API server"
+                    f"{_WAYS_ROUND}"
                 ) from error
             raise ServerUnreachableError(f"{url}: {text}") from error
+
+    async def _fetch(self, http: httpx.AsyncClient, url: str) -> bytes:
+        request = http.build_request("GET", url)
+        response = await self._client.credentials.send(http, request)
+        try:
+            if response.status_code in {401, 403}:
+                raise CountersUnavailableError(
+                    f"not allowed to {_METRICS.words} at the kubelet; "
+                    f"`{_METRICS.command}` shows it; --via-node-proxy goes "
+                    "through the API server"
+                )
+            if response.status_code != 200:  # noqa: PLR2004
+                raise CountersUnavailableError(f"{url}: HTTP {response.status_code}")
+            try:
+                return bytes(await read_body(response, _LARGEST_ANSWER))
+            except ServerUnreachableError as error:
+                raise CountersUnavailableError(f"{url}: {error}") from error
+        finally:
+            await response.aclose()
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -7,13 +7,15 @@ this program's clock. The same inputs give the same journal and snapshots.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from msgspec.structs import replace
 
+from probetui.cluster.client import Object
 from probetui.cluster.container_logs import LoggedInstance
+from probetui.cluster.object_budget import ObjectBudget
 from probetui.cluster.observe.inputs import (
     CountersLost,
     CountersPolled,
@@ -46,8 +48,6 @@ from probetui.k8s.status import PodStatus
 from probetui.kubelet.journal import EventEntry, JournalEntry, NoteEntry
 from probetui.kubelet.runtime.turn import TurnBuilder
 from probetui.kubelet_rules import KubeletRules, rules_of
-
-Object = dict[str, Any]
 
 ENTRIES_SHOWN = 500
 _OnInput = Callable[[ObservedInput | None, datetime, int], None]
@@ -85,6 +85,8 @@ class ClusterObservation:
         self._selects = selects
         self._turn = TurnBuilder()
         self._pods: dict[str, ObservedPod] = {}
+        self._budget = ObjectBudget()
+        self._has_too_many = False
         self._nodes: dict[str, _ObservedNode] = {}
         self._rules: dict[str, KubeletRules] = {}
         self._newest: deque[JournalEntry] = deque(maxlen=ENTRIES_SHOWN)
@@ -148,11 +150,8 @@ class ClusterObservation:
 
     # -- pods
 
-    def set_pods(self, objects: Iterable[Object], now: datetime) -> None:
-        """Take a whole list; pods that are not in it are gone."""
-        uids = {
-            uid for json in objects if (uid := self.set_pod(json, now, is_news=False))
-        }
+    def keep_pods(self, uids: AbstractSet[str], now: datetime) -> None:
+        """Take away all pods but these, which are those of a list."""
         for uid in [uid for uid in self._pods if uid not in uids]:
             self.remove_pod(uid, now)
 
@@ -171,11 +170,23 @@ class ClusterObservation:
             return ""
         if self._selects is not None and not self._selects(pod):
             return ""
+        if not self._budget.admit(pod.uid, json):
+            self._note_too_many(pod, now)
+            return pod.uid if pod.uid in self._pods else ""
         spec = json.get("spec")
         node = spec.get("nodeName") if isinstance(spec, dict) else None
         name = node if isinstance(node, str) else ""
         self.submit(PodSeen(pod, status, name, is_news), now)
         return pod.uid
+
+    def _note_too_many(self, pod: Pod, now: datetime) -> None:
+        if not self._has_too_many:
+            self._has_too_many = True
+            text = (
+                f"there are too many pods to be shown at once: {pod.full_name} is the "
+                "first that is left out; -n and -l choose fewer"
+            )
+            self.note(text, now, is_fault=True)
 
     def _take_pod(self, item: PodSeen, now: datetime) -> None:
         pod, status, node = item.pod, item.status, item.node
@@ -204,6 +215,7 @@ class ClusterObservation:
             self.submit(PodGone(uid), now)
 
     def _remove_pod(self, uid: str, now: datetime) -> None:
+        self._budget.release(uid)
         observed = self._pods.pop(uid, None)
         if observed is None:
             return
