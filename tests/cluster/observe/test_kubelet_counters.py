@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -29,20 +30,29 @@ _CLOCK = SystemClock()
 class _Kubelet:
     """A kubelet's port that records the received credentials."""
 
-    def __init__(self, status: int = 200) -> None:
+    def __init__(self, status: int = 200, **headers: str) -> None:
+        self.certificate = self_signed(["127.0.0.1"], _CLOCK.now())
         self.requests: list[str] = []
         self._status = status
+        self._headers = headers
 
     async def handle(self, request: HttpRequest) -> HttpResponse:
         self.requests.append(f"{request.path} {request.headers['authorization']}")
-        return HttpResponse(self._status, body=b"prober_probe_total{} 1\n")
+        return HttpResponse(
+            self._status, body=b"prober_probe_total{} 1\n", headers=self._headers
+        )
 
 
 @asynccontextmanager
 async def _counters(
-    kubelet: _Kubelet, *, verifies: bool, is_signed: bool
+    kubelet: _Kubelet,
+    *,
+    verifies: bool,
+    is_signed: bool,
+    has_authority: bool = True,
+    insecure: bool = False,
 ) -> AsyncIterator[KubeletCounters]:
-    certificate = self_signed(["127.0.0.1"], _CLOCK.now())
+    certificate = kubelet.certificate
     other = self_signed(["127.0.0.1"], _CLOCK.now())
     trusted = certificate if is_signed else other
     async with (
@@ -62,7 +72,11 @@ async def _counters(
         access = ClusterAccess(
             "test",
             "default",
-            ApiServerInfo(server.url, ca_data=trusted.certificate.decode()),
+            ApiServerInfo(
+                server.url,
+                ca_data=trusted.certificate.decode() if has_authority else None,
+                insecure=insecure,
+            ),
             UserCredentials(token="secret"),
         )
         async with (
@@ -106,3 +120,37 @@ async def test_a_missing_right_is_named_with_its_command_and_the_way_round() -> 
 
     assert "`kubectl auth can-i get nodes --subresource=metrics`" in str(caught.value)
     assert "--via-node-proxy" in str(caught.value)
+
+
+@pytest.mark.parametrize("insecure", [False, True])
+async def test_without_an_authority_of_the_cluster_no_kubelet_gets_the_credentials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, insecure: bool
+) -> None:
+    kubelet = _Kubelet()
+    of_the_system = tmp_path / "authorities.pem"
+    of_the_system.write_bytes(kubelet.certificate.certificate)
+    monkeypatch.setenv("SSL_CERT_FILE", str(of_the_system))
+    async with _counters(
+        kubelet, verifies=True, is_signed=True, has_authority=False, insecure=insecure
+    ) as counters:
+        with pytest.raises(CountersUnavailableError) as caught:
+            await counters.fetch("node1")
+
+    assert kubelet.requests == []
+    assert "no certificate authority" in str(caught.value)
+    assert "--kubelet-insecure-tls" in str(caught.value)
+    assert "--via-node-proxy" in str(caught.value)
+
+
+async def test_a_kubelet_that_redirects_is_not_followed() -> None:
+    other = _Kubelet()
+    tls = other.certificate.tls_context()
+    async with serve_http(other.handle, port=0, tls=tls) as address:
+        location = f"https://127.0.0.1:{address.port}/"
+        kubelet = _Kubelet(307, Location=location)
+        async with _counters(kubelet, verifies=False, is_signed=False) as counters:
+            with pytest.raises(CountersUnavailableError, match="HTTP 307"):
+                await counters.fetch("node1")
+
+    assert kubelet.requests == ["/metrics/probes Bearer secret"]
+    assert other.requests == []

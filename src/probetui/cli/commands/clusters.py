@@ -62,7 +62,9 @@ _CLUSTER = "Cluster"
     "--kubelet-insecure-tls",
     section=_CLUSTER,
     is_flag=True,
-    help="Send the credentials to kubelets whose certificates nobody has verified.",
+    help="Send the credentials to kubelets whose certificates nobody has verified. "
+    "Without it they go to kubelets whose certificates the kubeconfig's authority has "
+    "signed.",
 )
 @option(
     "--no-counters",

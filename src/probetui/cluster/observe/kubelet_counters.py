@@ -3,6 +3,10 @@
 A kubelet asks the API server whether the user has `get nodes/metrics`. The way through
 the API server needs `get nodes/proxy`, with which one may run commands in every pod of
 the node: it is taken only if that was asked for.
+
+Whoever can write a Node object says where its kubelet is. So the credentials go to a
+server with a certificate of the cluster's own authority, which the kubeconfig has; the
+system's authorities sign for everybody, and prove nothing here.
 """
 
 from __future__ import annotations
@@ -96,7 +100,8 @@ class KubeletCounters:
     """At the kubelets themselves, with the credentials of the API server.
 
     They go to a server whose certificate the cluster's authority has signed, or to any,
-    if that was asked for. An asynchronous context manager.
+    if that was asked for; where the kubeconfig has no authority, nothing is sent. An
+    asynchronous context manager.
 
     Args:
         client: knows the nodes and the credentials.
@@ -109,6 +114,7 @@ class KubeletCounters:
         if not verifies:
             cluster = replace(cluster, insecure=True, ca_data=None)
         self._cluster = cluster
+        self._is_refused = verifies and (cluster.insecure or cluster.ca_data is None)
         self._nodes: dict[str, NodeInfo] = {}
         self._http: httpx.AsyncClient | None = None
 
@@ -132,6 +138,11 @@ class KubeletCounters:
 
     async def fetch(self, node: str) -> bytes:
         """Return a node's /metrics/probes."""
+        if self._is_refused:
+            raise CountersUnavailableError(
+                "the kubeconfig has no certificate authority of the cluster that could "
+                f"have signed a kubelet's certificate; {_WAYS_ROUND}"
+            )
         if node not in self._nodes:
             self._nodes[node] = await read_node(self._client, node)
         info = self._nodes[node]
