@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from probetui.drive import executor
 from probetui.drive.executor import Executor
 from probetui.engine.inputs import Fact, ListenersFound
 from probetui.errors import ContainerConfigError, ContainerRuntimeError
@@ -530,6 +531,19 @@ class FakeListeners:
         return LISTENERS
 
 
+class SlowListeners:
+    """`ports.ListenerSource` whose look ends when the test says so."""
+
+    def __init__(self) -> None:
+        self.has_begun = asyncio.Event()
+        self.may_end = asyncio.Event()
+
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        self.has_begun.set()
+        await self.may_end.wait()
+        return LISTENERS
+
+
 class TestListeners:
     @pytest.mark.parametrize(
         ("source", "container_id", "expected"),
@@ -554,6 +568,40 @@ class TestListeners:
         fact = await bench.execute(FindListeners(container_id))
 
         assert fact == ListenersFound(container_id, *expected)
+
+    async def test_a_stop_waits_until_the_listeners_were_seen(self) -> None:
+        looks = SlowListeners()
+        bench = Bench(listeners=looks)
+        container_id = await bench.start()
+
+        look = asyncio.ensure_future(bench.execute(FindListeners(container_id)))
+        await looks.has_begun.wait()
+        stop = asyncio.ensure_future(bench.do(StopContainer(container_id, "app", 1)))
+        await asyncio.sleep(0)
+        state_during_look = bench.state()
+        looks.may_end.set()
+        await asyncio.gather(look, stop)
+
+        assert state_during_look is RuntimeState.RUNNING
+        assert ListenersFound(container_id, LISTENERS) in bench.facts
+        assert bench.state() is RuntimeState.EXITED
+
+    async def test_a_stop_gives_up_a_look_that_takes_too_long(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(executor, "_LONGEST_LOOK_SECONDS", 0)
+        looks = SlowListeners()
+        bench = Bench(listeners=looks)
+        container_id = await bench.start()
+
+        look = asyncio.ensure_future(bench.execute(FindListeners(container_id)))
+        await looks.has_begun.wait()
+        await bench.do(StopContainer(container_id, "app", 1))
+        await look
+
+        given_up = ListenersFound(container_id, None, "it was stopped meanwhile")
+        assert given_up in bench.facts
+        assert bench.state() is RuntimeState.EXITED
 
 
 class TestProbes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 
@@ -12,7 +13,12 @@ from probetui.errors import (
     ImageNotFoundError,
     IncompleteRemovalError,
 )
-from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus, StoredImage
+from probetui.k8s.runtime import (
+    ContainerID,
+    Listeners,
+    RuntimeContainerStatus,
+    StoredImage,
+)
 from probetui.kubelet.effects import (
     CreateContainer,
     Effect,
@@ -70,6 +76,9 @@ MOST_IMAGES = 50
 MOST_NAMES = 5
 """Source: nodestatus/setters.go, v1.32.10, MaxNamesPerImageInNodeStatus."""
 
+_LONGEST_LOOK_SECONDS = 1.0
+"""For which a stop waits; a look takes milliseconds, with a busy daemon more."""
+
 FactReporter = Callable[[Fact], None]
 RuntimeOperation = (
     RunPodSandbox
@@ -124,6 +133,7 @@ class Executor:
         self._listeners = listeners
         self._status = status
         self._images = images
+        self._looks: dict[ContainerID, asyncio.Task[Listeners]] = {}
 
     async def execute(self, effect: Effect, report: FactReporter) -> None:
         """Carry out an effect and report its result.
@@ -158,10 +168,31 @@ class Executor:
         if source is None:
             problem = f"{self._runtime.name} does not report them"
             return ListenersFound(container_id, None, problem)
+        look = asyncio.ensure_future(source.listeners(container_id))
+        self._looks[container_id] = look
         try:
-            return ListenersFound(container_id, await source.listeners(container_id))
+            await asyncio.wait([look])
+        finally:
+            look.cancel()
+            if self._looks.get(container_id) is look:
+                del self._looks[container_id]
+        if look.cancelled():
+            return ListenersFound(container_id, None, "it was stopped meanwhile")
+        try:
+            return ListenersFound(container_id, look.result())
         except ContainerRuntimeError as error:
             return ListenersFound(container_id, None, str(error))
+
+    async def _finish_look(self, container_id: ContainerID) -> None:
+        """Let a look at a container's listeners end before the container is stopped.
+
+        A container that is being stopped closes its ports: what is seen then says
+        nothing about the refused connection. A look that takes too long is given up.
+        """
+        look = self._looks.get(container_id)
+        if look is not None:
+            await asyncio.wait([look], timeout=_LONGEST_LOOK_SECONDS)
+            look.cancel()
 
     async def _runtime_status(self) -> Fact:
         if self._status is None:
@@ -280,6 +311,7 @@ class Executor:
             case StartContainer(container_id):
                 await runtime.start_container(container_id)
             case StopContainer(container_id, _, grace_period_seconds):
+                await self._finish_look(container_id)
                 await runtime.stop_container(container_id, grace_period_seconds)
                 return await self._status_of_stopped(container_id)
             case RemoveContainer(container_id):

@@ -28,7 +28,7 @@ from probetui.engine.snapshot import LatenessCause, Snapshot
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
-from probetui.kubelet.effects import Effect, Fault
+from probetui.kubelet.effects import Effect, Fault, FindListeners
 from probetui.kubelet.facts import RuntimeChanged
 from probetui.kubelet.journal import JournalEntry, TickEntry
 from probetui.kubelet.runtime.turn import Turn
@@ -297,7 +297,8 @@ class RealtimeSession:
         if self._late is not None:
             ticks = (entry for entry in turn.entries if isinstance(entry, TickEntry))
             self._late.lost += sum(tick.late_drops for tick in ticks)
-        for effect in turn.effects:
+        # What a kill of the same turn would change is looked at first.
+        for effect in sorted(turn.effects, key=_comes_later):
             self._spawn(self._execute(effect, now))
 
     async def _release(self, held_until: asyncio.Event) -> None:
@@ -418,3 +419,7 @@ class RealtimeSession:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _comes_later(effect: Effect) -> bool:
+    return not isinstance(effect, FindListeners)
