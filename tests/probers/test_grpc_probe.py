@@ -267,7 +267,8 @@ async def test_what_is_no_grpc_server_is_not_connected(
     async with serving(serve) as port:
         attempt = await probe_grpc(LOOPBACK, port, "", SHORT)
 
-    assert replace(attempt, refused_at=None) == not_connected(port, "50ms")
+    # Something listens there, so that nothing was refused.
+    assert attempt == not_connected(port, "50ms")
     assert capfd.readouterr() == ("", "")
 
 
@@ -276,7 +277,7 @@ async def test_a_server_without_tls_is_not_connected_to_by_tls(serve: Serve) -> 
     async with serving(serve) as port:
         attempt = await probe_grpc(LOOPBACK, port, "", SHORT, is_tls=True)
 
-    assert replace(attempt, refused_at=None) == not_connected(port, "50ms")
+    assert attempt == not_connected(port, "50ms")
 
 
 @pytest.mark.parametrize(

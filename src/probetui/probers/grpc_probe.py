@@ -27,10 +27,10 @@ from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet.prober.timeout_text import grpc_call_timeout, grpc_connect_timeout
 from probetui.kubelet.runtime.go_format import join_host_port
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
-from probetui.probers.go.dial import PORTS, Connection, dial
+from probetui.probers.go.dial import Connection, dial
+from probetui.probers.go.errors import DialRefusedError
 from probetui.probers.go.grpc_call import GRPCCallError, GRPCCode, call_unary, code_name
 from probetui.probers.go.http2_stream import HTTP2Stream
-from probetui.probers.go.net import address_family
 from probetui.probers.go.tls import TLSConnection, client_context, to_server_name
 from probetui.probers.route import Route, direct_route
 
@@ -42,7 +42,6 @@ _LONGEST_HANDSHAKE_SECONDS = 20
 _FIRST_PAUSE = timedelta(seconds=1)
 _LONGEST_PAUSE = timedelta(minutes=2)
 _PAUSE_GROWTH = 1.6
-_THIS_MACHINE = "127.0.0.1"
 
 
 async def probe_grpc(
@@ -74,24 +73,18 @@ async def probe_grpc(
     """
     clock = asyncio.get_running_loop().time
     deadline = clock() + time_limit.total_seconds()
-    failed = asyncio.Event()
+    refused: list[SocketAddress] = []
     try:
         if time_limit <= timedelta():
             raise TimeoutError  # noqa: TRY301  # as if it had been waited for
         async with asyncio.timeout_at(deadline):
             connect = _connect_in_tls if is_tls else _connect_once
-            stream = await _connect(
-                partial(connect, host, port, route), time_limit, failed
-            )
+            stream = await _connect(partial(connect, host, port, route), refused)
     except TimeoutError:
-        address = host or _THIS_MACHINE
-        is_address = address_family(address) is not None and port in PORTS
-        is_refused = failed.is_set() and is_address
-        there = SocketAddress(address, port) if is_refused else None
         return Attempt(
             ProbeResult.FAILURE,
             grpc_connect_timeout(host, port, time_limit),
-            refused_at=there,
+            refused_at=refused[0] if refused else None,
         )
     authority = join_host_port(host or "localhost", port)
     user_agent = f"{rules.probe_user_agent} {_LIBRARY}"
@@ -110,23 +103,22 @@ async def probe_grpc(
 
 
 async def _connect(
-    connect: Callable[[], Awaitable[HTTP2Stream]],
-    time_limit: timedelta,
-    failed: asyncio.Event,
+    connect: Callable[[], Awaitable[HTTP2Stream]], refused: list[SocketAddress]
 ) -> HTTP2Stream:
     """Return a connection to an HTTP/2 server, to be closed; goes on until cancelled.
 
-    `failed` is set when a connection failed long before its time was over.
+    `refused` has where the last connection was refused, and is empty if it failed for
+    another reason: what breaks off in a handshake, as TLS does, has a listener.
     """
-    clock = asyncio.get_running_loop().time
     for pause in _pauses():
-        began_at = clock()
+        refused.clear()
         try:
             async with asyncio.timeout(_LONGEST_HANDSHAKE_SECONDS):
                 return await connect()
+        except DialRefusedError as error:
+            refused.append(error.endpoint)
         except (GoError, TimeoutError):
-            if clock() - began_at < time_limit.total_seconds() / 2:
-                failed.set()
+            pass
         await asyncio.sleep(pause.total_seconds())
     raise AssertionError("there is always another pause")
 
