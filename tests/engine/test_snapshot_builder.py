@@ -388,7 +388,7 @@ class TestPod:
             pytest.param(RemoveContainer(APP), "removing a container", id="remove"),
             pytest.param(
                 RunHook(a_pod(), a_container(), APP, ExecAction(("x",)), ""),
-                "running a hook of app",
+                "hook of app runs",
                 id="hook",
             ),
         ],

@@ -118,7 +118,8 @@ class ContainerSnapshot(Struct, frozen=True):
 class PodSnapshot(Struct, frozen=True):
     """One pod; the same object as before where nothing of it changed.
 
-    `operation` says in words what is being done for it now ("pulling busybox 40%").
+    `operation` says in words what is being done for it now ("pulling busybox 40%"),
+    `operation_container` for which container, empty if that is not known.
     `api_status` is what an API server would hold of the pod, or of its mirror pod: it
     says later than `status` that a pod has ended. None is for the same.
     """
@@ -129,6 +130,7 @@ class PodSnapshot(Struct, frozen=True):
     operation: str
     containers: tuple[ContainerSnapshot, ...]
     api_status: PodStatus | None = None
+    operation_container: str = ""
 
 
 class QueuedTick(Struct, frozen=True):

@@ -240,6 +240,7 @@ class SnapshotBuilder:
                 for container in containers
             ),
             self._kubelet.statuses.in_api(pod.uid),
+            self._operation_container(pod),
         )
         self._made[pod.uid] = made
         return made
@@ -363,6 +364,20 @@ class SnapshotBuilder:
             return NETWORK_NOT_READY
         return ""
 
+    def _operation_container(self, pod: Pod) -> str:
+        """Return which container that operation is about, empty if none is known."""
+        for operation in self._kubelet.runner.operations(pod.uid).values():
+            match operation:
+                case (
+                    CreateContainer(container=container) | RunHook(container=container)
+                ):
+                    return container.name
+                case StopContainer(_, name, _) | InjectFault(_, name, _):
+                    return name
+                case _:
+                    return ""
+        return ""
+
     def _waits_for_network(self, pod: Pod) -> bool:
         return (
             bool(self._kubelet.health.network_error)
@@ -436,7 +451,7 @@ def _words(operation: Operation) -> str:  # noqa: C901, PLR0912  # one arm each
         case RemoveContainer():
             return "removing a container"
         case RunHook(container=container):
-            return f"running a hook of {container.name}"
+            return f"hook of {container.name} runs"
 
 
 def _runs(status: ContainerStatus | None) -> bool:

@@ -25,6 +25,9 @@ from probetui.presentation.container.table import (
     pod_names,
     ready_containers,
 )
+from probetui.presentation.container.table import (
+    state as state_of,
+)
 from probetui.presentation.text.spans import text_of
 from tests.presentation.looking import VIEW
 from tests.ticks import DEMO_KEY, LIVENESS, NOW
@@ -146,6 +149,25 @@ def test_a_narrow_cell_has_the_most_important_word(
     pod: PodSnapshot, words: str
 ) -> None:
     assert text_of(most_urgent_state(pod, pod.containers[0], VIEW)) == words
+
+
+@pytest.mark.parametrize(
+    ("operated_on", "words"),
+    [
+        pytest.param("db", "waits for db", id="another container"),
+        pytest.param(DEMO.containers[0].name, "hook of app runs", id="this one"),
+    ],
+)
+def test_a_container_that_does_not_exist_yet_is_not_called_running(
+    operated_on: str, words: str
+) -> None:
+    """A postStart hook of an earlier container holds up the others."""
+    pod = replace(
+        pod_with_container("hook of app runs", state=Waiting("ContainerCreating")),
+        operation_container=operated_on,
+    )
+
+    assert state_of(pod, pod.containers[0], VIEW).text == words
 
 
 def test_a_waiting_container_shows_the_operation_of_its_pod() -> None:

@@ -243,10 +243,17 @@ def state(
         case ContainerStatus(state=Waiting(reason)) if reason in WAITING_IN_TROUBLE:
             return Span(reason, Role.ERROR)
         case ContainerStatus(state=Waiting(reason)):
-            words = pod.operation or reason or "Waiting"
+            words = _awaited(pod, container) or reason or "Waiting"
         case _:
-            words = pod.operation or "Pending"
+            words = _awaited(pod, container) or "Pending"
     return muted(view.safe(words))
+
+
+def _awaited(pod: PodSnapshot, container: ContainerSnapshot) -> str:
+    """Return what a container waits for: an operation on it, or on another one."""
+    if pod.operation_container in {"", container.container.name}:
+        return pod.operation
+    return f"waits for {pod.operation_container}"
 
 
 def most_urgent_state(
