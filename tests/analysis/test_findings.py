@@ -120,7 +120,7 @@ def test_the_same_question_for_both_kills_what_is_only_busy() -> None:
     ],
 )
 def test_the_same_question_with_more_patience_is_what_kubernetes_recommends(
-    patience: dict[str, int],
+    patience: dict[str, Any],
 ) -> None:
     container = a_container(
         ports=PORTS,
