@@ -117,7 +117,7 @@ def fleeing(flight: str, then: str) -> str:
 
 
 def left_of(number: int) -> list[Process]:
-    return list(numbered(number, ()))
+    return [process for _, process in numbered({number}, ())]
 
 
 def number_of(pid: int) -> int:
@@ -268,7 +268,7 @@ async def test_probetui_never_kills_itself_while_it_starts_a_process(
 
     with numbering(number):
         assert left_of(number) == [me]
-        assert kill_numbered(number, {me}) == ()
+        assert kill_numbered({number}, {me}) == {}
 
     assert left_of(number) == []
 
@@ -298,7 +298,7 @@ def test_a_record_cannot_name_the_pid_of_another_process(
     limits = (number if number > 0 else usual, usual)
     resource.prlimit(bystander.pid, resource.RLIMIT_RTTIME, limits)
 
-    assert kill_numbered(number, ()) == ()
+    assert kill_numbered({number}, ()) == {}
 
     assert bystander.poll() is None
 
@@ -316,7 +316,7 @@ def test_a_process_that_may_not_be_killed_is_named(
         "from probetui.runtimes.process_identity import identify\n"
         "identify(os.getpid())\n"  # what is not read yet cannot be afterwards
         "os.setuid(65534)\n"
-        f"(left,) = kill_numbered({number}, ())\n"
+        f"(left,) = kill_numbered({{{number}}}, ())[{number}]\n"
         "print(left.process.pid, left.reason)\n"
     )
     try:

@@ -20,7 +20,7 @@ from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import ContainerID, RuntimeState
 from probetui.kubelet.effects import PulledImage, PullImage, RunPodSandbox
 from probetui.ports import EventSource
-from probetui.runtimes.process import container, logs
+from probetui.runtimes.process import container, descendant_killer, logs
 from probetui.runtimes.process.runtime import ProcessRuntime
 from probetui.runtimes.process_identity import Process, is_alive
 from tests.builders import a_pod
@@ -123,11 +123,11 @@ async def test_the_search_for_what_is_left_does_not_hold_up_the_loop(
     """With many processes on the machine it takes as long as a probe may."""
     searched_by: list[threading.Thread] = []
 
-    def kill_numbered(*_: object, **__: object) -> tuple[()]:
+    def kill_numbered(*_: object, **__: object) -> dict[int, object]:
         searched_by.append(threading.current_thread())
-        return ()
+        return {}
 
-    monkeypatch.setattr(container, "kill_numbered", kill_numbered)
+    monkeypatch.setattr(descendant_killer, "kill_numbered", kill_numbered)
     if ends_after_the_check:
         monkeypatch.setattr(container, "is_alive", alive_until_checked())
 

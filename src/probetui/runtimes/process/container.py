@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -34,6 +34,10 @@ from probetui.runtimes.process.child import (
     send_signal,
     spawn,
     watch_end,
+)
+from probetui.runtimes.process.descendant_killer import (
+    DescendantKiller,
+    KilledDescendants,
 )
 from probetui.runtimes.process.descendants import (
     UnkillableProcess,
@@ -64,6 +68,7 @@ class ProcessContainer:
         is_anothers: returns whether another running probetui manages the container.
         spared: returns the probetui processes that start its processes; they bear its
             number for a moment and are never killed.
+        killer: kills what it started.
         on_change: called whenever its status may have changed.
     """
 
@@ -75,6 +80,7 @@ class ProcessContainer:
         clock: Clock,
         is_anothers: Callable[[], bool],
         spared: Callable[[], Collection[Process]],
+        killer: DescendantKiller,
         on_change: Callable[[], None],
     ) -> None:
         self.folder = folder
@@ -86,6 +92,7 @@ class ProcessContainer:
         self._clock = clock
         self._is_anothers = is_anothers
         self._spared = spared
+        self._killer = killer
         self._on_change = on_change
         self._is_child = False
         self._has_no_descendants = False
@@ -183,33 +190,34 @@ class ProcessContainer:
         """
         if self._has_no_descendants:
             return
-        refused, left = await asyncio.to_thread(self._kill_descendants)
+        killed = await self._kill_descendants()
         for _ in range(END_ROUNDS):
-            if not left:
+            if not killed.left:
                 # In an exited container no further process is started.
                 self._has_no_descendants = self.state is RuntimeState.EXITED
                 return
-            if refused:
+            if killed.refused:
                 break
             await asyncio.sleep(POLL_SECONDS)
-            refused, left = await asyncio.to_thread(self._kill_descendants)
-        pids = ", ".join(f"{process.pid}" for process in left)
-        reason = refused[0].reason if refused else "they do not exit"
+            killed = await self._kill_descendants()
+        pids = ", ".join(f"{process.pid}" for process in killed.left)
+        reason = killed.refused[0].reason if killed.refused else "they do not exit"
         raise ContainerRuntimeError(
             f"processes that container {self.record.name} started are left: "
             f"{pids}: {reason}"
         )
 
-    def _kill_descendants(self) -> tuple[tuple[UnkillableProcess, ...], list[Process]]:
-        number, spared = self.record.number, self._spared()
-        refused = kill_numbered(number, spared)
-        return refused, list(numbered(number, spared))
+    async def _kill_descendants(self) -> KilledDescendants:
+        return await self._killer.kill(
+            self.record.number, self._spared(), is_thorough=True
+        )
 
     def pids(self) -> Iterator[int]:
         """Yield the process IDs of the container, as they are found in /proc."""
         if not self.record.number:
             return marked(translate.marker(self.record.container_id))
-        return (process.pid for process in numbered(self.record.number, self._spared()))
+        processes = numbered({self.record.number}, self._spared())
+        return (process.pid for _, process in processes)
 
     async def inject_fault(self, fault: Fault) -> None:
         """Freeze or unfreeze the main process and its group, or signal it.
@@ -357,7 +365,7 @@ class ProcessContainer:
         elif self._is_child:
             self._on_end()
         else:  # adopted: what it ended with is needed at once
-            self._kill_others(process)
+            self._kill_left()
             self._end_main_process(process)
         if self.state is RuntimeState.EXITED:
             self._has_ended.set()
@@ -370,8 +378,7 @@ class ProcessContainer:
     def _on_end(self) -> None:
         """Kill the other processes, as the end of a PID 1 does, then reap this one.
 
-        They are searched for in /proc, which takes 25 microseconds for each process of
-        the machine: in a thread, so that no probe waits for it.
+        They are searched for in /proc, in a thread, so that no probe waits for it.
         """
         self._unfollow()
         process = self.record.process
@@ -381,24 +388,39 @@ class ProcessContainer:
 
         async def end() -> None:
             try:
-                await asyncio.to_thread(self._kill_others, process)
+                await self._kill_others(process)
             finally:
                 self._ending = None
                 self._end_main_process(process)
 
         self._ending = asyncio.get_running_loop().create_task(end())
 
-    def _kill_others(self, process: Process) -> None:
+    async def _kill_others(self, process: Process) -> None:
         """Kill the processes of the container, whose main process has ended."""
         if self._is_child:
             kill_group(process.pid)
-        if self.record.number:
-            # Searched for once; `end_descendants` does so thoroughly before removal.
-            number, spared = self.record.number, self._spared()
-            for left in kill_numbered(number, spared, looks=0):
-                logger.warning("%s of %s is left", left, self.record.name)
-        else:
+        if not self.record.number:
+            marker = translate.marker(self.record.container_id)
+            await asyncio.to_thread(kill_marked, marker)
+            return
+        # Searched for once; `end_descendants` does so thoroughly before removal.
+        killed = await self._killer.kill(
+            self.record.number, self._spared(), is_thorough=False
+        )
+        self._warn_of(killed.refused)
+
+    def _kill_left(self) -> None:
+        """Do the same at once, of a container of an earlier session."""
+        number = self.record.number
+        if not number:
             kill_marked(translate.marker(self.record.container_id))
+            return
+        refused = kill_numbered({number}, self._spared(), looks=0)
+        self._warn_of(refused.get(number, ()))
+
+    def _warn_of(self, refused: Iterable[UnkillableProcess]) -> None:
+        for process in refused:
+            logger.warning("%s of %s is left", process, self.record.name)
 
     def _end_main_process(self, process: Process) -> None:
         """Reap the main process and record its end; kill commands that run still."""

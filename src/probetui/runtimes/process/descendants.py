@@ -68,67 +68,87 @@ def numbering(number: int) -> Iterator[None]:
         resource.setrlimit(_RESOURCE, (soft, hard))
 
 
-def numbered(number: int, spared: Collection[Process]) -> Iterator[Process]:
-    """Yield the running processes with a number, as they are found."""
-    if sys.platform != "linux" or number < _FIRST_NUMBER:
+def numbered(
+    numbers: Collection[int], spared: Collection[Process]
+) -> Iterator[tuple[int, Process]]:
+    """Yield the running processes with one of some numbers, as they are found."""
+    known = _usable(numbers)
+    if not known:
         return
     pids = (int(name) for name in os.listdir(PROC) if name.isdecimal())  # noqa: PTH208  # hundreds of names, no paths
     # Youngest first: one that starts the next and exits is found before it exits.
-    yield from _bearing(number, sorted(pids, reverse=True), spared)
+    yield from _bearing(known, sorted(pids, reverse=True), spared)
 
 
 def kill_numbered(
-    number: int, spared: Collection[Process], *, looks: int = LOOKS
-) -> tuple[UnkillableProcess, ...]:
-    """Kill all processes with a number, as the end of a PID namespace does.
+    numbers: Collection[int], spared: Collection[Process], *, looks: int = LOOKS
+) -> dict[int, tuple[UnkillableProcess, ...]]:
+    """Kill all processes with some numbers, as the end of a PID namespace does.
 
     All are stopped first, so that none starts another while others are killed. It
-    reads a file of every process in /proc: 25 microseconds each.
+    reads a file of every process in /proc: 25 microseconds each, however many numbers
+    there are.
 
     Args:
-        number: theirs.
-        spared: processes that start some of them, and have the number for a moment.
+        numbers: theirs.
+        spared: processes that start some of them, and have a number for a moment.
         looks: how often to check for new processes once none is found any more: one
             that only starts the next and exits may be in no list.
 
     Returns:
-        The processes that the system does not let us kill.
+        The processes that the system does not let us kill, by their number.
     """
-    found: dict[Process, str] = {}
+    found: dict[tuple[int, Process], str] = {}
 
-    def stop(processes: Iterable[Process]) -> bool:
+    def stop(processes: Iterable[tuple[int, Process]]) -> bool:
         before = len(found)
-        for process in processes:
-            if process not in found:
-                found[process] = _send(process, number, signal.SIGSTOP)
+        for number, process in processes:
+            if (number, process) not in found:
+                error = _send(process, number, signal.SIGSTOP)
+                found[number, process] = error
         return len(found) > before
 
-    while stop(numbered(number, spared)) or stop(_new(number, spared, looks)):
+    while stop(numbered(numbers, spared)) or stop(_new(numbers, spared, looks)):
         pass
-    for process in found:
-        found[process] = _send(process, number, signal.SIGKILL)
-    return tuple(UnkillableProcess(it, error) for it, error in found.items() if error)
+    for number, process in found:
+        found[number, process] = _send(process, number, signal.SIGKILL)
+    refused: dict[int, list[UnkillableProcess]] = {}
+    for (number, process), error in found.items():
+        if error:
+            refused.setdefault(number, []).append(UnkillableProcess(process, error))
+    return {number: tuple(processes) for number, processes in refused.items()}
+
+
+def _usable(numbers: Collection[int]) -> frozenset[int]:
+    """Return the numbers by which processes can be found here."""
+    if sys.platform != "linux":
+        return frozenset()
+    return frozenset(number for number in numbers if number >= _FIRST_NUMBER)
 
 
 def _bearing(
-    number: int, pids: Iterable[int], spared: Collection[Process]
-) -> Iterator[Process]:
+    numbers: Collection[int], pids: Iterable[int], spared: Collection[Process]
+) -> Iterator[tuple[int, Process]]:
     for pid in pids:
-        if _number_of(pid) == number:
+        number = _number_of(pid)
+        if number is not None and number in numbers:
             process = identify(pid)
             if process and process not in spared and is_alive(process):
-                yield process
+                yield number, process
 
 
-def _new(number: int, spared: Collection[Process], looks: int) -> Iterator[Process]:
-    """Yield the first process with a number among those that start meanwhile."""
-    if sys.platform != "linux" or number < _FIRST_NUMBER:
+def _new(
+    numbers: Collection[int], spared: Collection[Process], looks: int
+) -> Iterator[tuple[int, Process]]:
+    """Yield the first process with one of the numbers among those started meanwhile."""
+    known = _usable(numbers)
+    if not known:
         return
     last = _last_pid()
     for _ in range(looks):
         before, last = last, _last_pid()
-        for process in _bearing(number, range(last, before, -1), spared):
-            yield process
+        for found in _bearing(known, range(last, before, -1), spared):
+            yield found
             return
 
 

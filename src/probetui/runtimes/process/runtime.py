@@ -48,6 +48,7 @@ from probetui.ports import (
 from probetui.runtimes.fault_notes import FROZEN, FaultNotes, format_undone
 from probetui.runtimes.proc_net import listeners_of
 from probetui.runtimes.process import logs, records, translate
+from probetui.runtimes.process.descendant_killer import DescendantKiller
 from probetui.runtimes.process.listing import list_processes, list_with_pods
 from probetui.runtimes.process.logs import ProcessLogRotation
 from probetui.runtimes.process.records import ProcessSandboxRecord
@@ -100,6 +101,7 @@ class ProcessRuntime:
     ) -> None:
         self._base = base
         self._clock = clock
+        self._killer = DescendantKiller()
         self._sees_all = sees_all
         self._adopts = adopts
         self._me = identify(os.getpid()) or Process(os.getpid(), "")
@@ -447,6 +449,7 @@ class ProcessRuntime:
             me=self._me,
             clock=self._clock,
             volumes=self._volumes,
+            killer=self._killer,
             on_change=self._notify_watchers,
         )
         if self._is_hidden(sandbox):

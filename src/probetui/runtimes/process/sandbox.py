@@ -18,6 +18,7 @@ from probetui.kubelet.effects import CreateContainer
 from probetui.ports import Clock
 from probetui.runtimes.process import records, translate
 from probetui.runtimes.process.container import ProcessContainer
+from probetui.runtimes.process.descendant_killer import DescendantKiller
 from probetui.runtimes.process.mounts import ProcessMounts, is_in_home
 from probetui.runtimes.process.records import (
     ProcessContainerRecord,
@@ -49,6 +50,7 @@ class ProcessSandbox:
         me: this process.
         clock: the session's.
         volumes: the volumes of pods.
+        killer: kills what containers started.
         on_change: called whenever a status may have changed.
     """
 
@@ -60,6 +62,7 @@ class ProcessSandbox:
         me: Process,
         clock: Clock,
         volumes: VolumeFolders,
+        killer: DescendantKiller,
         on_change: Callable[[], None],
     ) -> None:
         self.folder = folder
@@ -71,6 +74,7 @@ class ProcessSandbox:
         self._me = me
         self._clock = clock
         self._volumes = volumes
+        self._killer = killer
         self._on_change = on_change
 
     def is_anothers(self) -> bool:
@@ -218,6 +222,7 @@ class ProcessSandbox:
             clock=self._clock,
             is_anothers=self.is_anothers,
             spared=lambda: (self._me, self.record.owner),
+            killer=self._killer,
             on_change=self._on_change,
         )
         return self.containers[name]
