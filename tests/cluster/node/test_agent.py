@@ -9,6 +9,7 @@ import pytest
 from probetui.cluster.api_server.failure import ApiFailure
 from probetui.cluster.api_server.resources import CONFIG_MAPS, PODS
 from probetui.k8s.probe import ProbeKey, ProbeType
+from tests.builders import a_pod
 from tests.cluster.node.bench import NODE, NodeBench, running
 from tests.cluster.recorded import recorded
 from tests.fakes import FAILING, Answer
@@ -361,3 +362,46 @@ async def test_pods_of_a_daemon_set_do_not_delay_the_end_of_a_drained_node(
     assert lasted < 5
     assert bench.cluster.pod("proxy-0") is None
     assert bench.cluster.node() is None
+
+
+async def test_a_node_rejects_the_pods_that_it_has_no_room_for(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 110
+    async with running(bench, monkeypatch):
+        bench.run_static(a_pod(uid="static"))
+        for number in range(most + 20):
+            bench.cluster.create_pod(f"web-{number:03d}")
+        await bench.pass_time(20)
+        pods = bench.cluster.store.list(PODS, "default").items
+        bench.cluster.store.delete(PODS, "default", "web-000")
+        await bench.pass_time(10)
+        bench.cluster.create_pod("late")
+        await bench.pass_time(10)
+        late = bench.cluster.pod("late")
+
+        bench.cluster.store.delete(PODS, "default", "web-129")
+        await bench.pass_time(10)
+        names = {
+            pod["metadata"]["name"]
+            for pod in bench.cluster.store.list(PODS, "default").items
+        }
+
+    phases = [pod["status"]["phase"] for pod in pods if "web-" in str(pod["metadata"])]
+    assert (phases.count("Running"), phases.count("Failed")) == (109, 21)
+    rejected = next(pod for pod in pods if pod["metadata"]["name"] == "web-129")
+    message = (
+        "Node didn't have enough resource: pods, requested: 1, used: 110, capacity: 110"
+    )
+    status = rejected["status"]
+    assert (status["reason"], status["message"]) == (
+        "OutOfpods",
+        f"Pod was rejected: {message}",
+    )
+    assert "containerStatuses" not in status
+    assert bench.cluster.events("web-129") == [("OutOfpods", 1)]
+    assert late["status"]["phase"] == "Running"
+    assert "web-129" not in names
+    assert [text for text in bench.messages if "rejected" in text] == [
+        f"pod default/web-109 is rejected: {message}"
+    ]

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from probetui.cluster.client import PODS, ApiClient, Object
 from probetui.cluster.errors import ApiError, ClusterError
+from probetui.cluster.node.admission import check_room
 from probetui.cluster.node.api_pods import (
     PodReader,
     ReadPod,
@@ -33,6 +34,7 @@ from probetui.cluster.node.registration import NodeRegistration
 from probetui.cluster.node.status_writer import StatusWriter
 from probetui.drive.session import Session
 from probetui.engine.snapshot import NodeSnapshot
+from probetui.k8s.event import Event
 from probetui.k8s.pod import Pod
 from probetui.k8s.pod_source import (
     CONFIG_SEEN,
@@ -113,6 +115,8 @@ class NodeAgent:
         self._known: dict[str, Pod] = {}
         self._static: tuple[Pod, ...] = ()
         self._given: set[str] = set()
+        self._rejected: set[str] = set()
+        self._has_rejected = False
         self._reported_problems: dict[str, tuple[str, ...]] = {}
         self._daemon_sets: set[tuple[str, str]] = set()
         self._objects: dict[ObjectKey, Object] = {}
@@ -223,9 +227,10 @@ class NodeAgent:
         self._reader.forget_others(seen)
         runnable: list[ReadPod] = []
         refused: list[Object] = []
-        for pod in pods:
+        for pod in sorted(pods, key=_creation):
             uid = pod["metadata"]["uid"]
-            if uid not in self._given and has_ended(pod):
+            is_new = uid not in self._given
+            if is_new and (uid in self._rejected or has_ended(pod)):
                 refused.append(pod)
                 continue
             read = self._reader.read(pod, self._objects)
@@ -233,11 +238,17 @@ class NodeAgent:
                 self._refuse(pod, read.problems)
                 refused.append(pod)
                 continue
-            if uid not in self._given:
+            if is_new and not self._admit(read.loaded.pod):
+                refused.append(pod)
+                continue
+            if is_new:
                 self._warn_of_daemon_set(pod)
             self._given.add(uid)
             runnable.append(read)
         self._given &= set(seen)
+        for uid in self._rejected - set(seen):
+            self._rejected.discard(uid)
+            self._statuses.forget(uid)
         await self._apply(runnable)
         self._statuses.compare()
         for pod in refused:
@@ -251,6 +262,27 @@ class NodeAgent:
             self._facts.name,
             self.registration.uid,
         )
+
+    def _admit(self, pod: Pod) -> bool:
+        """Return whether there is room for a new pod; one without is rejected."""
+        seen = self._watch.pods
+        active = len(self._static) + sum(
+            not has_ended(seen[uid]) for uid in self._given if uid in seen
+        )
+        now = self._clock.now()
+        rejection = check_room(active, int(self._facts.capacity["pods"]))
+        if rejection is None:
+            self._has_rejected = False
+            return True
+        if not self._has_rejected:
+            self._has_rejected = True
+            name = f"{pod.namespace}/{pod.name}"
+            self._notify(f"pod {name} is rejected: {rejection.message}")
+        self._rejected.add(pod.uid)
+        self._record(rejection.event(pod, now), pod)
+        self._statuses.publish(pod, rejection.status(pod, now))
+        self._statuses.on_ended(pod.uid)
+        return False
 
     async def _refresh_objects(self, pods: Sequence[Object]) -> None:
         """Read the objects again that pods refer to, if it is time or one is new."""
@@ -341,11 +373,14 @@ class NodeAgent:
                 self._statuses.on_ended(entry.pod_uid)
             case EventEntry():
                 if (pod := self._known.get(entry.event.pod_uid)) is not None:
-                    write = self._recorder.record(entry.event, pod)
-                    if write is not None:
-                        self._events.put(write)
+                    self._record(entry.event, pod)
             case _:
                 pass
+
+    def _record(self, event: Event, pod: Pod) -> None:
+        write = self._recorder.record(event, pod)
+        if write is not None:
+            self._events.put(write)
 
     def _record_of_node(self, reason: str, message: str) -> None:
         write = self._recorder.record_of_node(reason, message, self._clock.now())
@@ -419,6 +454,14 @@ class NodeAgent:
             if is_mirror(pod):
                 await delete_mirror(self._api, pod)
         await self.registration.deregister()
+
+
+def _creation(pod: Object) -> str:
+    """Return when a pod was created, by which new ones are admitted.
+
+    Source: pkg/kubelet/kubelet.go, v1.32.10, HandlePodAdditions.
+    """
+    return str(pod["metadata"].get("creationTimestamp") or "")
 
 
 def _do_nothing() -> None:

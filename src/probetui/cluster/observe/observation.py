@@ -182,9 +182,10 @@ class ClusterObservation:
     def _note_too_many(self, pod: Pod, now: datetime) -> None:
         if not self._has_too_many:
             self._has_too_many = True
+            name = f"{pod.namespace}/{pod.name}"
             text = (
-                f"there are too many pods to be shown at once: {pod.full_name} is the "
-                "first that is left out; -n and -l choose fewer"
+                f"there are too many pods to be shown at once: {name} is the first "
+                "that is left out; -n and -l choose fewer"
             )
             self.note(text, now, is_fault=True)
 

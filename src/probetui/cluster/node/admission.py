@@ -1,0 +1,53 @@
+"""Admission of pods by the node: it has room for as many as it says.
+
+Source: lifecycle/predicate.go, v1.32.10, Admit, InsufficientResourceError; kubelet.go,
+rejectPod.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from probetui.k8s.event import Event, EventType
+from probetui.k8s.pod import Pod
+from probetui.k8s.status import PodPhase, PodStatus
+from probetui.kubelet.status.generate import qos_class
+
+
+class Rejection(Struct, frozen=True):
+    """Why the node does not take a pod, as its kubelet says it."""
+
+    reason: str
+    message: str
+
+    def event(self, pod: Pod, now: datetime) -> Event:
+        """Return the event of a rejected pod."""
+        return Event(EventType.WARNING, self.reason, self.message, pod.uid, "", now)
+
+    def status(self, pod: Pod, now: datetime) -> PodStatus:
+        """Return the status of a rejected pod, which is its last one."""
+        return PodStatus(
+            phase=PodPhase.FAILED,
+            reason=self.reason,
+            message=f"Pod was rejected: {self.message}",
+            qos_class=qos_class(pod),
+            start_time=now,
+        )
+
+
+def check_room(active: int, most: int) -> Rejection | None:
+    """Return why there is no room for one more pod, None where there is.
+
+    Args:
+        active: pods of the node that have not ended, static ones too.
+        most: how many it may have.
+    """
+    if active < most:
+        return None
+    return Rejection(
+        "OutOfpods",
+        "Node didn't have enough resource: pods, requested: 1, "
+        f"used: {active}, capacity: {most}",
+    )

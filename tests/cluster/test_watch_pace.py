@@ -1,0 +1,78 @@
+"""How often a server is asked that ends, refuses or breaks each watch."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from random import Random
+
+import httpx
+import pytest
+
+from probetui.cluster.client import ApiClient
+from probetui.cluster.kubeconfig import ApiServerInfo, ClusterAccess, UserCredentials
+from probetui.cluster.node.contact import ServerContact
+from probetui.cluster.node.pod_watch import PodWatch
+from probetui.cluster.observe.feed import Feed
+from probetui.cluster.observe.observation import ClusterObservation
+from probetui.cluster.selection import PodSelection
+from tests.cluster.transports import AnsweringTransport, Pieces
+from tests.fakes import FakeClock
+from tests.hostile.api_servers import a_pod
+
+SECONDS = 20
+_LINE = json.dumps({"type": "MODIFIED", "object": a_pod()}).encode() + b"\n"
+_ENDS: dict[str, Callable[[], httpx.Response]] = {
+    "at once": lambda: httpx.Response(200, stream=Pieces()),
+    "after one line": lambda: httpx.Response(200, stream=Pieces(_LINE)),
+    "in a line that is none": lambda: httpx.Response(200, stream=Pieces(_LINE, b"x\n")),
+    "expired": lambda: httpx.Response(410, json={}),
+    "busy for 0 s": lambda: httpx.Response(429, headers={"Retry-After": "0"}),
+    "with a fault": lambda: httpx.Response(500),
+}
+
+
+async def _watch_as_a_node(client: ApiClient, clock: FakeClock) -> None:
+    contact = ServerContact(clock, lambda _: None)
+    await PodWatch(client, "spec.nodeName=n", contact, lambda: None).run()
+
+
+async def _watch_as_an_observer(client: ApiClient, clock: FakeClock) -> None:
+    observation = ClusterObservation(clock.now())
+    feed = Feed(client, observation, PodSelection(), clock, None, Random(1))
+    await feed.begin()
+    await feed.run(lambda: None)
+
+
+@pytest.mark.parametrize("watch", [_watch_as_a_node, _watch_as_an_observer])
+@pytest.mark.parametrize("end", _ENDS.values(), ids=_ENDS.keys())
+async def test_a_watch_is_asked_for_at_most_once_a_second(
+    watch: Callable[[ApiClient, FakeClock], Awaitable[None]],
+    end: Callable[[], httpx.Response],
+) -> None:
+    clock, watches = FakeClock(), 0
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        nonlocal watches
+        if "watch" not in request.url.params or not request.url.path.endswith("/pods"):
+            return httpx.Response(200, json={"items": []})
+        watches += 1
+        return end()
+
+    access = ClusterAccess(
+        "test", "default", ApiServerInfo("https://api.test"), UserCredentials()
+    )
+    transport = AnsweringTransport(answer)
+    async with ApiClient(access, clock, transport=transport) as client:
+        watching = asyncio.ensure_future(watch(client, clock))
+        for _ in range(SECONDS * 10):
+            await clock.advance(timedelta(seconds=0.1))
+            await clock.settle()
+        watching.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watching
+
+    assert 1 < watches <= SECONDS + 1
