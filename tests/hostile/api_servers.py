@@ -1,16 +1,17 @@
 """API servers that answer in order to freeze, swell or spin their client.
 
-    python -m tests.hostile.api_servers ATTACK PLACE [PORT]
+    python -m tests.hostile.api_servers ATTACK PLACE [PORT [TIMES]]
 
 The first line of output is the server's URL. The server attacks in one place, `list`,
 `watch`, `object` (of a single pod), `refusal` (a 401), `log` or `metrics` (of a kubelet
-behind the API server), and is a quiet API server with one pod in all others; the pod
-has an HTTP probe at the port. It runs until standard input is closed; then it prints
-how often it was asked for a list and for a watch of pods, as JSON.
+behind the API server), and is a quiet API server with one pod in all others, and there
+too after so many attacks; the pod has an HTTP probe at the port. It runs until standard
+input is closed.
 """
 
 from __future__ import annotations
 
+import functools
 import gzip
 import itertools
 import json
@@ -93,16 +94,21 @@ def _flood(unit: bytes, *, before: bytes = b"", head: bytes = OK + CLOSE) -> Pie
         yield piece
 
 
-def _packed(layers: int, unit: bytes, status: bytes = OK) -> Pieces:
-    """Pack 600 MiB so many times."""
+@functools.cache
+def _pack(layers: int) -> bytes:
+    """Pack 600 MiB of spaces so many times."""
     packer = zlib.compressobj(9, wbits=31)
-    piece = unit * (MEBIBYTE // len(unit))
+    piece = b" " * MEBIBYTE
     body = b"".join(packer.compress(piece) for _ in range(_FLOOD // MEBIBYTE))
     body += packer.flush()
     for _ in range(layers - 1):
         body = gzip.compress(body)
+    return body
+
+
+def _packed(layers: int, status: bytes = OK) -> Pieces:
     encoding = b"Content-Encoding: " + b", ".join([b"gzip"] * layers) + b"\r\n"
-    return _answer(body, encoding, status=status)
+    return _answer(_pack(layers), encoding, status=status)
 
 
 def _text(value: Any) -> bytes:
@@ -159,9 +165,9 @@ def _small_chunks(_: str) -> Pieces:
 
 
 ATTACKS: dict[str, Callable[[str], Pieces]] = {
-    "gzip": lambda _: _packed(1, b" "),
-    "gzip-thrice": lambda _: _packed(3, b" "),
-    "gzip-thrice-401": lambda _: _packed(3, b" ", b"HTTP/1.1 401 Unauthorized\r\n"),
+    "gzip": lambda _: _packed(1),
+    "gzip-thrice": lambda _: _packed(3),
+    "gzip-thrice-401": lambda _: _packed(3, b"HTTP/1.1 401 Unauthorized\r\n"),
     "objects": lambda place: _flood(b"{},", before=_begun(place, b"")),
     "values": lambda place: _flood(b"{},", before=_begun(place, _OPEN_POD)),
     "numbers": lambda place: _flood(b"1,", before=_begun(place, _OPEN_POD)),
@@ -183,8 +189,9 @@ ATTACKS: dict[str, Callable[[str], Pieces]] = {
 
 
 class _Server:
-    def __init__(self, attack: str, place: str, port: int) -> None:
+    def __init__(self, attack: str, place: str, port: int, times: float) -> None:
         self._attack = ATTACKS[attack]
+        self._times = times
         self._place = place
         self._pod = a_pod(port=port)
         self.requests: Counter[str] = Counter()
@@ -194,13 +201,16 @@ class _Server:
         url = urlsplit(target)
         place = self._place_of(url.path, parse_qs(url.query))
         self.requests[place] += 1
-        if self._place in {place, "refusal"}:
+        is_over = self.requests[place] > self._times
+        if self._place in {place, "refusal"} and not is_over:
             return self._attack(place)
         if method in {"POST", "PUT", "PATCH"}:
             return _answer(self._stored(body), status=b"HTTP/1.1 201 Created\r\n")
         match place:
             case "list":
-                return _answer(_OPEN_LIST + _text(self._pod) + b"]}")
+                is_of_a_node = "spec.nodeName" in target
+                pods = b"" if is_of_a_node else _text(self._pod)
+                return _answer(_OPEN_LIST + pods + b"]}")
             case "events":
                 return _answer(b'{"metadata":{"resourceVersion":"1"},"items":[]}')
             case "object":
@@ -268,15 +278,14 @@ def _converse(connection: socket.socket, server: _Server) -> None:
             return  # the client has had enough
 
 
-def main(attack: str, place: str, port: str = "80") -> None:
+def main(attack: str, place: str, port: str = "80", times: str = "inf") -> None:
     """Serve until standard input ends."""
-    server = _Server(attack, place, int(port))
+    server = _Server(attack, place, int(port), float(times))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         threading.Thread(target=_serve, args=(listener, server), daemon=True).start()
         print(url, flush=True)  # noqa: T201  # for who started it
         sys.stdin.read()
-        print(json.dumps(server.requests))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import subprocess
 import sys
 import tracemalloc
@@ -34,12 +35,14 @@ _LOOKED_AT_SECONDS = 1.0
 
 
 @contextlib.contextmanager
-def attacking(attack: str, place: str, port: int = 80) -> Iterator[str]:
+def attacking(
+    attack: str, place: str, port: int = 80, times: float = math.inf
+) -> Iterator[str]:
     """Run a server in a process of its own; yield its URL."""
     with subprocess.Popen(
         [
             *(sys.executable, "-m", "tests.hostile.api_servers"),
-            *(attack, place, str(port)),
+            *(attack, place, str(port), str(times)),
         ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -33,6 +33,7 @@ from probetui.presentation.tick.why import attempt_sentences, source_sentences
 from tests.cluster import recording
 from tests.cluster.player import Step, shifted, steps
 from tests.cluster.recording import END, at
+from tests.hostile.api_servers import a_pod
 from tests.presentation.looking import VIEW
 
 _STEPS = tuple(step for step in steps() if step.at <= END)
@@ -392,5 +393,43 @@ def test_events_of_pods_that_are_not_meant_do_not_pile_up() -> None:
         }
         observation.note_event(event, at(1))
 
-    assert len(observation._waiting_events) == 1_000
-    assert "u2999" in observation._waiting_events
+    waiting = observation._waiting_events
+    kept = [number for number in range(3_000) if waiting.remove(f"u{number}")]
+    assert kept == list(range(2_000, 3_000))
+
+
+def test_long_events_of_pods_that_are_not_meant_do_not_pile_up() -> None:
+    observation = ClusterObservation(at(0))
+    for number in range(900):
+        event = {
+            "involvedObject": {"kind": "Pod", "uid": f"u{number}", "name": "x"},
+            "reason": "Started",
+            "message": "x" * 2**20,
+            "lastTimestamp": "2026-11-23T01:03:40Z",
+        }
+        observation.note_event(event, at(1))
+
+    waiting = observation._waiting_events
+    kept = [seen for number in range(900) for seen in waiting.remove(f"u{number}")]
+    assert 400 < len(kept) < 512
+    assert {len(seen.event.message) for seen in kept} == {2**14}
+
+
+def test_pods_without_an_end_are_left_out_with_one_note() -> None:
+    observation = ClusterObservation(at(0))
+    labels = {f"label-{number}": "x" * 100 for number in range(10_000)}
+    for number in range(100):
+        pod = a_pod(number, labels=labels)
+        observation.set_pod(pod, at(1))
+    shown = len(observation.snapshot(at(2)).pods)
+    observation.keep_pods({"uid-web-1"}, at(3))
+    observation.set_pod(a_pod(1_000), at(4))
+
+    notes = [
+        entry.text
+        for entry in observation.take_entries()
+        if isinstance(entry, NoteEntry) and "too many pods" in entry.text
+    ]
+    assert 10 < shown < 100
+    assert len(notes) == 1
+    assert len(observation.snapshot(at(5)).pods) == 2

@@ -53,7 +53,41 @@ ENTRIES_SHOWN = 500
 _OnInput = Callable[[ObservedInput | None, datetime, int], None]
 _MOST_PODS_WAITING = 1_000
 _MOST_EVENTS_OF_A_POD = 100
-"""That came before the pod itself, as the two watches are apart."""
+_MOST_CHARACTERS_WAITING = 8 * 2**20
+_LONGEST_MESSAGE = 16 * 2**10
+"""A probe's output has at most 10 KiB, which is the longest that a kubelet sends."""
+
+
+class _WaitingEvents:
+    """Events that came before their pods, as the two watches are apart."""
+
+    def __init__(self) -> None:
+        self._of_pods: dict[str, list[SeenEvent]] = {}
+        self._characters = 0
+
+    def put(self, seen: SeenEvent) -> None:
+        """Keep an event; the oldest pods make room."""
+        waiting = self._of_pods.setdefault(seen.event.pod_uid, [])
+        if len(waiting) < _MOST_EVENTS_OF_A_POD:
+            waiting.append(seen)
+            self._characters += _characters(seen)
+        while (
+            len(self._of_pods) > _MOST_PODS_WAITING  # of pods that are not meant
+            or self._characters > _MOST_CHARACTERS_WAITING
+        ):
+            self.remove(next(iter(self._of_pods)))
+
+    def remove(self, uid: str) -> list[SeenEvent]:
+        """Remove the events of a pod and return them."""
+        waiting = self._of_pods.pop(uid, [])
+        self._characters -= sum(map(_characters, waiting))
+        return waiting
+
+
+def _characters(seen: SeenEvent) -> int:
+    event = seen.event
+    texts = event.pod_uid, event.reason, event.message, event.field_path
+    return sum(map(len, texts))
 
 
 class _ObservedNode:
@@ -92,7 +126,7 @@ class ClusterObservation:
         self._newest: deque[JournalEntry] = deque(maxlen=ENTRIES_SHOWN)
         self._restarts = 0
         self._warnings = 0
-        self._waiting_events: dict[str, list[SeenEvent]] = {}
+        self._waiting_events = _WaitingEvents()
         self.on_input: _OnInput | None = None
         """Is called with each input before it is taken, and the newest entry's number.
 
@@ -207,7 +241,7 @@ class ClusterObservation:
             self._learn_clock(observed, status, now)
         status = moved_status(status, self._offset_of(observed))
         observed.update(pod, status, now)
-        for seen in self._waiting_events.pop(pod.uid, ()):
+        for seen in self._waiting_events.remove(pod.uid):
             observed.note_event(seen, now)
 
     def remove_pod(self, uid: str, now: datetime) -> None:
@@ -267,11 +301,7 @@ class ClusterObservation:
                 seen = replace(seen, event=event)
             observed.note_event(seen, now)
             return
-        waiting = self._waiting_events.setdefault(seen.event.pod_uid, [])
-        if len(waiting) < _MOST_EVENTS_OF_A_POD:
-            waiting.append(seen)
-        if len(self._waiting_events) > _MOST_PODS_WAITING:  # of pods that are not meant
-            del self._waiting_events[next(iter(self._waiting_events))]
+        self._waiting_events.put(seen)
 
     # -- nodes
 
@@ -452,7 +482,7 @@ def read_event(json: Object) -> SeenEvent | None:
     event = Event(
         type=EventType.WARNING if kind == EventType.WARNING else EventType.NORMAL,
         reason=str(json.get("reason") or ""),
-        message=str(json.get("message") or ""),
+        message=str(json.get("message") or "")[:_LONGEST_MESSAGE],
         pod_uid=uid,
         field_path=path,
         at=at,
