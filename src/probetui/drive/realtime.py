@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from probetui.debugger.commands import AddNote
 from probetui.drive.lateness import LoopWatch
 from probetui.drive.logs import LogState, LogTail, read_log
-from probetui.drive.session import Subscribers
+from probetui.drive.session import KeptTasks, Subscribers
 from probetui.drive.session_journal import SessionJournal
 from probetui.durations import format_duration
 from probetui.engine.engine import Engine
@@ -100,8 +100,8 @@ class RealtimeSession:
         held_until: no effect is carried out, nor a subscriber called, before it is set.
 
     Attributes:
-        on_bug: called with what a subscriber or `on_input` raised; as long as nobody
-            sets it, that ends `run`, and so leaves the pods to nobody.
+        on_bug: called with what a subscriber, `on_input` or a task raised; as long as
+            nobody sets it, that ends `run`, and so leaves the pods to nobody.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class RealtimeSession:
         self._journal = SessionJournal()
         self._subscribers = Subscribers()
         self._notice: asyncio.TimerHandle | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = KeptTasks(self._on_bug)
         self._alarm: asyncio.Task[None] | None = None
         self._alarm_at: datetime | None = None
         self._is_stopping = False
@@ -192,7 +192,7 @@ class RealtimeSession:
         if self._logs is None:
             tail.finish(LogState.REFUSED, f"{self._runtime_name} keeps no logs")
         else:
-            reading = self._spawn(read_log(self._logs, tail, self._clock))
+            reading = self._tasks.start(read_log(self._logs, tail, self._clock))
             tail.read_by(reading.cancel)
         return tail
 
@@ -210,13 +210,13 @@ class RealtimeSession:
         Raises what a subscriber raised: that is a bug, and ends the session.
         """
         if self._events is not None:
-            self._spawn(self._watch(self._events))
+            self._tasks.start(self._watch(self._events))
         if self._loop_watch is not None:
-            self._spawn(self._loop_watch.run())
+            self._tasks.start(self._loop_watch.run())
         if self._execs is not None:
-            self._spawn(self._watch_execs(self._execs))
+            self._tasks.start(self._watch_execs(self._execs))
         if self._held_until is not None:
-            self._spawn(self._release(self._held_until))
+            self._tasks.start(self._release(self._held_until))
         try:
             self._turn(self._clock.now())
             while not self._is_stopping:
@@ -299,7 +299,7 @@ class RealtimeSession:
             self._late.lost += sum(tick.late_drops for tick in ticks)
         # What a kill of the same turn would change is looked at first.
         for effect in sorted(turn.effects, key=_comes_later):
-            self._spawn(self._execute(effect, now))
+            self._tasks.start(self._execute(effect, now))
 
     async def _release(self, held_until: asyncio.Event) -> None:
         await held_until.wait()
@@ -314,12 +314,6 @@ class RealtimeSession:
             self._note_late(due_at, self._clock.now())
         await self._executor.execute(effect, self._put)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
     def _set_alarm(self, deadline: datetime | None) -> None:
         """Wake up at an instant; an alarm that is set for it stays."""
         if deadline == self._alarm_at:
@@ -329,7 +323,7 @@ class RealtimeSession:
         self._alarm_at = deadline
         self._alarm = None
         if deadline is not None:
-            self._alarm = self._spawn(self._wake_at(deadline))
+            self._alarm = self._tasks.start(self._wake_at(deadline))
 
     async def _wake_at(self, deadline: datetime) -> None:
         await self._clock.sleep_until(deadline)
@@ -383,6 +377,10 @@ class RealtimeSession:
         except Exception as error:  # noqa: BLE001  # the loop would only log it
             self.on_bug(error)
 
+    def _on_bug(self, error: Exception) -> None:
+        """Report a bug to whoever wants to hear of one by now."""
+        self.on_bug(error)
+
     def _stop_for(self, error: Exception) -> None:
         """Make `run` raise a bug."""
         self._bug = error
@@ -415,10 +413,7 @@ class RealtimeSession:
     async def _end_tasks(self) -> None:
         if self._notice is not None:
             self._notice.cancel()
-        tasks = tuple(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.end()
 
 
 def _comes_later(effect: Effect) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from probetui.drive.logs import LogTail
 from probetui.engine.inputs import Command
@@ -115,3 +116,39 @@ class Subscribers:
         """Call each; they may come and go meanwhile."""
         for callback in tuple(self._callbacks):
             callback()
+
+
+class KeptTasks:
+    """Tasks that go on beside their owner: what one of them raises, the owner hears.
+
+    The loop would only log it, once the task is forgotten.
+
+    Args:
+        on_bug: called with what a task raised.
+    """
+
+    def __init__(self, on_bug: Callable[[Exception], None]) -> None:
+        self._on_bug = on_bug
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Begin some work."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+        return task
+
+    async def end(self) -> None:
+        """Cancel all tasks and wait for their end."""
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled():
+            return
+        error = task.exception()
+        if isinstance(error, Exception):
+            self._on_bug(error)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Self
 
 from probetui.cli.printing import Notes
+from probetui.drive.session import KeptTasks
 from probetui.errors import ContainerRuntimeError, PodInUseError
 from probetui.k8s.pod import Pod
 from probetui.ports import LeaseHost, PodLease, Runtime
@@ -47,7 +48,7 @@ class LeaseRenewal:
         self._notes = notes
         self._refuse = refuse
         self._lease: PodLease | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = KeptTasks(self._fail)
         self._lost: set[str] = set()
 
     async def __aenter__(self) -> Self:
@@ -60,14 +61,12 @@ class LeaseRenewal:
         except BaseException:
             await self._lease.release()
             raise
-        self._begin(self._renew(self._lease))
+        self._tasks.start(self._renew(self._lease))
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Release them; without a daemon they expire."""
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.end()
         if self._lease is not None:
             try:
                 async with asyncio.timeout(RELEASE_SECONDS):
@@ -83,12 +82,11 @@ class LeaseRenewal:
         """
         if self._lease is not None:
             for pod in pods:
-                self._begin(self._add(self._lease, pod))
+                self._tasks.start(self._add(self._lease, pod))
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _fail(self, error: Exception) -> None:
+        logger.error("the lease on the pods", exc_info=error)
+        self._notes.error(f"the lease on the pods is not renewed any more: {error!r}")
 
     async def _add(self, lease: PodLease, pod: Pod) -> None:
         try:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
 
 from probetui.cluster.client import ApiClient
 from probetui.cluster.container_logs import ClusterLogs
 from probetui.cluster.observe.feed import Feed
 from probetui.cluster.observe.observation import ClusterObservation
 from probetui.drive.logs import LogTail, read_log
-from probetui.drive.session import Subscribers
+from probetui.drive.session import KeptTasks, Subscribers
 from probetui.drive.session_journal import SessionJournal
 from probetui.engine.inputs import Command
 from probetui.engine.snapshot import Snapshot
@@ -51,10 +50,13 @@ class ObservedSession:
         self._journal = SessionJournal()
         self._subscribers = Subscribers()
         self._notice: asyncio.TimerHandle | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = KeptTasks(self._fail)
         self._is_stopping = asyncio.Event()
         self.on_bug: Callable[[Exception], None] | None = None
-        """Is called with what a subscriber raised; without it `run` raises that."""
+        """Is called with what a subscriber or a task raised.
+
+        Without it `run` raises that.
+        """
         self.on_new_pods: Callable[[], None] = lambda: None
         """Is called before the journal names pods that were not there."""
         self._bug: Exception | None = None
@@ -95,7 +97,7 @@ class ObservedSession:
     ) -> LogTail:
         """Read what a container prints until the tail is closed."""
         tail = LogTail(container_id, callback)
-        reading = self._spawn(
+        reading = self._tasks.start(
             read_log(
                 ClusterLogs(self._client, self._observation.find_container),
                 tail,
@@ -117,9 +119,7 @@ class ObservedSession:
             checking.cancel()
         if self._notice is not None:
             self._notice.cancel()
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.end()
         if self._bug is not None:
             raise self._bug
 
@@ -147,14 +147,11 @@ class ObservedSession:
         try:
             self._subscribers.notify()
         except Exception as error:  # noqa: BLE001  # the loop would only log it
-            if self.on_bug is not None:
-                self.on_bug(error)
-            else:
-                self._bug = error
-                self.stop()
+            self._fail(error)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+    def _fail(self, error: Exception) -> None:
+        if self.on_bug is not None:
+            self.on_bug(error)
+        else:
+            self._bug = error
+            self.stop()
