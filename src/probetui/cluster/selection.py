@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, field
 
 from probetui.cluster.client import ApiClient, Object, Resource
 from probetui.errors import NothingToDoError, UsageError
@@ -33,6 +33,21 @@ _KINDS: Mapping[str, Resource] = {
 _PODS = {"pod", "pods", "po"}
 _NOT_IN = {"In": False, "NotIn": True}
 _EXISTENCE = {"Exists": False, "DoesNotExist": True}
+
+
+class _Expression(Struct, frozen=True):
+    key: str
+    operator: str
+    values: tuple[str, ...] | None = None
+
+
+class _Selector(Struct, frozen=True):
+    """A label selector as the API has it."""
+
+    labels: dict[str, str] | None = field(default=None, name="matchLabels")
+    expressions: tuple[_Expression, ...] | None = field(
+        default=None, name="matchExpressions"
+    )
 
 
 class PodSelection(Struct, frozen=True):
@@ -130,27 +145,28 @@ def selector_of(found: Object, name: str) -> tuple[LabelRequirement, ...]:
         UsageError: it is none.
     """
     spec = found.get("spec")
-    selector = spec.get("selector") if isinstance(spec, dict) else None
-    if not isinstance(selector, dict) or not selector:
+    json = spec.get("selector") if isinstance(spec, dict) else None
+    if not isinstance(json, dict) or not json:
         raise NothingToDoError(f"{name} has no pod selector")
-    labels = selector.get("matchLabels")
-    if labels is None and "matchExpressions" not in selector:
-        labels = selector  # services and replication controllers
+    if json.keys().isdisjoint({"matchLabels", "matchExpressions"}):
+        json = {"matchLabels": json}  # services and replication controllers
+    try:
+        selector = msgspec.convert(json, _Selector)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{name}: not a label selector: {error}") from error
     requirements = [
-        LabelRequirement(str(key), frozenset({str(value)}))
-        for key, value in (labels or {}).items()
+        LabelRequirement(key, frozenset({value}))
+        for key, value in (selector.labels or {}).items()
     ]
-    requirements += map(_expression, selector.get("matchExpressions") or ())
+    requirements += map(_expression, selector.expressions or ())
     return tuple(requirements)
 
 
-def _expression(json: Any) -> LabelRequirement:
-    if not isinstance(json, dict):
-        raise UsageError("not a label selector")
-    key, operator = str(json.get("key")), str(json.get("operator"))
+def _expression(found: _Expression) -> LabelRequirement:
+    key, operator = found.key, found.operator
     if operator in _EXISTENCE:
         return LabelRequirement(key, None, negated=_EXISTENCE[operator])
     if operator not in _NOT_IN:
         raise UsageError(f"a selector with the operator {safe_line(operator)}")
-    values = frozenset(map(str, json.get("values") or ()))
+    values = frozenset(found.values or ())
     return LabelRequirement(key, values, negated=_NOT_IN[operator])

@@ -303,6 +303,12 @@ async def test_a_kill_of_an_earlier_instance_is_no_reason(bench: Bench) -> None:
 async def test_a_kill_of_a_pod_that_we_evict_is_not_reported(
     bench: Bench,
 ) -> None:
+    asked: list[str] = []
+
+    def note(_info: RequestInfo, request: HttpRequest) -> None:
+        asked.append(request.path)
+
+    bench.server.api.fault = note
     async with bench.attached() as containers:
         stopping = asyncio.ensure_future(containers.stop(FIRST, 30))
         await until(
@@ -316,6 +322,30 @@ async def test_a_kill_of_a_pod_that_we_evict_is_not_reported(
         bench.delete()
         await stopping
         await bench.wait_for_message("was deleted")
-        await asyncio.gather(*containers._asking)
 
     assert [text for text in bench.messages if "killed" in text] == []
+    assert [path for path in asked if path.endswith("/events")] == []
+
+
+class _FullList(list[str]):
+    """A list that takes nothing, in place of a bug."""
+
+    def append(self, text: str) -> None:
+        raise LookupError(text)
+
+
+async def list_on_each_change(containers: ClusterContainers) -> None:
+    async with asyncio.timeout(10):
+        async for _ in containers.watch():
+            await containers.list()
+
+
+async def test_a_task_that_a_bug_ends_is_reported_instead_of_the_pod_as_it_was(
+    bench: Bench,
+) -> None:
+    async with bench.attached() as containers:
+        assert await container_ids(containers) == [FIRST]
+        bench.messages = _FullList()
+        bench.delete()
+        with pytest.raises(ContainerRuntimeError, match="not followed any more"):
+            await list_on_each_change(containers)

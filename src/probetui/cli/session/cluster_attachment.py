@@ -18,6 +18,7 @@ from probetui.cli.session.attachment import AttachOptions
 from probetui.cli.session.plan import make_plan
 from probetui.cli.session.server_waits import warn_of_waits
 from probetui.cli.terminal import Terminal
+from probetui.cluster.api_objects import check_pod
 from probetui.cluster.attach.containers import ClusterContainers
 from probetui.cluster.attach.reach import PodReach, ReachMode
 from probetui.cluster.attach.removal import PodRemoval, RemovalMode
@@ -163,7 +164,7 @@ async def _find(
     """Return a pod as the API has it, and the version of its kubelet."""
     async with ApiClient(access, SystemClock()) as client:
         warn_of_waits(client, notes)
-        json = await client.get(PODS, namespace, name)
+        json = check_pod(await client.get(PODS, namespace, name))
         node = (json.get("spec") or {}).get("nodeName")
         if not node:
             raise NothingToDoError(f"pod {name} is not on a node yet")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
-from datetime import datetime
 from functools import partial
 from typing import Self
 
@@ -24,6 +23,8 @@ from probetui.cluster.container_logs import ClusterLogs, LoggedInstance
 from probetui.cluster.errors import ClusterError
 from probetui.cluster.node.contact import ServerContact
 from probetui.cluster.node.pod_watch import PodWatch
+from probetui.cluster.observe.observation import read_event
+from probetui.drive.session import KeptTasks
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.api.codec import ApiFormatError
 from probetui.k8s.api.status import POD_STATUS
@@ -101,14 +102,14 @@ class ClusterContainers:
             self._on_change,
             pod.namespace,
         )
-        self._watching: asyncio.Future[None] | None = None
+        self._bug: Exception | None = None
+        self._tasks = KeptTasks(self._fail)
         self._notify = notify
         self._uid = ""
         self._removed_uid = ""
         self._is_gone = False
         self._probes: object = None
         self._running: dict[str, RuntimeContainerStatus] = {}
-        self._asking: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         """Find out how the pod is reached, and watch it from now on.
@@ -118,7 +119,7 @@ class ClusterContainers:
         """
         await self._watch.list()
         await self._check_reach()
-        self._watching = asyncio.ensure_future(self._watch.run())
+        self._tasks.start(self._watch.run())
 
     async def version(self) -> str:
         """Return the cluster, and how the pod is reached."""
@@ -139,12 +140,7 @@ class ClusterContainers:
 
     async def close(self) -> None:
         """Close the connections and the client; containers keep running."""
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
-        for task in self._asking:
-            task.cancel()
-        await asyncio.gather(*self._asking, return_exceptions=True)
+        await self._tasks.end()
         await self._forward.close()
         await self._client.__aexit__()
 
@@ -291,9 +287,7 @@ class ClusterContainers:
             now = running.get(name)
             has_ended = now is None or now.container_id != ended.container_id
             if has_ended and self._uid != self._removed_uid:
-                task = asyncio.ensure_future(self._report_killing(ended, self._uid))
-                self._asking.add(task)
-                task.add_done_callback(self._asking.discard)
+                self._tasks.start(self._report_killing(ended, self._uid))
         self._running = running
 
     async def _report_killing(self, ended: RuntimeContainerStatus, uid: str) -> None:
@@ -310,16 +304,22 @@ class ClusterContainers:
             log.info("events of %s: %s", self._pod.full_name, error)
             return
         async for event in events.objects():
-            path = (event.get("involvedObject") or {}).get("fieldPath", "")
-            at = _time(event.get("lastTimestamp") or event.get("eventTime"))
-            is_older = at is None or at < (ended.started_at or at)
-            if path.endswith(f"{{{ended.name}}}") and not is_older:
-                message = safe_line(str(event.get("message", "")), limit=_LONGEST_TEXT)
+            seen = read_event(event)
+            if seen is None or seen.event.container_name != ended.name:
+                continue
+            if seen.event.at >= (ended.started_at or seen.event.at):
+                message = safe_line(seen.event.message, limit=_LONGEST_TEXT)
                 self._notify(
                     f"{self._pod.name}/{ended.name} was killed by the cluster's "
                     f"kubelet: {message}"
                 )
                 return
+
+    def _fail(self, error: Exception) -> None:
+        log.error("following %s", self._pod.full_name, exc_info=error)
+        self._bug = error
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     async def _check_reach(self) -> None:
         status = self._status()
@@ -339,7 +339,14 @@ class ClusterContainers:
         )
 
     def _object(self) -> Object:
-        """Return the pod as the API server had it last, empty if it is gone."""
+        """Return the pod as the API server had it last, empty if it is gone.
+
+        Raises:
+            ContainerRuntimeError: nobody follows it any more, because of a bug.
+        """
+        if self._bug is not None:
+            text = f"pod {self._pod.name} is not followed any more: {self._bug!r}"
+            raise ContainerRuntimeError(text) from self._bug
         return next(iter(self._watch.pods.values()), {})
 
     def _status(self) -> PodStatus:
@@ -373,14 +380,6 @@ class ClusterContainers:
                     return LoggedInstance(
                         pod.namespace, pod.name, newest.name, is_previous
                     )
-        return None
-
-
-def _time(text: object) -> datetime | None:
-    """Return an instant of the API, None if it is none."""
-    try:
-        return datetime.fromisoformat(str(text))
-    except ValueError:
         return None
 
 

@@ -34,6 +34,7 @@ from probetui.cluster.node.registration import NodeRegistration
 from probetui.cluster.node.status_writer import StatusWriter
 from probetui.drive.session import Session
 from probetui.engine.snapshot import NodeSnapshot
+from probetui.k8s.api.pod import POD
 from probetui.k8s.event import Event
 from probetui.k8s.pod import Pod
 from probetui.k8s.pod_source import (
@@ -234,8 +235,8 @@ class NodeAgent:
                 refused.append(pod)
                 continue
             read = self._reader.read(pod, self._objects)
+            self._report_problems(pod, read)
             if read.loaded is None:
-                self._refuse(pod, read.problems)
                 refused.append(pod)
                 continue
             if is_new and not self._admit(read.loaded.pod):
@@ -289,18 +290,25 @@ class NodeAgent:
         now = self._clock.now()
         if now - self._objects_at < OBJECTS_PERIOD:
             fresh = [pod for pod in pods if pod["metadata"]["uid"] not in self._given]
-            self._objects |= await fetch_objects(self._api, fresh)
+            self._objects |= await fetch_objects(
+                self._api, fresh, self._contact.on_failure
+            )
             return
-        self._objects = await fetch_objects(self._api, pods)
+        self._objects = await fetch_objects(self._api, pods, self._contact.on_failure)
         self._objects_at = now
 
-    def _refuse(self, pod: Object, problems: tuple[str, ...]) -> None:
-        """Report once why a pod of the API server cannot be run here."""
-        uid = pod["metadata"]["uid"]
-        if self._reported_problems.get(uid) != problems:
+    def _report_problems(self, pod: Object, read: ReadPod) -> None:
+        """Report once what of a pod of the API server cannot be used here."""
+        uid, problems = pod["metadata"]["uid"], read.problems
+        if self._reported_problems.get(uid, ()) != problems:
             self._reported_problems[uid] = problems
+            what = (
+                "a pod cannot be run"
+                if read.loaded is None
+                else "a change of a pod is left aside"
+            )
             for problem in problems:
-                self._notify(f"a pod cannot be run: {problem}")
+                self._notify(f"{what}: {problem}")
 
     def _warn_of_daemon_set(self, pod: Object) -> None:
         """Warn once of each DaemonSet that puts a pod on this node."""
@@ -407,9 +415,7 @@ class NodeAgent:
         pods = [pod for pod in self._watch.pods.values() if not is_mirror(pod)]
         if not pods:
             return
-        grace = max(
-            pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in pods
-        )
+        grace = max(POD.read(pod).termination_grace_period_seconds or 0 for pod in pods)
         patience = timedelta(seconds=grace) + DRAIN_PATIENCE
         try:
             for pod in pods:

@@ -5,8 +5,7 @@ They are read as manifests are: it is the same JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -14,8 +13,10 @@ from lightkube.models import core_v1
 from msgspec import Struct
 from msgspec.structs import replace
 
+from probetui.cluster.api_objects import UnreadableObjectError, read_object
 from probetui.cluster.client import ApiClient, Object, Resource
 from probetui.cluster.errors import ApiError
+from probetui.k8s.api.pod import POD
 from probetui.k8s.pod_source import CONFIG_MIRROR
 from probetui.k8s.status import PodPhase
 from probetui.kubelet_rules import KubeletRules
@@ -25,6 +26,10 @@ from probetui.manifest.validation.references import ObjectKey, find_references
 from probetui.manifest.yaml.parser import SourceFile
 
 _KINDS = {"ConfigMap": Resource("configmaps"), "Secret": Resource("secrets")}
+_MODELS: Mapping[str, type[Struct]] = {
+    "ConfigMap": core_v1.ConfigMap,
+    "Secret": core_v1.Secret,
+}
 _NOT_FOUND = 404
 _CHANGES_ALONE = frozenset({"managedFields", "resourceVersion"})
 
@@ -92,6 +97,9 @@ class PodReader:
             manifests.objects,
             tuple(str(error) for error in manifests.errors),
         )
+        if loaded is None and known is not None:
+            # What runs is not ended by a change that nobody can carry out.
+            read = replace(known[1], problems=read.problems)
         self._read[metadata["uid"]] = content, read
         return read
 
@@ -102,9 +110,13 @@ class PodReader:
 
 
 async def fetch_objects(
-    api: ApiClient, pods: Iterable[Object]
+    api: ApiClient,
+    pods: Iterable[Object],
+    on_unreadable: Callable[[UnreadableObjectError], None],
 ) -> dict[ObjectKey, Object]:
     """Return the ConfigMaps and Secrets that pods refer to; missing ones are left out.
+
+    So are those that cannot be read: `on_unreadable` is told of them.
 
     Raises:
         ClusterError: the API server does not answer, or does not let us.
@@ -119,7 +131,12 @@ async def fetch_objects(
             if error.code != _NOT_FOUND:
                 raise
             continue
-        value.get("metadata", {}).pop("managedFields", None)
+        try:
+            read_object(_MODELS[kind], value)
+        except UnreadableObjectError as error:
+            on_unreadable(error)
+            continue
+        value["metadata"].pop("managedFields", None)
         found[key] = {**value, "apiVersion": "v1", "kind": kind}
     return found
 
@@ -138,12 +155,13 @@ def object_keys(pod: Object) -> set[ObjectKey]:
 
 def _with_server_fields(loaded: LoadedPod, metadata: Mapping[str, Any]) -> LoadedPod:
     """Return a pod with what only an API server sets: its times and generation."""
+    at_server = POD.read({"metadata": metadata})
     pod = replace(
         loaded.pod,
-        created_at=_time(metadata.get("creationTimestamp")),
-        deletion_requested_at=_time(metadata.get("deletionTimestamp")),
-        deletion_grace_period_seconds=metadata.get("deletionGracePeriodSeconds"),
-        generation=metadata.get("generation") or 0,
+        created_at=at_server.created_at,
+        deletion_requested_at=at_server.deletion_requested_at,
+        deletion_grace_period_seconds=at_server.deletion_grace_period_seconds,
+        generation=at_server.generation,
     )
     return replace(loaded, pod=pod)
 
@@ -169,7 +187,3 @@ def _without_status(pod: Object) -> Object:
 def _title(value: Object) -> str:
     metadata = value["metadata"]
     return f"{value['kind']} {metadata.get('namespace')}/{metadata.get('name')}"
-
-
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)

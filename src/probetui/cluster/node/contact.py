@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 
+from probetui.cluster.api_objects import UnreadableObjectError
 from probetui.cluster.errors import ApiError, ClusterError
 from probetui.ports import Clock
 
@@ -98,7 +99,7 @@ class ServerContact:
 def is_passing(error: ClusterError) -> bool:
     """Return whether the same request may succeed later."""
     if not isinstance(error, ApiError):
-        return True
+        return not isinstance(error, UnreadableObjectError)
     return error.code >= _SERVER_ERROR or error.code in {
         _UNAUTHORIZED,
         _CONFLICT,

@@ -6,8 +6,9 @@ v0.32.10, ListAndWatch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
+from probetui.cluster.api_objects import UnreadableObjectError, check_pod, name_of
 from probetui.cluster.bounded_responses import TooLargeError
 from probetui.cluster.client import (
     PODS,
@@ -25,7 +26,8 @@ from probetui.cluster.object_budget import ObjectBudget
 class PodWatch:
     """Lists and watches pods.
 
-    While the server is away, the pods are those that it had last.
+    While the server is away, the pods are those that it had last. A pod that cannot be
+    read is left aside; one that was read before stays as it was then.
 
     Args:
         api: the API server.
@@ -84,7 +86,10 @@ class PodWatch:
         self._contact.on_answer()
         self.has_listed = True
         self._version = found.resource_version
-        self._set([pod async for pod in found.objects() if self._admits(pod)])
+        pods: dict[str, Object] = {}
+        async for pod in found.objects():
+            pods |= self._taken(pod)
+        self._set(pods)
         self._budget.release_others(self.pods)
 
     async def _watch(self) -> None:
@@ -115,17 +120,34 @@ class PodWatch:
             await self._contact.clock.sleep_until(began_at + WATCH_PERIOD)
 
     def _apply(self, event: WatchEvent) -> None:
-        metadata = event.object.get("metadata") or {}
-        self._version = metadata.get("resourceVersion") or self._version
+        metadata = event.object.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        version, uid = metadata.get("resourceVersion"), metadata.get("uid")
+        if isinstance(version, str) and version:
+            self._version = version
         if event.type is WatchEventType.BOOKMARK:
             return
-        others = [pod for uid, pod in self.pods.items() if uid != metadata.get("uid")]
-        is_there = event.type is not WatchEventType.DELETED
-        if not is_there:
-            self._budget.release(str(metadata.get("uid")))
-        elif not self._admits(event.object):
-            return
-        self._set([*others, *([event.object] if is_there else [])])
+        pods = {**self.pods}
+        if event.type is not WatchEventType.DELETED:
+            pods |= self._taken(event.object)
+        elif isinstance(uid, str):
+            pods.pop(uid, None)
+            self._budget.release(uid)
+        self._set(pods)
+
+    def _taken(self, json: Object) -> Mapping[str, Object]:
+        """Return a pod by its uid, and nothing where there is no room for it.
+
+        In place of one that cannot be read comes what was known of it.
+        """
+        try:
+            pod = check_pod(json)
+        except UnreadableObjectError as error:
+            self._contact.on_failure(error)
+            name = name_of(json)
+            known = self.pods.items()
+            return {uid: one for uid, one in known if name_of(one) == name}
+        return {pod["metadata"]["uid"]: pod} if self._admits(pod) else {}
 
     def _admits(self, pod: Object) -> bool:
         """Return whether there is room for a pod; the first one without is reported."""
@@ -139,6 +161,6 @@ class PodWatch:
             )
         return is_admitted
 
-    def _set(self, pods: Sequence[Object]) -> None:
-        self.pods = {pod["metadata"]["uid"]: pod for pod in pods}
+    def _set(self, pods: Mapping[str, Object]) -> None:
+        self.pods = pods
         self._on_change()

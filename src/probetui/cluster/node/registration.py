@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 
+from probetui.cluster.api_objects import check_lease, check_node
 from probetui.cluster.client import LEASES, NODES, ApiClient, Object
 from probetui.cluster.errors import ApiError, ClusterError
 from probetui.cluster.node.contact import ServerContact
@@ -95,12 +96,13 @@ class NodeRegistration:
         """
         name = self._facts.name
         try:
-            node = await self._api.get(NODES, "", name)
+            node = check_node(await self._api.get(NODES, "", name))
         except ApiError as error:
             if error.code != _NOT_FOUND:
                 raise
             status = self._status({}, self._contact.clock.now())
-            node = await self._api.create(NODES, "", new_node(self._facts, status))
+            new = new_node(self._facts, status)
+            node = check_node(await self._api.create(NODES, "", new))
         else:
             await self._refuse_foreign(node, adopts=adopts)
             await self._add_taint(node)
@@ -115,7 +117,7 @@ class NodeRegistration:
 
     async def _refuse_foreign(self, node: Object, *, adopts: bool) -> None:
         name = self._facts.name
-        info = node.get("status", {}).get("nodeInfo", {})
+        info = (node.get("status") or {}).get("nodeInfo") or {}
         version = info.get("kubeletVersion", "unknown version")
         if not adopts:
             raise NodeExistsError(
@@ -132,7 +134,7 @@ class NodeRegistration:
             )
 
     async def _add_taint(self, node: Object) -> None:
-        taints = node.get("spec", {}).get("taints") or []
+        taints = (node.get("spec") or {}).get("taints") or []
         if not any(taint.get("key") == TAINT for taint in taints):
             wanted = [*taints, {"key": TAINT, "effect": "NoSchedule"}]
             body: Object = {"spec": {"taints": wanted}}
@@ -186,12 +188,14 @@ class NodeRegistration:
         )
         self._renewed_with = lease["spec"]["renewTime"]
         if held is None:
-            return await self._api.create(LEASES, LEASE_NAMESPACE, lease)
-        return await self._api.replace(LEASES, LEASE_NAMESPACE, name, lease)
+            answer = await self._api.create(LEASES, LEASE_NAMESPACE, lease)
+        else:
+            answer = await self._api.replace(LEASES, LEASE_NAMESPACE, name, lease)
+        return check_lease(answer)
 
     def _refuse_second(self, renewed_with: str) -> None:
         """Raise where the lease was renewed by somebody else since our last renewal."""
-        spec = {} if self._lease is None else self._lease.get("spec", {})
+        spec = {} if self._lease is None else self._lease.get("spec") or {}
         found = spec.get("renewTime")
         if found and renewed_with and found not in {renewed_with, self._renewed_with}:
             raise NodeExistsError(
@@ -201,11 +205,12 @@ class NodeRegistration:
 
     async def _get_lease(self) -> Object | None:
         try:
-            return await self._api.get(LEASES, LEASE_NAMESPACE, self._facts.name)
+            lease = await self._api.get(LEASES, LEASE_NAMESPACE, self._facts.name)
         except ApiError as error:
             if error.code != _NOT_FOUND:
                 raise
             return None
+        return check_lease(lease)
 
     # -- the status
 
@@ -234,7 +239,7 @@ class NodeRegistration:
     async def _report(self) -> None:
         name, now = self._facts.name, self._contact.clock.now()
         try:
-            node = await self._api.get(NODES, "", name)
+            node = check_node(await self._api.get(NODES, "", name))
         except ApiError as error:
             if error.code != _NOT_FOUND:
                 raise

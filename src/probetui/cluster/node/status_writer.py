@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
+from probetui.cluster.api_objects import UnreadableObjectError, check_pod
 from probetui.cluster.client import PODS, ApiClient, Object
 from probetui.cluster.errors import ApiError, ClusterError, ServerUnreachableError
 from probetui.cluster.node.contact import ServerContact
@@ -148,18 +149,13 @@ class StatusWriter:
                 self.forget(uid)
             return
         try:
-            held = await self._api.get(PODS, pod.namespace, pod.name)
-            if held["metadata"]["uid"] != seen["metadata"]["uid"]:
+            if not await self._bring_up(uid, published, seen):
                 self.forget(uid)  # another pod of its name
                 return
-            if patch := self._patch(published, held):
-                held = await self._api.patch(
-                    PODS, pod.namespace, pod.name, patch, subresource="status"
-                )
-            if _is_to_be_confirmed(published, held):
-                await self._api.delete(
-                    PODS, pod.namespace, pod.name, grace_period_seconds=0, uid=uid
-                )
+        except UnreadableObjectError as error:
+            self._contact.on_failure(error)
+            published.written = version  # a change of it asks for it again
+            return
         except ApiError as error:
             if error.code == _NOT_FOUND:
                 self.forget(uid)
@@ -174,6 +170,27 @@ class StatusWriter:
         published.written = version
         if published.version != version:
             self._wake.set()
+
+    async def _bring_up(self, uid: str, published: _Published, seen: Object) -> bool:
+        """Write a status to a pod, and confirm its end; return whether it is the one.
+
+        Raises:
+            ClusterError: the API server refuses, or its pod cannot be read.
+        """
+        pod = published.pod
+        held = check_pod(await self._api.get(PODS, pod.namespace, pod.name))
+        if held["metadata"]["uid"] != seen["metadata"]["uid"]:
+            return False
+        if patch := self._patch(published, held):
+            answer = await self._api.patch(
+                PODS, pod.namespace, pod.name, patch, subresource="status"
+            )
+            held = check_pod(answer)
+        if _is_to_be_confirmed(published, held):
+            await self._api.delete(
+                PODS, pod.namespace, pod.name, grace_period_seconds=0, uid=uid
+            )
+        return True
 
     def _patch(self, published: _Published, held: Object) -> Object:
         before: Mapping[str, object] = held.get("status") or {}

@@ -12,12 +12,22 @@ system's authorities sign for everybody, and prove nothing here.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol, Self
+import re
+from ipaddress import ip_address
+from typing import Protocol, Self
 
 import httpx
 from msgspec import Struct
 from msgspec.structs import replace
 
+from probetui.cluster.api_objects import (
+    DaemonEndpoints,
+    KubeletEndpoint,
+    NodeObject,
+    NodeStatus,
+    NodeSystemInfo,
+    read_object,
+)
 from probetui.cluster.bounded_responses import read_body
 from probetui.cluster.client import NODES, ApiClient, refuse_cookies
 from probetui.cluster.credentials import make_tls_context
@@ -28,7 +38,10 @@ PATH = "/metrics/probes"
 _LARGEST_ANSWER = 8 * 2**20
 """A kubelet with 500 pods sends about 2 MiB."""
 
-_KUBELET_PORT = 10250
+_PORTS = range(1, 2**16)
+_DNS_NAME = re.compile(
+    r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.ASCII | re.IGNORECASE
+)
 _TIMEOUT = httpx.Timeout(5)
 _FETCH_SECONDS = 10
 """How long an answer may take, however often a part of it comes."""
@@ -66,21 +79,15 @@ class NodeInfo(Struct, frozen=True):
 
 async def read_node(client: ApiClient, name: str) -> NodeInfo:
     """Return what the API server knows of a node's kubelet; raises `ClusterError`."""
-    found = await client.get(NODES, "", name)
-    status = _mapping(found.get("status"))
-    addresses = {
-        it.get("type"): str(it.get("address"))
-        for it in status.get("addresses") or ()
-        if isinstance(it, dict)
-    }
+    node = read_object(NodeObject, await client.get(NODES, "", name))
+    status = node.status or NodeStatus()
+    addresses = {it.type: it.address for it in status.addresses or ()}
     kinds = ("InternalIP", "ExternalIP", "Hostname", "InternalDNS")
     address = next((addresses[kind] for kind in kinds if kind in addresses), "")
-    endpoints = _mapping(status.get("daemonEndpoints"))
-    port = _mapping(endpoints.get("kubeletEndpoint")).get("Port")
-    version = _mapping(status.get("nodeInfo")).get("kubeletVersion")
-    return NodeInfo(
-        address, port if isinstance(port, int) else _KUBELET_PORT, str(version or "")
-    )
+    endpoints = status.daemon_endpoints or DaemonEndpoints()
+    endpoint = endpoints.kubelet_endpoint or KubeletEndpoint()
+    info = status.node_info or NodeSystemInfo()
+    return NodeInfo(address, endpoint.port, info.kubelet_version)
 
 
 class ProxyCounters:
@@ -149,6 +156,10 @@ class KubeletCounters:
         host = f"[{info.address}]" if ":" in info.address else info.address
         if not host or self._http is None:
             raise CountersUnavailableError(f"node {node} has no address")
+        if not _is_host(info.address) or info.port not in _PORTS:
+            del self._nodes[node]
+            where = safe_line(f"{info.address} port {info.port}", limit=100)
+            raise CountersUnavailableError(f"node {node}: {where} is no address")
         url = f"https://{host}:{info.port}{PATH}"
         try:
             async with asyncio.timeout(_FETCH_SECONDS):
@@ -183,5 +194,9 @@ class KubeletCounters:
             await response.aclose()
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _is_host(text: str) -> bool:
+    """Return whether a text is an IP address without a zone, or a DNS name."""
+    try:
+        return "%" not in text and bool(ip_address(text))
+    except ValueError:
+        return _DNS_NAME.fullmatch(text) is not None

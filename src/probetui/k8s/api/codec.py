@@ -24,6 +24,8 @@ _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 MAX_SECONDS = 2**31 - 1
 """68 years: more than any wait. 64 bits of them are more than clocks can count."""
 
+_INT64 = range(-(2**63), 2**63)
+
 _YEARS = range(1900, 2600)
 """Instants before and after cannot be shown in every time zone."""
 
@@ -98,7 +100,17 @@ def wrapped(key: str) -> ApiCodec:
     )
 
 
-_TEXT, _INTEGER, _LIST, _OBJECT = map(_scalar, (str, int, list, dict))
+_TEXT, _ANY_INTEGER, _LIST, _OBJECT = map(_scalar, (str, int, list, dict))
+
+
+def _read_integer(json: Any) -> int:
+    number: int = _ANY_INTEGER.read(json)
+    if number not in _INT64:
+        raise ApiFormatError(f"{json!r:.60} is not an integer of 64 bits")
+    return number
+
+
+_INTEGER = ApiCodec(_ANY_INTEGER.write, _read_integer)
 QUANTITY = ApiCodec(
     lambda amount: None if amount is None else format_quantity(amount),
     lambda json: parse_quantity(_TEXT.read(json)),

@@ -261,7 +261,7 @@ POD = ApiType(
     "metadata.generation?",
     Field("metadata.creationTimestamp", attribute="created_at"),
     Field("metadata.deletionTimestamp", attribute="deletion_requested_at"),
-    "metadata.deletionGracePeriodSeconds",
+    Field("metadata.deletionGracePeriodSeconds", SECONDS),
     "spec.activeDeadlineSeconds?",
     Field("spec.dnsConfig?", _DNS_CONFIG.codec),
     Field("spec.hostAliases?", list_of(_HOST_ALIAS.codec)),

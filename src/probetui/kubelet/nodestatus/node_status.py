@@ -107,13 +107,14 @@ def node_status(
         )
     )
     own_types = {condition["type"] for condition in conditions}
-    before = {one["type"]: one for one in held.get("conditions", ())}
+    before = {one["type"]: one for one in held.get("conditions") or ()}
     for condition in conditions:
         known = before.get(condition["type"], {})
         condition["lastHeartbeatTime"] = format_time(now)
         condition["lastTransitionTime"] = (
             known["lastTransitionTime"]
             if known.get("status") == condition["status"]
+            and known.get("lastTransitionTime")
             else format_time(now)
         )
     others = [one for kind, one in before.items() if kind not in own_types]
@@ -174,13 +175,13 @@ def new_lease(node_name: str, node_uid: str, now: datetime) -> Json:
 
 def renewed_lease(held: Mapping[str, Any], now: datetime) -> Json:
     """Return the whole lease with a new time; its version guards against another."""
-    spec = {**held.get("spec", {}), "renewTime": format_micro_time(now)}
+    spec = {**(held.get("spec") or {}), "renewTime": format_micro_time(now)}
     return {**held, "spec": spec}
 
 
 def lease_age(lease: Mapping[str, Any], now: datetime) -> timedelta | None:
     """Return for how long a lease has not been renewed; None where it never was."""
-    text = lease.get("spec", {}).get("renewTime")
+    text = (lease.get("spec") or {}).get("renewTime")
     return None if text is None else now - datetime.fromisoformat(text)
 
 
@@ -198,6 +199,6 @@ def _without_heartbeats(status: Mapping[str, Any]) -> Json:
         **status,
         "conditions": [
             {key: one[key] for key in one if key != "lastHeartbeatTime"}
-            for one in status.get("conditions", ())
+            for one in status.get("conditions") or ()
         ],
     }

@@ -109,7 +109,7 @@ def status_patch(pod_uid: str, held: Mapping[str, Any], new: Mapping[str, Any]) 
 
 def _conditions(conditions: Sequence[Json], held: Mapping[str, Any]) -> list[Json]:
     """Return conditions with what only the API has; those of others as they are."""
-    before = {one["type"]: one for one in held.get("conditions", ())}
+    before = {one["type"]: one for one in held.get("conditions") or ()}
     return [
         before[kind]
         if (kind := condition["type"]) not in OWNED_BY_KUBELET and kind in before
