@@ -275,9 +275,10 @@ class Feed:
                 failures += 1
                 self._observation.note_failed_poll(name, self._clock.now())
                 if failures >= _FAILURES_IN_A_ROW:
-                    await self._lose(name, str(error))
-                else:
-                    await self._clock.sleep_until(asked_at + step * _SECOND)
+                    self._observation.lose_counters(name, str(error), self._clock.now())
+                    self._changed()
+                # A kubelet that restarts is asked again as soon as it may answer.
+                await self._clock.sleep_until(asked_at + step * _SECOND)
                 continue
             failures = 0
             now = self._clock.now()
