@@ -2,7 +2,8 @@
 
 The observed ticks are lived by the same rules (`result_run`). Where they certainly
 reach a threshold, the cluster has to show the consequence soon: a kill, a change of
-readiness. What does not come, or comes unexpected, is reported with possible causes.
+readiness. What does not come, or comes unexpected, is reported with possible causes;
+what agrees is shown by statuses and events themselves.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ _EARLY = timedelta(seconds=1)
 """Inputs may arrive in another order than they happened, by this much."""
 
 _WORDS = {
-    TickAction.KILL: ("killed", "was"),
-    TickAction.READY: ("ready", "became so"),
-    TickAction.NOT_READY: ("not ready", "became so"),
-    TickAction.STARTED: ("started", "became so"),
+    TickAction.KILL: "killed",
+    TickAction.READY: "ready",
+    TickAction.NOT_READY: "not ready",
+    TickAction.STARTED: "started",
 }
 
 
@@ -83,7 +84,6 @@ class Expectations:
             is_meant = fact.key == tick.key and fact.action is tick.action
             if is_meant and counted.earliest - _EARLY <= fact.at <= until:
                 self._facts.remove(fact)
-                self._note_fulfilled(tick.key, tick.action, tick.at, tick.run)
                 return
         self._open.append(_Expectation(tick.key, tick.action, tick.at, until, tick.run))
 
@@ -101,7 +101,6 @@ class Expectations:
         for expected in self._open:
             if expected.key == key and expected.action is action:
                 self._open.remove(expected)
-                self._note_fulfilled(key, action, expected.at, expected.run)
                 return
         self._facts.append(_Fact(key, action, at, is_counted))
 
@@ -121,7 +120,7 @@ class Expectations:
         overdue = [it for it in self._open if it.until <= now]
         for expected in overdue:
             self._open.remove(expected)
-            words, _ = _WORDS[expected.action]
+            words = _WORDS[expected.action]
             self._note(
                 f"{self._name(expected.key)}: should have been {words} at "
                 f"{expected.at:%H:%M:%S} ({expected.run} in a row) and was "
@@ -142,18 +141,6 @@ class Expectations:
                     now,
                     is_fault=True,
                 )
-
-    def _note_fulfilled(
-        self, key: ProbeKey, action: TickAction, at: datetime, run: int
-    ) -> None:
-        if action is not TickAction.KILL:
-            return  # what agrees is shown by the status itself
-        words, fact = _WORDS[action]
-        self._note(
-            f"{self._name(key)}: should have been {words} at {at:%H:%M:%S} "
-            f"({run} in a row) and {fact}",
-            at,
-        )
 
     def _note(self, text: str, at: datetime, *, is_fault: bool = False) -> None:
         sequence = self._turn.next_sequence()
