@@ -77,6 +77,9 @@ MOST_RETRIES = 10
 _TIMEOUT = httpx.Timeout(30, connect=10)
 _OK = range(200, 300)
 _SWITCHING_PROTOCOLS = 101
+_LONG_LINE = b"(a line of more than 8 MiB)"
+"""Of a log, in place of what it is."""
+
 _TOO_MANY_REQUESTS, _SERVER_ERROR = 429, 500
 _ERROR_BODY = 2**20
 
@@ -259,7 +262,13 @@ class ApiClient:
                 del params["continue"], params["limit"]
                 found = ObjectList(partial(self._leave_out, resource))
                 continue
-            following = await found.add_page(page)
+            try:
+                following = await found.add_page(page)
+            except TooLargeError as error:
+                raise TooLargeError(
+                    f"{self.access.cluster.server}: {error}; a namespace or labels "
+                    "choose fewer objects"
+                ) from error
             if not following:
                 return found
             params["continue"] = following
@@ -428,6 +437,8 @@ class ApiClient:
                     ) as response,
                 ):
                     return await read_body(response, limit)
+            except TooLargeError as error:
+                raise TooLargeError(f"{self.access.cluster.server}: {error}") from error
             except ApiError as error:
                 if retries == MOST_RETRIES or not _is_to_be_retried(error):
                     raise
@@ -509,8 +520,7 @@ class ApiClient:
         timeout = httpx.Timeout(None, connect=10)
         async with self.stream(path, access, params=params, timeout=timeout) as answer:
             async for line in read_lines(answer, LARGEST_OBJECT):
-                if line is not None:
-                    yield line
+                yield _LONG_LINE if line is None else line
 
     @asynccontextmanager
     async def _send(
