@@ -1,4 +1,4 @@
-"""How often a server is asked that ends, refuses or breaks each watch."""
+"""Watches that a server ends, refuses, breaks or floods."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from random import Random
 import httpx
 import pytest
 
+from probetui.cluster import object_budget
 from probetui.cluster.client import ApiClient
 from probetui.cluster.kubeconfig import ApiServerInfo, ClusterAccess, UserCredentials
 from probetui.cluster.node.contact import ServerContact
@@ -76,3 +77,42 @@ async def test_a_watch_is_asked_for_at_most_once_a_second(
             await watching
 
     assert 1 < watches <= SECONDS + 1
+
+
+async def test_a_node_keeps_the_pods_that_it_has_room_for_and_names_the_first_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(object_budget, "LARGEST_SUM", 2**16)
+    lines = [
+        json.dumps({"type": "ADDED", "object": a_pod(number)}).encode() + b"\n"
+        for number in range(1, 1_001)
+    ]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if "watch" in request.url.params:
+            return httpx.Response(200, stream=Pieces(*lines))
+        return httpx.Response(200, json={"items": []})
+
+    clock, notes = FakeClock(), list[str]()
+    access = ClusterAccess(
+        "test", "default", ApiServerInfo("https://api.test"), UserCredentials()
+    )
+    async with ApiClient(access, clock, transport=AnsweringTransport(answer)) as client:
+        watch = PodWatch(
+            client,
+            "spec.nodeName=n",
+            ServerContact(clock, notes.append),
+            lambda: None,
+        )
+        watching = asyncio.ensure_future(watch.run())
+        await clock.advance(timedelta(seconds=0.5))
+        for _ in lines:
+            await clock.settle()
+        watching.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watching
+
+    kept = len(watch.pods)
+    assert 5 < kept < 100
+    first = f"default/web-{kept + 1} is the first that is left out"
+    assert notes == [f"there are too many pods to be kept: {first}"]

@@ -34,6 +34,9 @@ LONGEST_END_SECONDS = 5
 
 MOST_GROWTH = 150 * 10**6
 _LASTS_SECONDS = 8
+_START_SECONDS = 5
+"""Of `watch`, which probes nothing."""
+
 _QUIET = ("nothing", "nowhere")
 _OF_LISTS = ("gzip-thrice", "objects", "values", "annotation", "continue")
 _OF_WATCHES = (
@@ -131,6 +134,8 @@ def measure(
             "node": (
                 *("node", "--runtime", "process", "--name", "hostile-api"),
                 *("--address", "127.0.0.1", "--static", str(static)),
+                # Who drains a node waits for the API server, up to a second ^C.
+                "--keep-node",
             ),
         }[command]
         arguments = (*options, "--kubeconfig", str(config), "--plain")
@@ -185,7 +190,7 @@ def _follow_memory(
         if probed_at:
             begins_at = probed_at[0]
         elif command == "watch":
-            begins_at = latest - PATIENCE_SECONDS
+            begins_at = latest - PATIENCE_SECONDS + _START_SECONDS
         if perf_counter() > begins_at + seconds:
             break
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from probetui.cluster.api_objects import UnreadableObjectError
+from probetui.cluster.bounded_responses import TooLargeError
 from probetui.cluster.errors import ApiError, ClusterError
 from probetui.ports import Clock
 
@@ -99,7 +100,7 @@ class ServerContact:
 def is_passing(error: ClusterError) -> bool:
     """Return whether the same request may succeed later."""
     if not isinstance(error, ApiError):
-        return not isinstance(error, UnreadableObjectError)
+        return not isinstance(error, UnreadableObjectError | TooLargeError)
     return error.code >= _SERVER_ERROR or error.code in {
         _UNAUTHORIZED,
         _CONFLICT,

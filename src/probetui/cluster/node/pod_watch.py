@@ -58,6 +58,7 @@ class PodWatch:
         self._on_change = on_change
         self._version = ""
         self._budget = ObjectBudget()
+        self._is_full = False
 
     async def run(self) -> None:
         """List, then watch, until cancelled."""
@@ -153,12 +154,14 @@ class PodWatch:
         """Return whether there is room for a pod; the first one without is reported."""
         metadata = pod["metadata"]
         is_admitted = self._budget.admit(metadata["uid"], pod)
-        if not is_admitted:
+        if not is_admitted and not self._is_full:
             self._contact.on_failure(
                 TooLargeError(
-                    f"there are too many pods: {metadata.get('name')} is left out"
+                    "there are too many pods to be kept: "
+                    f"{name_of(pod)} is the first that is left out"
                 )
             )
+        self._is_full = not is_admitted
         return is_admitted
 
     def _set(self, pods: Mapping[str, Object]) -> None:
