@@ -14,9 +14,9 @@ from collections.abc import (
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Annotated, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
@@ -189,11 +189,15 @@ class Prober(Protocol):
         """Return its outcome."""
 
 
+LARGEST_SIZE = 2**16 - 1
+"""Of a terminal, in each direction: an unsigned short of the kernel."""
+
+
 class TerminalSize(Struct, frozen=True, rename="pascal"):
     """A terminal's size in characters."""
 
-    width: int
-    height: int
+    width: Annotated[int, Meta(ge=0, le=LARGEST_SIZE)]
+    height: Annotated[int, Meta(ge=0, le=LARGEST_SIZE)]
 
 
 class CommandStreams(Protocol):

@@ -22,12 +22,16 @@ from probetui.cluster.serving.websocket import (
     websocket_tunnel,
 )
 from probetui.probers.go.errors import describe_os_error
+from probetui.runtimes.streaming.spdy import SpdyError
 from probetui.runtimes.streaming.spdy_streams import (
     ByteConnection,
     SpdyStream,
     SpdyStreams,
     UpgradedConnection,
 )
+
+MAX_FORWARDS = 256
+"""Of one client: each takes descriptors."""
 
 PORT_FORWARD = "portforward.k8s.io"
 TUNNELED = f"SPDY/3.1+{PORT_FORWARD}"
@@ -89,7 +93,10 @@ class _Forwarder:
     def _open(self, stream: SpdyStream) -> None:
         """Take a stream; that for errors comes before that for data."""
         request_id = stream.headers.get("requestid", "")
+        if len(self._errors) + len(self._tasks) >= MAX_FORWARDS:
+            raise SpdyError("too many connections at once")
         if stream.headers.get("streamtype") == "error":
+            stream.incoming.discard()
             self._errors[request_id] = stream
         elif (errors := self._errors.pop(request_id, None)) is not None:
             task = asyncio.ensure_future(self._forward(stream, errors))
@@ -100,7 +107,7 @@ class _Forwarder:
         port = data.headers.get("port", "")
         try:
             reader, writer = await self._dial(int(port))
-        except (OSError, ValueError) as error:
+        except (OSError, OverflowError, ValueError) as error:
             why = str(error)
             if isinstance(error, OSError):
                 why = f"connect: {describe_os_error(error)}"
@@ -111,6 +118,7 @@ class _Forwarder:
                 await self._copy(data, reader, writer)
             finally:
                 writer.transport.abort()
+        data.incoming.discard()
         await data.finish()
         await errors.finish()
 

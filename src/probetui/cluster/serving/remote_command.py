@@ -25,6 +25,7 @@ from probetui.cluster.serving.websocket import (
 )
 from probetui.ports import CommandStreams, TerminalSize
 from probetui.runtimes.streaming.exit_status import V4, V5, exit_status
+from probetui.runtimes.streaming.input_pipe import InputPipe
 from probetui.runtimes.streaming.spdy_streams import (
     SpdyStream,
     SpdyStreams,
@@ -36,6 +37,7 @@ STREAMS_SECONDS = 30
 """How long a SPDY client has to open its streams."""
 
 _CLOSE = 255
+_INPUTS = frozenset({"stdin", "resize"})
 _TRUE = frozenset({"1", "true"})
 
 
@@ -184,13 +186,25 @@ async def _serve_websocket(
     await run_beside(work(), streams.receive_input())
 
 
+class _Sizes(asyncio.Queue[TerminalSize]):
+    """The newest size of a terminal, if it was not taken yet."""
+
+    def replace(self, size: TerminalSize) -> None:
+        """Put a size in the place of an older one."""
+        if not self.empty():
+            self.get_nowait()
+        self.put_nowait(size)
+
+
 class _WebSocketStreams:
     """Streams as channels: the first byte of each message says which."""
 
     def __init__(self, socket: WebSocket, command: RemoteCommand) -> None:
-        self.stdin = asyncio.StreamReader()
-        self.sizes: asyncio.Queue[TerminalSize] = asyncio.Queue()
+        self.stdin = InputPipe()
+        self.sizes = _Sizes()
         self._socket = socket
+        if not command.stdin:
+            self.stdin.discard()
         self._wanted = {Channel.STDOUT: command.stdout, Channel.STDERR: command.stderr}
 
     async def announce(self) -> None:
@@ -205,16 +219,16 @@ class _WebSocketStreams:
             await self._socket.send(bytes([channel]) + data)
 
     async def receive_input(self) -> None:
-        """Take input until the client is gone."""
+        """Receive input as fast as the command reads it, until the client is gone."""
         is_open = True
         while (message := await self._socket.receive()) is not None:
             if not message:
                 continue
             channel, data = message[0], message[1:]
             if channel == Channel.STDIN and is_open:
-                self.stdin.feed_data(data)
+                await self.stdin.feed(data)
             elif channel == Channel.RESIZE and (size := _read_size(data)):
-                self.sizes.put_nowait(size)
+                self.sizes.replace(size)
             elif channel == _CLOSE and data == bytes([Channel.STDIN]):
                 is_open = False
                 self.stdin.feed_eof()
@@ -226,8 +240,8 @@ class _SpdyCommand:
     """Streams as those of SPDY, each with its type in its headers."""
 
     def __init__(self, connection: UpgradedConnection, command: RemoteCommand) -> None:
-        self.stdin = asyncio.StreamReader()
-        self.sizes: asyncio.Queue[TerminalSize] = asyncio.Queue()
+        self.stdin = InputPipe()
+        self.sizes = _Sizes()
         self._command = command
         self._spdy = SpdyStreams(connection, self._open)
         self._streams: dict[str, SpdyStream] = {}
@@ -255,7 +269,9 @@ class _SpdyCommand:
     def _open(self, stream: SpdyStream) -> None:
         name = stream.headers.get("streamtype", "")
         self._streams[name] = stream
-        if name == "stdin":
+        if name not in _INPUTS or name not in self._wanted:
+            stream.incoming.discard()
+        elif name == "stdin":
             self.stdin = stream.incoming
         if self._streams.keys() >= self._wanted:
             self._is_complete.set()
@@ -275,6 +291,9 @@ class _SpdyCommand:
     async def _take_sizes(self) -> None:
         if (stream := self._streams.get("resize")) is None:
             return
-        while line := await stream.incoming.readline():
-            if size := _read_size(line):
-                self.sizes.put_nowait(size)
+        try:
+            while line := await stream.incoming.readline():
+                if size := _read_size(line):
+                    self.sizes.replace(size)
+        except ValueError:
+            stream.incoming.discard()  # A line of any length is no size.

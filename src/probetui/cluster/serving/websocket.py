@@ -6,7 +6,7 @@ Source: RFC 6455; k8s.io/apimachinery pkg/util/httpstream/wsstream/conn.go, v0.3
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from wsproto.connection import Connection, ConnectionState, ConnectionType
 from wsproto.events import BytesMessage, CloseConnection, Event, Ping, TextMessage
@@ -17,7 +17,11 @@ from probetui.runtimes.streaming.spdy_streams import ByteReader, ByteWriter
 
 NORMAL_CLOSURE = 1000
 TOO_BIG = 1009
-LONGEST_MESSAGE = 1 << 24
+LONGEST_MESSAGE = 1 << 21
+"""A frame of SPDY, which runs inside for forwarded ports, is half of it."""
+
+FRAMES_IN_A_TURN = 32
+"""Before the event loop goes on: each takes tens of microseconds, and may be empty."""
 
 
 class WebSocket:
@@ -36,9 +40,11 @@ class WebSocket:
         self._reader = reader
         self._writer = writer
         self._parts = bytearray()
-        self._messages: list[bytes] = []
+        self._events: Iterator[Event] = iter(())
+        self._frames = 0
         self._is_over = False
-        self._receive_data(left)
+        if left:
+            self._receive_data(left)
 
     async def send(self, message: bytes) -> None:
         """Send a message; nothing once the connection is closed."""
@@ -47,42 +53,57 @@ class WebSocket:
 
     async def receive(self) -> bytes | None:
         """Return the next message, None once the other side has closed."""
-        while not self._messages and not self._is_over:
-            data = await self._reader.read(CHUNK_BYTES)
-            if not data:
-                self._is_over = True
-            self._receive_data(data)
-            await self._writer.drain()
-        return self._messages.pop(0) if self._messages else None
+        while not self._is_over:
+            if (message := await self._next_message()) is not None:
+                return message
+            if not self._is_over:
+                self._receive_data(await self._reader.read(CHUNK_BYTES))
+        return None
 
     async def close(self, code: int = NORMAL_CLOSURE) -> None:
-        """Say that no more is sent."""
+        """Close this side: nothing more is sent."""
         self._write(CloseConnection(code=code))
         await self._writer.drain()
 
     def _receive_data(self, data: bytes) -> None:
-        if not data or self._is_over:
+        if not data:
+            self._is_over = True
             return
         self._connection.receive_data(data)
-        for event in self._connection.events():
+        self._events = self._connection.events()
+
+    async def _next_message(self) -> bytes | None:
+        """Return the next message of the data that came, None if it is not whole."""
+        for event in self._events:
+            self._frames += 1
+            if self._frames % FRAMES_IN_A_TURN == 0:
+                await self._writer.drain()
+                await asyncio.sleep(0)
             if isinstance(event, BytesMessage | TextMessage):
-                self._add_message_part(event)
+                if self._add_message_part(event):
+                    message = bytes(self._parts)
+                    self._parts.clear()
+                    return message
             elif isinstance(event, Ping):
                 self._write(event.response())
             elif isinstance(event, CloseConnection):
                 self._is_over = True
                 if self._connection.state is ConnectionState.REMOTE_CLOSING:
                     self._write(event.response())
+            if self._is_over:
+                break
+        await self._writer.drain()
+        return None
 
-    def _add_message_part(self, event: BytesMessage | TextMessage) -> None:
+    def _add_message_part(self, event: BytesMessage | TextMessage) -> bool:
+        """Add a part; return whether the message is whole."""
         data = event.data
         self._parts += data.encode() if isinstance(data, str) else data
         if len(self._parts) > LONGEST_MESSAGE:
             self._is_over = True
             self._write(CloseConnection(code=TOO_BIG))
-        elif event.message_finished:
-            self._messages.append(bytes(self._parts))
-            self._parts.clear()
+            return False
+        return event.message_finished
 
     def _write(self, event: Event) -> None:
         try:

@@ -24,7 +24,7 @@ _HEAD = struct.Struct("!II")
 _LENGTH = struct.Struct("!I")
 _LENGTH_MASK = (1 << 24) - 1
 _CANCEL = 5
-_LONGEST_HEADERS = 1 << 16
+_LONGEST_HEADERS, _MOST_HEADERS = 1 << 16, 64
 
 
 class FrameType(IntEnum):
@@ -80,8 +80,8 @@ class SpdyConnection:
         self._deflate = zlib.compressobj(zdict=_DICTIONARY)
         self._next_stream = 1
 
-    def receive(self, data: bytes) -> Iterator[SpdyEvent]:
-        """Yield what the other side's data mean.
+    def receive(self, data: bytes) -> Iterator[SpdyEvent | None]:
+        """Yield what each frame means, None for one without a meaning for streams.
 
         Raises:
             SpdyError: they are no SPDY.
@@ -101,9 +101,10 @@ class SpdyConnection:
                 yield StreamData(first, body, bool(flags & FIN))
                 continue
             try:
-                yield from self._control(first & 0xFFFF, flags, body)
+                event = self._control(first & 0xFFFF, flags, body)
             except struct.error as error:
                 raise SpdyError(f"a frame that is cut off: {error}") from None
+            yield event
 
     def open(self, headers: Mapping[str, str]) -> int:
         """Open a stream as a client does, and return its ID."""
@@ -129,22 +130,23 @@ class SpdyConnection:
             data = data[LARGEST_DATA:]
         self._send_data(stream_id, FIN if is_finished else 0, data)
 
-    def _control(self, kind: int, flags: int, body: bytes) -> Iterator[SpdyEvent]:
+    def _control(self, kind: int, flags: int, body: bytes) -> SpdyEvent | None:
         match kind:
             case FrameType.SYN_STREAM:
                 (stream_id,) = _LENGTH.unpack_from(body)
                 headers = self._read_headers(body[10:])
                 is_finished = bool(flags & FIN)
-                yield StreamOpened(stream_id & _STREAM_MASK, headers, is_finished)
+                return StreamOpened(stream_id & _STREAM_MASK, headers, is_finished)
             case FrameType.RST_STREAM:
                 (stream_id,) = _LENGTH.unpack_from(body)
-                yield StreamReset(stream_id & _STREAM_MASK)
+                return StreamReset(stream_id & _STREAM_MASK)
             case FrameType.PING:
                 self._send_control(FrameType.PING, body)
             case FrameType.GOAWAY:
-                yield ConnectionEnded()
+                return ConnectionEnded()
             case _:
-                return  # SETTINGS, WINDOW_UPDATE, HEADERS: of no use here
+                pass  # SETTINGS, WINDOW_UPDATE, HEADERS: of no use here
+        return None
 
     def _read_headers(self, block: bytes) -> Mapping[str, str]:
         try:
@@ -169,6 +171,8 @@ class SpdyConnection:
 def _pairs(block: bytes) -> Iterator[tuple[str, str]]:
     """Yield names in lower case and values; of several values all, with NUL between."""
     (count,) = _LENGTH.unpack_from(block)
+    if count > _MOST_HEADERS:
+        raise SpdyError(f"{count} headers")
     at = _LENGTH.size
     for _ in range(count):
         words = []

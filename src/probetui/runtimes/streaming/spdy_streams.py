@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
+from probetui.runtimes.streaming.input_pipe import InputPipe
 from probetui.runtimes.streaming.spdy import (
     ConnectionEnded,
     SpdyConnection,
@@ -16,6 +17,9 @@ from probetui.runtimes.streaming.spdy import (
 )
 
 MAX_STREAMS = 1000
+FRAMES_IN_A_TURN = 64
+"""Before the event loop goes on: a frame may have eight bytes."""
+
 _CHUNK_BYTES = 1 << 16
 
 
@@ -73,7 +77,7 @@ class SpdyStream:
     ) -> None:
         self.stream_id = stream_id
         self.headers = headers
-        self.incoming = asyncio.StreamReader()
+        self.incoming = InputPipe()
         self.has_ended = False
         """Whether the other side sends nothing more."""
         self.backlog = 0
@@ -110,7 +114,8 @@ class SpdyStreams:
 
     Args:
         connection: where they run.
-        longest_backlog: of how many unread bytes a stream is reset; 0 is no limit.
+        longest_backlog: of how many unread bytes a stream is reset; with 0 nothing
+            more is received while those of one stream are too many.
         on_stream: called with each stream that the other side opens, None to refuse
             them, as a client does.
     """
@@ -152,13 +157,18 @@ class SpdyStreams:
             await self._flush()
 
     async def run(self) -> None:
-        """Take what the other side sends, until it ends the connection."""
+        """Handle what the other side sends, until it ends the connection."""
+        frames = 0
         try:
             while (data := await self._connection.receive()) is not None:
                 for event in self._spdy.receive(data):
+                    frames += 1
+                    if frames % FRAMES_IN_A_TURN == 0:
+                        await asyncio.sleep(0)
                     if isinstance(event, ConnectionEnded):
                         return
-                    self._handle_event(event)
+                    if event is not None:
+                        await self._handle_event(event)
                 await self._flush()
         except SpdyError:
             return
@@ -166,25 +176,19 @@ class SpdyStreams:
             for stream in self._streams.values():
                 stream.incoming.feed_eof()
 
-    def _handle_event(self, event: StreamOpened | StreamData | StreamReset) -> None:
+    async def _handle_event(
+        self, event: StreamOpened | StreamData | StreamReset
+    ) -> None:
         if isinstance(event, StreamOpened):
-            if self._on_stream is None:
-                return self._spdy.reset(event.stream_id)
-            if len(self._streams) >= MAX_STREAMS:
-                raise SpdyError("too many streams")
-            stream = SpdyStream(event.stream_id, event.headers, self)
-            self._streams[event.stream_id] = stream
-            self._spdy.reply(event.stream_id)
-            if event.is_finished:
-                stream.has_ended = True
-                stream.incoming.feed_eof()
-            return self._on_stream(stream)
+            return self._open_stream(event)
         found = self._streams.get(event.stream_id)
-        if found is None:
+        if found is None or (found.has_ended and isinstance(event, StreamData)):
             return None
         if isinstance(event, StreamData):
             found.backlog += len(event.data)
-            if 0 < self._longest_backlog < found.backlog:
+            if not self._longest_backlog:
+                await found.incoming.feed(event.data)
+            elif found.backlog > self._longest_backlog:
                 self._spdy.reset(event.stream_id)
                 event = StreamReset(event.stream_id)
             else:
@@ -193,8 +197,21 @@ class SpdyStreams:
             found.has_ended = True
             found.incoming.feed_eof()
             if isinstance(event, StreamReset) or found.is_finished:
-                del self._streams[event.stream_id]
+                self._streams.pop(event.stream_id, None)
         return None
+
+    def _open_stream(self, event: StreamOpened) -> None:
+        if self._on_stream is None:
+            return self._spdy.reset(event.stream_id)
+        if len(self._streams) >= MAX_STREAMS or event.stream_id in self._streams:
+            raise SpdyError("too many streams, or one twice")
+        stream = SpdyStream(event.stream_id, event.headers, self)
+        self._streams[event.stream_id] = stream
+        self._spdy.reply(event.stream_id)
+        if event.is_finished:
+            stream.has_ended = True
+            stream.incoming.feed_eof()
+        return self._on_stream(stream)
 
     async def _flush(self) -> None:
         if self._spdy.output:
