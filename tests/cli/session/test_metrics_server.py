@@ -15,11 +15,11 @@ from prometheus_client import CollectorRegistry, Counter, Metric
 
 from probetui.cli.session import metrics_server
 from probetui.cli.session.metrics_server import (
-    LONGEST_HEAD_BYTES,
     MAX_CONNECTIONS,
     parse_address,
     serve_metrics,
 )
+from probetui.cluster.serving.http_server import LONGEST_HEAD_BYTES
 from probetui.errors import UsageError
 
 
@@ -81,7 +81,7 @@ async def test_an_address_in_use_is_an_error_of_usage() -> None:
                 pass
 
 
-async def test_a_connection_without_http_is_closed() -> None:
+async def test_a_connection_without_http_is_refused_and_closed() -> None:
     async with serve_metrics(":0", CollectorRegistry()) as (host, port):
         reader, writer = await asyncio.open_connection(host, port)
         writer.write(b"\x00\x01 nonsense\r\n\r\n")
@@ -90,7 +90,7 @@ async def test_a_connection_without_http_is_closed() -> None:
 
         writer.close()
         await writer.wait_closed()
-    assert rest == b""
+    assert rest.startswith(b"HTTP/1.1 400 ")
 
 
 def descriptors() -> int:
@@ -113,14 +113,14 @@ async def test_silent_connections_are_limited_and_closed_in_time(
     async with serve_metrics(":0", CollectorRegistry()) as (host, port):
         opened = [await asyncio.open_connection(host, port) for _ in range(200)]
         readers = [reader for reader, _ in opened]
-        late = readers[MAX_CONNECTIONS:]
+        early = readers[:-MAX_CONNECTIONS]
 
         async with asyncio.timeout(60):
-            gone = await asyncio.gather(*map(is_closed_without_response, late))
+            gone = await asyncio.gather(*map(is_closed_without_response, early))
             # All that is open: both ends of the few, one end of the others.
             in_use = descriptors() - before - len(opened)
             rest = await asyncio.gather(
-                *map(is_closed_without_response, readers[:MAX_CONNECTIONS])
+                *map(is_closed_without_response, readers[-MAX_CONNECTIONS:])
             )
 
         for _, writer in opened:
@@ -168,15 +168,16 @@ async def test_it_answers_again_after_silent_connections_are_closed(
     assert answer.status_code == 200
 
 
-async def test_a_connection_with_an_endless_head_is_closed() -> None:
+async def test_a_connection_with_an_endless_head_is_refused_and_closed() -> None:
     async with serve_metrics(":0", CollectorRegistry()) as (host, port):
         reader, writer = await asyncio.open_connection(host, port)
         writer.write(b"GET /metrics HTTP/1.1\r\n" + b"a: b\r\n" * LONGEST_HEAD_BYTES)
 
         async with asyncio.timeout(60):
-            assert await is_closed_without_response(reader)
+            answer = await reader.readline()
 
         writer.transport.abort()
+    assert answer.startswith(b"HTTP/1.1 431 ")
 
 
 async def test_a_connection_that_does_not_read_its_response_is_closed(
@@ -199,7 +200,8 @@ def read_slowly(slow: socket.socket) -> int:
     """Read after the server's timeout, and return how much there was."""
     count = 0
     with contextlib.suppress(ConnectionError):
-        time.sleep(1)  # noqa: TID251  # the other side is to wait in vain
+        count += len(slow.recv(1))  # The response is there.
+        time.sleep(2)  # noqa: TID251  # the other side is to wait in vain
         while data := slow.recv(1 << 20):
             count += len(data)
     return count

@@ -146,9 +146,7 @@ async def serve_session(
         try:
             address = await stack.enter_async_context(server)
         except OSError as error:
-            # asyncio's own text has the address a second time.
-            reason = os.strerror(error.errno) if error.errno else str(error)
-            raise UsageError(f"--port {options.port}: {reason}") from error
+            raise UsageError(f"--port {options.port}: {error.strerror}") from error
         api.allowed_hosts = frozenset(
             {f"{HOST}:{address.port}", f"localhost:{address.port}"}
         )

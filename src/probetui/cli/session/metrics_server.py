@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager
 
-import h11
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
+from probetui.cluster.serving.http_server import (
+    HttpLimits,
+    HttpRequest,
+    HttpResponse,
+    serve_http,
+)
 from probetui.drive.metrics import ProbeMetrics
 from probetui.errors import UsageError
 from probetui.kubelet_rules import KubeletRules
 
 LOOPBACK = "127.0.0.1"
-PATHS = frozenset({b"/metrics", b"/metrics/probes"})
-CHUNK_BYTES = 1 << 14
-LONGEST_HEAD_BYTES = 1 << 14
-
+PATHS = frozenset({"/metrics", "/metrics/probes"})
 MAX_CONNECTIONS = 32
-"""Further connections are closed without an answer."""
+"""The oldest is closed for a further one."""
 
 TIMEOUT_SECONDS = 5
-"""For a connection: its request and the response."""
+"""For a request, and for the response to it."""
+
+LONGEST_BODY_BYTES = 1 << 10
+"""Of a request: what Prometheus sends has none."""
 
 CACHE_SECONDS = 0.1
 """How long a response is reused: to make one delays the probes."""
@@ -72,40 +77,28 @@ async def serve_metrics(
         UsageError: the address cannot be used.
     """
     host, port = parse_address(address)
-
     metrics = _CachedMetrics(registry)
-    count = 0
 
-    async def answer(
-        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        nonlocal count
-        if count >= MAX_CONNECTIONS:
-            writer.transport.abort()
-            return
-        count += 1
+    async def answer(request: HttpRequest) -> HttpResponse:
+        if request.method not in {"GET", "HEAD"}:
+            return HttpResponse(405, b"only GET\n", "text/plain")
+        if request.path not in PATHS:
+            return HttpResponse(404, b"not found\n", "text/plain")
+        return HttpResponse(200, metrics.text(), CONTENT_TYPE_PLAIN_0_0_4)
+
+    limits = HttpLimits(
+        strangers=MAX_CONNECTIONS,
+        stranger_seconds=TIMEOUT_SECONDS,
+        stranger_body_bytes=LONGEST_BODY_BYTES,
+    )
+    async with AsyncExitStack() as stack:
         try:
-            async with asyncio.timeout(TIMEOUT_SECONDS):
-                await _respond(reader, writer, metrics)
-                writer.close()
-                await writer.wait_closed()
-        except (TimeoutError, ConnectionError, h11.RemoteProtocolError):
-            return
-        finally:
-            count -= 1
-            # Data that the client does not read is dropped.
-            writer.transport.abort()
-
-    try:
-        server = await asyncio.start_server(
-            answer, host, port, limit=CHUNK_BYTES, backlog=MAX_CONNECTIONS
-        )
-    except OSError as error:
-        raise UsageError(f"--metrics {address}: {error.strerror or error}") from error
-    # Without a wait for clients, which a server's own context has from 3.12 on.
-    with closing(server):
-        bound = server.sockets[0].getsockname()
-        yield bound[0], bound[1]
+            bound = await stack.enter_async_context(
+                serve_http(answer, host, port, limits=limits)
+            )
+        except OSError as error:
+            raise UsageError(f"--metrics {address}: {error.strerror}") from error
+        yield bound.host, bound.port
 
 
 class _CachedMetrics:
@@ -122,30 +115,3 @@ class _CachedMetrics:
             self._body = generate_latest(self._registry)
             self._made_at = now
         return self._body
-
-
-async def _respond(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, metrics: _CachedMetrics
-) -> None:
-    """Answer one request."""
-    connection = h11.Connection(
-        h11.SERVER, max_incomplete_event_size=LONGEST_HEAD_BYTES
-    )
-    while (event := connection.next_event()) is h11.NEED_DATA:
-        connection.receive_data(await reader.read(CHUNK_BYTES))
-    if not isinstance(event, h11.Request):
-        return
-    status, body = 404, b"not found\n"
-    if event.method != b"GET":
-        status, body = 405, b"only GET\n"
-    elif event.target.partition(b"?")[0] in PATHS:
-        status, body = 200, metrics.text()
-    headers = [
-        ("Content-Type", CONTENT_TYPE_PLAIN_0_0_4),
-        ("Content-Length", str(len(body))),
-        ("Connection", "close"),
-    ]
-    response = h11.Response(status_code=status, headers=headers)
-    for part in (response, h11.Data(data=body), h11.EndOfMessage()):
-        writer.write(connection.send(part) or b"")
-    await writer.drain()

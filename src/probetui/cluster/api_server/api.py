@@ -56,17 +56,21 @@ from probetui.cluster.api_server.watching import (
     one_error,
 )
 from probetui.cluster.serving.http_server import (
+    LARGEST_NUMBER,
     HttpAnswer,
     HttpCut,
     HttpRequest,
     HttpResponse,
     HttpStream,
+    ParameterError,
 )
 from probetui.k8s.api.codec import Json
 
 ADMIN = "kubernetes-admin"
 _BEARER = "Bearer "
 _TOO_LARGE_SECONDS = 3
+_LARGEST_VERSION = 2**64 - 1
+_LONGEST_REVIEW = 1 << 16
 _READABLE = frozenset({"log", "proxy", "status"})
 
 Connect: TypeAlias = Callable[[HttpRequest, RequestInfo, Json], Awaitable[HttpAnswer]]
@@ -134,13 +138,13 @@ class ApiServer:
         fault: ServerFault | None = None
         try:
             self._check_host(request)
+            user = self._authenticate(request)
             info = parse_request_info(request, self._served)
             fault = self.fault(info, request)
             if fault is not None:
                 await asyncio.sleep(fault.delay_seconds)
                 if fault.failure is not None:
                     raise fault.failure
-            user = self._authenticate(request)
             self._check_allowed(user, info, request)
             answer = await self._answer(request, info, user)
         except ApiFailure as failure:
@@ -250,7 +254,7 @@ class ApiServer:
         representation: Representation,
     ) -> HttpAnswer:
         selection = _selection(request, info, resource)
-        version = _version(request.parameter("resourceVersion"))
+        version = _version(request)
         is_exact = request.parameter("resourceVersionMatch") == "Exact"
         if version is not None and version > self.store.version:
             await asyncio.sleep(_TOO_LARGE_SECONDS)
@@ -259,7 +263,7 @@ class ApiServer:
             resource,
             info.namespace,
             selection,
-            limit=_number(request, "limit"),
+            limit=_number(request, "limit") or 0,
             continue_token=request.parameter("continue"),
             at_version=version if is_exact else None,
         )
@@ -309,7 +313,7 @@ class ApiServer:
         wanted = request.parameter("sendInitialEvents")
         sends_initial = read_flag(request, "sendInitialEvents")
         has_bookmarks = read_flag(request, "allowWatchBookmarks")
-        version = _version(request.parameter("resourceVersion"))
+        version = _version(request)
         starts_fresh = sends_initial or not version
         timeout = _number(request, "timeoutSeconds")
         options = WatchOptions(
@@ -421,16 +425,19 @@ def _typed(given: Json, resource: ApiResource) -> Json:
         ApiFailure: it is of another type.
     """
     kind, version = given.get("kind"), given.get("apiVersion")
-    if kind not in {None, "", resource.kind} or version not in {
-        None, "", resource.group_version,
-    }:  # fmt: skip
+    of_this_kind = kind in (None, "", resource.kind)
+    if not of_this_kind or version not in (None, "", resource.group_version):
         raise bad_request(
             f"the object provided is unrecognized (must be of type {resource.kind}): "
-            f"{version}, {kind}"
+            f"{_word(version)}, {_word(kind)}"
         )
     if resource.group == EVENTS_V1.group:
         return to_core_v1({**given, "kind": resource.kind})
     return {**given, "kind": resource.kind, "apiVersion": resource.group_version}
+
+
+def _word(value: object) -> str:
+    return value if isinstance(value, str) else f"a {type(value).__name__}"
 
 
 def _read_object(request: HttpRequest) -> Json:
@@ -452,6 +459,8 @@ def _read_object(request: HttpRequest) -> Json:
 
 
 def _decode_review(request: HttpRequest) -> Json:
+    if len(request.body) > _LONGEST_REVIEW:
+        raise ApiFailure(413, "RequestEntityTooLarge", "the review is too long", {})
     if request.headers.get("content-type") != PROTOBUF:
         return _read_object(request)
     try:
@@ -463,7 +472,9 @@ def _decode_review(request: HttpRequest) -> Json:
 def _decode(request: HttpRequest) -> Any:
     try:
         return msgspec.json.decode(request.body)
-    except msgspec.DecodeError as error:
+    except RecursionError:
+        raise bad_request("the request body is nested too deep") from None
+    except (msgspec.DecodeError, ValueError) as error:
         raise bad_request(f"the request body is not JSON: {error}") from None
 
 
@@ -518,20 +529,20 @@ def _selection(
     return parse_selection(resource, request.parameter("labelSelector"), fields)
 
 
-def _number(request: HttpRequest, name: str) -> int:
-    """Return a parameter that is a number of 0 or more, 0 if it is not there."""
-    text = request.parameter(name) or "0"
-    if not (text.isascii() and text.isdecimal()):
-        raise bad_request(f'{name}: Invalid value: "{text}": must be a whole number')
-    return int(text)
+def _number(request: HttpRequest, name: str, most: int = LARGEST_NUMBER) -> int | None:
+    """Return a parameter that is a whole number, None if it is not there.
+
+    Raises:
+        ApiFailure: it is none, or too large.
+    """
+    try:
+        return request.number(name, most)
+    except ParameterError as error:
+        raise bad_request(str(error)) from None
 
 
-def _version(text: str) -> int | None:
-    if not text:
-        return None
-    if not (text.isascii() and text.isdecimal()):
-        raise bad_request(f'resourceVersion: Invalid value: "{text}"')
-    return int(text)
+def _version(request: HttpRequest) -> int | None:
+    return _number(request, "resourceVersion", _LARGEST_VERSION)
 
 
 def _too_large(wanted: int, current: int) -> ApiFailure:

@@ -18,6 +18,8 @@ _MAGIC = b"k8s\0"
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 _WIDTHS = {_FIXED_64: 8, _FIXED_32: 4}
 _MORE = 0x80
+_LONGEST_SHIFT = 70
+"""A number has 64 bits, of which a byte has seven."""
 
 Shape: TypeAlias = Mapping[int, tuple[str, "Shape | None"]]
 """Fields by number: the name, and None for a text."""
@@ -93,7 +95,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
-    while at < len(message):
+    while at < len(message) and shift < _LONGEST_SHIFT:
         value |= (message[at] & ~_MORE) << shift
         at, shift = at + 1, shift + 7
         if not message[at - 1] & _MORE:

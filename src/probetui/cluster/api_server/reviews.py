@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+import msgspec
+from msgspec import Struct
+
+from probetui.cluster.api_server.failure import bad_request
 from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.api_server.resources import READING, ApiResource
 from probetui.k8s.api.codec import Json
@@ -22,6 +26,35 @@ def allow_all(user: str, info: RequestInfo) -> str | None:
     """Refuse nothing to who has a name."""
     del info
     return "" if user == ANONYMOUS else None
+
+
+class _ResourceAttributes(Struct, frozen=True, omit_defaults=True):
+    group: str | None = None
+    name: str | None = None
+    namespace: str | None = None
+    resource: str | None = None
+    subresource: str | None = None
+    verb: str | None = None
+    version: str | None = None
+
+
+class _PathAttributes(Struct, frozen=True, omit_defaults=True):
+    path: str | None = None
+    verb: str | None = None
+
+
+class _ReviewSpec(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """The fields of the specs of all reviews."""
+
+    resource_attributes: _ResourceAttributes | None = None
+    non_resource_attributes: _PathAttributes | None = None
+    namespace: str | None = None
+    user: str | None = None
+    groups: list[str] | None = None
+    uid: str | None = None
+    extra: dict[str, list[str]] | None = None
+    token: str | None = None
+    audiences: list[str] | None = None
 
 
 class Reviewer:
@@ -41,15 +74,31 @@ class Reviewer:
         self._read_only = read_only
 
     def answer(self, review: Json, resource: ApiResource, user: str) -> Json:
-        """Return a review with its status."""
-        spec = review.get("spec") or {}
+        """Return a review with its status; it has no metadata of the client's.
+
+        Raises:
+            ApiFailure: its spec is none.
+        """
+        try:
+            spec = msgspec.convert(review.get("spec") or {}, _ReviewSpec)
+        except msgspec.ValidationError as error:
+            raise bad_request(
+                f"the request body is not a {resource.kind}: {error}"
+            ) from None
         if resource.plural == "tokenreviews":
-            status = self._token_status(spec.get("token", ""))
+            status = self._token_status(spec.token or "")
         elif resource.plural == "selfsubjectrulesreviews":
             status = self._rules()
         else:
-            status = self._access(spec, spec.get("user", user))
-        return {**review, "status": status}
+            attributes = spec.resource_attributes or _ResourceAttributes()
+            status = self._access(attributes, user if spec.user is None else spec.user)
+        return {
+            "kind": resource.kind,
+            "apiVersion": resource.group_version,
+            "metadata": {},
+            "spec": msgspec.to_builtins(spec),
+            "status": status,
+        }
 
     def _token_status(self, token: str) -> Json:
         user = self._tokens.get(token)
@@ -65,8 +114,8 @@ class Reviewer:
             "incomplete": False,
         }
 
-    def _access(self, spec: Json, user: str) -> Json:
-        info = self._request_info(spec.get("resourceAttributes") or {})
+    def _access(self, attributes: _ResourceAttributes, user: str) -> Json:
+        info = self._request_info(attributes)
         why = self._authorize(user, info)
         if why is None and self._read_only and info.is_write:
             why = self._read_only
@@ -75,8 +124,8 @@ class Reviewer:
             status["reason"] = why
         return status
 
-    def _request_info(self, attributes: Json) -> RequestInfo:
-        plural, group = attributes.get("resource", ""), attributes.get("group", "")
+    def _request_info(self, attributes: _ResourceAttributes) -> RequestInfo:
+        plural, group = attributes.resource or "", attributes.group or ""
         resource = next(
             (
                 found
@@ -86,9 +135,9 @@ class Reviewer:
             ApiResource(plural, "", group),
         )
         return RequestInfo(
-            attributes.get("verb", ""),
+            attributes.verb or "",
             resource,
-            attributes.get("namespace", ""),
-            attributes.get("name", ""),
-            attributes.get("subresource", ""),
+            attributes.namespace or "",
+            attributes.name or "",
+            attributes.subresource or "",
         )

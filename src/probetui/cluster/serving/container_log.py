@@ -16,6 +16,7 @@ from probetui.cluster.serving.http_server import HttpRequest
 from probetui.ports import LogLine
 
 ALL_LINES = 2**31 - 1
+_NO_LOG_IS_OLDER = datetime(1970, 1, 1, tzinfo=UTC)
 _TRUE = frozenset({"1", "true"})
 
 
@@ -37,18 +38,13 @@ def read_log_options(request: HttpRequest, now: datetime) -> LogOptions:
         ValueError: one of them is none; the text is for people.
     """
 
-    def number(name: str) -> int | None:
-        text = request.parameter(name)
-        if text and not text.isdecimal():
-            raise ValueError(f"{name}: {text!r} is not a number of 0 or more")
-        return int(text) if text else None
-
     def flag(name: str) -> bool:
         return request.parameter(name) in _TRUE
 
     since = None
-    if (seconds := number("sinceSeconds")) is not None:
-        since = now - timedelta(seconds=seconds)
+    if (seconds := request.number("sinceSeconds")) is not None:
+        longest = (now - _NO_LOG_IS_OLDER).total_seconds()
+        since = now - timedelta(seconds=min(seconds, longest))
     elif text := request.parameter("sinceTime"):
         since = datetime.fromisoformat(text)
         since = since if since.tzinfo else since.replace(tzinfo=UTC)
@@ -56,9 +52,9 @@ def read_log_options(request: HttpRequest, now: datetime) -> LogOptions:
         follow=flag("follow"),
         previous=flag("previous"),
         timestamps=flag("timestamps"),
-        tail_lines=number("tailLines"),
+        tail_lines=request.number("tailLines"),
         since=since,
-        limit_bytes=number("limitBytes"),
+        limit_bytes=request.number("limitBytes"),
     )
 
 

@@ -1,11 +1,27 @@
-"""An HTTP/1.1 server: h11 on asyncio, one handler for all requests."""
+"""An HTTP/1.1 server: h11 on asyncio, one handler for all requests.
+
+The event loop is the one that runs the probes, so that no client may hold it. Each
+connection is accepted and each piece of a request parsed, the last with the handling of
+the request, in a turn of its own, and one lock hands out the turns of all: however many
+clients are waiting, the loop is free between any two. A request may not come before the
+answer to the last one (no client of Kubernetes pipelines), and a connection ends with
+the refusal of its credentials.
+
+A connection counts from the moment that it is accepted, before TLS begins. Until a
+request with credentials has been answered with anything but 401 and 403 it is a
+stranger's: there are few of those, for a short time, with short requests, and the
+oldest of them makes room for a new one.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
+import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, closing
 from datetime import datetime
 from email.utils import format_datetime
 from http import HTTPStatus
@@ -16,10 +32,28 @@ import h11
 from msgspec import Struct
 from msgspec.structs import replace
 
+log = logging.getLogger(__name__)
+
 CHUNK_BYTES = 1 << 16
 LONGEST_HEAD_BYTES = 1 << 16
-LONGEST_BODY_BYTES = 3 << 20
-"""As much as an API server takes."""
+MOST_PARAMETERS = 4096
+"""Of a query; each word of a command is one."""
+
+LARGEST_NUMBER = 2**63 - 1
+"""Of a parameter: an int64 of the API."""
+
+HANDSHAKE_SECONDS = 5
+"""For TLS, at the begin and at the end of a connection."""
+
+ACCEPT_PAUSE_SECONDS = 1
+"""After a connection that could not be accepted: no descriptor was left, mostly."""
+
+CHUNKS_IN_A_TURN = 64
+"""Of a stream, before the event loop goes on."""
+
+_BACKLOG = 128
+_SHOWN_CHARACTERS = 40
+_REFUSALS = frozenset({HTTPStatus.UNAUTHORIZED.value, HTTPStatus.FORBIDDEN.value})
 
 _PHRASES = {
     **{status.value: status.phrase for status in HTTPStatus},
@@ -28,11 +62,27 @@ _PHRASES = {
 }
 """As Go has them; Python has renamed two. Source: Go net/http/status.go, StatusText."""
 
-MAX_CONNECTIONS = 1000
-"""Further connections are closed without an answer."""
 
-REQUEST_TIMEOUT_SECONDS = 60
-"""For the head and the body of a request, and for idleness before it."""
+class HttpLimits(Struct, frozen=True):
+    """What clients may take of a server.
+
+    `seconds` are for the head and the body of a request, for idleness before it and
+    for taking a response that is no stream. `strangers` and what is named after them
+    are of connections without accepted credentials; where a server asks for none, all
+    are strangers.
+    """
+
+    connections: int = 256
+    strangers: int = 64
+    seconds: float = 60
+    stranger_seconds: float = 10
+    body_bytes: int = 3 << 20
+    """As much as an API server takes."""
+    stranger_body_bytes: int = 1 << 16
+
+
+class ParameterError(ValueError):
+    """A parameter of a query that cannot be read; the text is for people."""
 
 
 class HttpRequest(Struct, frozen=True):
@@ -58,6 +108,29 @@ class HttpRequest(Struct, frozen=True):
         """Return all values of a query parameter."""
         return [value for key, value in self.query if key == name]
 
+    def number(self, name: str, most: int = LARGEST_NUMBER) -> int | None:
+        """Return a parameter that is a whole number, None where it is not given.
+
+        Raises:
+            ParameterError: it is none, or it is more than `most`.
+        """
+        if not (text := self.parameter(name)):
+            return None
+        digits = len(str(most))
+        if text.isascii() and text.isdecimal() and len(text) <= digits:
+            number = int(text)
+            if number <= most:
+                return number
+        shown = text[:_SHOWN_CHARACTERS]
+        raise ParameterError(
+            f'{name}: Invalid value: "{shown}": must be a whole number up to {most}'
+        )
+
+    @property
+    def has_credentials(self) -> bool:
+        """Whether it says who sends it; that need not be so."""
+        return "authorization" in self.headers or bool(self.certificate)
+
 
 class HttpResponse(Struct, frozen=True):
     """An answer with a body of known length."""
@@ -78,7 +151,7 @@ class HttpStream(Struct, frozen=True):
 
 
 class HttpTunnel(Struct, frozen=True):
-    """A connection that is no HTTP from here on.
+    """An upgraded connection.
 
     `serve` gets what was read already, and closes nothing. With status 0 it writes the
     response's head itself.
@@ -126,10 +199,11 @@ async def serve_http(
     port: int = 0,
     tls: ssl.SSLContext | None = None,
     now: Callable[[], datetime] | None = None,
+    limits: HttpLimits | None = None,
 ) -> AsyncIterator[HttpServerAddress]:
     """Serve while the context lasts; at its end every connection is closed.
 
-    An exception of the handler is answered with 500, and raised at the end.
+    An exception of the handler is logged and answered with 500.
 
     Args:
         handler: answers requests.
@@ -137,43 +211,145 @@ async def serve_http(
         port: where to listen, 0 for any that is free.
         tls: of each connection.
         now: the clock, in UTC; without one answers have no date.
+        limits: what clients may take.
 
     Raises:
         OSError: the address cannot be used.
     """
-    connections: set[asyncio.Task[None]] = set()
-    failures: list[Exception] = []
-
-    async def accept(
-        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        if len(connections) >= MAX_CONNECTIONS:
-            writer.transport.abort()
-            return
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101  # a callback of a stream is a task
-        connections.add(task)
-        try:
-            await _ClientConnection(reader, writer, handler, failures, now).serve()
-        except (TimeoutError, OSError, h11.ProtocolError, asyncio.CancelledError):
-            pass  # The client is gone, or the server ends.
-        except Exception as error:  # noqa: BLE001  # raised at the end
-            failures.append(error)
-        finally:
-            connections.discard(task)
-            writer.transport.abort()
-
-    server = await asyncio.start_server(accept, host, port, limit=CHUNK_BYTES, ssl=tls)
-    bound = server.sockets[0].getsockname()
-    try:
+    server = _Server(handler, tls, now, limits or HttpLimits())
+    async with AsyncExitStack() as stack:
+        listeners = [
+            stack.enter_context(closing(listener))
+            for listener in await _listen(host, port)
+        ]
+        stack.push_async_callback(server.close)
+        for listener in listeners:
+            accepting = asyncio.create_task(server.accept_from(listener))
+            stack.push_async_callback(_cancelled, accepting)
+        bound = listeners[0].getsockname()
         yield HttpServerAddress(bound[0], bound[1], tls is not None)
-    finally:
-        server.close()
-        for task in list(connections):
-            task.cancel()
-        await asyncio.gather(*connections, return_exceptions=True)
-    if failures:
-        raise failures[0]
+
+
+async def _listen(host: str, port: int) -> list[socket.socket]:
+    """Return sockets that listen at every address of a host."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    listeners: list[socket.socket] = []
+    try:
+        for family, _, _, _, address in dict.fromkeys(found):
+            listener = socket.create_server(address, family=family, backlog=_BACKLOG)
+            listener.settimeout(0)
+            listeners.append(listener)
+    except OSError as error:
+        for listener in listeners:
+            listener.close()
+        # Its own text has the address a second time.
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise OSError(error.errno, reason) from error
+    return listeners
+
+
+async def _cancelled(*tasks: asyncio.Task[None]) -> None:
+    """Cancel tasks, and wait until they have ended."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _Server:
+    """The connections of a server.
+
+    `strangers` are those of `connections` that have shown no accepted credentials, the
+    oldest first.
+    """
+
+    def __init__(
+        self,
+        handler: Handler,
+        tls: ssl.SSLContext | None,
+        now: Callable[[], datetime] | None,
+        limits: HttpLimits,
+    ) -> None:
+        self.handler = handler
+        self.now = now
+        self.limits = limits
+        self.strangers: dict[asyncio.Task[None], None] = {}
+        self._tls = tls
+        self._connections: set[asyncio.Task[None]] = set()
+        self._turns = asyncio.Lock()
+
+    async def turn(self) -> None:
+        """Wait for the next turn of the event loop that no other connection has."""
+        async with self._turns:
+            await asyncio.sleep(0)
+
+    async def accept_from(self, listener: socket.socket) -> None:
+        """Accept connections until cancelled, no faster than they are served."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                client, _ = await loop.sock_accept(listener)
+            except OSError as error:
+                log.warning("a connection could not be accepted: %s", error)
+                await asyncio.sleep(ACCEPT_PAUSE_SECONDS)
+                continue
+            self._admit(client)
+            await self.turn()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await _cancelled(*self._connections)
+
+    def _admit(self, client: socket.socket) -> None:
+        """Serve a connection; the oldest stranger makes room for it."""
+        limits = self.limits
+        if (
+            len(self.strangers) >= limits.strangers
+            or len(self._connections) >= limits.connections
+        ):
+            if not self.strangers:
+                client.close()
+                return
+            oldest = next(iter(self.strangers))
+            del self.strangers[oldest]
+            oldest.cancel()
+        task = asyncio.create_task(self._serve(client))
+        self._connections.add(task)
+        self.strangers[task] = None
+
+        def forget(task: asyncio.Task[None]) -> None:
+            client.close()  # It may have been cancelled before it began.
+            self._connections.discard(task)
+            self.strangers.pop(task, None)
+
+        task.add_done_callback(forget)
+
+    async def _serve(self, client: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(CHUNK_BYTES)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        seconds = HANDSHAKE_SECONDS if self._tls else None
+        try:
+            transport, _ = await loop.connect_accepted_socket(
+                lambda: protocol,
+                client,
+                ssl=self._tls,
+                ssl_handshake_timeout=seconds,
+                ssl_shutdown_timeout=seconds,
+            )
+        except OSError:
+            return  # Its TLS is none, or takes too long.
+        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+        try:
+            await _ClientConnection(reader, writer, self).serve()
+        except (TimeoutError, OSError, h11.ProtocolError):
+            pass  # The client is gone, or too slow.
+        except Exception:
+            log.exception("a connection ended by an error of ours")
+        finally:
+            transport.abort()
 
 
 class _CutOff(Exception):  # noqa: N818  # no error: the answer ends here
@@ -187,19 +363,27 @@ class _ClientConnection:
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        handler: Handler,
-        failures: list[Exception],
-        now: Callable[[], datetime] | None,
+        server: _Server,
     ) -> None:
-        self._now = now
         self._reader = reader
         self._writer = writer
-        self._handler = handler
-        self._failures = failures
+        self._server = server
+        self._task = asyncio.current_task()
         self._left_to_send: int | None = None
+        self._is_last = False
+        """Whether the connection ends with the next answer."""
         self._h11 = h11.Connection(
             h11.SERVER, max_incomplete_event_size=LONGEST_HEAD_BYTES
         )
+
+    @property
+    def _is_strange(self) -> bool:
+        return self._task in self._server.strangers
+
+    @property
+    def _seconds(self) -> float:
+        limits = self._server.limits
+        return limits.stranger_seconds if self._is_strange else limits.seconds
 
     async def serve(self) -> None:
         """Answer requests until the connection ends."""
@@ -209,23 +393,27 @@ class _ClientConnection:
                 if isinstance(answer, HttpTunnel):
                     await self._tunnel(answer)
                     return
+                # What follows a request before its answer is pipelined.
+                self._is_last = self._is_last or bool(self._h11.trailing_data[0])
                 await self._send_answer(answer, is_head=request.method == "HEAD")
-                if self._h11.our_state is not h11.DONE:
+                if self._h11.our_state is not h11.DONE or self._is_last:
                     break
                 self._h11.start_next_cycle()
         except h11.RemoteProtocolError as error:
             if self._h11.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+                self._is_last = True
                 text = f"{error}\n".encode()
                 await self._send_answer(
                     HttpResponse(error.error_status_hint, text, "text/plain")
                 )
         except _CutOff:
             pass
-        self._writer.close()
-        await self._writer.wait_closed()
+        await self._close()
 
     async def _read_request(self) -> HttpRequest | None:
-        async with asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
+        limits = self._server.limits
+        most = limits.stranger_body_bytes if self._is_strange else limits.body_bytes
+        async with asyncio.timeout(self._seconds):
             head = await self._next_event()
             if not isinstance(head, h11.Request):
                 return None
@@ -234,7 +422,8 @@ class _ClientConnection:
             body = bytearray()
             while isinstance(event := await self._next_event(), h11.Data):
                 body += event.data
-                if len(body) > LONGEST_BODY_BYTES:
+                await self._server.turn()
+                if len(body) > most:
                     raise h11.RemoteProtocolError(
                         "the request body is too long",
                         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -244,15 +433,24 @@ class _ClientConnection:
 
     async def _next_event(self) -> h11.Event | type[h11.PAUSED]:
         while (event := self._h11.next_event()) is h11.NEED_DATA:
-            self._h11.receive_data(await self._reader.read(CHUNK_BYTES))
+            data = await self._reader.read(CHUNK_BYTES)
+            await self._server.turn()
+            self._h11.receive_data(data)
         return event  # type: ignore[return-value]  # NEED_DATA is not it
 
     async def _answer(self, request: HttpRequest) -> HttpAnswer:
         try:
-            return await self._handler(request)
-        except Exception as error:  # noqa: BLE001  # kept for who started the server
-            self._failures.append(error)
+            answer = await self._server.handler(request)
+        except Exception:
+            log.exception("%s %.200s failed", request.method, request.path)
             return HttpResponse(500, b"internal error\n", "text/plain")
+        if isinstance(answer, HttpResponse) and answer.status in _REFUSALS:
+            self._is_last = True
+        elif request.has_credentials and self._task is not None:
+            self._server.strangers.pop(self._task, None)
+        if isinstance(answer, HttpTunnel) and request.method == "HEAD":
+            return HttpResponse(405, b"only GET and POST\n", "text/plain")
+        return answer
 
     async def _send_answer(self, answer: HttpAnswer, *, is_head: bool = False) -> None:
         if isinstance(answer, HttpCut):
@@ -260,60 +458,68 @@ class _ClientConnection:
             if answer.answer is None or not answer.after_bytes:
                 raise _CutOff
             answer = answer.answer
-        if isinstance(answer, HttpStream):
+        if isinstance(answer, HttpStream) and not is_head:
             await self._send_stream(answer)
+            return
+        if isinstance(answer, HttpStream):
+            await _close_chunks(answer.chunks)
+            self._write(self._head(answer, {}))
         elif isinstance(answer, HttpResponse):
             length = {"Content-Length": str(len(answer.body))}
             self._write(self._head(answer, length))
             if not is_head:
                 self._write(h11.Data(data=answer.body))
-            self._write(h11.EndOfMessage())
+        self._write(h11.EndOfMessage())
+        async with asyncio.timeout(self._seconds):
             await self._writer.drain()
 
     async def _send_stream(self, answer: HttpStream) -> None:
-        """Send chunks as they come, until the last or until the client goes away."""
+        """Send chunks as they come, until the last or until the client goes away.
+
+        A client that sends anything meanwhile is gone, too.
+        """
         self._write(self._head(answer, {}))
         await self._writer.drain()
         gone = asyncio.ensure_future(self._reader.read(CHUNK_BYTES))
         sending = asyncio.ensure_future(self._send_chunks(answer.chunks))
         try:
             await asyncio.wait((gone, sending), return_when=asyncio.FIRST_COMPLETED)
-            if not sending.done() and gone.result():
-                # The next request came early.
-                self._h11.receive_data(gone.result())
-                await sending
         finally:
             for task in (gone, sending):
                 task.cancel()
-            outcomes = await asyncio.gather(gone, sending, return_exceptions=True)
-        read, sent = outcomes
+            read, sent = await asyncio.gather(gone, sending, return_exceptions=True)
         if isinstance(sent, _CutOff | OSError):
             raise sent
         if isinstance(sent, Exception):
-            self._failures.append(sent)
+            log.error("the answer is cut off", exc_info=sent)
             raise _CutOff
-        if isinstance(sent, asyncio.CancelledError):
-            raise ConnectionResetError
-        if isinstance(read, bytes) and not read:
+        if isinstance(sent, asyncio.CancelledError) or isinstance(read, bytes):
             raise ConnectionResetError
 
     async def _send_chunks(self, chunks: AsyncIterator[bytes]) -> None:
+        count = 0
         async with aclosing(chunks):  # type: ignore[type-var]  # generators all
             async for chunk in chunks:
                 self._write(h11.Data(data=chunk))
                 await self._writer.drain()
+                count += 1
+                if count % CHUNKS_IN_A_TURN == 0:
+                    await self._server.turn()
         self._write(h11.EndOfMessage())
         await self._writer.drain()
 
     def _head(
         self, answer: HttpResponse | HttpStream, more: Mapping[str, str]
     ) -> h11.Response:
-        date = {"Date": format_datetime(self._now(), usegmt=True)} if self._now else {}
+        now = self._server.now
+        date = {"Date": format_datetime(now(), usegmt=True)} if now else {}
+        close = {"Connection": "close"} if self._is_last else {}
         headers = {
             "Cache-Control": "no-cache, private",
             "Content-Type": answer.content_type,
             **answer.headers,
             **date,
+            **close,
             **more,
         }
         return h11.Response(
@@ -335,8 +541,13 @@ class _ClientConnection:
             await self._writer.drain()
         left, _ = self._h11.trailing_data
         await answer.serve(left, self._reader, self._writer)
+        await self._close()
+
+    async def _close(self) -> None:
+        """Close the connection once what was sent is taken."""
         self._writer.close()
-        await self._writer.wait_closed()
+        async with asyncio.timeout(self._seconds):
+            await self._writer.wait_closed()
 
     def _write(self, event: h11.Event) -> None:
         data = self._h11.send(event) or b""
@@ -348,17 +559,29 @@ class _ClientConnection:
             raise _CutOff
 
 
+async def _close_chunks(chunks: AsyncIterator[bytes]) -> None:
+    """Close a generator of which nothing is wanted."""
+    if isinstance(chunks, AsyncGenerator):
+        await chunks.aclose()
+
+
 def _request(head: h11.Request, body: bytes) -> HttpRequest:
-    target = head.target.decode("ascii", "surrogateescape")
+    target = head.target.decode("ascii", "replace")
     path, _, query = target.partition("?")
-    headers: dict[str, str] = {}
+    headers: dict[str, list[str]] = {}
     for raw_name, raw_value in head.headers:
         name, value = raw_name.decode("ascii"), raw_value.decode("latin-1")
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+        headers.setdefault(name, []).append(value)
+    try:
+        parameters = parse_qsl(
+            query, keep_blank_values=True, max_num_fields=MOST_PARAMETERS
+        )
+    except ValueError as error:
+        raise h11.RemoteProtocolError(f"the query cannot be read: {error}") from None
     return HttpRequest(
         method=head.method.decode("ascii"),
         path=unquote(path),
-        query=tuple(parse_qsl(query, keep_blank_values=True)),
-        headers=headers,
+        query=tuple(parameters),
+        headers={name: ", ".join(values) for name, values in headers.items()},
         body=body,
     )
