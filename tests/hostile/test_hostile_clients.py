@@ -184,6 +184,19 @@ async def exchange(target: Target, data: bytes) -> bytes:
     return answer
 
 
+async def test_a_head_has_few_headers() -> None:
+    async with a_session() as target:
+        target.token = TOKEN
+        few, many = [
+            await exchange(
+                target, target.request("GET", "Connection: close", *["a: b"] * count)
+            )
+            for count in (400, 600)
+        ]
+    assert few.startswith(b"HTTP/1.1 200 ")
+    assert many.startswith(b"HTTP/1.1 431 ")
+
+
 async def test_a_pipelined_request_is_not_answered() -> None:
     async with a_session() as target:
         target.token = TOKEN

@@ -36,6 +36,9 @@ log = logging.getLogger(__name__)
 
 CHUNK_BYTES = 1 << 16
 LONGEST_HEAD_BYTES = 1 << 16
+MOST_HEADERS = 500
+"""They are parsed in one turn: 64 KiB of short ones would take a tenth of a second."""
+
 MOST_PARAMETERS = 4096
 """Of a query; each word of a command is one."""
 
@@ -370,6 +373,7 @@ class _ClientConnection:
         self._server = server
         self._task = asyncio.current_task()
         self._left_to_send: int | None = None
+        self._lines_of_head = 0
         self._is_last = False
         """Whether the connection ends with the next answer."""
         self._h11 = h11.Connection(
@@ -414,6 +418,7 @@ class _ClientConnection:
         limits = self._server.limits
         most = limits.stranger_body_bytes if self._is_strange else limits.body_bytes
         async with asyncio.timeout(self._seconds):
+            self._lines_of_head = 0
             head = await self._next_event()
             if not isinstance(head, h11.Request):
                 return None
@@ -435,6 +440,13 @@ class _ClientConnection:
         while (event := self._h11.next_event()) is h11.NEED_DATA:
             data = await self._reader.read(CHUNK_BYTES)
             await self._server.turn()
+            if self._h11.their_state is h11.IDLE:
+                self._lines_of_head += data.partition(b"\r\n\r\n")[0].count(b"\n")
+                if self._lines_of_head > MOST_HEADERS:
+                    raise h11.RemoteProtocolError(
+                        "too many headers",
+                        HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+                    )
             self._h11.receive_data(data)
         return event  # type: ignore[return-value]  # NEED_DATA is not it
 
