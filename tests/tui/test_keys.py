@@ -10,6 +10,13 @@ import pytest
 from textual.app import App
 from textual.binding import Binding
 from textual.dom import DOMNode
+from textual.events import (
+    MouseDown,
+    MouseEvent,
+    MouseMove,
+    MouseScrollDown,
+    MouseUp,
+)
 from textual.pilot import Pilot
 from textual.screen import Screen
 
@@ -30,6 +37,7 @@ from probetui.tui.panes.container_table import ContainerTable
 from probetui.tui.panes.event_pane import EventPane
 from probetui.tui.screens.help import HelpScreen
 from probetui.tui.screens.main import MainScreen
+from probetui.tui.screens.sizes import MOST
 from tests.ticks import DEMO_KEY
 from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
@@ -314,6 +322,41 @@ async def test_a_click_on_the_name_of_a_probe_shows_it() -> None:
         await pilot.pause()
 
         assert "[readiness]" in screen_text(app)
+
+
+@pytest.mark.parametrize("kind", [MouseDown, MouseMove, MouseUp, MouseScrollDown])
+async def test_a_click_on_a_widget_that_has_just_gone_is_dropped(
+    kind: type[MouseEvent],
+) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        pane = app.screen.query_one("#detail")
+        x, y = pane.region.x + 5, pane.region.y + 2
+        await pilot.mouse_down("#containers", offset=(10, 5))  # a selection begins
+        widget, _ = app.get_widget_at(x, y)
+        parent = widget.parent
+        assert isinstance(parent, DOMNode)
+        # As on removal, before the next layout.
+        widget._detach()
+        try:
+            await app.on_event(
+                kind(None, x, y, 0, 0, 1, shift=False, meta=False, ctrl=False)
+            )
+
+            assert app.get_widget_at(x, y)[0] is widget, "it is still laid out"
+        finally:
+            widget._attach(parent)
+
+
+async def test_a_terminal_of_any_size_is_drawn_up_to_a_bound() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(10_000, 10_000)) as pilot:
+        assert app.size == app.screen.size == MOST
+
+        await pilot.resize_terminal(20_000, 24)
+        await pilot.pause()
+
+        assert app.size == app.screen.size == (MOST.width, 24)
 
 
 # help, footer, palette

@@ -14,7 +14,9 @@ from textual.binding import BindingType
 from textual.command import Provider
 from textual.dom import DOMNode
 from textual.drivers.linux_driver import LinuxDriver
-from textual.events import Event, Key, Paste
+from textual.errors import NoWidget
+from textual.events import Event, Key, MouseEvent, MouseUp, Paste, Resize
+from textual.geometry import Size
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widget import AwaitMount
@@ -50,8 +52,13 @@ from probetui.tui.screens.registry import (
     open_command_line,
     open_help,
 )
+from probetui.tui.screens.sizes import within_most
 from probetui.tui.services.key_order import KeyOrder
-from probetui.tui.services.terminal import BackgroundQueryDriver, TerminalBackpressure
+from probetui.tui.services.terminal import (
+    BackgroundQueryDriver,
+    TerminalBackpressure,
+    TerminalDriver,
+)
 from probetui.tui.state import (
     StatefulApp,
     StatefulScreen,
@@ -148,9 +155,11 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         elif "TEXTUAL_THEME" not in os.environ:
             self.theme = DARK
         # Another driver was chosen by a variable of Textual's.
-        if options.follows_terminal and self.driver_class is LinuxDriver:
-            self.driver_class = BackgroundQueryDriver
-            self._theme_of_terminal = self.theme
+        if self.driver_class is LinuxDriver:
+            self.driver_class = TerminalDriver
+            if options.follows_terminal:
+                self.driver_class = BackgroundQueryDriver
+                self._theme_of_terminal = self.theme
         if not options.motion:
             self.animation_level = "none"
         self._options = options
@@ -166,11 +175,35 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self._backpressure = TerminalBackpressure(self)
         self._key_order = KeyOrder(self, super().on_event)
 
+    @property
+    def size(self) -> Size:
+        """How much of the terminal is drawn."""
+        return within_most(super().size)
+
     async def on_event(self, event: Event) -> None:
-        if isinstance(event, Key | Paste) and not event.is_forwarded:
-            await self._key_order.deliver_in_turn(event)
-        else:
+        if isinstance(event, Resize):
+            size = within_most(event.size)
+            await super().on_event(Resize(size, size, pixel_size=event.pixel_size))
+        elif event.is_forwarded:
             await super().on_event(event)
+        elif isinstance(event, Key | Paste):
+            await self._key_order.deliver_in_turn(event)
+        elif not (isinstance(event, MouseEvent) and self._is_on_gone_widget(event)):
+            await super().on_event(event)
+
+    def _is_on_gone_widget(self, event: MouseEvent) -> bool:
+        """Return whether it is on a widget that has gone since the last layout.
+
+        The framework looks for the widget's parent, and ends the screen for want of
+        one. A button that is let go ends a selection and has to come through.
+        """
+        if isinstance(event, MouseUp):
+            return False
+        try:
+            widget, _ = self.get_widget_at(int(event.x), int(event.y))
+        except NoWidget:
+            return False
+        return not widget.is_attached
 
     async def run_action(
         self,
@@ -201,6 +234,12 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
             return False
         self.notify(words, severity="warning")
         return True
+
+    def leave_without_waiting(self) -> None:
+        """Exit, also where the terminal takes nothing of what is still to be said."""
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.stop_waiting()
+        self.exit()
 
     def drop_keys(self) -> None:
         self._key_order.drop_keys()

@@ -17,6 +17,12 @@ LEAST = Size(40, 10)
 FRAMED = Size(60, 16)
 """Below it panes have no frames."""
 
+MOST = Size(1000, 400)
+"""What is drawn at most: a larger terminal stays empty beyond it.
+
+A terminal may claim any size, and a frame is drawn whole before anything else happens.
+"""
+
 BY_WIDTH = [(0, "-tiny"), (FRAMED.width, "-narrow"), (100, "-normal"), (160, "-wide")]
 BY_HEIGHT = [(0, "-flat"), (FRAMED.height, "-short"), (22, "-middle"), (38, "-tall")]
 
@@ -28,6 +34,11 @@ def size_classes(size: Size) -> dict[str, bool]:
         names = [name for least, name in least_sizes if cells >= least]
         classes |= {name: name == names[-1] for _, name in least_sizes}
     return classes
+
+
+def within_most(size: Size) -> Size:
+    """Return how much of a terminal of that size is drawn."""
+    return Size(min(size.width, MOST.width), min(size.height, MOST.height))
 
 
 def is_below(size: Size, least: Size) -> bool:

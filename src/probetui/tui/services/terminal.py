@@ -9,7 +9,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from threading import Event
-from typing import IO, Any
+from typing import Any, TextIO
 
 from textual._xterm_parser import XTermParser
 from textual.app import App
@@ -65,28 +65,63 @@ _MOST_PAUSES = 3
 _CHUNK = 4096
 
 
+_FULL_SECONDS = 0.05
+_MOST_FULL = 20
+"""How often a terminal may be found full, on the way out, before the rest is lost."""
+
+
 class TerminalOutput:
     """A terminal to write to; what one that was closed does not take is lost.
 
     The framework's thread that writes would end with an error, and whoever hands it
-    more than its queue holds would wait for ever.
+    more than its queue holds would wait for ever. On the way out what a terminal does
+    not take for a second is lost, too, if nobody is there to wait for it.
 
     Args:
         file: the terminal.
     """
 
-    def __init__(self, file: IO[str]) -> None:
+    def __init__(self, file: TextIO) -> None:
         self._file = file
+        self._descriptor = _open_unblocked(file)
+        self._waits = True
+        self._times_full = 0
 
     def write(self, text: str) -> None:
         """Write a text, if it is taken."""
         with suppress(OSError):
-            self._file.write(text)
+            if self._descriptor is None:
+                self._file.write(text)
+            else:
+                errors = self._file.errors or "strict"
+                data = text.encode(self._file.encoding, errors)
+                self._write_all(self._descriptor, memoryview(data))
+
+    def _write_all(self, descriptor: int, data: memoryview) -> None:
+        while data and (self._waits or self._times_full < _MOST_FULL):
+            try:
+                data = data[os.write(descriptor, data) :]
+            except BlockingIOError:
+                self._times_full += 1
+                select.select([], [descriptor], [], _FULL_SECONDS)
+            else:
+                self._times_full = 0
 
     def flush(self) -> None:
         """Write what was kept back, if it is taken."""
         with suppress(OSError):
             self._file.flush()
+
+    def stop_waiting(self) -> None:
+        """Lose from now on what a terminal does not take for a second."""
+        self._times_full = 0
+        self._waits = False
+
+    def close(self) -> None:
+        """Close what was opened to write to the terminal."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
     def fileno(self) -> int:
         """Return the terminal's descriptor."""
@@ -97,12 +132,49 @@ class TerminalOutput:
         return self._file.isatty()
 
 
-class BackgroundQueryDriver(LinuxDriver):
+def _open_unblocked(file: TextIO) -> int | None:
+    """Open a terminal a second time, so that a write to it need not wait.
+
+    The file itself is shared with the shell, which expects to wait. None where the
+    terminal has no name here.
+    """
+    try:
+        name = os.ttyname(file.fileno())
+        return os.open(name, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError:
+        return None
+
+
+class TerminalDriver(LinuxDriver):
+    """Writes to the terminal without an end of its own to wait for."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._screen_file = self._file
+        self._output: TerminalOutput | None = None
+
+    def start_application_mode(self) -> None:
+        if self._screen_file is not None:
+            self._output = TerminalOutput(self._screen_file)
+            self._file: Any = self._output
+        super().start_application_mode()  # type: ignore[no-untyped-call]  # the framework's
+
+    def stop_waiting(self) -> None:
+        """Lose from now on what a terminal does not take for a second."""
+        if self._output is not None:
+            self._output.stop_waiting()
+
+    def close(self) -> None:
+        super().close()
+        if self._output is not None:
+            self._output.close()
+
+
+class BackgroundQueryDriver(TerminalDriver):
     """Queries the background when it takes the terminal; posts the reply."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._file: Any = TerminalOutput(self._file)
         self._sieve = TerminalReplyFilter()
         self._posted: TerminalBackground | None = None
         self._is_settled = Event()
@@ -110,7 +182,7 @@ class BackgroundQueryDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         self._sieve, self._posted = TerminalReplyFilter(), None
         self._is_settled.clear()
-        super().start_application_mode()  # type: ignore[no-untyped-call]  # the framework's
+        super().start_application_mode()
         if self._key_thread is not None:
             self.write(question(os.environ))
             self.flush()
