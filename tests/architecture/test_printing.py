@@ -24,6 +24,7 @@ MAY_WRITE = {
     "cli/session/terminal_hold.py": "fixed escape sequences, between two screens",
     "cli/session/signal_watch.py": "one safe line, while the event loop hangs",
     "runtimes/process/interactive.py": "the input of a command",
+    "tui/services/terminal.py": "what the framework has drawn",
     "tui/services/shell.py": "two safe lines, before a shell has the terminal",
     "record/writer.py": "JSON, whose escapes are its own",
 }

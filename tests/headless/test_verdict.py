@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.headless.verdict import CreationFailures, Verdict, decide_exit_status
 from probetui.k8s.event import Event, EventType
@@ -31,7 +32,6 @@ def waiting(reason: str, message: str = "") -> PodStatus:
         Verdict("pods ended", 0),
         Verdict("pods ended", 1, "ended as Failed: db"),
         Verdict("timeout", 4),
-        Verdict("left", 0),
     ],
     ids=str,
 )
@@ -81,7 +81,7 @@ def test_a_pod_that_could_not_be_created_gives_status_6_and_the_cause(
         failures.observe(entry)
     snapshot = a_snapshot((WEB, waiting("ContainerCreating")))
 
-    final = decide_exit_status(Verdict("timeout", 4), snapshot, failures.causes)
+    final = decide_exit_status(Verdict("timeout", 4), snapshot, failures)
 
     assert final.exit_status == status
     assert (final.message == "web could not be started: FailedMount: no claim") == (
@@ -95,10 +95,11 @@ def test_a_pod_that_could_not_be_created_gives_status_6_and_the_cause(
         Verdict("until", 0),
         Verdict("interrupted", 130),
         Verdict("terminated", 143),
+        Verdict("left", 0),
     ],
     ids=str,
 )
-def test_a_met_condition_and_a_signal_take_precedence(
+def test_a_met_condition_a_signal_and_a_key_take_precedence(
     verdict: Verdict,
 ) -> None:
     snapshot = a_snapshot(
@@ -155,11 +156,27 @@ def test_a_container_in_back_off_that_was_never_started_counts() -> None:
     assert final.message == "web/app could not be started: StartError: no such file"
 
 
+def test_a_container_that_has_run_could_not_be_started_again() -> None:
+    status = ContainerStatus("app", state=Waiting("CreateContainerError", "no such"))
+    snapshot = a_snapshot((WEB, PodStatus(container_statuses=(status,))))
+    failures = CreationFailures()
+    failures.observe(CREATED)
+    before = decide_exit_status(Verdict("timeout", 4), snapshot, failures)
+
+    failures.observe(replace(CREATED, what=LifecycleStep.STARTED))
+    after = decide_exit_status(Verdict("timeout", 4), snapshot, failures)
+
+    reason = "CreateContainerError: no such"
+    assert before.message == f"web/app could not be started: {reason}"
+    assert after.message == f"web/app could not be started again: {reason}"
+    assert before.exit_status == after.exit_status == 6
+
+
 def test_init_containers_count_too() -> None:
     init = ContainerStatus("first", state=Waiting("CreateContainerError", "no"))
 
     final = decide_exit_status(
-        Verdict("left", 0),
+        Verdict("timeout", 4),
         a_snapshot((WEB, PodStatus(init_container_statuses=(init,)))),
     )
 

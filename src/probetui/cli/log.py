@@ -109,7 +109,17 @@ class _SafeFormatter(logging.Formatter):
 
 
 def report_crash(error: BaseException, args: Sequence[str]) -> int:
-    """Write the report of a bug, name its file on stderr, return the exit status.
+    """Write the report of a bug, name its file on stderr, return the exit status."""
+    where = save_crash_report(error, args)
+    print_notice(
+        "error",
+        f"this is a bug in probetui ({type(error).__name__}); please send {where}",
+    )
+    return CRASH_STATUS
+
+
+def save_crash_report(error: BaseException, args: Sequence[str]) -> str:
+    """Write the report of a bug and return where it is: `the report in FILE`.
 
     It is meant to be sent: what its place shows to be a password is not in it.
     """
@@ -126,14 +136,8 @@ def report_crash(error: BaseException, args: Sequence[str]) -> int:
     if path is None:
         # Better a traceback on the screen than a bug that nobody can report.
         print_text(report, err=True)
-        where = "the report above"
-    else:
-        where = f"the report in {path}"
-    print_notice(
-        "error",
-        f"this is a bug in probetui ({type(error).__name__}); please send {where}",
-    )
-    return CRASH_STATUS
+        return "the report above"
+    return f"the report in {path}"
 
 
 def _write_report(report: str) -> Path | None:

@@ -108,6 +108,11 @@ class Follower:
         self.drain()
         self._set_timer(None)
 
+    def add_sinks(self, sinks: Sequence[Sink]) -> None:
+        """Pass entries on to more sinks, from the next entry on."""
+        self.drain()
+        self._sinks += sinks
+
     @property
     def is_over(self) -> bool:
         """Whether the session has ended."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Collection
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,7 +18,12 @@ from probetui.k8s.status import (
     Terminated,
     Waiting,
 )
-from probetui.kubelet.journal import ContainerEntry, EventEntry, JournalEntry
+from probetui.kubelet.journal import (
+    ContainerEntry,
+    EventEntry,
+    JournalEntry,
+    LifecycleStep,
+)
 
 EXIT_OK = 0
 EXIT_NO = 1
@@ -33,6 +37,9 @@ EXIT_TERMINATED = 143
 
 PODS_ENDED = "pods ended"
 """The reason of a session whose pods have all ended."""
+
+LEFT = "left"
+"""The reason of a session whose screen the user left."""
 
 ANOTHER_LESSON = "another lesson"
 """The reason of a lesson that the user left for another one."""
@@ -54,20 +61,27 @@ _CANNOT_START = frozenset(
 
 Source: kubelet/images/types.go and kuberuntime_container.go, v1.32.10.
 """
-NO_CAUSES: Mapping[str, str] = MappingProxyType({})
 
 
 class CreationFailures:
-    """Follows the journal: why pods have no containers, by pod UID, in `causes`."""
+    """Follows the journal: what has no containers, and what has run before.
+
+    Attributes:
+        causes: why pods have no containers, by pod UID.
+        started: the containers that were started at least once, by pod UID and name.
+    """
 
     def __init__(self) -> None:
         self.causes: dict[str, str] = {}
+        self.started: set[tuple[str, str]] = set()
 
     def observe(self, entry: JournalEntry) -> None:
         """Take in the next journal entry."""
         match entry:
             case ContainerEntry():
                 self.causes.pop(entry.pod_uid, None)
+                if entry.what is LifecycleStep.STARTED:
+                    self.started.add((entry.pod_uid, entry.container_name))
             case EventEntry(event=event) if event.reason in CANNOT_CREATE:
                 self.causes[event.pod_uid] = f"{event.reason}: {event.message}"
             case EventEntry(event=event) if event.type is EventType.NORMAL:
@@ -83,25 +97,29 @@ class Verdict(Struct, frozen=True):
 
 
 def decide_exit_status(
-    verdict: Verdict, snapshot: Snapshot, causes: Mapping[str, str] = NO_CAUSES
+    verdict: Verdict, snapshot: Snapshot, failures: CreationFailures | None = None
 ) -> Verdict:
     """Return the verdict, changed by what is wrong at the end.
 
-    A condition that was met and a signal stay. Any other verdict gives way to a runtime
-    that does not answer (3) and to pods and containers that could not be created or
-    started (6).
+    A condition that was met, a signal and a user who leaves the screen, and has seen
+    what is wrong, stay. Any other verdict gives way to a runtime that does not answer
+    (3) and to pods and containers that could not be created or started (6).
 
     Args:
         verdict: why the session ended.
         snapshot: its state at the end.
-        causes: why pods have no containers, by pod UID.
+        failures: what followed the session's journal.
     """
-    if verdict.reason in {"until", "interrupted", "terminated"}:
+    if verdict.reason in {"until", "interrupted", "terminated", LEFT}:
         return verdict
+    failures = failures or CreationFailures()
+    causes = failures.causes
     if snapshot.runtime_lost_since is not None:
         message = f"the runtime does not answer: {snapshot.runtime_error}"
         return replace(verdict, exit_status=EXIT_RUNTIME_LOST, message=message)
-    broken = [line for pod in snapshot.pods for line in _not_started(pod)]
+    broken = [
+        line for pod in snapshot.pods for line in _not_started(pod, failures.started)
+    ]
     broken += [
         f"{pod.pod.name} could not be started: {causes[pod.pod.uid]}"
         for pod in snapshot.pods
@@ -112,13 +130,14 @@ def decide_exit_status(
     return verdict
 
 
-def _not_started(pod: PodSnapshot) -> list[str]:
+def _not_started(pod: PodSnapshot, started: Collection[tuple[str, str]]) -> list[str]:
     statuses = (
         *(pod.status.init_container_statuses or ()),
         *(pod.status.container_statuses or ()),
     )
     return [
-        f"{pod.pod.name}/{status.name} could not be started: {reason}"
+        f"{pod.pod.name}/{status.name} could not be started"
+        f"{' again' if (pod.pod.uid, status.name) in started else ''}: {reason}"
         for status in statuses
         if (reason := _reason(status))
     ]

@@ -15,7 +15,7 @@ from probetui.cli import gc_tuning
 from probetui.cli.option_values import pick_options
 from probetui.cli.printing import Notes
 from probetui.cli.session.ending import Interrupts
-from probetui.cli.session.outputs import SessionOutputs
+from probetui.cli.session.outputs import ScreenFault, SessionOutputs
 from probetui.cli.session.plan import Plan, make_watch_plan
 from probetui.cli.session.pod_registry import PodRegistry
 from probetui.cli.session.server_waits import warn_of_waits
@@ -147,14 +147,16 @@ class _Watching:
         session.on_new_pods = self._register_pods
         follower = Follower(session, sinks, plan.watch, ends_with_pods=False)
         session.on_bug = follower.fail
+        fault = ScreenFault(session, self._outputs, follower, plan.notes)
         async with asyncio.TaskGroup() as tasks:
             with self._outputs, follower, Interrupts(follower, signals):
                 running = tasks.create_task(self._supervise(follower))
-                verdict = await self._show(follower)
+                verdict = await self._show(follower, fault)
                 session.stop()
                 await running
         if verdict.message:
             plan.notes.error(verdict.message)
+        verdict = fault.judge(verdict)
         self._outputs.close(verdict, self._clock.now())
         for error in follower.errors:
             raise error
@@ -189,7 +191,7 @@ class _Watching:
         if any(pod.uid not in known for pod in pods):
             self._pod_registry.apply(self._pod_registry.desired._replace(pods=pods))
 
-    async def _show(self, follower: Follower) -> Verdict:
+    async def _show(self, follower: Follower, fault: ScreenFault) -> Verdict:
         plan = self._plan
         if plan.form is Form.LINES:
             plan.print_intro()
@@ -199,5 +201,5 @@ class _Watching:
         from probetui.cli.session.screen import show_screen
 
         return await show_screen(
-            plan, self._session, follower, self._mask, is_remote=True
+            plan, self._session, follower, self._mask, fault, is_remote=True
         )

@@ -31,7 +31,7 @@ from probetui.cli.session.ending import (
 from probetui.cli.session.leases import LeaseRenewal
 from probetui.cli.session.leftovers import replace_leftovers
 from probetui.cli.session.locks import PodLocks
-from probetui.cli.session.outputs import SessionOutputs
+from probetui.cli.session.outputs import ScreenFault, SessionOutputs
 from probetui.cli.session.plan import Plan
 from probetui.cli.session.pod_registry import DesiredState, PodRegistry
 from probetui.cli.session.signal_watch import Signals, SignalWatch
@@ -349,25 +349,32 @@ class _LiveSession:
             interrupts = Interrupts(follower, self._signals, self._remaining_pods)
             stack.callback(session.stop)
             with errors.caught(), self._outputs, follower, interrupts:
+                fault = ScreenFault(
+                    session, self._outputs, follower, self._plan.notes, self._on_lines
+                )
                 try:
-                    verdict = await self._show(session, follower)
+                    verdict = await self._show(session, follower, fault)
                 except Exception as error:  # noqa: BLE001  # the pods are stopped first
                     follower.fail(error)
                     verdict = await follower.verdict()
                 with errors.caught():
-                    causes = follower.creation_failures.causes
-                    verdict = decide_exit_status(verdict, session.snapshot, causes)
+                    verdict = decide_exit_status(
+                        verdict, session.snapshot, follower.creation_failures
+                    )
                 for task in background:
                     task.cancel()
                 with errors.caught():
                     if self._images is not None:
                         await self._images.finish()
-                verdict = await self._end(session, interrupts, verdict)
+                verdict = fault.judge(await self._end(session, interrupts, verdict))
         with errors.caught():
             self._outputs.close(verdict, self._clock.now())
         errors.errors[:0] = follower.errors
         errors.raise_first()
         return verdict.exit_status
+
+    def _on_lines(self) -> None:
+        self._plan = self._plan.without_screen()
 
     def _report(self, session: RealtimeSession, text: str, *, level: NoteLevel) -> None:
         """Write a note into the journal, and show it where the journal's are not.
@@ -600,7 +607,9 @@ class _LiveSession:
         name = await self._runtime.version()
         return name if self._config.kills else f"{name}, only watched"
 
-    async def _show(self, session: RealtimeSession, follower: Follower) -> Verdict:
+    async def _show(
+        self, session: RealtimeSession, follower: Follower, fault: ScreenFault
+    ) -> Verdict:
         plan = self._plan
         if plan.form is Form.LINES:
             self._is_shown.set()
@@ -619,6 +628,7 @@ class _LiveSession:
                 session,
                 follower,
                 self._mask,
+                fault,
                 save,
                 pod_registry=self._pod_registry,
                 stop_pods=session.shutdown,

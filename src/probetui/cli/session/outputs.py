@@ -12,7 +12,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
+from msgspec.structs import replace
+
 from probetui.cli.files import STDOUT
+from probetui.cli.log import save_crash_report
 from probetui.cli.printing import Notes
 from probetui.cli.session.autosave import open_autosave, sessions_folder
 from probetui.cli.session.ending import CollectedErrors
@@ -20,11 +23,12 @@ from probetui.cli.session.plan import Plan, Stdout
 from probetui.cli.session.pod_registry import PodRegistry
 from probetui.cli.session.recording import make_header, open_writer
 from probetui.cli.terminal import Form
+from probetui.drive.session import Session
 from probetui.engine.inputs import Input
 from probetui.errors import RecordError
-from probetui.headless.follow import Sink
+from probetui.headless.follow import Follower, Sink
 from probetui.headless.output import FilteredSink, LinePrinter, NoteForwarder
-from probetui.headless.verdict import Verdict
+from probetui.headless.verdict import EXIT_BUG, Verdict
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import JournalEntry
 from probetui.record.format import RecordContext
@@ -66,6 +70,7 @@ class SessionOutputs:
         self._writers: list[RecordWriter] = []
         self._printer: LinePrinter | None = None
         self._saved: RecordWriter | None = None
+        self._acts = True
 
     def saver(self, drain: Callable[[], None]) -> Callable[[], str] | None:
         """Return what copies the record so far to a new file, and returns its name.
@@ -111,8 +116,17 @@ class SessionOutputs:
                 is_whole=plan.selection.is_everything,
             )
             sinks.append(FilteredSink(sink, plan.selection))
+        self._acts = config.kills
+        return sinks + self._printing(plan)
+
+    def replace_screen(self) -> list[Sink]:
+        """Return the sinks that print what a screen that has ended would have shown."""
+        return self._printing(self._plan.without_screen())
+
+    def _printing(self, plan: Plan) -> list[Sink]:
+        sinks: list[Sink] = []
         if plan.stdout is Stdout.LINES:
-            lines = self._print_lines(acts=config.kills)
+            lines = self._print_lines(acts=self._acts)
             sinks.append(FilteredSink(lines, plan.selection))
         if plan.form is Form.LINES:
             sinks.append(NoteForwarder(self._print_note))
@@ -237,6 +251,54 @@ def _copy_record(path: Path, folder: Path) -> Path:
             raise RecordError(f"{target}: {error.strerror or error}") from error
         return target
     raise AssertionError("unreachable: count() never ends")
+
+
+class ScreenFault:
+    """What a session does about a bug of its screen: the pods come first.
+
+    Args:
+        session: what was shown.
+        outputs: prints lines from then on.
+        follower: passes them the session's journal.
+        notes: tells what happened.
+        on_lines: is called once lines take the place of the screen.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        outputs: SessionOutputs,
+        follower: Follower,
+        notes: Notes,
+        on_lines: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._session = session
+        self._outputs = outputs
+        self._follower = follower
+        self._notes = notes
+        self._on_lines = on_lines
+        self._words = ""
+
+    def replace_screen(self, bug: Exception) -> None:
+        """Save the report of the bug and go on in plain lines."""
+        report = save_crash_report(bug, sys.argv[1:])
+        self._words = (
+            f"a bug in probetui ended the screen ({type(bug).__name__}); please send "
+            f"{report}"
+        )
+        self._notes.error(self._words)
+        self._notes.note("the session goes on without the screen; ^C ends it")
+        if self._session.snapshot.is_paused:
+            self._notes.note("its probes stay paused")
+        self._follower.add_sinks(self._outputs.replace_screen())
+        self._on_lines()
+
+    def judge(self, verdict: Verdict) -> Verdict:
+        """Return the verdict of a session at its end, and name a bug once more."""
+        if not self._words:
+            return verdict
+        self._notes.error(self._words)
+        return replace(verdict, exit_status=EXIT_BUG)
 
 
 class _WarningRecorder:

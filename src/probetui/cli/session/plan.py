@@ -196,6 +196,11 @@ class Plan(Struct, frozen=True):
         is_fresh = options.kubelet_age == "fresh"
         return replace(config, age=timedelta()) if is_fresh else config
 
+    def without_screen(self) -> Plan:
+        """Return the plan of the same session, in plain lines from now on."""
+        form = Form.LINES
+        return replace(self, form=form, stdout=_stdout(self.options, form))
+
     def print_intro(self) -> None:
         """Print what there is to watch in a lesson."""
         if self.intro:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from probetui.cli import gc_tuning
 from probetui.cli.session.autosave import last_session_to_play
 from probetui.cli.session.ending import Interrupts
-from probetui.cli.session.outputs import SessionOutputs
+from probetui.cli.session.outputs import ScreenFault, SessionOutputs
 from probetui.cli.session.plan import Plan, make_replay_plan
 from probetui.cli.session.pod_registry import PodRegistry
 from probetui.cli.session.signal_watch import SignalWatch
@@ -174,27 +174,34 @@ class _PlaybackRun:
         session.on_rewind = rewind
         session.on_end = lambda: self._end(follower)
         session.is_over = lambda: follower.is_over
+        fault = ScreenFault(
+            session, self._outputs, follower, plan.notes, self._on_lines
+        )
         if plan.options.paused:
             # Show what is there from the beginning.
             session.seek(self._source.now, is_pause=True)
         async with asyncio.TaskGroup() as tasks:
             with self._outputs, follower, Interrupts(follower, signals):
                 playing = tasks.create_task(session.run())
-                verdict = await self._show(follower)
+                verdict = await self._show(follower, fault)
                 session.stop()
                 await playing
         # A replay succeeds if the record could be played, however its session ended.
         if is_simulated:
-            causes = follower.creation_failures.causes
-            verdict = decide_exit_status(verdict, session.snapshot, causes)
+            failures = follower.creation_failures
+            verdict = decide_exit_status(verdict, session.snapshot, failures)
         if verdict.message:
             plan.notes.error(verdict.message)
         if self._source.note:
             plan.notes.warning(self._source.note)
+        verdict = fault.judge(verdict)
         self._outputs.close(verdict, session.snapshot.taken_at)
         return verdict.exit_status
 
-    async def _show(self, follower: Follower) -> Verdict:
+    def _on_lines(self) -> None:
+        self._plan = self._plan.without_screen()
+
+    async def _show(self, follower: Follower, fault: ScreenFault) -> Verdict:
         """Show the session until it ends, and return why it did."""
         plan = self._plan
         if plan.form is Form.LINES:
@@ -207,7 +214,9 @@ class _PlaybackRun:
         # The time limit is one of session time, not of the screen's.
         unlimited = replace(plan, options=replace(plan.options, timeout=None))
         save = self._outputs.saver(follower.drain)
-        return await show_screen(unlimited, self._session, follower, self._mask, save)
+        return await show_screen(
+            unlimited, self._session, follower, self._mask, fault, save
+        )
 
     def _end(self, follower: Follower) -> None:
         """Decide what it means that the source has ended, or the length is reached."""

@@ -18,12 +18,13 @@ from probetui.cli.lessons import OpenLesson
 from probetui.cli.option_values import ScreenChoices
 from probetui.cli.printing import NoteLevel
 from probetui.cli.session.appearance import Appearance, load_appearance
+from probetui.cli.session.outputs import ScreenFault
 from probetui.cli.session.plan import Plan
 from probetui.cli.session.pod_registry import PodRegistry
 from probetui.cli.terminal import draws_unicode
 from probetui.drive.session import FaultTarget, Session, SupportsLogs
 from probetui.headless.follow import Follower
-from probetui.headless.verdict import ANOTHER_LESSON, EXIT_OK, Verdict
+from probetui.headless.verdict import ANOTHER_LESSON, EXIT_OK, LEFT, Verdict
 from probetui.k8s.runtime import ContainerID
 from probetui.presentation.pod import pod_changes
 from probetui.record.masking import Mask
@@ -91,6 +92,7 @@ async def show_screen(
     session: Session,
     follower: Follower,
     mask: Mask,
+    fault: ScreenFault,
     save: Callable[[], str] | None = None,
     pod_registry: PodRegistry | None = None,
     stop_pods: Callable[[], Awaitable[object]] | None = None,
@@ -105,6 +107,7 @@ async def show_screen(
         session: what is shown.
         follower: ends it.
         mask: what is not to be shown.
+        fault: lets the session go on if the screen ends by a bug.
         save: keeps the session's record in a file of its own, and names that.
         pod_registry: the pods that run, if they can be kept or changed by manifests.
         stop_pods: stops the pods of a lesson before the next one, on the screen.
@@ -165,15 +168,18 @@ async def show_screen(
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             change.cancel()
-            shown.exit()
-            await screen
+            # Nobody at the keys waits for the terminal then.
+            (shown.leave_without_waiting if over.done() else shown.exit)()
+            bug = await _bug_of(screen) or shown.bug
     if plan.page is not None and change.done() and not change.cancelled():
         plan.page.turned = change.result()
         plan.page.terminal.cover_terminal()
         follower.end(Verdict(ANOTHER_LESSON, EXIT_OK))
-    if shown.bug is not None:
-        raise shown.bug
-    follower.end(Verdict("left", EXIT_OK))
+    if bug is not None:
+        on_drawn()  # nothing else will be
+        fault.replace_screen(bug)
+        return await over
+    follower.end(Verdict(LEFT, EXIT_OK))
     return await over
 
 
@@ -182,6 +188,15 @@ def covered_warnings(plan: Plan) -> Iterator[str]:
     yield from map(str, plan.warnings[:_MOST_WARNINGS])
     if (more := len(plan.warnings) - _MOST_WARNINGS) > 0:
         yield f"{more} more warning{'' if more == 1 else 's'}: see the events"
+
+
+async def _bug_of(screen: asyncio.Future[Any]) -> Exception | None:
+    """Wait for a screen to end, and return the bug that it raised."""
+    try:
+        await screen
+    except Exception as error:  # noqa: BLE001  # it is reported; the session goes on
+        return error
+    return None
 
 
 async def _lesson_change(
