@@ -21,7 +21,10 @@ LONGEST_MESSAGE = 1 << 21
 """A frame of SPDY, which runs inside for forwarded ports, is half of it."""
 
 FRAMES_IN_A_TURN = 32
-"""Before the event loop goes on: each takes tens of microseconds, and may be empty."""
+"""Before a pause: each takes tens of microseconds, and may be empty."""
+
+PAUSE_SECONDS = 0.005
+"""For the rest of the program: a flood of frames gets a small part of a core."""
 
 
 class WebSocket:
@@ -78,7 +81,7 @@ class WebSocket:
             self._frames += 1
             if self._frames % FRAMES_IN_A_TURN == 0:
                 await self._writer.drain()
-                await asyncio.sleep(0)
+                await asyncio.sleep(PAUSE_SECONDS)
             if isinstance(event, BytesMessage | TextMessage):
                 if self._add_message_part(event):
                     message = bytes(self._parts)

@@ -18,7 +18,10 @@ from probetui.runtimes.streaming.spdy import (
 
 MAX_STREAMS = 1000
 FRAMES_IN_A_TURN = 64
-"""Before the event loop goes on: a frame may have eight bytes."""
+"""Before a pause: a frame may have eight bytes."""
+
+PAUSE_SECONDS = 0.005
+"""For the rest of the program: a flood of frames gets a small part of a core."""
 
 _CHUNK_BYTES = 1 << 16
 
@@ -164,7 +167,7 @@ class SpdyStreams:
                 for event in self._spdy.receive(data):
                     frames += 1
                     if frames % FRAMES_IN_A_TURN == 0:
-                        await asyncio.sleep(0)
+                        await asyncio.sleep(PAUSE_SECONDS)
                     if isinstance(event, ConnectionEnded):
                         return
                     if event is not None:
