@@ -107,7 +107,11 @@ THE_STORY: tuple[JournalEntry, ...] = (
         grace_period_seconds=30,
     ),
     BACKOFF,
-    an_event("Pulled", 'Container image "busybox" already present on machine'),
+    an_event(
+        "Pulled",
+        'Container image "busybox" already present on machine and can be accessed by '
+        "the pod",
+    ),
     a_step("08:21:40.200", LifecycleStep.CREATED),
     an_event("Created", "Created container: liveness"),
     a_step("08:21:40.249", LifecycleStep.STARTED),

@@ -214,7 +214,34 @@ def test_a_tick_can_release_a_hold() -> None:
 @pytest.mark.parametrize(
     ("tick", "words"),
     [
-        pytest.param(demo_tick("h"), "no event, no log line", id="skipped"),
+        pytest.param(demo_tick("h"), "no event, no log line", id="on hold"),
+        *(
+            pytest.param(
+                demo_tick("s", result=None, attempts=(), **fields),
+                f'no event, {words}"{text}" (the probe did not run)',
+                id=text,
+            )
+            for fields, words, text in (
+                (
+                    {"skip": Skip.CONTAINER_MISSING},
+                    "at -v=3 a log line, ",
+                    "Probe target container not found",
+                ),
+                (
+                    {"exit": Exit.POD_DELETED},
+                    "at -v=3 a log line, ",
+                    "Pod deletion requested, setting probe result to success",
+                ),
+                (
+                    {
+                        "exit": Exit.POD_DELETED,
+                        "key": DEMO_KEY._replace(probe_type=ProbeType.STARTUP),
+                    },
+                    "log line ",
+                    "Pod deletion requested before container has fully started",
+                ),
+            )
+        ),
         pytest.param(demo_tick("e"), "an Unhealthy event, as for a failure", id="!"),
         pytest.param(demo_tick("w"), "a ProbeWarning event; the result", id="warning"),
         pytest.param(demo_tick("s"), "no event (a success makes none)", id="success"),

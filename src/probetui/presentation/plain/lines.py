@@ -73,6 +73,7 @@ _SHOWN_LIVES = {
     LifecycleStep.WOULD_START,
 }
 _LONGEST_OUTPUT = 400
+_PRESENT = "already present on machine"
 _NO_PODS: Mapping[str, Pod] = MappingProxyType({})
 
 
@@ -296,7 +297,8 @@ class PlainLines:
         """Return whether no other line says the same."""
         match entry:
             case EventEntry(tick=tick, event=event):
-                is_no_news = event.message.endswith("already present on machine")
+                # Since 1.35 the sentence goes on.
+                is_no_news = event.reason == "Pulled" and _PRESENT in event.message
                 return (
                     tick is None
                     and event.reason not in _SHOWN_OTHERWISE

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from probetui.analysis.timeline import is_startup_done, is_warning
+from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import Exit, Gate, Skip, TickAction, TickEntry
 from probetui.kubelet.outcome import ProbeOutcome, Result
 from probetui.kubelet.prober.prober import judge_outcome
@@ -62,6 +63,16 @@ def skip_text(skip: Skip, tick: TickEntry) -> SkipText:
     """Return why a tick was skipped; success holds a startup probe for good."""
     return _SKIPS[Skip.ALREADY_STARTED if is_startup_done(tick) else skip]
 
+
+_LOG_LINES: Mapping[Skip | Exit | None, str] = {
+    Skip.NO_STATUS: "No status for pod",
+    Skip.CONTAINER_MISSING: "Probe target container not found",
+    Skip.NOT_RUNNING: "Non-running container probed",
+    Exit.POD_ENDED: "Pod is terminated, exiting probe worker",
+    Exit.CONTAINER_WILL_NOT_RESTART: "Non-running container probed",
+    Exit.POD_DELETED: "Pod deletion requested, setting probe result to success",
+}
+"""What a kubelet logs at level 3 of a tick that does not probe."""
 
 _LAST_TICK = {
     Exit.POD_ENDED: "the pod has terminated",
@@ -287,9 +298,22 @@ def _gate_value(tick: TickEntry, name: str) -> str:
     return next((gate.value for gate in tick.gates if gate.name == name), "not over")
 
 
+def _log_text(tick: TickEntry) -> str:
+    """Return what the kubelet's log has of a tick that did not probe.
+
+    Source: worker.go, v1.36.2, doProbe.
+    """
+    is_startup = tick.key.probe_type is ProbeType.STARTUP
+    if tick.exit is Exit.POD_DELETED and is_startup:
+        line = "Pod deletion requested before container has fully started"
+        return f'log line "{line}"'
+    line = _LOG_LINES.get(tick.skip or tick.exit, "")
+    return f'at -v=3 a log line, "{line}"' if line else "no log line"
+
+
 def _cluster_text(tick: TickEntry) -> str:
     if tick.skip is not None or tick.exit is not None:
-        return "no event, no log line (the probe did not run)"
+        return f"no event, {_log_text(tick)} (the probe did not run)"
     if tick.result is None:
         return "an Unhealthy event, as for a failure, although an error is not counted"
     if is_warning(tick):
