@@ -208,6 +208,9 @@ class RealtimeSession:
         """Drive the engine until `stop`; effects in progress are cancelled then.
 
         Raises what a subscriber raised: that is a bug, and ends the session.
+
+        Difference: so does a bug of the engine, and the pods are stopped. A kubelet
+        that panics in a pod's sync ends as a whole, and its containers go on.
         """
         if self._events is not None:
             self._tasks.start(self._watch(self._events))

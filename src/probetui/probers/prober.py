@@ -141,6 +141,9 @@ class ProbeDispatcher:
         """Run attempts until one has no error, at most three, without a pause.
 
         A failure is a result, not an error: it is not retried.
+
+        Difference: a bug in a handler is an error like another, with its event. A
+        kubelet recovers from a panic in a handler once, and nobody hears of it.
         """
         if isinstance(effect.probe.handler, HTTPGetAction):
             # Before the clock is read: the import is no part of the first probe.

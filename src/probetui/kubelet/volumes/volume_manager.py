@@ -3,8 +3,8 @@
 The desired state is what the pods want, the actual state what the runtime has done.
 What differs is brought in line, again and again until it is, and syncs wait for that.
 
-Difference: what differs is acted upon at once; the kubelet looks every 100 ms, and its
-waits every 300 ms.
+Difference: what differs is acted upon at once, each volume by itself; the kubelet looks
+every 100 ms, unmounts before it mounts, and its waits look every 300 ms.
 
 Source: kubelet/volumemanager/volume_manager.go, populator/
 desired_state_of_world_populator.go, reconciler/reconciler.go; goroutinemap/
