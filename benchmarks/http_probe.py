@@ -4,7 +4,7 @@
 
 The server is another process; rounds of both alternate, every request has a new
 connection, and the best round of each counts. Only this process's CPU time is measured.
-The minimal clients are `httpx.AsyncClient`, h11 on asyncio's streams, and a connect.
+The minimal clients are `httpx2.AsyncClient`, h11 on asyncio's streams, and a connect.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 
 import h11
-import httpx
+import httpx2
 from limits import times
 
 from probetui.drive.clocks import SystemClock
@@ -105,8 +105,8 @@ def probing(handler: ProbeHandler) -> Act:
     return act
 
 
-def getting(client: httpx.AsyncClient, url: str) -> Act:
-    """Return the same request with httpx's own client."""
+def getting(client: httpx2.AsyncClient, url: str) -> Act:
+    """Return the same request with httpx2's own client."""
 
     async def act() -> None:
         response = await client.get(url)
@@ -160,8 +160,8 @@ async def cpu_per_call(act: Act, calls: int) -> float:
 
 async def measure(port: int, rounds: int, calls: int) -> dict[str, float]:
     """Alternate rounds and return the best of each, in microseconds."""
-    limits = httpx.Limits(max_keepalive_connections=0)
-    async with httpx.AsyncClient(limits=limits, trust_env=False) as client:
+    limits = httpx2.Limits(max_keepalive_connections=0)
+    async with httpx2.AsyncClient(limits=limits, trust_env=False) as client:
         acts = {
             "http_us": probing(HTTPGetAction(port, "/healthz")),
             "tcp_us": probing(TCPSocketAction(port)),
@@ -199,7 +199,7 @@ def main() -> None:
         return
     print(
         "CPU per HTTP probe {http_us} µs, bare asyncio and h11 {h11_us} µs "
-        "({http_times} times), bare httpx.AsyncClient {async_client_us} µs "
+        "({http_times} times), bare httpx2.AsyncClient {async_client_us} µs "
         "({http_client_times} times)\n"
         "CPU per TCP probe {tcp_us} µs, a bare connect {connect_us} µs "
         "({tcp_times} times)".format(**result)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
+import httpx2
 import msgspec
 from limits import Limit, Yardstick, report_limits
 
@@ -160,7 +160,7 @@ async def _request_cost(answer: bytes) -> float:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     count = 200
-    async with httpx.AsyncClient() as client:
+    async with httpx2.AsyncClient() as client:
         await client.get(f"http://127.0.0.1:{port}/")
         began = time.process_time()
         for _ in range(count):

@@ -12,7 +12,7 @@ import pytest
 from probetui.cli.main import COMMANDS
 
 HEAVY = {
-    "docker", "google", "grpc", "h2", "httpx", "lightkube", "msgspec",
+    "docker", "google", "grpc", "h2", "httpx2", "lightkube", "msgspec",
     "platformdirs", "requests", "rich", "textual", "yaml",
 }  # fmt: skip
 
@@ -120,14 +120,14 @@ def test_clients_are_imported_when_the_first_probe_that_needs_them_runs() -> Non
         "import probetui.probers.prober, probetui.probers.lifecycle_hooks"
     )
 
-    assert modules & {"google", "grpc", "grpc_health", "h2", "httpx"} == set()
+    assert modules & {"google", "grpc", "grpc_health", "h2", "httpx2"} == set()
 
 
 def test_manifests_are_read_without_a_client() -> None:
     modules = modules_after("import probetui.manifest.load")
 
     assert "lightkube" in modules
-    assert modules & {"asyncio", "http", "httpx", "httpx2", "socket", "ssl"} == set()
+    assert modules & {"asyncio", "http", "httpx2", "socket", "ssl"} == set()
 
 
 NOT_ON_THE_FIRST_SCREEN = {
@@ -176,7 +176,7 @@ def test_lines_of_processes_need_neither_the_screen_nor_docker(tmp_path: Path) -
     )
 
     assert "yaml" in modules
-    screen, clients = {"rich", "textual"}, {"docker", "google", "grpc", "httpx"}
+    screen, clients = {"rich", "textual"}, {"docker", "google", "grpc", "httpx2"}
     assert modules & (screen | clients | {"requests"}) == set()
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,12 +44,12 @@ async def server() -> AsyncIterator[RunningServer]:
 
 
 @pytest.fixture
-async def client(server: RunningServer) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=server.url) as found:
+async def client(server: RunningServer) -> AsyncIterator[httpx2.AsyncClient]:
+    async with httpx2.AsyncClient(base_url=server.url) as found:
         yield found
 
 
-async def patch_status(client: httpx.AsyncClient, name: str, body: Any) -> Any:
+async def patch_status(client: httpx2.AsyncClient, name: str, body: Any) -> Any:
     return await client.patch(
         f"{PODS}/{name}/status",
         content=json.dumps(body),
@@ -57,7 +57,7 @@ async def patch_status(client: httpx.AsyncClient, name: str, body: Any) -> Any:
     )
 
 
-async def watched(client: httpx.AsyncClient, count: int, **params: Any) -> list[Any]:
+async def watched(client: httpx2.AsyncClient, count: int, **params: Any) -> list[Any]:
     """Return the first lines of a watch of pods, or all until it ends."""
     lines = []
     async with client.stream("GET", PODS, params={"watch": 1, **params}) as answer:
@@ -69,7 +69,7 @@ async def watched(client: httpx.AsyncClient, count: int, **params: Any) -> list[
 
 
 async def test_a_created_pod_has_defaults_and_is_pending(
-    client: httpx.AsyncClient,
+    client: httpx2.AsyncClient,
 ) -> None:
     answer = await client.post(PODS, json=pod("a"))
     created = answer.json()
@@ -91,7 +91,7 @@ async def test_a_created_pod_has_defaults_and_is_pending(
     ],
 )
 async def test_what_cannot_be_created_is_refused(
-    client: httpx.AsyncClient, body: Any, code: int, reason: str
+    client: httpx2.AsyncClient, body: Any, code: int, reason: str
 ) -> None:
     await client.post(PODS, json=pod("a"))
     answer = await client.post(PODS, json=body)
@@ -100,7 +100,7 @@ async def test_what_cannot_be_created_is_refused(
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 async def test_a_body_with_an_unknown_media_type_is_refused(
-    client: httpx.AsyncClient, method: str
+    client: httpx2.AsyncClient, method: str
 ) -> None:
     await client.post(PODS, json=pod("a"))
     path = PODS if method == "POST" else f"{PODS}/a"
@@ -115,7 +115,7 @@ async def test_a_body_with_an_unknown_media_type_is_refused(
 
 
 async def test_a_patch_of_another_uid_or_version_is_refused(
-    client: httpx.AsyncClient,
+    client: httpx2.AsyncClient,
 ) -> None:
     await client.post(PODS, json=pod("a"))
     other = await patch_status(client, "a", {"metadata": {"uid": "x"}})
@@ -125,7 +125,7 @@ async def test_a_patch_of_another_uid_or_version_is_refused(
 
 
 async def test_a_patch_that_changes_nothing_makes_no_version(
-    client: httpx.AsyncClient,
+    client: httpx2.AsyncClient,
 ) -> None:
     created = (await client.post(PODS, json=pod("a"))).json()
     uid = created["metadata"]["uid"]
@@ -133,7 +133,7 @@ async def test_a_patch_that_changes_nothing_makes_no_version(
     assert answer.json() == created
 
 
-async def test_status_and_spec_are_written_apart(client: httpx.AsyncClient) -> None:
+async def test_status_and_spec_are_written_apart(client: httpx2.AsyncClient) -> None:
     await client.post(PODS, json=pod("a"))
     change = {
         "spec": {"containers": [{"name": "app", "image": "other"}]},
@@ -150,7 +150,7 @@ async def test_status_and_spec_are_written_apart(client: httpx.AsyncClient) -> N
     assert status["metadata"]["generation"] == 2
 
 
-async def test_a_command_of_a_pod_cannot_be_changed(client: httpx.AsyncClient) -> None:
+async def test_a_command_of_a_pod_cannot_be_changed(client: httpx2.AsyncClient) -> None:
     await client.post(PODS, json=pod("a"))
     change = {"spec": {"containers": [{"name": "app", "command": ["x"]}]}}
     answer = await client.patch(
@@ -160,7 +160,7 @@ async def test_a_command_of_a_pod_cannot_be_changed(client: httpx.AsyncClient) -
     assert "pod updates may not change fields" in answer.json()["message"]
 
 
-async def test_a_pod_on_a_node_ends_in_two_steps(client: httpx.AsyncClient) -> None:
+async def test_a_pod_on_a_node_ends_in_two_steps(client: httpx2.AsyncClient) -> None:
     created = (await client.post(PODS, json=pod("a"))).json()
     version = created["metadata"]["resourceVersion"]
     first = (await client.delete(f"{PODS}/a")).json()
@@ -174,7 +174,7 @@ async def test_a_pod_on_a_node_ends_in_two_steps(client: httpx.AsyncClient) -> N
     assert (await client.get(f"{PODS}/a")).status_code == 404
 
 
-async def test_a_pod_of_another_uid_is_not_deleted(client: httpx.AsyncClient) -> None:
+async def test_a_pod_of_another_uid_is_not_deleted(client: httpx2.AsyncClient) -> None:
     await client.post(PODS, json=pod("a"))
     options = {"gracePeriodSeconds": 0, "preconditions": {"uid": "x"}}
     answer = await client.request("DELETE", f"{PODS}/a", json=options)
@@ -182,7 +182,7 @@ async def test_a_pod_of_another_uid_is_not_deleted(client: httpx.AsyncClient) ->
 
 
 async def test_pages_show_what_was_there_at_the_first(
-    client: httpx.AsyncClient,
+    client: httpx2.AsyncClient,
 ) -> None:
     for name in "abcde":
         await client.post(PODS, json=pod(name))
@@ -198,7 +198,7 @@ async def test_pages_show_what_was_there_at_the_first(
 
 
 async def test_a_page_after_compaction_is_expired(
-    server: RunningServer, client: httpx.AsyncClient
+    server: RunningServer, client: httpx2.AsyncClient
 ) -> None:
     for name in "abc":
         await client.post(PODS, json=pod(name))
@@ -211,7 +211,7 @@ async def test_a_page_after_compaction_is_expired(
 
 
 async def test_a_watch_reports_later_changes(
-    client: httpx.AsyncClient,
+    client: httpx2.AsyncClient,
 ) -> None:
     await client.post(PODS, json=pod("a"))
     watching = asyncio.create_task(watched(client, 2, resourceVersion=0))
@@ -222,7 +222,7 @@ async def test_a_watch_reports_later_changes(
 
 
 async def test_a_watch_of_an_old_version_ends_with_an_error_line(
-    server: RunningServer, client: httpx.AsyncClient
+    server: RunningServer, client: httpx2.AsyncClient
 ) -> None:
     await client.post(PODS, json=pod("a"))
     server.store.compact()
@@ -232,7 +232,7 @@ async def test_a_watch_of_an_old_version_ends_with_an_error_line(
 
 
 async def test_the_initial_events_end_with_a_bookmark(
-    client: httpx.AsyncClient,
+    client: httpx2.AsyncClient,
 ) -> None:
     await client.post(PODS, json=pod("a"))
     lines = await watched(
@@ -248,7 +248,7 @@ async def test_the_initial_events_end_with_a_bookmark(
 
 
 async def test_a_watch_ends_after_its_timeout_with_a_bookmark_before(
-    client: httpx.AsyncClient,
+    client: httpx2.AsyncClient,
 ) -> None:
     lines = await watched(
         client, 9, allowWatchBookmarks="true", resourceVersion=1, timeoutSeconds=1
@@ -257,7 +257,7 @@ async def test_a_watch_ends_after_its_timeout_with_a_bookmark_before(
 
 
 async def test_a_watch_with_a_selector_reports_objects_that_enter_and_leave(
-    client: httpx.AsyncClient,
+    client: httpx2.AsyncClient,
 ) -> None:
     for name in "ab":
         await client.post(PODS, json=pod(name))
@@ -278,7 +278,7 @@ async def test_a_watch_with_a_selector_reports_objects_that_enter_and_leave(
     ],
 )
 async def test_selectors_choose_pods(
-    client: httpx.AsyncClient, params: dict[str, str], names: list[str]
+    client: httpx2.AsyncClient, params: dict[str, str], names: list[str]
 ) -> None:
     for name in "abc":
         await client.post(PODS, json=pod(name))
@@ -286,7 +286,7 @@ async def test_selectors_choose_pods(
     assert [item["metadata"]["name"] for item in listed["items"]] == names
 
 
-async def test_an_event_is_the_same_in_both_groups(client: httpx.AsyncClient) -> None:
+async def test_an_event_is_the_same_in_both_groups(client: httpx2.AsyncClient) -> None:
     about = {"kind": "Pod", "name": "a", "namespace": "default"}
     event = {"metadata": {"name": "e"}, "involvedObject": about, "message": "hello"}
     path = "namespaces/default/events"
@@ -298,7 +298,7 @@ async def test_an_event_is_the_same_in_both_groups(client: httpx.AsyncClient) ->
 async def test_a_user_is_authenticated_by_the_token() -> None:
     async with (
         running_server(tokens={"secret": "alice"}) as server,
-        httpx.AsyncClient(base_url=server.url) as client,
+        httpx2.AsyncClient(base_url=server.url) as client,
     ):
         codes = [
             (await client.get(PODS, headers=headers)).status_code
@@ -314,7 +314,7 @@ async def test_a_user_is_authenticated_by_the_token() -> None:
 async def test_a_read_only_server_refuses_writes_with_a_reason() -> None:
     async with (
         running_server(read_only="nothing can be changed here") as server,
-        httpx.AsyncClient(base_url=server.url) as client,
+        httpx2.AsyncClient(base_url=server.url) as client,
     ):
         answer = await client.post(PODS, json=pod("a"))
         listed = await client.get(PODS)
@@ -326,7 +326,7 @@ async def test_a_read_only_server_refuses_writes_with_a_reason() -> None:
 
 
 async def test_a_fault_refuses_a_request(
-    server: RunningServer, client: httpx.AsyncClient
+    server: RunningServer, client: httpx2.AsyncClient
 ) -> None:
     busy = ApiFailure(429, "TooManyRequests", "busy", retry_after=1)
     server.api.fault = lambda info, _: (
@@ -339,7 +339,7 @@ async def test_a_fault_refuses_a_request(
 
 @pytest.mark.parametrize("count", [0, 1, 100, 300, 1000])
 async def test_a_fault_cuts_an_answer_at_a_byte(
-    server: RunningServer, client: httpx.AsyncClient, count: int
+    server: RunningServer, client: httpx2.AsyncClient, count: int
 ) -> None:
     await client.post(PODS, json=pod("a"))
     server.api.fault = lambda *_: ServerFault(cut_after_bytes=count)
@@ -352,13 +352,13 @@ async def test_a_fault_cuts_an_answer_at_a_byte(
 async def test_a_restarted_server_has_its_objects() -> None:
     async with running_server() as first:
         store, port = first.store, first.address.port
-        async with httpx.AsyncClient(base_url=first.url) as client:
+        async with httpx2.AsyncClient(base_url=first.url) as client:
             await client.post(PODS, json=pod("a"))
     with pytest.raises(OSError, match="Connect call failed"):
         await asyncio.open_connection("127.0.0.1", port)
     async with (
         running_server(store, port=port) as second,
-        httpx.AsyncClient(base_url=second.url) as client,
+        httpx2.AsyncClient(base_url=second.url) as client,
     ):
         assert (await client.get(f"{PODS}/a")).status_code == 200
 
@@ -476,7 +476,7 @@ async def test_an_error_names_a_kubelet_that_is_unreachable(
     connect = KubeletProxy(store, {}).connections()
     async with (
         running_server(store, connect=connect) as server,
-        httpx.AsyncClient(base_url=server.url) as client,
+        httpx2.AsyncClient(base_url=server.url) as client,
     ):
         answers = [
             await client.get("/api/v1/nodes/node1/proxy/healthz"),

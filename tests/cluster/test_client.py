@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,7 +41,7 @@ from probetui.cluster.kubeconfig import (
 from tests.cluster.transports import AnsweringTransport, Pieces
 from tests.fakes import FakeClock
 
-Handler = Callable[[httpx.Request], httpx.Response]
+Handler = Callable[[httpx2.Request], httpx2.Response]
 
 
 def _client(
@@ -57,21 +57,21 @@ def _client(
     )
 
 
-def _status(code: int, reason: str, message: str, **headers: str) -> httpx.Response:
+def _status(code: int, reason: str, message: str, **headers: str) -> httpx2.Response:
     body = {"kind": "Status", "code": code, "reason": reason, "message": message}
-    return httpx.Response(code, json=body, headers=headers)
+    return httpx2.Response(code, json=body, headers=headers)
 
 
 async def test_a_list_is_read_in_chunks() -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         assert request.url.params["limit"] == "500"
         assert request.url.params["labelSelector"] == "app=web"
         if request.url.params.get("continue") == "next":
-            return httpx.Response(
+            return httpx2.Response(
                 200,
                 json={"metadata": {"resourceVersion": "7"}, "items": [{"n": 2}]},
             )
-        return httpx.Response(
+        return httpx2.Response(
             200, json={"metadata": {"continue": "next"}, "items": [{"n": 1}, "junk"]}
         )
 
@@ -85,14 +85,14 @@ async def test_a_list_is_read_in_chunks() -> None:
 async def test_a_list_that_expires_between_chunks_is_read_as_a_whole() -> None:
     requests: list[tuple[str | None, str | None]] = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         params = request.url.params
         requests.append((params.get("limit"), params.get("continue")))
         assert params["labelSelector"] == "app=web"
         if params.get("continue"):
             return _status(410, "Expired", "too old")
         token = {"continue": "old"} if params.get("limit") else {}
-        return httpx.Response(200, json={"metadata": token, "items": [{"n": 1}]})
+        return httpx2.Response(200, json={"metadata": token, "items": [{"n": 1}]})
 
     async with _client(answer) as client:
         found = await client.list(PODS, label_selector="app=web")
@@ -111,7 +111,9 @@ async def test_a_watch_is_cut_into_lines_wherever_the_bytes_are_cut(size: int) -
     cut = lines + b'{"type":"ADDED","obj'
     pieces = [cut[at : at + size] for at in range(0, len(cut), size)]
 
-    async with _client(lambda _: httpx.Response(200, stream=Pieces(*pieces))) as client:
+    async with _client(
+        lambda _: httpx2.Response(200, stream=Pieces(*pieces))
+    ) as client:
         found = [event async for event in client.watch(PODS, resource_version="3")]
 
     assert [event.type for event in found] == [
@@ -126,7 +128,7 @@ async def test_an_expired_version_in_a_watch_is_raised() -> None:
     line = b'{"type":"ERROR","object":{"code":410,"message":"too old","reason":"Gone"}}'
 
     async with _client(
-        lambda _: httpx.Response(200, stream=Pieces(line + b"\n"))
+        lambda _: httpx2.Response(200, stream=Pieces(line + b"\n"))
     ) as client:
         with pytest.raises(ExpiredError, match="too old"):
             await anext(client.watch(PODS, resource_version="1"))
@@ -142,7 +144,7 @@ async def test_an_expired_version_in_a_watch_is_raised() -> None:
     ],
 )
 async def test_an_answer_that_is_no_object_is_an_error(body: bytes) -> None:
-    async with _client(lambda _: httpx.Response(200, content=body)) as client:
+    async with _client(lambda _: httpx2.Response(200, content=body)) as client:
         with pytest.raises(ServerUnreachableError, match="not a JSON object"):
             await client.get(PODS, "shop", "web")
 
@@ -174,11 +176,11 @@ async def test_a_request_is_repeated_after_the_delay_of_the_server(
     asked_at: list[datetime] = []
     errors: list[ApiError] = []
 
-    def answer(_: httpx.Request) -> httpx.Response:
+    def answer(_: httpx2.Request) -> httpx2.Response:
         asked_at.append(clock.now())
         if len(asked_at) < 3:
             return _status(code, "Busy", "slow down", **{"Retry-After": "7"})
-        return httpx.Response(200, json={"metadata": {}, "items": [{"n": 1}]})
+        return httpx2.Response(200, json={"metadata": {}, "items": [{"n": 1}]})
 
     async with _client(answer, clock=clock) as client, clock.jumping():
         client.on_wait = errors.append
@@ -193,7 +195,7 @@ async def test_a_request_is_repeated_after_the_delay_of_the_server(
 async def test_a_server_that_stays_busy_is_an_error_after_ten_retries() -> None:
     clock, requests = FakeClock(), []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         requests.append(request)
         return _status(429, "TooManyRequests", "slow down", **{"Retry-After": "1"})
 
@@ -219,7 +221,7 @@ async def test_only_a_refusal_with_a_delay_is_repeated(
 ) -> None:
     requests = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         requests.append(request)
         return _status(code, "Refused", "no", **headers)
 
@@ -231,8 +233,8 @@ async def test_only_a_refusal_with_a_delay_is_repeated(
 
 
 async def test_a_server_that_is_not_there_is_named() -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("connection refused", request=request)
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("connection refused", request=request)
 
     async with _client(answer) as client:
         with pytest.raises(ServerUnreachableError, match=r"api\.test: connection refu"):
@@ -240,9 +242,9 @@ async def test_a_server_that_is_not_there_is_named() -> None:
 
 
 async def test_a_redirect_is_not_followed() -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         assert request.url.host == "api.test"
-        return httpx.Response(307, headers={"Location": "https://evil.test/"})
+        return httpx2.Response(307, headers={"Location": "https://evil.test/"})
 
     async with _client(answer, UserCredentials(token="t")) as client:
         with pytest.raises(ApiError, match="HTTP 307"):
@@ -255,11 +257,11 @@ async def test_a_token_file_is_read_again_after_a_minute_and_after_a_401(
     path, clock, tokens = tmp_path / "token", FakeClock(), []
     path.write_text("one\n")
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         tokens.append(request.headers["Authorization"])
         if tokens[-1] == "Bearer two":
             return _status(401, "Unauthorized", "Unauthorized")
-        return httpx.Response(200, json={})
+        return httpx2.Response(200, json={})
 
     async with _client(answer, UserCredentials(token_file=path), clock) as client:
         await client.list(PODS)
@@ -313,9 +315,9 @@ async def test_a_program_that_prints_credentials_runs_again_when_they_expire(
     )
     tokens = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         tokens.append(request.headers["Authorization"])
-        return httpx.Response(200, json={})
+        return httpx2.Response(200, json={})
 
     async with _client(answer, user, clock) as client:
         await client.list(PODS)
@@ -342,7 +344,7 @@ async def test_a_program_that_prints_credentials_runs_again_when_they_expire(
 async def test_a_program_that_prints_no_credentials_is_named(
     tmp_path: Path, script: str, message: str
 ) -> None:
-    client = _client(lambda _: httpx.Response(200, json={}), _plugin(tmp_path, script))
+    client = _client(lambda _: httpx2.Response(200, json={}), _plugin(tmp_path, script))
 
     with pytest.raises(ClusterError, match=message):
         await client.__aenter__()
@@ -351,7 +353,7 @@ async def test_a_program_that_prints_no_credentials_is_named(
 async def test_a_program_that_is_missing_is_named_with_its_hint(tmp_path: Path) -> None:
     user = _plugin(tmp_path, "")
     (tmp_path / "login").rename(tmp_path / "gone")
-    client = _client(lambda _: httpx.Response(200, json={}), user)
+    client = _client(lambda _: httpx2.Response(200, json={}), user)
 
     with pytest.raises(ClusterError, match=r"No such file.*install it"):
         await client.__aenter__()
@@ -363,7 +365,7 @@ async def test_a_program_that_does_not_end_is_ended_with_the_client(
     pid_file = tmp_path / "pid"
     os.mkfifo(pid_file)
     user = _plugin(tmp_path, f"echo $$ > {pid_file}; exec sleep 600")
-    client = _client(lambda _: httpx.Response(200, json={}), user)
+    client = _client(lambda _: httpx2.Response(200, json={}), user)
 
     opening = asyncio.create_task(client.__aenter__())
     pid = int(await asyncio.to_thread(pid_file.read_text))
@@ -417,9 +419,9 @@ async def test_an_object_that_is_too_large_is_left_out_and_the_others_are_not() 
         for item in ({"n": 1}, large, many, {"n": 2})
     )
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         is_watch = "watch" in request.url.params
-        return httpx.Response(200, content=lines if is_watch else body)
+        return httpx2.Response(200, content=lines if is_watch else body)
 
     async with _client(answer) as client:
         client.on_left_out = lambda error: left_out.append(str(error))
@@ -444,11 +446,11 @@ async def test_an_answer_may_be_packed_once_by_gzip_alone() -> None:
         "deflate": packed,
     }
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         assert request.headers["Accept-Encoding"] == "gzip"
         encoding = request.url.path.rpartition("/")[2]
         body = Pieces(answers[encoding])
-        return httpx.Response(200, headers={"Content-Encoding": encoding}, stream=body)
+        return httpx2.Response(200, headers={"Content-Encoding": encoding}, stream=body)
 
     read: dict[str, object] = {}
     async with _client(answer) as client:
@@ -469,8 +471,8 @@ async def test_a_gzip_that_is_cut_or_none_is_an_error() -> None:
     packed = gzip.compress(b'{"n": 1}')
     bodies = [packed[:-4], b'{"n": 1}', b""]
 
-    def answer(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(
             200,
             headers={"Content-Encoding": "gzip"},
             stream=Pieces(bodies.pop()),
@@ -485,9 +487,9 @@ async def test_a_gzip_that_is_cut_or_none_is_an_error() -> None:
 async def test_a_server_does_not_get_back_what_it_sets() -> None:
     cookies: list[str | None] = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         cookies.append(request.headers.get("Cookie"))
-        return httpx.Response(200, json={}, headers={"Set-Cookie": "a=1; Path=/"})
+        return httpx2.Response(200, json={}, headers={"Set-Cookie": "a=1; Path=/"})
 
     async with _client(answer) as client:
         await client.get(PODS, "shop", "web")
@@ -497,6 +499,6 @@ async def test_a_server_does_not_get_back_what_it_sets() -> None:
 
 
 async def test_a_version_that_is_no_word_is_an_error_of_the_server() -> None:
-    async with _client(lambda _: httpx.Response(200, json={})) as client:
+    async with _client(lambda _: httpx2.Response(200, json={})) as client:
         with pytest.raises(ServerUnreachableError):
             await anext(client.watch(PODS, resource_version="7" * 100_000))

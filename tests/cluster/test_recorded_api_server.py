@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from probetui.cluster.api_server import api
@@ -75,7 +75,7 @@ async def test_what_the_server_refused_is_refused_in_its_words(
     pod = recorded("refusals")[0]["pod"]
     async with (
         running_server(tokens={"TOKEN": "recorder"}, connect=connect) as server,
-        httpx.AsyncClient(base_url=server.url) as client,
+        httpx2.AsyncClient(base_url=server.url) as client,
     ):
         server.store.create(PODS, "default", pod)
         headers = dict(refusal["headers"])
@@ -200,7 +200,7 @@ async def test_unchanged_discovery_is_not_sent_again(
     cluster: RunningServer,
 ) -> None:
     (exchange,) = [it for it in EXCHANGES if it["name"] == "api-aggregated"]
-    async with httpx.AsyncClient(base_url=cluster.url) as client:
+    async with httpx2.AsyncClient(base_url=cluster.url) as client:
         headers = {**exchange["headers"], "Authorization": "Bearer TOKEN"}
         first = await client.get("/api", headers=headers)
         headers["If-None-Match"] = first.headers["Etag"]
@@ -229,7 +229,7 @@ async def test_what_is_discovered_is_there_in_a_real_server_as_well(
     cluster: RunningServer, name: str
 ) -> None:
     (exchange,) = [it for it in EXCHANGES if it["name"] == name]
-    async with httpx.AsyncClient(base_url=cluster.url) as client:
+    async with httpx2.AsyncClient(base_url=cluster.url) as client:
         headers = {**exchange["headers"], "Authorization": "Bearer TOKEN"}
         answer = await client.get(exchange["target"], headers=headers)
 
@@ -243,7 +243,7 @@ async def test_what_is_discovered_is_there_in_a_real_server_as_well(
 
 async def test_verbose_health_lists_its_checks(cluster: RunningServer) -> None:
     (exchange,) = [it for it in EXCHANGES if it["name"] == "readyz-verbose"]
-    async with httpx.AsyncClient(base_url=cluster.url) as client:
+    async with httpx2.AsyncClient(base_url=cluster.url) as client:
         answer = await client.get(exchange["target"])
 
     first, *_, last = exchange["answer"].splitlines()
@@ -251,7 +251,7 @@ async def test_verbose_health_lists_its_checks(cluster: RunningServer) -> None:
 
 
 async def test_all_namespaces_are_not_deleted_at_once(cluster: RunningServer) -> None:
-    async with httpx.AsyncClient(base_url=cluster.url) as client:
+    async with httpx2.AsyncClient(base_url=cluster.url) as client:
         headers = {"Authorization": "Bearer TOKEN"}
         answer = await client.delete("/api/v1/namespaces", headers=headers)
         names = (await client.get("/api/v1/namespaces", headers=headers)).json()[

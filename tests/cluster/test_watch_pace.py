@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from random import Random
 
-import httpx
+import httpx2
 import pytest
 
 from probetui.cluster import object_budget
@@ -26,13 +26,15 @@ from tests.hostile.api_servers import a_pod
 
 SECONDS = 20
 _LINE = json.dumps({"type": "MODIFIED", "object": a_pod()}).encode() + b"\n"
-_ENDS: dict[str, Callable[[], httpx.Response]] = {
-    "at once": lambda: httpx.Response(200, stream=Pieces()),
-    "after one line": lambda: httpx.Response(200, stream=Pieces(_LINE)),
-    "in a line that is none": lambda: httpx.Response(200, stream=Pieces(_LINE, b"x\n")),
-    "expired": lambda: httpx.Response(410, json={}),
-    "busy for 0 s": lambda: httpx.Response(429, headers={"Retry-After": "0"}),
-    "with a fault": lambda: httpx.Response(500),
+_ENDS: dict[str, Callable[[], httpx2.Response]] = {
+    "at once": lambda: httpx2.Response(200, stream=Pieces()),
+    "after one line": lambda: httpx2.Response(200, stream=Pieces(_LINE)),
+    "in a line that is none": lambda: httpx2.Response(
+        200, stream=Pieces(_LINE, b"x\n")
+    ),
+    "expired": lambda: httpx2.Response(410, json={}),
+    "busy for 0 s": lambda: httpx2.Response(429, headers={"Retry-After": "0"}),
+    "with a fault": lambda: httpx2.Response(500),
 }
 
 
@@ -52,14 +54,14 @@ async def _watch_as_an_observer(client: ApiClient, clock: FakeClock) -> None:
 @pytest.mark.parametrize("end", _ENDS.values(), ids=_ENDS.keys())
 async def test_a_watch_is_asked_for_at_most_once_a_second(
     watch: Callable[[ApiClient, FakeClock], Awaitable[None]],
-    end: Callable[[], httpx.Response],
+    end: Callable[[], httpx2.Response],
 ) -> None:
     clock, watches = FakeClock(), 0
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         nonlocal watches
         if "watch" not in request.url.params or not request.url.path.endswith("/pods"):
-            return httpx.Response(200, json={"items": []})
+            return httpx2.Response(200, json={"items": []})
         watches += 1
         return end()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 
-import httpx
+import httpx2
 
 
-class Pieces(httpx.AsyncByteStream):
+class Pieces(httpx2.AsyncByteStream):
     """A body that comes in pieces."""
 
     def __init__(self, *pieces: bytes) -> None:
@@ -18,18 +18,18 @@ class Pieces(httpx.AsyncByteStream):
             yield piece
 
 
-class AnsweringTransport(httpx.AsyncBaseTransport):
+class AnsweringTransport(httpx2.AsyncBaseTransport):
     """Answers with what a function returns, unread, as a socket's transport does."""
 
-    def __init__(self, answer: Callable[[httpx.Request], httpx.Response]) -> None:
+    def __init__(self, answer: Callable[[httpx2.Request], httpx2.Response]) -> None:
         self._answer = answer
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         await request.aread()
         response = self._answer(request)
         if not response.is_closed:
             return response
         body = Pieces(response.content)
-        return httpx.Response(
+        return httpx2.Response(
             response.status_code, headers=response.headers, stream=body
         )

@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.cluster.kubectl import Kubectl, next_line
@@ -124,7 +124,7 @@ def test_a_client_needs_the_token_and_the_server_name(tmp_path: Path) -> None:
         unverified = ssl.create_default_context()
         unverified.check_hostname = False
         unverified.verify_mode = ssl.CERT_NONE
-        with httpx.Client(verify=unverified) as client:
+        with httpx2.Client(verify=unverified) as client:
             url = f"https://127.0.0.1:{port}/api/v1/pods"
             anonymous = client.get(url)
             rebound = client.get(url, headers={"Host": "evil.example"})

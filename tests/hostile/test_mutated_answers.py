@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import h2.config
 import h2.connection
-import httpx
+import httpx2
 
 from probetui.errors import GoError
 from probetui.k8s.probe import HTTPGetAction
@@ -79,7 +79,7 @@ class GivenTransport(OneShotTransport):
         super().__init__()
         self._data = data
 
-    async def _connect(self, request: httpx.Request) -> TCPConnection:
+    async def _connect(self, request: httpx2.Request) -> TCPConnection:
         return GivenConnection(iter((self._data,)))
 
 
@@ -202,7 +202,7 @@ async def test_damaged_frames_of_http2_are_read_or_refused() -> None:
     request = to_httpx(REQUEST)
     for _ in range(FRAMED):
         connection = GivenConnection(iter((damaged_frames(WEB, chance),)))
-        with contextlib.suppress(GoError, httpx.ReadError):
+        with contextlib.suppress(GoError, httpx2.ReadError):
             response = await send_http2_request(connection, request)
             async for _ in response.stream:  # type: ignore[union-attr]
                 pass

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from probetui.cluster.api_server.resources import CONFIG_MAPS, NODES, PODS
@@ -121,7 +121,7 @@ class MutatingTransport(ServerTransport):
     plural = ""
     mutate: Mutate | None = None
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await super().handle_async_request(request)
         is_meant = f"/{self.plural}" in request.url.path
         if not is_meant or response.is_error:
@@ -129,10 +129,10 @@ class MutatingTransport(ServerTransport):
         if "watch=" not in request.url.query.decode():
             found = json.loads(await response.aread())
             body = json.dumps(self._changed(found)).encode()
-            return httpx.Response(response.status_code, stream=httpx.ByteStream(body))
-        assert isinstance(response.stream, httpx.AsyncByteStream)
+            return httpx2.Response(response.status_code, stream=httpx2.ByteStream(body))
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
         stream = _Lines(response.stream, self._changed)
-        return httpx.Response(response.status_code, stream=stream)
+        return httpx2.Response(response.status_code, stream=stream)
 
     def _changed(self, found: dict[str, Any]) -> dict[str, Any]:
         if self.mutate is None:
@@ -142,9 +142,9 @@ class MutatingTransport(ServerTransport):
         return self.mutate(found)
 
 
-class _Lines(httpx.AsyncByteStream):
+class _Lines(httpx2.AsyncByteStream):
     def __init__(
-        self, stream: httpx.AsyncByteStream, change: Callable[[Any], Any]
+        self, stream: httpx2.AsyncByteStream, change: Callable[[Any], Any]
     ) -> None:
         self._stream = stream
         self._change = change

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from probetui.errors import GoError
@@ -267,4 +267,4 @@ def test_a_default_port_is_dialled_where_a_redirect_names_none() -> None:
     request = to_httpx(followed(a_request(), "https://10.1.2.3/b"))
 
     assert request.extensions["address"] == ("10.1.2.3", 443)
-    assert isinstance(request, httpx.Request)
+    assert isinstance(request, httpx2.Request)

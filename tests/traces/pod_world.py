@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-import httpx
+import httpx2
 from msgspec.structs import replace
 
 from probetui.drive.scenario.behavior import (
@@ -453,7 +453,7 @@ class _Machine:
         limit = time_limit.total_seconds() or math.inf
         return await probe_http(request, time_limit, _Transport(self, limit))
 
-    def _transport(self, _route: Route) -> httpx.AsyncBaseTransport:
+    def _transport(self, _route: Route) -> httpx2.AsyncBaseTransport:
         return _Transport(self, math.inf)
 
     async def _tcp_probe(
@@ -492,7 +492,7 @@ class _Machine:
             raise DialRefusedError(text, SocketAddress(host, port))
         return found
 
-    def serve(self, request: httpx.Request) -> tuple[httpx.Response, float]:
+    def serve(self, request: httpx2.Request) -> tuple[httpx2.Response, float]:
         """Return the response of a server, and its duration in seconds."""
         address = request.extensions["address"]
         instance, root = self.connect(*address)
@@ -506,9 +506,9 @@ class _Machine:
             file = f"{file.rstrip('/')}/index.html"
             content = instance.mounts.read(file, _seconds(self._time))
         if content is None:
-            return httpx.Response(404, stream=_Stream(b"not found")), 0.0
+            return httpx2.Response(404, stream=_Stream(b"not found")), 0.0
         if "/cgi-bin/" not in path:
-            return httpx.Response(200, stream=_Stream(content.encode())), 0.0
+            return httpx2.Response(200, stream=_Stream(content.encode())), 0.0
         environment = {"REQUEST_METHOD": "GET", "QUERY_STRING": query}
         for name, value in request.headers.raw:
             variable = re.sub(r"\W", "_", name.decode()).upper()
@@ -524,7 +524,7 @@ class _Machine:
         return _cgi_response(run.stdout), lasts
 
 
-class _Transport(httpx.AsyncBaseTransport):
+class _Transport(httpx2.AsyncBaseTransport):
     """Answers requests as the servers of containers do.
 
     `limit` is the client's time limit for all its requests, in seconds.
@@ -534,11 +534,11 @@ class _Transport(httpx.AsyncBaseTransport):
         self._machine = machine
         self._left = limit
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
             response, takes = self._machine.serve(request)
         except DialRefusedError as error:
-            raise httpx.ConnectError(str(error), request=request) from error
+            raise httpx2.ConnectError(str(error), request=request) from error
         self._machine.wait(min(takes, self._left))
         if takes >= self._left:
             raise TimeoutError
@@ -546,7 +546,7 @@ class _Transport(httpx.AsyncBaseTransport):
         return response
 
 
-class _Stream(httpx.AsyncByteStream):
+class _Stream(httpx2.AsyncByteStream):
     def __init__(self, body: bytes) -> None:
         self._body = body
 
@@ -554,7 +554,7 @@ class _Stream(httpx.AsyncByteStream):
         yield self._body
 
 
-def _cgi_response(printed: str) -> httpx.Response:
+def _cgi_response(printed: str) -> httpx2.Response:
     """Return the response of httpd for the output of a CGI script."""
     head, _, body = printed.partition("\n\n")
     headers = []
@@ -565,7 +565,7 @@ def _cgi_response(printed: str) -> httpx.Response:
             status = int(value.split()[0])
         elif name:
             headers.append((name, value.strip()))
-    return httpx.Response(status, headers=headers, stream=_Stream(body.encode()))
+    return httpx2.Response(status, headers=headers, stream=_Stream(body.encode()))
 
 
 def _run(instance: _Instance, delay: float) -> Run:

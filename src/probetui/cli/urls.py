@@ -10,7 +10,7 @@ import re
 import ssl
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
+import httpx2
 
 from probetui import __version__
 from probetui.cli.files import UrlError
@@ -48,11 +48,11 @@ async def fetch(url: str, *, verifies_tls: bool = True) -> bytes:
     try:
         async with asyncio.timeout(FETCH_SECONDS):
             return await _fetch(url, verifies_tls=verifies_tls)
-    except (TimeoutError, httpx.TimeoutException):
+    except (TimeoutError, httpx2.TimeoutException):
         problem = f"no answer within {FETCH_SECONDS}s"
-    except httpx.TooManyRedirects:
+    except httpx2.TooManyRedirects:
         problem = f"more than {MAX_REDIRECTS} redirects"
-    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
         problem = _SSL_PREFIX.sub("", str(error)) or type(error).__name__
         if "certificate verify failed" in problem:
             problem += " (--insecure-skip-tls-verify does not verify it)"
@@ -64,7 +64,7 @@ async def _fetch(url: str, *, verifies_tls: bool) -> bytes:
     if not verifies_tls:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    client = httpx.AsyncClient(
+    client = httpx2.AsyncClient(
         verify=context,
         follow_redirects=True,
         max_redirects=MAX_REDIRECTS,
@@ -76,7 +76,7 @@ async def _fetch(url: str, *, verifies_tls: bool) -> bytes:
         },
     )
     async with client, client.stream("GET", url) as response:
-        if response.status_code != httpx.codes.OK:
+        if response.status_code != httpx2.codes.OK:
             status = f"{response.status_code} {response.reason_phrase}".rstrip()
             raise _error(url, status)
         encoding = response.headers.get("Content-Encoding", "identity")

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any
 
-import httpx
+import httpx2
 import msgspec
 from msgspec import Struct
 
@@ -57,7 +57,7 @@ class TooLargeError(ServerUnreachableError):
     """What a server sends is larger than anything that it can mean."""
 
 
-async def read_pieces(response: httpx.Response) -> AsyncIterator[bytes]:
+async def read_pieces(response: httpx2.Response) -> AsyncIterator[bytes]:
     """Yield the body of an answer, unpacked, in pieces of at most 64 KiB.
 
     Raises:
@@ -91,7 +91,7 @@ async def read_pieces(response: httpx.Response) -> AsyncIterator[bytes]:
         raise ServerUnreachableError("an answer's gzip ends early")
 
 
-async def read_body(response: httpx.Response, limit: int) -> bytearray:
+async def read_body(response: httpx2.Response, limit: int) -> bytearray:
     """Return the body of an answer; raises `TooLargeError` above so many bytes."""
     body = bytearray()
     async for piece in read_pieces(response):
@@ -104,7 +104,7 @@ async def read_body(response: httpx.Response, limit: int) -> bytearray:
 
 
 async def read_lines(
-    response: httpx.Response, limit: int
+    response: httpx2.Response, limit: int
 ) -> AsyncGenerator[bytes | None]:
     """Yield the lines of an answer, None for one of more than so many bytes.
 

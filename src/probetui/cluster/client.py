@@ -18,7 +18,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Self
 from urllib.parse import quote
 
-import httpx
+import httpx2
 import msgspec
 from msgspec import Struct
 
@@ -74,7 +74,7 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 MOST_RETRIES = 10
 """Source: client-go rest/request.go, v0.36.2, NewRequest, maxRetries."""
 
-_TIMEOUT = httpx.Timeout(30, connect=10)
+_TIMEOUT = httpx2.Timeout(30, connect=10)
 _OK = range(200, 300)
 _SWITCHING_PROTOCOLS = 101
 _LONG_LINE = b"(a line of more than 8 MiB)"
@@ -152,7 +152,7 @@ class ApiClient:
         access: ClusterAccess,
         clock: Clock,
         *,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         self.access = access
         self._clock = clock
@@ -163,7 +163,7 @@ class ApiClient:
         """Called before a request waits for as long as the server asks."""
         self.on_left_out: Callable[[TooLargeError], None] = _do_nothing
         """Called when an object is left out of a list or a watch for its size."""
-        self._http: httpx.AsyncClient | None = None
+        self._http: httpx2.AsyncClient | None = None
 
     async def __aenter__(self) -> Self:
         """Open the client; no request is sent yet, but credentials are asked for."""
@@ -190,17 +190,19 @@ class ApiClient:
 
     def _open(
         self, base_url: str, certificate: tuple[str, str] | None
-    ) -> httpx.AsyncClient:
+    ) -> httpx2.AsyncClient:
         cluster = self.access.cluster
         transport = self._transport
         if transport is None:
-            transport = httpx.AsyncHTTPTransport(
+            transport = httpx2.AsyncHTTPTransport(
                 verify=make_tls_context(cluster, certificate),
                 trust_env=False,
-                limits=httpx.Limits(max_connections=200, max_keepalive_connections=100),
+                limits=httpx2.Limits(
+                    max_connections=200, max_keepalive_connections=100
+                ),
                 proxy=cluster.proxy_url,
             )
-        return httpx.AsyncClient(
+        return httpx2.AsyncClient(
             base_url=base_url,
             headers=[
                 ("User-Agent", f"probetui/{__version__}"),
@@ -300,7 +302,7 @@ class ApiClient:
             "resourceVersion": resource_version,
             "timeoutSeconds": str(timeout_seconds),
         }
-        timeout = httpx.Timeout(WATCH_SILENCE_SECONDS, connect=10)
+        timeout = httpx2.Timeout(WATCH_SILENCE_SECONDS, connect=10)
         async with self.stream(
             resource.path(namespace), access, params=params, timeout=timeout
         ) as response:
@@ -485,8 +487,8 @@ class ApiClient:
         access: Access,
         *,
         params: Mapping[str, str] | None = None,
-        timeout: httpx.Timeout | None = None,  # noqa: ASYNC109  # httpx' own, of reads
-    ) -> AsyncIterator[httpx.Response]:
+        timeout: httpx2.Timeout | None = None,  # noqa: ASYNC109  # httpx2' own, of reads
+    ) -> AsyncIterator[httpx2.Response]:
         """Open an answer that is read piece by piece; errors as of `request`."""
         async with self._send(
             "GET", path, access, params=params, timeout=timeout
@@ -496,7 +498,7 @@ class ApiClient:
     @asynccontextmanager
     async def upgrade(
         self, method: str, path: str, access: Access, headers: Mapping[str, str]
-    ) -> AsyncIterator[httpx.Response]:
+    ) -> AsyncIterator[httpx2.Response]:
         """Open a connection that is no HTTP from its answer on; errors as of `request`.
 
         The answer's extension `network_stream` is the connection. `path` has the query.
@@ -517,7 +519,7 @@ class ApiClient:
         """Yield the lines of a container's log, as long as they come."""
         access = PODS.access("get", namespace, pod, "log")
         path = PODS.path(namespace, pod, "log")
-        timeout = httpx.Timeout(None, connect=10)
+        timeout = httpx2.Timeout(None, connect=10)
         async with self.stream(path, access, params=params, timeout=timeout) as answer:
             async for line in read_lines(answer, LARGEST_OBJECT):
                 yield _LONG_LINE if line is None else line
@@ -532,8 +534,8 @@ class ApiClient:
         params: Mapping[str, str] | None = None,
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-        timeout: httpx.Timeout | None = None,  # noqa: ASYNC109
-    ) -> AsyncIterator[httpx.Response]:
+        timeout: httpx2.Timeout | None = None,  # noqa: ASYNC109
+    ) -> AsyncIterator[httpx2.Response]:
         http = self._http
         if http is None:
             raise RuntimeError("the client is not open")
@@ -567,7 +569,12 @@ class ApiClient:
                 yield response
             finally:
                 await response.aclose()
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError) as error:
+        except (
+            httpx2.HTTPError,
+            httpx2.InvalidURL,
+            httpx2.StreamError,
+            OSError,
+        ) as error:
             raise ServerUnreachableError(
                 f"{self.access.cluster.server}: {_cause(error)}"
             ) from error

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import msgspec
 from msgspec import Struct
 
@@ -50,7 +50,7 @@ class _ExecAnswer(Struct, rename="camel"):
 class Credentials:
     """Sends requests with a user's credentials; asks anew for those that expire.
 
-    Not an `httpx.Auth`: httpx reads the answer before a second request, whatever it
+    Not an `httpx2.Auth`: httpx2 reads the answer before a second request, whatever it
     unpacks to.
 
     Args:
@@ -73,8 +73,8 @@ class Credentials:
         """The client certificate and key that a program printed, as PEM texts."""
 
     async def send(
-        self, http: httpx.AsyncClient, request: httpx.Request
-    ) -> httpx.Response:
+        self, http: httpx2.AsyncClient, request: httpx2.Request
+    ) -> httpx2.Response:
         """Send a request, a second time with new credentials after a 401.
 
         Returns:
@@ -82,7 +82,7 @@ class Credentials:
 
         Raises:
             ClusterError: there are no credentials.
-            httpx.HTTPError: there is no answer.
+            httpx2.HTTPError: there is no answer.
         """
         header = await self.header()
         self._add(request, header)
@@ -147,7 +147,7 @@ class Credentials:
             self._until = None if expires is None else expires - _EXPIRY_MARGIN
         self._is_fresh = True
 
-    def _add(self, request: httpx.Request, header: str | None) -> None:
+    def _add(self, request: httpx2.Request, header: str | None) -> None:
         if header is not None:
             request.headers["Authorization"] = header
         user = self._user

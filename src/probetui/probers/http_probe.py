@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-import httpx
+import httpx2
 from msgspec.structs import replace
 
 from probetui.errors import GoError
@@ -40,7 +40,7 @@ _FOLLOWED = frozenset({301, 302, 303, 307, 308})
 
 
 async def probe_http(
-    request: ProbeRequest, time_limit: timedelta, transport: httpx.AsyncBaseTransport
+    request: ProbeRequest, time_limit: timedelta, transport: httpx2.AsyncBaseTransport
 ) -> Attempt:
     """Send a GET request, follow redirects on the same host, map the status.
 
@@ -54,9 +54,9 @@ async def probe_http(
             body = await _read_at_most(response, MAX_BODY_BYTES)
     except TimeoutError:
         return exchange.timed_out()
-    except httpx.ReadError as error:
+    except httpx2.ReadError as error:
         return exchange.body_broke_off(str(error))
-    except (GoError, httpx.TransportError) as error:
+    except (GoError, httpx2.TransportError) as error:
         failed = exchange.no_answer(str(error))
         if isinstance(error.__cause__, DialRefusedError):
             return replace(failed, refused_at=error.__cause__.endpoint)
@@ -65,7 +65,7 @@ async def probe_http(
 
 
 async def send_request(
-    request: ProbeRequest, transport: httpx.AsyncBaseTransport
+    request: ProbeRequest, transport: httpx2.AsyncBaseTransport
 ) -> None:
     """Send a GET request, follow redirects and ignore the response.
 
@@ -78,7 +78,7 @@ async def send_request(
     try:
         async with exchange.answer() as response:
             await _drain(response, MAX_BODY_BYTES)
-    except (GoError, httpx.TransportError) as error:
+    except (GoError, httpx2.TransportError) as error:
         text = exchange.no_answer(str(error)).output
         if isinstance(error.__cause__, PlainHTTPResponseError):
             raise PlainHTTPResponseError(text) from error
@@ -108,7 +108,7 @@ class _RequestChain:
     """
 
     def __init__(
-        self, request: ProbeRequest, transport: httpx.AsyncBaseTransport
+        self, request: ProbeRequest, transport: httpx2.AsyncBaseTransport
     ) -> None:
         self._first = request
         self._transport = transport
@@ -117,10 +117,10 @@ class _RequestChain:
         self._redirects: list[str] = []
 
     @asynccontextmanager
-    async def answer(self) -> AsyncIterator[httpx.Response]:
+    async def answer(self) -> AsyncIterator[httpx2.Response]:
         """Give the response that no redirect leads on from, closed afterwards.
 
-        Raises `GoError` and httpx's errors.
+        Raises `GoError` and httpx2's errors.
         """
         request = self._first
         for count in range(1, _MAX_REQUESTS + 1):
@@ -143,7 +143,7 @@ class _RequestChain:
             self._redirects.append(location)
             request = request.redirected(location, target, self._first)
 
-    def to_answer(self, response: httpx.Response) -> HTTPAnswer:
+    def to_answer(self, response: httpx2.Response) -> HTTPAnswer:
         """Return what can be said of the answer, besides its body."""
         return truncate_answer(
             response.status_code, tuple(response.headers.raw), tuple(self._redirects)
@@ -165,7 +165,7 @@ class _RequestChain:
         return Attempt(ProbeResult.FAILURE, error=why, detail=detail)
 
 
-def _location(response: httpx.Response) -> str:
+def _location(response: httpx2.Response) -> str:
     """Return where a redirect leads; empty if this is none to follow."""
     if response.status_code not in _FOLLOWED:
         return ""
@@ -176,7 +176,7 @@ def _location(response: httpx.Response) -> str:
     return to_text(location)
 
 
-def _header(response: httpx.Response, name: bytes) -> bytes:
+def _header(response: httpx2.Response, name: bytes) -> bytes:
     """Return the first value of a header, whose name is in lower case."""
     return next(
         (value for key, value in response.headers.raw if key.lower() == name), b""
@@ -191,20 +191,20 @@ def _target(url: GoURL, location: str) -> GoURL:
         raise GoError(text) from error
 
 
-async def _drain(response: httpx.Response, limit: int) -> None:
+async def _drain(response: httpx2.Response, limit: int) -> None:
     """Read a short body that nobody wants, as Go does to use connections again."""
     length = parse_length(_header(response, b"content-length"))
     if length is None or length <= limit:
         try:
             await _read_at_most(response, limit)
-        except httpx.ReadError:
+        except httpx2.ReadError:
             return
 
 
-async def _read_at_most(response: httpx.Response, limit: int) -> bytes:
+async def _read_at_most(response: httpx2.Response, limit: int) -> bytes:
     """Read a body up to a limit; what would come behind it does not matter."""
     stream = response.stream
-    if not isinstance(stream, httpx.AsyncByteStream):
+    if not isinstance(stream, httpx2.AsyncByteStream):
         raise TypeError("an asynchronous transport gives asynchronous streams")
     body = b""
     async for piece in stream:

@@ -10,7 +10,7 @@ import base64
 import re
 from functools import cached_property, lru_cache
 
-import httpx
+import httpx2
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -53,7 +53,7 @@ class ProbeRequest(Struct, frozen=True, dict=True):
     is_http2: bool = False
 
     @cached_property
-    def as_sent(self) -> httpx.Request:
+    def as_sent(self) -> httpx2.Request:
         """The request as the transport sends it; raises `GoError` if it cannot."""
         return to_httpx(self)
 
@@ -170,17 +170,17 @@ def canonical_name(name: str) -> str:
     return "-".join(map(str.capitalize, name.split("-")))
 
 
-def to_httpx(request: ProbeRequest) -> httpx.Request:
+def to_httpx(request: ProbeRequest) -> httpx2.Request:
     """Return the request as the transport sends it; raises `GoError` if it cannot.
 
-    What `httpx.URL` would spell otherwise goes beside it: `target` is the request
+    What `httpx2.URL` would spell otherwise goes beside it: `target` is the request
     line's, `address` what to dial.
     """
     _check(request)
     url = request.url
     port = int(url.port or DEFAULT_PORTS[url.scheme])
     address = (to_ascii_host(url.hostname), port)
-    return httpx.Request(
+    return httpx2.Request(
         "GET",
         _origin(url.scheme, to_punycode(address[0]), port),
         headers=_wire_headers(request),
@@ -194,8 +194,8 @@ def to_httpx(request: ProbeRequest) -> httpx.Request:
 
 
 @lru_cache(maxsize=4096)  # as above
-def _origin(scheme: str, host: str, port: int) -> httpx.URL:
-    return httpx.URL(scheme=scheme, host=host, port=port)
+def _origin(scheme: str, host: str, port: int) -> httpx2.URL:
+    return httpx2.URL(scheme=scheme, host=host, port=port)
 
 
 def _check(request: ProbeRequest) -> None:

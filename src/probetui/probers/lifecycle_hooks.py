@@ -27,7 +27,7 @@ from probetui.probers.route import PodRoute, Route
 from probetui.probers.truncation import truncate_text
 
 if TYPE_CHECKING:
-    from httpx import AsyncBaseTransport
+    from httpx2 import AsyncBaseTransport
 
     from probetui.probers.http_request import ProbeRequest
 

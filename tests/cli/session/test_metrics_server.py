@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Metric
 
@@ -65,7 +65,7 @@ async def test_requests_are_answered(method: str, path: str, status: int) -> Non
 
     async with (
         serve_metrics(":0", registry) as (host, port),
-        httpx.AsyncClient(trust_env=False) as client,
+        httpx2.AsyncClient(trust_env=False) as client,
     ):
         answer = await client.request(method, f"http://{host}:{port}{path}")
 
@@ -138,7 +138,7 @@ async def test_a_silent_client_does_not_delay_the_end(
         reader, writer = await asyncio.open_connection(host, port)
         writer.write(b"GET /metrics HTTP/1.1\r\n")
         # The server has the connection when it answers another one.
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx2.AsyncClient(trust_env=False) as client:
             await client.get(f"http://{host}:{port}/metrics")
 
     assert not reader.at_eof()
@@ -151,7 +151,7 @@ async def test_it_answers_again_after_silent_connections_are_closed(
     monkeypatch.setattr(metrics_server, "TIMEOUT_SECONDS", 0.5)
     async with (
         serve_metrics(":0", CollectorRegistry()) as (host, port),
-        httpx.AsyncClient(trust_env=False) as client,
+        httpx2.AsyncClient(trust_env=False) as client,
     ):
         opened = [
             await asyncio.open_connection(host, port) for _ in range(MAX_CONNECTIONS)
@@ -218,7 +218,7 @@ async def test_simultaneous_requests_share_one_response() -> None:
     registry = Counting()
     async with (
         serve_metrics(":0", registry) as (host, port),
-        httpx.AsyncClient(trust_env=False) as client,
+        httpx2.AsyncClient(trust_env=False) as client,
     ):
         url = f"http://{host}:{port}/metrics"
         answers = await asyncio.gather(*(client.get(url) for _ in range(20)))

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl
 
-import httpx
+import httpx2
 import pytest
 
 from probetui.cluster.api_server.api import ApiServer, ServerFault
@@ -47,7 +47,7 @@ FACTS = NodeFacts(
 )
 
 
-class ServerTransport(httpx.AsyncBaseTransport):
+class ServerTransport(httpx2.AsyncBaseTransport):
     """Passes requests to an API server; requests and watches fail while disconnected.
 
     `writes` has the method, path and body of each request that changes something.
@@ -64,9 +64,9 @@ class ServerTransport(httpx.AsyncBaseTransport):
     def restore(self) -> None:
         self._away = asyncio.Event()
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if self._away.is_set():
-            raise httpx.ConnectError("connection refused")
+            raise httpx2.ConnectError("connection refused")
         body = await request.aread()
         path = request.url.path
         if request.method != "GET":
@@ -83,17 +83,17 @@ class ServerTransport(httpx.AsyncBaseTransport):
             )
         )
         if isinstance(answer, HttpResponse):
-            return httpx.Response(
+            return httpx2.Response(
                 answer.status,
                 stream=Pieces(answer.body),
                 headers=dict(answer.headers),
             )
         assert isinstance(answer, HttpStream)
         stream = _Chunks(answer.chunks, self._away)
-        return httpx.Response(answer.status, stream=stream)
+        return httpx2.Response(answer.status, stream=stream)
 
 
-class _Chunks(httpx.AsyncByteStream):
+class _Chunks(httpx2.AsyncByteStream):
     def __init__(self, chunks: AsyncIterator[bytes], away: asyncio.Event) -> None:
         self._chunks = chunks
         self._away = away
@@ -109,7 +109,7 @@ class _Chunks(httpx.AsyncByteStream):
                 await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
                 if away.done():
                     chunk.cancel()
-                    raise httpx.ReadError("connection reset")
+                    raise httpx2.ReadError("connection reset")
                 try:
                     yield chunk.result()
                 except StopAsyncIteration:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from probetui.cluster.client import ApiClient
@@ -37,7 +37,7 @@ class ReviewServer:
         self.reviews: list[Review] = []
         self._is_allowed = is_allowed
 
-    def answer(self, request: httpx.Request) -> httpx.Response:
+    def answer(self, request: httpx2.Request) -> httpx2.Response:
         review = json.loads(request.content)
         self.reviews.append(review)
         spec = review["spec"]
@@ -47,7 +47,7 @@ class ReviewServer:
             status: Review = {"authenticated": is_authenticated, "user": user}
         else:
             status = {"allowed": self._is_allowed(spec)}
-        return httpx.Response(201, json={**review, "status": status})
+        return httpx2.Response(201, json={**review, "status": status})
 
 
 def _request(path: str = "/pods", **fields: Any) -> HttpRequest:
@@ -134,9 +134,9 @@ async def test_clients_may_have_certificates_of_an_authority_of_their_own(
 ) -> None:
     paths = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         paths.append(request.url.path)
-        return httpx.Response(status, json={"data": data})
+        return httpx2.Response(status, json={"data": data})
 
     access = ClusterAccess(
         "tests", "default", ApiServerInfo("http://api.test"), UserCredentials()

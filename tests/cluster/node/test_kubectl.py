@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 import yaml
 
@@ -195,7 +195,7 @@ async def test_a_forwarded_port_reaches_a_server_of_a_pod(
         ) as forwarding:
             line = await next_line(forwarding)
             port = int(line.split("->")[0].rpartition(":")[2])
-            async with httpx.AsyncClient(trust_env=False) as client:
+            async with httpx2.AsyncClient(trust_env=False) as client:
                 answers = [
                     await client.get(f"http://127.0.0.1:{port}/") for _ in range(2)
                 ]
@@ -239,7 +239,7 @@ async def test_input_files_and_ports_at_localhost_reach_a_container(
         )
         async with (
             kubectl.started("port-forward", f"pod/{POD}", ":8080") as forwarding,
-            httpx.AsyncClient(trust_env=False) as client,
+            httpx2.AsyncClient(trust_env=False) as client,
         ):
             line = await next_line(forwarding)
             port = int(line.split("->")[0].rpartition(":")[2])

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.images.agnhost import agnhost
@@ -69,8 +69,8 @@ async def listening(port: str) -> None:
                 return
 
 
-async def get(url: str) -> httpx.Response:
-    async with httpx.AsyncClient(verify=False, trust_env=False) as client:
+async def get(url: str) -> httpx2.Response:
+    async with httpx2.AsyncClient(verify=False, trust_env=False) as client:
         return await client.get(url)
 
 
@@ -122,7 +122,7 @@ async def test_netexec_exits_with_the_requested_code(start: Start, port: str) ->
     process = start("netexec", "--http-port", port)
     await listening(port)
 
-    with pytest.raises(httpx.HTTPError):
+    with pytest.raises(httpx2.HTTPError):
         await get(f"http://{HOST}:{port}/exit?code=7")
 
     assert process.wait() == 7

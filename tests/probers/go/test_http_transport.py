@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import httpx
+import httpx2
 import pytest
 
 from probetui.probers.go.http_transport import OneShotTransport
@@ -17,14 +17,14 @@ HEAD = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
 @asynccontextmanager
 async def a_client(
     kind: str = "script", text: str = HEAD + "\r\nhi"
-) -> AsyncIterator[tuple[httpx.AsyncClient, Listeners, str]]:
+) -> AsyncIterator[tuple[httpx2.AsyncClient, Listeners, str]]:
     """Give a client on our transport, a server, and its address."""
     spec = {"kind": kind, "routes": {"*": [{"send": text}]}}
     if kind == "h2":
         spec["tls"] = {"cert": "selfsigned"}
     async with (
         listening({"A": spec}) as listeners,
-        httpx.AsyncClient(transport=OneShotTransport()) as client,
+        httpx2.AsyncClient(transport=OneShotTransport()) as client,
     ):
         scheme = "https" if kind == "h2" else "http"
         yield client, listeners, f"{scheme}://{LOOPBACK}:{listeners.ports['A']}"
@@ -51,7 +51,7 @@ async def test_every_request_has_a_connection_of_its_own() -> None:
 
     async with (
         serving(answer) as port,
-        httpx.AsyncClient(transport=OneShotTransport()) as client,
+        httpx2.AsyncClient(transport=OneShotTransport()) as client,
     ):
         for _ in range(2):
             await client.get(f"http://{LOOPBACK}:{port}/")
@@ -68,8 +68,8 @@ async def test_headers_of_a_response_are_all_kept() -> None:
 
 
 async def test_a_refused_connection_is_httpx_s_error_in_go_s_words() -> None:
-    async with httpx.AsyncClient(transport=OneShotTransport()) as client:
-        with refusing() as port, pytest.raises(httpx.ConnectError) as refused:
+    async with httpx2.AsyncClient(transport=OneShotTransport()) as client:
+        with refusing() as port, pytest.raises(httpx2.ConnectError) as refused:
             await client.get(f"http://{LOOPBACK}:{port}/")
 
     assert str(refused.value).endswith(": connect: connection refused")
@@ -77,13 +77,13 @@ async def test_a_refused_connection_is_httpx_s_error_in_go_s_words() -> None:
 
 async def test_a_malformed_response_is_a_protocol_error() -> None:
     async with a_client(text="garbage\r\n\r\n") as (client, _, address):
-        with pytest.raises(httpx.RemoteProtocolError, match="malformed HTTP response"):
+        with pytest.raises(httpx2.RemoteProtocolError, match="malformed HTTP response"):
             await client.get(address)
 
 
 async def test_a_body_that_breaks_off_is_a_read_error() -> None:
     async with a_client(text=HEAD + "\r\nx") as (client, _, address):
-        with pytest.raises(httpx.ReadError, match=r"^unexpected EOF$"):
+        with pytest.raises(httpx2.ReadError, match=r"^unexpected EOF$"):
             await client.get(address)
 
 
@@ -116,9 +116,9 @@ async def test_a_connection_that_ends_within_http_2_is_an_error() -> None:
 
     async with (
         serving(leave) as port,
-        httpx.AsyncClient(transport=OneShotTransport()) as client,
+        httpx2.AsyncClient(transport=OneShotTransport()) as client,
     ):
-        with pytest.raises(httpx.RemoteProtocolError, match=r"^unexpected EOF$"):
+        with pytest.raises(httpx2.RemoteProtocolError, match=r"^unexpected EOF$"):
             await client.get(f"https://{LOOPBACK}:{port}/")
 
 
@@ -133,15 +133,15 @@ async def test_what_is_no_http_2_is_an_error() -> None:
 
     async with (
         serving(babble) as port,
-        httpx.AsyncClient(transport=OneShotTransport()) as client,
+        httpx2.AsyncClient(transport=OneShotTransport()) as client,
     ):
-        with pytest.raises(httpx.RemoteProtocolError, match=r"^http2: "):
+        with pytest.raises(httpx2.RemoteProtocolError, match=r"^http2: "):
             await client.get(f"https://{LOOPBACK}:{port}/")
 
 
 async def test_a_reset_stream_is_an_error_in_go_s_words() -> None:
     async with a_client("h2") as (client, _, address):
-        with pytest.raises(httpx.RemoteProtocolError) as broken:
+        with pytest.raises(httpx2.RemoteProtocolError) as broken:
             await client.get(f"{address}/reset")
 
     text = "stream error: stream ID 1; INTERNAL_ERROR; received from peer"

@@ -33,7 +33,7 @@ from probetui.tui.services.terminal_background import (
     question,
 )
 
-_LIBRARIES = ("textual", "docker", "grpcio", "httpx", "lightkube", "click", "pyyaml")
+_LIBRARIES = ("textual", "docker", "grpcio", "httpx2", "lightkube", "click", "pyyaml")
 _VARIABLES = frozenset(
     {
         "COLORFGBG", "COLORTERM", "CONTAINER_RUNTIME_ENDPOINT", "CRI_CONFIG_FILE",

@@ -16,7 +16,7 @@ import re
 from ipaddress import ip_address
 from typing import Protocol, Self
 
-import httpx
+import httpx2
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -42,7 +42,7 @@ _PORTS = range(1, 2**16)
 _DNS_NAME = re.compile(
     r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.ASCII | re.IGNORECASE
 )
-_TIMEOUT = httpx.Timeout(5)
+_TIMEOUT = httpx2.Timeout(5)
 _FETCH_SECONDS = 10
 """How long an answer may take, however often a part of it comes."""
 
@@ -123,12 +123,12 @@ class KubeletCounters:
         self._cluster = cluster
         self._is_refused = verifies and (cluster.insecure or cluster.ca_data is None)
         self._nodes: dict[str, NodeInfo] = {}
-        self._http: httpx.AsyncClient | None = None
+        self._http: httpx2.AsyncClient | None = None
 
     async def __aenter__(self) -> Self:
         """Open it; nothing is sent yet."""
         certificate = await self._client.client_certificate()
-        self._http = httpx.AsyncClient(
+        self._http = httpx2.AsyncClient(
             verify=make_tls_context(self._cluster, certificate),
             headers={"Accept-Encoding": "gzip"},
             cookies=refuse_cookies(),
@@ -164,7 +164,7 @@ class KubeletCounters:
         try:
             async with asyncio.timeout(_FETCH_SECONDS):
                 return await self._fetch(self._http, url)
-        except (httpx.HTTPError, OSError) as error:
+        except (httpx2.HTTPError, OSError) as error:
             del self._nodes[node]  # it may have another address by now
             text = safe_line(str(error) or type(error).__name__, limit=200)
             if "CERTIFICATE_VERIFY_FAILED" in text:
@@ -174,7 +174,7 @@ class KubeletCounters:
                 ) from error
             raise ServerUnreachableError(f"{url}: {text}") from error
 
-    async def _fetch(self, http: httpx.AsyncClient, url: str) -> bytes:
+    async def _fetch(self, http: httpx2.AsyncClient, url: str) -> bytes:
         request = http.build_request("GET", url)
         response = await self._client.credentials.send(http, request)
         try:

@@ -1,7 +1,7 @@
-"""An httpx transport with a new connection for every request.
+"""An httpx2 transport with a new connection for every request.
 
 No pool, no proxy, no environment; what goes over the wire and what is refused is as in
-Go. It sends requests from `http_request.to_httpx` and any other httpx request.
+Go. It sends requests from `http_request.to_httpx` and any other httpx2 request.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterator
 
-import httpx
+import httpx2
 
 from probetui.errors import GoError
 from probetui.probers.go.dial import Connection, DialledConnection, dial
@@ -28,10 +28,10 @@ _HTTP_2 = "h2"
 _PROTOCOLS = (_HTTP_2, "http/1.1")
 
 
-class OneShotTransport(httpx.AsyncBaseTransport):
+class OneShotTransport(httpx2.AsyncBaseTransport):
     """Sends each request over its own connection.
 
-    Errors are httpx's, with Go's words as text. Time limits are the caller's, by
+    Errors are httpx2's, with Go's words as text. Time limits are the caller's, by
     cancellation; only the TLS handshake has one of its own.
 
     Args:
@@ -41,12 +41,12 @@ class OneShotTransport(httpx.AsyncBaseTransport):
     def __init__(self, route: Route = direct_route) -> None:
         self._route = route
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request; the response's stream ends with its connection."""
         try:
             connection = await self._connect(request)
         except GoError as error:
-            raise httpx.ConnectError(str(error), request=request) from error
+            raise httpx2.ConnectError(str(error), request=request) from error
         try:
             is_http2: bool = request.extensions.get("is_http2", False)
             if isinstance(connection, TLSConnection):
@@ -58,13 +58,13 @@ class OneShotTransport(httpx.AsyncBaseTransport):
             return await _send_http1_request(connection, request)
         except GoError as error:
             connection.close()
-            raise httpx.RemoteProtocolError(str(error), request=request) from error
+            raise httpx2.RemoteProtocolError(str(error), request=request) from error
         except BaseException:
             connection.close()
             raise
 
     async def _connect(
-        self, request: httpx.Request
+        self, request: httpx2.Request
     ) -> DialledConnection | TLSConnection:
         url = request.url
         host, port = request.extensions.get("address") or (
@@ -86,8 +86,8 @@ class OneShotTransport(httpx.AsyncBaseTransport):
 
 
 async def _send_http1_request(
-    connection: Connection, request: httpx.Request
-) -> httpx.Response:
+    connection: Connection, request: httpx2.Request
+) -> httpx2.Response:
     """Send a request over HTTP/1.1 and wait for the head of the response."""
     target = request.extensions.get("target", request.url.raw_path)
     lines = [b"GET " + target + b" HTTP/1.1"]
@@ -95,7 +95,7 @@ async def _send_http1_request(
     await connection.send(b"\r\n".join([*lines, b"", b""]))
     buffer = ReceiveBuffer()
     head = await _receive_head(connection, buffer)
-    return httpx.Response(
+    return httpx2.Response(
         head.status,
         headers=head.headers,
         stream=_BodyStream(connection, buffer, head, request),
@@ -121,7 +121,7 @@ async def _receive(connection: Connection, buffer: ReceiveBuffer) -> None:
         buffer.fail(error)
 
 
-class _BodyStream(httpx.AsyncByteStream):
+class _BodyStream(httpx2.AsyncByteStream):
     """A body as it comes in; closing it closes the connection."""
 
     def __init__(
@@ -129,7 +129,7 @@ class _BodyStream(httpx.AsyncByteStream):
         connection: Connection,
         buffer: ReceiveBuffer,
         head: ResponseHead,
-        request: httpx.Request,
+        request: httpx2.Request,
     ) -> None:
         self._connection = connection
         self._buffer = buffer
@@ -146,7 +146,7 @@ class _BodyStream(httpx.AsyncByteStream):
                     return piece
                 await _receive(self._connection, self._buffer)
         except GoError as error:
-            raise httpx.ReadError(str(error), request=self._request) from error
+            raise httpx2.ReadError(str(error), request=self._request) from error
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
@@ -161,13 +161,13 @@ _NOT_SENT = frozenset(
 
 
 async def send_http2_request(
-    connection: Connection, request: httpx.Request
-) -> httpx.Response:
+    connection: Connection, request: httpx2.Request
+) -> httpx2.Response:
     """Send a request and wait for the head of the response; raises `GoError`."""
     stream = HTTP2Stream(connection)
     await stream.send_request(_headers(request))
     status, headers = _read_head(await stream.receive_head())
-    return httpx.Response(
+    return httpx2.Response(
         status,
         headers=headers,
         stream=_Body(stream, request),
@@ -176,10 +176,10 @@ async def send_http2_request(
     )
 
 
-class _Body(httpx.AsyncByteStream):
+class _Body(httpx2.AsyncByteStream):
     """A body as it comes in; closing it closes the connection."""
 
-    def __init__(self, stream: HTTP2Stream, request: httpx.Request) -> None:
+    def __init__(self, stream: HTTP2Stream, request: httpx2.Request) -> None:
         self._stream = stream
         self._request = request
 
@@ -190,7 +190,7 @@ class _Body(httpx.AsyncByteStream):
         try:
             piece = await self._stream.receive()
         except GoError as error:
-            raise httpx.ReadError(str(error), request=self._request) from error
+            raise httpx2.ReadError(str(error), request=self._request) from error
         if not piece:
             raise StopAsyncIteration
         return piece
@@ -199,7 +199,7 @@ class _Body(httpx.AsyncByteStream):
         self._stream.close()
 
 
-def _headers(request: httpx.Request) -> Iterator[tuple[bytes, bytes]]:
+def _headers(request: httpx2.Request) -> Iterator[tuple[bytes, bytes]]:
     yield b":authority", request.headers["host"].encode("latin-1")
     yield b":method", b"GET"
     yield b":path", request.extensions.get("target", request.url.raw_path)

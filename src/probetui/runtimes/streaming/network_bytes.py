@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 
-import httpcore
-import httpx
+import httpcore2
+import httpx2
 
-_CLOSED = (httpcore.NetworkError, httpcore.TimeoutException, OSError)
+_CLOSED = (httpcore2.NetworkError, httpcore2.TimeoutException, OSError)
 
 
 class NetworkBytes:
     """The bytes of an upgraded connection, as a reader and a writer."""
 
-    def __init__(self, response: httpx.Response) -> None:
-        self._stream: httpcore.AsyncNetworkStream = response.extensions[
+    def __init__(self, response: httpx2.Response) -> None:
+        self._stream: httpcore2.AsyncNetworkStream = response.extensions[
             "network_stream"
         ]
         self._waiting = bytearray()
