@@ -33,7 +33,7 @@ class KilledDescendants(Struct, frozen=True):
     left: tuple[Process, ...] = ()
 
 
-class _Request(Struct, frozen=True):
+class _KillRequest(Struct, frozen=True):
     """A container's number, and who waits for its end.
 
     `spared` are processes with that number that are no descendants; `is_thorough` asks
@@ -50,7 +50,7 @@ class DescendantKiller:
     """Kills the descendants of containers, in a thread; shared by a runtime's."""
 
     def __init__(self) -> None:
-        self._requests: list[_Request] = []
+        self._requests: list[_KillRequest] = []
         self._work: asyncio.Task[None] | None = None
 
     async def kill(
@@ -65,7 +65,7 @@ class DescendantKiller:
                 report those that have not ended.
         """
         loop = asyncio.get_running_loop()
-        request = _Request(number, spared, is_thorough, loop.create_future())
+        request = _KillRequest(number, spared, is_thorough, loop.create_future())
         self._requests.append(request)
         if self._work is None or self._work.done():
             self._work = loop.create_task(self._carry_out())
@@ -89,7 +89,7 @@ class DescendantKiller:
                     request.done.set_result(killed[request.number])
 
 
-def _kill(requests: Collection[_Request]) -> Mapping[int, KilledDescendants]:
+def _kill(requests: Collection[_KillRequest]) -> Mapping[int, KilledDescendants]:
     numbers = {request.number for request in requests}
     spared = frozenset(process for request in requests for process in request.spared)
     thorough = {request.number for request in requests if request.is_thorough}
