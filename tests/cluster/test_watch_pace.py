@@ -90,10 +90,10 @@ async def test_a_node_keeps_the_pods_that_it_has_room_for_and_names_the_first_ot
         for number in range(1, 1_001)
     ]
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         if "watch" in request.url.params:
-            return httpx.Response(200, stream=Pieces(*lines))
-        return httpx.Response(200, json={"items": []})
+            return httpx2.Response(200, stream=Pieces(*lines))
+        return httpx2.Response(200, json={"items": []})
 
     clock, notes = FakeClock(), list[str]()
     access = ClusterAccess(

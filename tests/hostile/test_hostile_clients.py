@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
-import httpx
+import httpx2
 import pytest
 
 from probetui.cluster.api_server.api import ADMIN, ApiServer
@@ -130,7 +130,7 @@ async def test_connections_without_a_token_leave_room_for_one_with_it(
     async with a_session(tls=True) as target:
 
         async def list_pods() -> None:
-            async with httpx.AsyncClient(trust_env=False, verify=False) as client:
+            async with httpx2.AsyncClient(trust_env=False, verify=False) as client:
                 answer = await client.get(
                     f"https://127.0.0.1:{target.port}/api/v1/pods?limit=1",
                     headers={"Authorization": f"Bearer {TOKEN}"},
@@ -274,7 +274,7 @@ async def test_an_odd_request_gets_its_status_and_nothing_else_happens(
 ) -> None:
     async with (
         a_session(read_only="") as target,
-        httpx.AsyncClient(trust_env=False, timeout=30) as client,
+        httpx2.AsyncClient(trust_env=False, timeout=30) as client,
     ):
         url = f"http://127.0.0.1:{target.port}"
         headers = {"Authorization": f"Bearer {TOKEN}"}
@@ -292,7 +292,7 @@ async def test_an_error_of_a_handler_is_an_answer_and_a_line_in_the_log(
 
     async with (
         serve_http(fail) as address,
-        httpx.AsyncClient(trust_env=False) as client,
+        httpx2.AsyncClient(trust_env=False) as client,
     ):
         answer = await client.get(f"{address.url}/some/path")
 
