@@ -151,6 +151,8 @@ def measure(
             process.send_signal(signal.SIGINT)
             status = process.wait(PATIENCE_SECONDS)
             ended_at = perf_counter()
+        if command == "node":  # it keeps its static pod, too
+            Program(folder).run("down", "beside-hostile-api")
     on_time = [at for at in probed_at if at < interrupted_at]
     gaps = [
         later - earlier for earlier, later in pairwise(on_time[:: _PROBES[command]])
