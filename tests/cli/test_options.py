@@ -1,0 +1,342 @@
+"""The options of the commands that run a session, tried by sessions that end.
+
+An option without a row in `ROWS` fails here. A row has what is typed, the documented
+exit status, and what is printed where the option gives something.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import pytest
+from msgspec import Struct
+
+from probetui.cli.main import COMMANDS, run
+from probetui.cluster.api_server.resources import NAMESPACES, PODS
+from tests.cluster.servers import running_cluster
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: tried, namespace: of-options, labels: {app: tried}}
+spec:
+  nodeName: of-options
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: app
+    image: none
+    command: [sh, -c, "trap 'exit 0' TERM; while :; do sleep 0.05; done"]
+    env: [{name: PASSWORD, value: hunter22}]
+    readinessProbe: {exec: {command: ["true"]}, periodSeconds: 1}
+"""
+SCRIPT = "containers: {app: {}}\n"
+STATUS = {
+    "phase": "Running",
+    "podIP": "127.0.0.1",
+    "startTime": "2026-01-01T00:00:00Z",
+    "conditions": [{"type": "Ready", "status": "True"}],
+    "containerStatuses": [
+        {
+            "name": "app",
+            "ready": True,
+            "started": True,
+            "restartCount": 0,
+            "image": "none",
+            "imageID": "",
+            "containerID": "containerd://1",
+            "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
+        }
+    ],
+}
+OK, NO, USAGE, TIME_LIMIT, INTERRUPTED = 0, 1, 2, 4, 130
+
+BASES: Mapping[str, tuple[str, ...]] = {
+    "run": ("-f", "{pod}", "--runtime", "process"),
+    "serve": ("-f", "{pod}", "--runtime", "process"),
+    "attach": ("-f", "{pod}", "--runtime", "process", "app={pid}"),
+    "node": ("--static", "{pod}", "--kubeconfig", "{kubeconfig}",
+             "--name", "of-options", "--runtime", "process"),
+    "watch": ("-n", "of-options", "--kubeconfig", "{kubeconfig}"),
+    "sim": ("-f", "{pod}"),
+    "replay": ("{record}",),
+    "demo": ("readiness", "--runtime", "sim"),
+}  # fmt: skip
+ENDS = ("--until", "ready", "--timeout", "30s", "--plain")
+REAL_TIME = frozenset({"run", "serve", "attach", "node", "watch"})
+TRIED: Mapping[str, tuple[str, ...]] = {
+    "run": ("--metrics",),
+    "serve": ("--metrics",),
+    "attach": ("--metrics",),
+    "node": ("--metrics",),
+    "watch": ("--until",),
+}
+"""What commands in real time try; `sim`, `replay` and `demo` try all of theirs."""
+
+
+class Row(Struct, frozen=True):
+    """What is typed for an option beside the rest of the command line.
+
+    `replaces` is an option of the rest that goes, with its value; `shows` a pattern of
+    what is printed; `writes` a file in the test's folder. With `scrapes` the metrics at
+    `{port}` are asked for meanwhile; `is_interrupted` is by ^C.
+    """
+
+    args: tuple[str, ...] = ()
+    status: int = OK
+    shows: str = ""
+    writes: str = ""
+    replaces: str = ""
+    scrapes: bool = False
+    is_interrupted: bool = False
+
+
+ROWS: Mapping[str, Row] = {
+    "-f": Row(),
+    "--static": Row(("--static", "{pod}"), replaces="-f"),
+    "-R": Row(("-R",)),
+    "--insecure-skip-tls-verify": Row(("--insecure-skip-tls-verify",)),
+    "-n": Row(("-n", "of-options")),
+    "-A": Row(("-A",), replaces="-n"),
+    "-l": Row(("-l", "app=tried")),
+    "--set": Row(("--set", "app.readinessProbe.periodSeconds=2")),
+    "--validate": Row(("--validate", "warn")),
+    "--strict": Row(("--strict",)),
+    "--stub-missing": Row(("--stub-missing",)),
+    "--runtime": Row(),
+    "--docker-context": Row(("--docker-context", "x")),
+    "-H": Row(("-H", "unix:///x")),
+    "--context": Row(("--context", "x"), shows="--docker-context now"),
+    "-r": Row(("-r", "unix:///x")),
+    "--kubeconfig": Row(),
+    "--reach": Row(("--reach", "auto")),
+    "--act-by": Row(("--act-by", "delete")),
+    "-y": Row(("-y",)),
+    "--no-wait": Row(("--no-wait",)),
+    "--pull": Row(("--pull", "missing")),
+    "--image-gc": Row(("--image-gc",)),
+    "--keep": Row(("--keep",)),
+    "--act": Row(("--act",)),
+    "--watch": Row(("--watch",)),
+    "--metrics": Row(("--metrics", ":{port}", "--for-at-least", "2s"), scrapes=True),
+    "--runtime-events": Row(("--runtime-events",)),
+    "--freeze": Row(("--freeze",)),
+    "--time-scale": Row(("--time-scale", "2")),
+    "--for": Row(("--for", "2s"), replaces="--until"),
+    "--kubelet": Row(("--kubelet", "1.32")),
+    "--feature-gates": Row(
+        ("--kubelet", "1.32", "--feature-gates", "SidecarContainers=true")
+    ),
+    "--exec-errors": Row(("--exec-errors", "docker")),
+    "--no-findings": Row(("--no-findings",)),
+    "--kubelet-age": Row(("--kubelet-age", "fresh")),
+    "--max-container-restart-period": Row(("--max-container-restart-period", "10s")),
+    "--seed": Row(("--seed", "7")),
+    "--until": Row(),
+    "--for-at-least": Row(("--for-at-least", "1s")),
+    "--timeout": Row(("--timeout", "1s"), TIME_LIMIT, replaces="--until"),
+    "-o": Row(("-o", "jsonl"), shows=r"^\{"),
+    "-c": Row(("-c", "app")),
+    "-t": Row(("-t", "readiness")),
+    "--since-start": Row(("--since-start",)),
+    "-v": Row(("-v",)),
+    "--show-secrets": Row(("--show-secrets",)),
+    "--plain": Row(),
+    "--no-tui": Row(("--no-tui",)),
+    "--tui": Row(("--tui",), USAGE),
+    "--record": Row(("--record", "{folder}/new.jsonl"), writes="new.jsonl"),
+    "--autosave": Row(("--autosave",)),
+    "--autosave-limit": Row(("--autosave-limit", "1M")),
+    "--paused": Row(("--paused",), INTERRUPTED, is_interrupted=True),
+    "--read-only": Row(("--read-only",)),
+    "--theme": Row(("--theme", "nord")),
+    "--keymap": Row(("--keymap", "{keys}")),
+    "--color": Row(("--color", "never")),
+    "--ascii": Row(("--ascii",)),
+    "--no-motion": Row(("--no-motion",)),
+    "--no-mouse": Row(("--no-mouse",)),
+    "--pause-opens-step": Row(("--pause-opens-step",)),
+    "--config": Row(("--config", "{settings}")),
+    "--log-file": Row(
+        ("--log-file", "{folder}/own.log", "--log-level", "debug"), writes="own.log"
+    ),
+    "--log-level": Row(("--log-level", "debug")),
+    "-q": Row(("-q",)),
+    "--port": Row(("--port", "{port}"), shows="https://127.0.0.1:"),
+    "--write-kubeconfig": Row(("--write-kubeconfig", "{folder}/kubeconfig")),
+    "--no-token": Row(("--no-token",)),
+    "--name": Row(),
+    "--address": Row(("--address", "127.0.0.1")),
+    "--adopt": Row(("--adopt",)),
+    "--keep-node": Row(("--keep-node",)),
+    "--via-node-proxy": Row(("--via-node-proxy",)),
+    "--kubelet-insecure-tls": Row(("--kubelet-insecure-tls",)),
+    "--no-counters": Row(("--no-counters",)),
+    "--script": Row(("--script", "{script}")),
+    "--list": Row(("--list",), shows="readiness"),
+    "replay --timeout": Row(("--timeout", "1s"), replaces="--until"),
+    "replay --for-at-least": Row(("--for-at-least", "1s"), NO),
+    "attach --context": Row(("--context", "x"), shows="--docker-context now"),
+    "node --context": Row(("--context", "tests")),
+    "watch --context": Row(("--context", "tests")),
+}
+
+
+def options_of(command: str) -> list[str]:
+    return [
+        parameter.opts[0]
+        for parameter in COMMANDS[command].load().params
+        if isinstance(parameter, click.Option)
+    ]
+
+
+def cases() -> Iterator[object]:
+    for command in BASES:
+        marks = [pytest.mark.slow] if command in REAL_TIME else []
+        for name in TRIED.get(command) or options_of(command):
+            yield pytest.param(command, name, marks=marks, id=f"{command}-{name}")
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[Path]:
+    """Serve a cluster with a pod that is ready, in a thread of its own."""
+    started, ended = threading.Event(), threading.Event()
+    found: list[Path] = []
+
+    async def serve() -> None:
+        async with running_cluster(folder) as (server, kubeconfig):
+            server.store.create(NAMESPACES, "", {"metadata": {"name": "of-options"}})
+            container = {"name": "app", "image": "none"}
+            metadata = {"name": "seen"}
+            spec = {"nodeName": "elsewhere", "containers": [container]}
+            server.store.create(
+                PODS, "of-options", {"metadata": metadata, "spec": spec}
+            )
+            pod = server.store.get(PODS, "of-options", "seen")
+            pod = {**pod, "status": STATUS}
+            server.store.update(PODS, "of-options", "seen", pod, "status")
+            found.append(kubeconfig)
+            started.set()
+            await asyncio.to_thread(ended.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    try:
+        assert started.wait(60)
+        yield found[0]
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["sleep", "600"], cwd=tmp_path) as process:
+        yield process
+        process.kill()
+
+
+@pytest.fixture
+def values(
+    tmp_path: Path, process: subprocess.Popen[bytes], unused_tcp_port: int
+) -> dict[str, str]:
+    (tmp_path / "pod.yaml").write_text(POD)
+    (tmp_path / "script.yaml").write_text(SCRIPT)
+    (tmp_path / "settings.yaml").write_text("kubelet: '1.32'\n")
+    (tmp_path / "keys.yaml").write_text("time.step: f9\n")
+    return {
+        "pod": str(tmp_path / "pod.yaml"),
+        "script": str(tmp_path / "script.yaml"),
+        "keys": str(tmp_path / "keys.yaml"),
+        "settings": str(tmp_path / "settings.yaml"),
+        "record": str(tmp_path / "record.jsonl"),
+        "folder": str(tmp_path),
+        "pid": str(process.pid),
+        "port": str(unused_tcp_port),
+    }
+
+
+@contextmanager
+def scraping(port: int, *, wants: bool) -> Iterator[None]:
+    """Ask for metrics until they are there, and assert that probes are among them."""
+    ended = threading.Event()
+    found: list[bytes] = []
+
+    def scrape() -> None:
+        while not found and not ended.wait(0.02):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+            with contextlib.suppress(OSError):
+                connection.request("GET", "/metrics")
+                body = connection.getresponse().read()
+                if b"prober_probe_total{" in body:
+                    found.append(body)
+            connection.close()
+
+    thread = threading.Thread(target=scrape)
+    if wants:
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        if wants:
+            thread.join()
+    assert bool(found) is wants
+
+
+@contextmanager
+def interrupting(*, wants: bool) -> Iterator[None]:
+    """Send this process SIGINT after a while: a session that is paused goes on."""
+    timer = threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT))
+    if wants:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@pytest.mark.parametrize("command", BASES)
+def test_each_option_has_a_row(command: str) -> None:
+    assert {name for name in options_of(command) if name not in ROWS} == set()
+
+
+@pytest.mark.parametrize(("command", "name"), cases())
+def test_a_session_takes_each_option_and_ends_as_documented(
+    command: str,
+    name: str,
+    values: dict[str, str],
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    row = ROWS.get(f"{command} {name}") or ROWS[name]
+    line = [*BASES[command], *ENDS]
+    if row.replaces:
+        at = line.index(row.replaces)
+        del line[at : at + 2]
+    if command == "replay":
+        record = ["sim", "-f", values["pod"], "--until", "ready", "--plain", "-q"]
+        assert run([*record, "--record", values["record"]]) == 0
+    with cluster(tmp_path) as kubeconfig:
+        found = {**values, "kubeconfig": str(kubeconfig)}
+        words = [word.format_map(found) for word in (*line, *row.args)]
+        capfd.readouterr()
+        with (
+            scraping(int(values["port"]), wants=row.scrapes),
+            interrupting(wants=row.is_interrupted),
+        ):
+            status = run([command, *words])
+    printed = "\n".join(capfd.readouterr())
+    assert status == row.status, printed
+    assert re.search(row.shows, printed, re.MULTILINE), printed
+    assert not row.writes or (tmp_path / row.writes).stat().st_size > 0
