@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from probetui.errors import UsageError
+from probetui.errors import GoError, UsageError
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import RestartPolicy, RestartRule
 from probetui.k8s.probe import ExecAction, GRPCAction, HTTPGetAction, ProbeType
@@ -20,7 +20,7 @@ from probetui.k8s.runtime import (
 from probetui.k8s.status import Running
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.events.event_correlator import EventCorrelator
-from probetui.kubelet.journal import Exit
+from probetui.kubelet.journal import Exit, Trigger
 from probetui.kubelet.kuberuntime.container_hash import stable_key
 from probetui.kubelet.kuberuntime.grace_period import (
     KillReason,
@@ -28,13 +28,23 @@ from probetui.kubelet.kuberuntime.grace_period import (
 )
 from probetui.kubelet.kuberuntime.restart import should_container_be_restarted
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult, Result
+from probetui.kubelet.prober.container_port import resolve_port
 from probetui.kubelet.prober.prober import judge_outcome
 from probetui.kubelet.prober.results_manager import ResultsManager
 from probetui.kubelet.prober.timeout_text import timed_out
 from probetui.kubelet.prober.worker import Worker
-from probetui.kubelet.prober.worker_loop import start_jitter
+from probetui.kubelet.prober.worker_loop import WorkerLoop, start_jitter
 from probetui.kubelet.status.status_patch import StatusContext, api_status
-from probetui.kubelet_rules import DEFAULT_VERSION, VERSIONS, parse_version, rules_of
+from probetui.kubelet_rules import (
+    DEFAULT_VERSION,
+    FIRST,
+    ROWS,
+    VERSIONS,
+    KubeletRules,
+    parse_version,
+    rules_for_kubelet,
+    rules_of,
+)
 from probetui.manifest.load import load_manifests
 from probetui.manifest.problem import Severity
 from probetui.manifest.yaml.parser import SourceFile
@@ -47,6 +57,7 @@ from tests.builders import (
     a_pod,
     a_probe,
     a_status,
+    at,
 )
 
 IN_42 = RestartRule("Restart", "In", (42,))
@@ -66,15 +77,81 @@ def test_a_session_without_a_version_has_rules() -> None:
     assert DEFAULT_VERSION in VERSIONS
 
 
-@pytest.mark.parametrize("text", ["1.36", "v1.36", "1.36.2", "v1.36.0"])
-def test_a_version_can_be_written_with_its_patch(text: str) -> None:
-    assert parse_version(text) == "1.36"
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [("1.36", "1.36"), ("v1.36", "1.36"), ("1.36.2", "1.36.2"), ("v1.36.0", "1.36.0")],
+)
+def test_a_version_can_be_written_with_its_patch(text: str, version: str) -> None:
+    assert parse_version(text) == version
+    assert rules_of(text).release == version
+    assert rules_of(text).version == "1.36"
+
+
+def test_there_are_rules_of_each_minor_release() -> None:
+    assert tuple(f"1.{minor}" for minor in range(15, 38)) == VERSIONS
+
+
+@pytest.mark.parametrize("field", ROWS)
+def test_a_row_has_values_of_the_type_of_its_field(field: str) -> None:
+    row = ROWS[field]
+    releases = [release for release, _ in row.values]
+
+    assert row.about.endswith(".")
+    assert row.source
+    assert releases == sorted(set(releases))
+    assert releases[0] == FIRST
+    assert {type(value) for _, value in row.values} == {
+        {"bool": bool, "str": str}[KubeletRules.__annotations__[field]]
+    }
+
+
+@pytest.mark.parametrize(
+    ("field", "version", "value"),
+    [
+        pytest.param("holds_after_startup_success", "1.31", False, id="k/k#121206"),
+        pytest.param("holds_after_startup_success", "1.32.0", True, id="1.32.0"),
+        pytest.param("hashes_whole_container", "1.30", True, id="k/k#124220"),
+        pytest.param("hashes_whole_container", "1.31.0", False, id="1.31.0"),
+        pytest.param("probes_from_addition", "1.23.7", True, id="before a backport"),
+        pytest.param("probes_from_addition", "1.23.8", False, id="a backport"),
+        pytest.param("probes_from_addition", "1.24.1", True, id="the next minor"),
+        pytest.param("probes_from_addition", "1.24", False, id="its newest patch"),
+        pytest.param("sidecar_workers_end_with_never", "1.33.5", True, id="1.33.5"),
+        pytest.param("sidecar_workers_end_with_never", "1.33.6", False, id="1.33.6"),
+        pytest.param("sidecar_workers_end_with_never", "1.34.1", True, id="1.34.1"),
+        pytest.param("cancels_exec_on_deletion", "1.34", False, id="1.34"),
+        pytest.param("cancels_exec_on_deletion", "1.35", True, id="1.35"),
+        pytest.param("cancels_exec_on_deletion", "1.36", False, id="1.36 is 1.36.2"),
+        pytest.param("cancels_exec_on_deletion", "1.36.3", True, id="1.36.3"),
+        pytest.param("cancels_exec_on_deletion", "1.37", False, id="1.37"),
+        pytest.param("sidecars", "1.28", False, id="alpha"),
+        pytest.param("sidecars", "1.29", True, id="beta"),
+    ],
+)
+def test_a_rule_counts_from_the_release_that_it_came_with(
+    field: str, version: str, value: object
+) -> None:
+    assert getattr(rules_of(version), field) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "release"),
+    [
+        ("v1.33.4-gke.1", "1.33.4"),
+        ("v1.36.3", "1.36.3"),
+        ("v1.99.1", "1.37"),
+        ("v1.9.1", "1.15"),
+        ("odd", DEFAULT_VERSION),
+    ],
+)
+def test_a_node_has_the_rules_of_its_patch(text: str, release: str) -> None:
+    assert rules_for_kubelet(text).release == release
 
 
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        pytest.param("1.23", " (nearest: 1.20)", id="between two"),
+        pytest.param("1.14", " (nearest: 1.15)", id="earlier"),
         pytest.param("1.99", " (nearest: 1.37)", id="later"),
         pytest.param("2.0", "1.37", id="of another major"),
         pytest.param("latest", "1.37", id="no number"),
@@ -85,7 +162,7 @@ def test_a_version_without_rules_is_refused(text: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_version(text)
 
-    assert str(caught.value).startswith(f'"{text}" is not one of 1.15, 1.19')
+    assert str(caught.value).startswith(f'"{text}" is not one of 1.15 to')
     assert str(caught.value).endswith(hint)
 
 
@@ -103,14 +180,14 @@ def test_a_version_without_rules_is_refused(text: str, hint: str) -> None:
             "1.35",
             "ExecProbeTimeout=false",
             'kubelet 1.35 has no feature gate "ExecProbeTimeout" that can be set here '
-            "(nearest: ExecProbeTimeout, in 1.20, 1.28, 1.32, 1.33, 1.34)",
+            "(nearest: ExecProbeTimeout, in 1.20 to 1.34)",
             id="locked",
         ),
         pytest.param(
             "1.36",
             "SidecarContainer=false",
             'kubelet 1.36 has no feature gate "SidecarContainer" that can be set here '
-            "(nearest: SidecarContainers, in 1.28, 1.32)",
+            "(nearest: SidecarContainers, in 1.28 to 1.32)",
             id="misspelt, of others",
         ),
         pytest.param(
@@ -160,7 +237,7 @@ def test_only_workers_of_old_kubelets_always_wait_first(
     assert (jitter > timedelta()) is waits
 
 
-@pytest.mark.parametrize(("version", "holds"), [("1.20", False), ("1.28", True)])
+@pytest.mark.parametrize(("version", "holds"), [("1.31", False), ("1.32", True)])
 def test_a_startup_worker_is_on_hold_after_a_success(
     version: str, *, holds: bool
 ) -> None:
@@ -209,6 +286,49 @@ def test_a_probe_can_have_its_own_grace_period(version: str, seconds: int) -> No
     )
 
     assert grace.seconds == seconds
+
+
+@pytest.mark.parametrize(("version", "anew"), [("1.31", False), ("1.32", True)])
+def test_a_probe_out_of_turn_begins_the_period_anew_since_1_32(
+    version: str, *, anew: bool
+) -> None:
+    pod = a_pod(a_container(readiness_probe=a_probe(period_seconds=10)))
+    worker = Worker(
+        a_key(ProbeType.READINESS),
+        pod,
+        pod.containers[0],
+        a_probe(),
+        rules=rules_of(version),
+    )
+    loop = WorkerLoop(worker, START)
+    loop.select(START, Random(1))
+    loop.trigger = Trigger.READINESS
+
+    loop.select(at(4), Random(1))
+
+    assert loop.ticker_at == at(14 if anew else 10)
+
+
+@pytest.mark.parametrize(
+    ("version", "port", "error"),
+    [
+        ("1.36", "metrcis", 'strconv.Atoi: parsing "metrcis": invalid syntax'),
+        ("1.37", "metrcis", 'port "metrcis" not found'),
+        ("1.36", "8080", ""),
+        ("1.37", "8080", 'port "8080" not found'),
+    ],
+)
+def test_a_port_that_the_container_does_not_have_has_the_words_of_the_version(
+    version: str, port: str, error: str
+) -> None:
+    if not error:
+        assert resolve_port(port, a_container(), rules_of(version)) == int(port)
+        return
+
+    with pytest.raises(GoError) as caught:
+        resolve_port(port, a_container(), rules_of(version))
+
+    assert str(caught.value) == error
 
 
 @pytest.mark.parametrize(("version", "is_same"), [("1.34", False), ("1.35", True)])

@@ -4,26 +4,40 @@ from __future__ import annotations
 
 from datetime import timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.drive.metrics import ProbeMetrics
-from probetui.drive.scenario.behavior import CallBehavior, InstanceBehavior
+from probetui.drive.scenario.behavior import (
+    CallBehavior,
+    InstanceBehavior,
+    ProbeAnswer,
+)
 from probetui.drive.scenario.world import World
 from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import DeletePod, SetPods
-from probetui.k8s.pod import ContainerPort, Pod, RestartPolicy
+from probetui.k8s.pod import ContainerPort, EnvVar, Pod, RestartPolicy
 from probetui.k8s.probe import (
     ExecAction,
     HTTPGetAction,
     HTTPHeader,
     LifecycleHandler,
+    Probe,
     SleepAction,
 )
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.effects import Operation, Relist, RunHook, RunPodSandbox
+from probetui.kubelet.effects import (
+    Operation,
+    Relist,
+    RunHook,
+    RunPodSandbox,
+    RunProbe,
+    StopContainer,
+)
 from probetui.kubelet.journal import (
     ContainerEntry,
     EventEntry,
@@ -32,11 +46,12 @@ from probetui.kubelet.journal import (
     StatusEntry,
     TickEntry,
 )
+from probetui.kubelet.outcome import Attempt, ProbeResult, Result
 from probetui.kubelet_rules import KubeletRules, rules_of
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile
 from probetui.probers.http_request import build_bare_request, build_request, to_httpx
-from tests.builders import START, a_container, a_pod, at
+from tests.builders import START, a_container, a_pod, a_probe, at
 
 CRASHES = InstanceBehavior(lasts=timedelta(seconds=1), exit_code=1)
 
@@ -64,8 +79,9 @@ def _without_sandbox(call: Operation | Relist) -> CallBehavior:
 @pytest.mark.parametrize(
     ("version", "begins"),
     [
-        pytest.param("1.20", "Failed create pod sandbox", id="1.20"),
-        pytest.param("1.32", "Failed to create pod sandbox", id="1.32"),
+        pytest.param("1.15", "Failed create pod sandbox", id="1.15"),
+        pytest.param("1.17", "Failed to create pod sandbox", id="1.17"),
+        pytest.param("1.20", "Failed to create pod sandbox", id="1.20"),
     ],
 )
 def test_a_sandbox_that_fails_has_the_event_of_its_version(
@@ -341,6 +357,193 @@ def _run_and_delete(
     simulation.submit(DeletePod(pod.uid))
     simulation.run_until(at(30))
     return list(simulation.journal)
+
+
+@pytest.mark.parametrize(
+    ("version", "edit", "restarts"),
+    [
+        pytest.param("1.30", {"env": (EnvVar("A", "2"),)}, 1, id="1.30, a variable"),
+        pytest.param("1.31", {"env": (EnvVar("A", "2"),)}, 0, id="1.31, a variable"),
+        pytest.param("1.30", {"image": "other"}, 1, id="1.30, the image"),
+        pytest.param("1.31", {"image": "other"}, 1, id="1.31, the image"),
+        pytest.param("1.30", {}, 0, id="1.30, nothing"),
+    ],
+)
+def test_an_edit_restarts_a_container_by_the_fields_that_the_version_hashes(
+    version: str, edit: dict[str, Any], restarts: int
+) -> None:
+    pod = a_pod(a_container(env=(EnvVar("A", "1"),)))
+    config = KubeletConfig(version=version, queues_while_waiting=True)
+    simulation = Simulation(Engine(config, START), World(), START)
+    simulation.submit(SetPods((pod,)))
+    simulation.run_until(at(10))
+
+    (app,) = pod.containers
+    simulation.submit(SetPods((replace(pod, containers=(replace(app, **edit),)),)))
+    simulation.run_until(at(200))
+
+    messages = [
+        entry.event.message
+        for entry in simulation.journal
+        if isinstance(entry, EventEntry) and entry.event.reason == "Killing"
+    ]
+    assert (
+        messages == ["Container app definition changed, will be restarted"] * restarts
+    )
+
+
+def _ticks_after_deletion(
+    version: str, readiness: Probe, world: World | None = None
+) -> list[TickEntry]:
+    """Return the readiness ticks of a pod after its deletion, at 10 s."""
+    app = a_container(readiness_probe=readiness, pre_stop=ExecAction(("sleep", "8")))
+    journal = _run_and_delete(a_pod(app), version, world)
+    return [
+        entry
+        for entry in journal
+        if isinstance(entry, TickEntry) and entry.started_at > at(10)
+    ]
+
+
+EVERY_SECOND: dict[str, Any] = {"period_seconds": 1, "failure_threshold": 1}
+
+
+@pytest.mark.parametrize(
+    ("version", "is_command", "is_canceled"),
+    [
+        ("1.34", True, False),
+        ("1.35", True, True),
+        ("1.35", False, False),
+        ("1.36.2", True, False),
+        ("1.36.3", True, True),
+        ("1.36.3", False, False),
+        ("1.37", True, False),
+    ],
+)
+def test_commands_of_a_deleted_pod_are_canceled_in_the_releases_that_do(
+    version: str, *, is_command: bool, is_canceled: bool
+) -> None:
+    handler = ExecAction(("true",)) if is_command else HTTPGetAction(80)
+    world = World(probing=_fail_late, dealing=_with_slow_hooks)
+
+    ticks = _ticks_after_deletion(version, a_probe(handler, **EVERY_SECOND), world)
+
+    assert ticks
+    probed = [tick for tick in ticks if tick.attempts]
+    if is_canceled:
+        assert all(tick.result is None for tick in probed)
+        assert {
+            (len(tick.attempts), attempt.error)
+            for tick in probed
+            for attempt in tick.attempts
+        } == {(3, "rpc error: code = Canceled desc = context canceled")}
+        assert all(tick.stored_after is Result.SUCCESS for tick in probed)
+    else:
+        assert probed[1].stored_after is Result.FAILURE
+
+
+def _fail_late(effect: RunProbe, age: timedelta) -> ProbeAnswer:
+    """Succeed until a pod is deleted, then fail."""
+    is_early = age < timedelta(seconds=10.5)
+    return ProbeAnswer(
+        Attempt(ProbeResult.SUCCESS if is_early else ProbeResult.FAILURE)
+    )
+
+
+def test_a_command_that_runs_when_its_pod_is_deleted_is_canceled() -> None:
+    probe = a_probe(ExecAction(("sleep", "5")), timeout_seconds=60, **EVERY_SECOND)
+    world = World(
+        probing=lambda _effect, _age: ProbeAnswer(
+            Attempt(ProbeResult.FAILURE), timedelta(seconds=5)
+        ),
+        dealing=_with_slow_hooks,
+    )
+    app = a_container(readiness_probe=probe, pre_stop=ExecAction(("sleep", "8")))
+
+    journal = _run_and_delete(a_pod(app), "1.35", world)
+
+    (cut, *_) = [
+        entry
+        for entry in journal
+        if isinstance(entry, TickEntry) and entry.started_at < at(10) <= entry.at
+    ]
+    assert (cut.at, cut.result) == (at(10), None)
+
+
+@pytest.mark.parametrize(
+    ("version", "probes"),
+    [
+        ("1.21", True),
+        ("1.22.10", False),
+        ("1.22.11", True),
+        ("1.24.1", False),
+        ("1.25", True),
+    ],
+)
+def test_readiness_is_not_probed_in_a_deleted_pod_in_the_releases_that_stop_it(
+    version: str, *, probes: bool
+) -> None:
+    world = World(dealing=_with_slow_hooks)
+
+    ticks = _ticks_after_deletion(version, a_probe(**EVERY_SECOND), world)
+
+    assert any(tick.attempts and tick.started_at > at(11) for tick in ticks) is probes
+
+
+@pytest.mark.parametrize(
+    ("version", "graces"),
+    [
+        pytest.param("1.21", [10], id="1.21: the hook's time counts"),
+        pytest.param("1.22", [30], id="1.22: the whole of it is left"),
+        pytest.param("1.27", [30], id="1.27"),
+        pytest.param("1.28", [10], id="1.28: the hook's time counts"),
+    ],
+)
+def test_the_time_of_a_hook_is_taken_off_the_grace_period_of_a_deleted_pod(
+    version: str, graces: list[int]
+) -> None:
+    asked: list[int] = []
+
+    def note(call: Operation | Relist) -> CallBehavior:
+        if isinstance(call, StopContainer):
+            asked.append(call.grace_period_seconds)
+        return _with_slow_hooks(call)
+
+    app = a_container(pre_stop=ExecAction(("sleep", "20")))
+
+    _run_and_delete(
+        a_pod(app, termination_grace_period_seconds=30), version, World(dealing=note)
+    )
+
+    assert asked == graces
+
+
+@pytest.mark.parametrize(("version", "in_order"), [("1.28", False), ("1.29", True)])
+def test_sidecars_are_stopped_one_by_one_since_1_29(
+    version: str, *, in_order: bool
+) -> None:
+    sidecar = a_container("proxy", restart_policy=RestartPolicy.ALWAYS)
+    pod = a_pod(a_container(), init_containers=(sidecar,))
+    takes_5_s = InstanceBehavior(stops_after=timedelta(seconds=5))
+    config = KubeletConfig(
+        version=version,
+        feature_gates=("SidecarContainers=true",),
+        queues_while_waiting=True,
+    )
+    world = World({"app": (takes_5_s,)})
+    simulation = Simulation(Engine(config, START), world, START)
+    simulation.submit(SetPods((pod,)))
+    simulation.run_until(at(10))
+
+    simulation.submit(DeletePod(pod.uid))
+    simulation.run_until(at(40))
+
+    ends = {
+        entry.container_name: entry.at
+        for entry in simulation.journal
+        if isinstance(entry, ContainerEntry) and entry.what == "exited"
+    }
+    assert (ends["proxy"] >= ends["app"]) is in_order
 
 
 def _last_status(journal: list[JournalEntry]) -> PodStatus:

@@ -64,6 +64,7 @@ def _command(name: str, command: click.Command) -> Iterator[str]:
 
 PAGES: Mapping[Path, Callable[[], Iterator[str]]] = {
     DOCUMENT: _reference,
+    DOCS / "VERSIONS.md": reference_pages.versions,
     DOCS / "reference" / "configuration.md": reference_pages.configuration,
     DOCS / "reference" / "findings.md": reference_pages.findings,
     DOCS / "reference" / "keys.md": reference_pages.keys,

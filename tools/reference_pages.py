@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from probetui.analysis.findings import FINDING_RULES
 from probetui.cli.options import ALL_SETTINGS
 from probetui.cli.settings import config_schema
 from probetui.engine.diagnostics import EXEC_MISSING, REDIRECT
+from probetui.kubelet_rules import ROWS, FeatureGate, Rule
 from probetui.presentation.tick.marks import ASCII, UNICODE, mark_legend
 from probetui.record.format import record_schema
 from probetui.tui.actions.action import Action
@@ -190,3 +191,40 @@ def _is_host_access(name: str) -> bool:
 
 def _row(*cells: str) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def versions() -> Iterator[str]:
+    """Generate the rules of docs/VERSIONS.md."""
+    yield ""
+    yield "## The rules"
+    yield ""
+    yield "| field | what one sees | release | gate | shown by | not known |"
+    yield "|---|---|---|---|---|---|"
+    for field, row in ROWS.items():
+        cells = (
+            f"`{field}`",
+            row.about,
+            "; ".join(_changes(row)) or "-",
+            "" if row.gate is None else _gate(row.gate),
+            row.source,
+            row.doubt,
+        )
+        yield _row(*cells)
+
+
+def _changes(row: Rule) -> Iterator[str]:
+    """Yield the releases at which the value of a rule changes."""
+    for (_, before), (release, value) in pairwise(row.values):
+        if value == before:
+            continue
+        name = str(release).removesuffix(".0")
+        if isinstance(value, bool):
+            name = f"{'from' if value else 'until before'} {name}"
+        yield name
+
+
+def _gate(gate: FeatureGate) -> str:
+    first, last = gate.versions[0], gate.versions[-1]
+    end = f" to {last}" if gate.last and last != first else ""
+    since = "" if gate.last else " on"
+    return f"`{gate.name}` ({first}{end}{since})"

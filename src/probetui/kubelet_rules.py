@@ -1,10 +1,18 @@
-"""Kubelet rules: how a kubelet of one version decides and what it says.
+"""Kubelet rules: how a kubelet of one release decides and what it says.
 
-Each field is one difference between versions, read at the one place that decides. The
-versions are written as changes to the one before.
+Each field of `KubeletRules` is one difference between releases, read at the one place
+that decides, and its row, the `Rule` beside it, is all that is known of it: what one
+sees, from which release on, by which feature gate, and by which source. The rules of a
+release, docs/VERSIONS.md and `probetui versions` are made of the rows.
 
-Source: pkg/features/kube_features.go, v1.20.2, v1.32.10, v1.36.2; KEPs and pull
-requests of kubernetes/kubernetes (k/k) where a field names them.
+A version is a minor release, as `1.36`, or a patch release of it, as `1.36.2`. A minor
+release alone stands for its newest patch release, or for the one that was recorded
+(`RECORDED_PATCHES`).
+
+Source: k8s.io/kubernetes of v1.15.0, v1.17.0, v1.18.0, v1.19.10, v1.20.2, v1.21.4,
+v1.22.6, v1.23.15, v1.24.14, v1.26.7, v1.27.7, v1.28.6, v1.29.6, v1.30.7, v1.31.11,
+v1.32.10 and v1.36.2, where a row names no file; KEPs and pull requests of
+kubernetes/kubernetes (k/k) where it names them.
 """
 
 from __future__ import annotations
@@ -12,8 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from inspect import cleandoc
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,321 +28,789 @@ from msgspec.structs import replace
 from probetui.errors import UsageError
 from probetui.suggestions import nearest
 
+NEWEST_PATCH = 9999
+"""Stands for the newest patch release of a minor one."""
+
+RECORDED_PATCHES: Mapping[str, int] = {"1.20": 2, "1.32": 10, "1.36": 2}
+"""The patch release that a minor release alone stands for, if not for its newest.
+
+These are the ones of which there are recordings, or that are ported line by line.
+"""
+
+
+class Release(NamedTuple):
+    """A release of Kubernetes, `1.MINOR.PATCH`."""
+
+    minor: int
+    patch: int
+
+    @classmethod
+    def parse(cls, text: str) -> Release:
+        """Read the release from which a rule counts: `1.36` is 1.36.0."""
+        _, minor, patch, *_ = (*text.split("."), "0")
+        return cls(int(minor), int(patch))
+
+    def __str__(self) -> str:
+        """Write it as `1.36.2`."""
+        return f"1.{self.minor}.{self.patch}"
+
+
+class FeatureGate(Struct, frozen=True):
+    """A feature gate that switches a rule.
+
+    Attributes:
+        name: the name of the gate.
+        first: the first minor release that has it.
+        last: the last one in which it is not locked; empty if it is not locked yet.
+        switches_off: the gate does away with what the rule is about.
+    """
+
+    name: str
+    first: str
+    last: str = ""
+    switches_off: bool = False
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The minor releases in which it can be set."""
+        end = VERSIONS.index(self.last) + 1 if self.last else len(VERSIONS)
+        return VERSIONS[VERSIONS.index(self.first) : end]
+
+
+class Rule(Struct, frozen=True):
+    """One difference between releases.
+
+    Attributes:
+        about: what one sees, in a sentence or two.
+        values: from which release on it has which value, oldest first. A backport has
+            two entries: the patch release that has it, and the next minor release,
+            which had it later.
+        source: files, KEPs, pull requests and recordings that show it.
+        gate: the feature gate that switches it, if there is one.
+        doubt: what is not known of the releases.
+    """
+
+    about: str
+    values: tuple[tuple[Release, Any], ...]
+    source: str = ""
+    gate: FeatureGate | None = None
+    doubt: str = ""
+
+    @property
+    def text(self) -> str:
+        """The row in words: what one sees, by which gate, and what shows it."""
+        gate = f"gate {self.gate.name}" if self.gate else ""
+        doubt = f"not known: {self.doubt}" if self.doubt else ""
+        shown = "; ".join(filter(None, (gate, self.source, doubt)))
+        return f"{self.about} ({shown})" if shown else self.about
+
+    def value_of(self, release: Release) -> Any:
+        """Return the value that a release has."""
+        return [value for since, value in self.values if since <= release][-1]
+
+
+FIRST = Release(15, 0)
+
+
+def _rows(values: Mapping[str, Any]) -> tuple[tuple[Release, Any], ...]:
+    return tuple((Release.parse(since), value) for since, value in values.items())
+
+
+def since(
+    release: str,
+    about: str,
+    source: str = "",
+    *,
+    backports: Sequence[str] = (),
+    gate: FeatureGate | None = None,
+    doubt: str = "",
+    before: bool = False,
+) -> Any:
+    """Return the row of what releases do from one on, and patches that have it too."""
+    values = {FIRST: before, Release.parse(release): not before}
+    for text in backports:
+        backport = Release.parse(text)
+        values[backport] = not before
+        values.setdefault(Release(backport.minor + 1, 0), before)
+    values[Release.parse(release)] = not before
+    return Rule(about, tuple(sorted(values.items())), source, gate, doubt)
+
+
+def until(
+    release: str,
+    about: str,
+    source: str = "",
+    *,
+    backports: Sequence[str] = (),
+    doubt: str = "",
+) -> Any:
+    """Return the row of what releases do before one, and before patches that do not."""
+    return since(release, about, source, backports=backports, doubt=doubt, before=True)
+
+
+def by_release(
+    values: Mapping[str, Any],
+    about: str,
+    source: str = "",
+    *,
+    gate: FeatureGate | None = None,
+    doubt: str = "",
+) -> Any:
+    """Return the row of what differs more than once, or is a text."""
+    return Rule(about, _rows(values), source, gate, doubt)
+
+
+def by_gate(about: str, gate: FeatureGate, source: str = "") -> Any:
+    """Return the row of what is off without its feature gate."""
+    return Rule(about, ((FIRST, False),), source, gate)
+
+
+STARTUP_PROBE = FeatureGate("StartupProbe", "1.16", "1.19")
+KEEPS_STATUS = FeatureGate(
+    "ChangeContainerStatusOnKubeletRestart", "1.35", switches_off=True
+)
+
 
 class KubeletRules(Struct, frozen=True, eq=False):
-    """How one version of the kubelet behaves; there is one value of each.
+    """How one release of the kubelet behaves; there is one value of each.
+
+    The default of a field is its row; `rules_of` gives each field its value.
 
     Attributes:
         version: `major.minor`; probes and hooks show it in their user agent.
-        startup_probes: containers can have startup probes, and `started` in their
-            statuses. Beta, on, since 1.18 (KEP-950).
-        inherits_started: a container that is restarted at once counts as started until
-            the next tick of its startup worker, so that liveness and readiness probe
-            it too early: the startup window. Since 1.35, also in 1.37.0 (k/k#141155,
-            recorded in 1.36.2). k/k#141342 mends it; its patches of 1.35 to 1.37
-            (k/k#142041 to 142043) are open, so that no release has them. The gate
-            ChangeContainerStatusOnKubeletRestart does away with it, too.
-        keeps_ready_over_restart: a container that ran 10 s before the kubelet was
-            started has no initial result, and is as ready as its pod is in the API
-            until it is probed; before, it was not ready until then if it had a
-            readiness probe. Since 1.35; off with the gate
-            ChangeContainerStatusOnKubeletRestart (KEP-4781; prober_manager.go, v1.36.2,
-            setReadyStateOnKubeletRestart).
-        delays_every_worker: each worker waits a random part of its period first. Until
-            1.20; then only while the kubelet is younger than the period (k/k#97126).
-        probes_from_addition: the workers of a pod are made when the pod is added;
-            since 1.25 with its first sync, once its volumes are mounted (k/k#110191,
-            also in patches of 1.22 to 1.24; HandlePodAdditions in v1.20.2, SyncPod in
-            v1.32.10, kubelet.go).
-        triggers_readiness: a container that is started and not ready is probed for
-            readiness at each status, which begins the period anew. Since 1.21
-            (k/k#98376, k/k#119089).
-        holds_after_startup_success: a startup worker is on hold after a success, too;
-            before, only after a failure (k/k#117153).
-        stops_liveness_on_deletion: liveness and startup workers stop when the pod
-            begins to terminate; before, they went on until it was gone, but for static
-            pods (recorded in 1.20.2), so that a container that was shutting down failed
-            its liveness probe. Meant for 1.21, whose workers looked at a stale pod
-            (k/k#52817, k/k#98571, k/k#107473); in effect with the pod workers of 1.22
-            and 1.25 (k/k#110191).
-        results_wake_pod: a changed readiness or startup result syncs the pod; before,
-            only a liveness failure did, and a failed startup probe killed at the next
-            resync. Since 1.21 (prober_manager.go; recorded in 1.20.2).
-        exec_timeout_is_failure: a command that runs into its time limit has failed;
-            before, that was an error, which counts for nothing, and dockershim did not
-            stop it at all. Since 1.20, gate ExecProbeTimeout (KEP-1972, k/k#94115).
-        tells_exec_timeout: the output of such a failure says so; before, it is empty
-            (recorded in 1.20.2).
-        sends_accept: HTTP probes send `Accept: */*`; before, they sent none and Go's
-            `Accept-Encoding: gzip`. Since 1.20 (k/k#95641, k/k#96127).
-        canonical_headers: HTTP probes send the names of their headers with capitals;
-            before, as written, so that `host` is a header of its own beside `Host`.
-            Since 1.28, and patches of 1.24 to 1.27 (k/k#117182; prober.go, v1.20.2,
-            buildHeader; probe/http/request.go, v1.32.10, v1HeaderToHTTPHeader).
-        has_dockershim: on Docker it runs commands by dockershim, of which one that
-            cannot be started is a failure; by CRI it is an error. Until 1.23 (recorded
-            in 1.20.2 with both).
-        redirect_warning: what the warning about a redirect to another host begins
-            with; before, it was the body alone (k/k#103967).
-        measures_probes: the metric prober_probe_duration_seconds is there beside
-            prober_probe_total. Since 1.25 (k/k#104484; prober_manager.go).
-        grpc_probes: probes can call gRPC health services. Stable since 1.27 (KEP-2727).
-        probe_grace_period: a probe's own terminationGracePeriodSeconds counts. Stable
-            since 1.28 (KEP-2238).
-        sidecars: init containers can have restartPolicy Always. On since 1.29, gate
-            SidecarContainers (KEP-753).
-        sidecar_workers_end_with_never: in a pod with restartPolicy Never, a sidecar's
-            workers leave for good when it terminates, although the sidecar is
-            restarted. Until 1.32; mended in patches of 1.33 and 1.34, which count here
-            (k/k#132826, k/k#133072).
-        errored_text: the message of an event for a probe that could not be run, for
-            the type, its error and the state it resulted in (k/k#125901, 1.33).
-        reports_unknown: an unknown result without an error makes an event. Until 1.32
-            (k/k#125901).
-        created_text: the message of the event Created, for the container's name
-            (k/k#134043, 1.35).
-        started_text: the same of the event Started.
-        image_present_text: the message of Pulled where the image was there
-            (image_manager.go, 1.35).
-        pulled_text: the message of Pulled where it was pulled: for its name, the time
-            to the nanosecond and to the millisecond, and its size (k/k#91563, 1.19;
-            k/k#111772; k/k#121719, 1.30).
-        strips_unknown_code: the error of a pull begins with a gRPC code only where that
-            says something. Since 1.28 (remote_image.go, v1.32.10; k/k#117612;
-            recorded in 1.20.2 and 1.36.2).
-        tells_pull_error: while an image waits to be pulled again, its container's
-            message says why the last pull failed. Since 1.32 (k/k#127918).
-        names_inspected_image: the event of an image that cannot be inspected names it;
-            later, the quotes are empty (image_manager.go, v1.18, v1.32.10).
-        image_name_text: what the message of an image's name begins with that is none
-            (image_manager.go, v1.18; parsers.go, v1.32.10).
-        back_off_text: the message of the event BackOff, for the container's name and
-            where it is (k/k#113216).
-        sleeps_until_back_off_ends: a pod of which all errors are back-offs is synced
-            again when the first of them has ended, times a random 1.0 to 1.5, of which
-            at most 60 s are looked at; before, at the usual retry, up to 15 s late.
-            Since 1.35 (k/k#133066, recorded in 1.36.2).
-        back_off_key_has_content: back-off knows a container by what it is made of, so
-            that an edit clears it; since 1.35 by its name alone (helpers.go).
-        reduces_back_off: a container is started again after 1 s, doubled to 1 min,
-            instead of 10 s to 5 min; images are pulled as ever. Off since 1.33, gate
-            ReduceDefaultCrashLoopBackOffDecay (KEP-4603).
-        limits_back_off: a node's configuration says how long the longest window is
-            (crashLoopBackOff.maxContainerRestartPeriod, 5 min without one), also where
-            the version reduces it. On since 1.35, gate KubeletCrashLoopBackOffMax
-            (KEP-5593; kubelet.go, v1.36.2, newCrashLoopBackOff).
-        relists_on_demand: the runtime is listed right after a sync that started or
-            stopped containers and had no error, not at the next second. On since 1.36,
-            gate PLEGOnDemandRelist (k/k#137362, k/k#140805).
-        early_ready_to_start: the condition PodReadyToStartContainers becomes true as
-            soon as the sandbox is there; before, with the first status after the
-            images. Since 1.36 (k/k#134660).
-        pod_generations: a pod has a generation, which grows with each change of its
-            spec and with its deletion. Since 1.33 (KEP-5067; pkg/registry/core/pod/
-            strategy.go).
-        ready_to_start_condition: there is that condition. On since 1.29, gate
-            PodReadyToStartContainersCondition (KEP-3085).
-        tells_hook_errors: the event of a failed hook has the hook's error; before 1.25
-            (kuberuntime_container.go, recorded in 1.20.2).
-        consistent_http_hooks: httpGet hooks send requests as probes do, with scheme,
-            headers and user agent; before, without any of them, over plain HTTP, and
-            with a slash before the path. Stable since 1.25, gate
-            ConsistentHTTPGetHandlers (lifecycle/handlers.go; recorded in 1.20.2).
-        static_pods_wait: a pod that takes the name of one that is ending waits until
-            that is gone; before, it started beside it. Since 1.22 (pod_workers.go;
-            recorded in 1.20.2 and 1.36.2).
-        sandbox_failure_text: what FailedCreatePodSandBox begins with
-            (kuberuntime_manager.go).
-        starts_inits: a plain init container that runs counts as started (recorded in
-            1.36.2; not in 1.20.2).
-        mount_wait_text: the message of FailedMount once volumes have been waited for in
-            vain, empty for no event: for the pod, the volumes that are not there, and
-            all that were waited for, which count as unattached. None since 1.27, where
-            the wait ends with its context (kubelet.go, v1.15, v1.18, v1.32.10,
-            k/k#127034).
-        grants_a_second: a pod that terminates has one second at least, so that preStop
-            hooks run in it; before, none of them ran with a grace period of 0. The
-            second is there since 1.22, and for hooks since 1.28 (pod_workers.go,
-            v1.32.10, calculateEffectiveGracePeriod; kuberuntime_container.go, v1.20.2,
-            killContainer; k/k#115835).
-        ends_deleted_pods: a pod that is deleted has ended in the end, as Failed or as
-            Succeeded; before, one that would be restarted was Running until it was
-            gone. Since 1.27 (k/k#115331).
-        tells_pod_failed: the conditions Ready and ContainersReady of a failed pod have
-            the reason PodFailed; before, they name its containers. Since 1.25
-            (k/k#110256).
-        status_ends_at_deadline: the status of a pod that has exceeded its deadline has
-            no conditions and is the last one; containers run in it for ever (recorded
-            in 1.20.2).
-        sleep_hooks: hooks can sleep (KEP-3960, on since 1.30).
-        zero_sleep: hooks can sleep for 0 s. On since 1.33, gate
-            PodLifecycleSleepActionAllowZero (KEP-4818).
-        grpc_mode: gRPC probes have a mode: Plaintext, or TLS, of which no certificate
-            is verified. Alpha in 1.37, gate GRPCContainerProbeTLS (KEP-4939,
-            k/k#137762).
-        http_protocol: HTTP probes have a protocol: HTTP1, or HTTP2 over a connection
-            without TLS. Alpha in 1.37, gate H2CContainerProbe.
-        container_restart_rules: containers can have a restart policy of their own, and
-            rules by exit code. On since 1.35, gate ContainerRestartRules (KEP-5307).
-        stop_signals: a manifest can name the signal that stops a container, and the
-            status of a container names it, where the runtime does. On since 1.37, gate
-            ContainerStopSignals (KEP-4960); off in 1.36.2 (recorded).
-        restart_all_containers: such a rule can restart all containers of the pod. On
-            since 1.36, gate RestartAllContainersOnContainerExits (KEP-5532).
-        syncs_after_reset: such a pod is synced again as soon as its containers have
-            been removed; before, with the next relist that sees an end, so that a
-            pod of one container waits for its resync. Since 1.36 (k/k#136966).
-        keeps_last_state: the last state and the restart count of a container outlive
-            the instance that they are about. Since 1.36 (k/k#136964, recorded).
-        refuses_probe_host: Pod Security's baseline refuses `host` in probes and hooks.
-            Since 1.34 (KEP-4940, k/k#125271).
-        relaxed_env_names: a variable's name can have any printable ASCII but `=`. On
-            since 1.32, gate RelaxedEnvironmentVariableValidation (KEP-4369).
-        relaxed_dns_searches: a DNS search path can have underscores, or be a dot. On
-            since 1.33, gate RelaxedDNSSearchValidation (KEP-4427).
-        init_resize_policies: init containers can have resize policies, sidecars and
-            others. On since 1.33, gate InPlacePodVerticalScaling (KEP-1287;
-            validation.go, validateInitContainers).
-        refuses_init_restart: those of init containers that are no sidecars must not be
-            RestartContainer. Since 1.36 (k/k#137458).
-        pod_level_resources: a pod has resources of its own beside its containers'. On
-            since 1.34, gate PodLevelResources (KEP-2837).
-        image_sub_paths: a mount of an image volume can have a subPath. Since 1.33
-            (KEP-4639; validation.go, ValidateVolumeMounts).
-        selinux_mount: a pod's seLinuxChangePolicy can be MountOption. Since 1.37, gate
-            SELinuxMount (KEP-1710; validation.go, validateSELinuxChangePolicy).
-        node_affinity_values: the values of a required node affinity must be those that
-            labels can have. Since 1.33 (ValidateNodeSelectorRequirement).
-        projection_errors: errors of a projected volume name the field
-            clusterTrustBundle, before clusterTrustBundlePEM, and say that it is a
-            source that is one too many. Since 1.33 (validation.go,
-            validateProjectionSources).
-        merges_spread_keys: matchLabelKeys of a topology spread constraint are added to
-            its labelSelector before it is checked, as those of pod affinity are since
-            1.31. On since 1.34, gate MatchLabelKeysInPodTopologySpreadSelectorMerge
-            (KEP-3243).
-        toleration_comparisons: tolerations can compare numbers, by the operators Lt and
-            Gt. Alpha since 1.35, gate TaintTolerationComparisonOperators (KEP-5471,
-            k/k#134665).
-        env_files: a variable can have its value from a file in a volume. On since 1.35,
-            gate EnvFiles (KEP-3721).
-        hostname_override: a manifest can name the pod's hostname in full. On since
-            1.35, gate HostnameOverride (KEP-4762).
-        strict_addresses: addresses must not have leading zeros, nor be IPv4 in IPv6.
-            On since 1.36, gate StrictIPCIDRValidation (KEP-4858, k/k#137053).
-        git_repo_warning: what the API server warns of a gitRepo volume, whose driver is
-            off since 1.33 (warnings.go).
-        json_values: an error writes a value that is no text, number or boolean as JSON,
-            before in Go's syntax. Since 1.34 (apimachinery, field/errors.go).
-        volume_attributes: the name of a claim's volumeAttributesClass is checked. On
-            since 1.34, gate VolumeAttributesClass (KEP-3751).
-        app_armor_fields: an AppArmor annotation becomes the field of its container, and
-            is warned of. At the latest since 1.32 (KEP-24; pkg/registry/core/pod,
-            strategy.go, applyAppArmorVersionSkew).
-        warns_more: the API server warns of files whose paths overlap, of a port's name
-            that two containers have, of addresses in an unusual form and of a negative
-            grace period. Since 1.33 (k/k#121968, k/k#122170, k/k#128786).
-        reports_resources: the status of a container that was created has its
-            resources. On since 1.33, gate InPlacePodVerticalScaling (KEP-1287).
-        reports_pod_resources: so has the status of a pod. On since 1.36, gate
-            InPlacePodLevelResourcesVerticalScaling (recorded in 1.36.2).
-        reports_generation: a status, and each condition of the kubelet, has the pod's
-            generation that it is about. On since 1.34, gate
-            PodObservedGenerationTracking (KEP-5067, recorded in 1.36.2).
-        allows_events_by_type: Normal and Warning events of a pod have an allowance
-            each; before, one for both. At the latest since 1.36 (k/k#124747, recorded
-            in 1.36.2).
+        release: the version as it was asked for: `1.36` or `1.36.2`.
         feature_gates: those that were set, as `NAME=true`.
     """
 
     version: str
-    startup_probes: bool
-    inherits_started: bool
-    keeps_ready_over_restart: bool
-    delays_every_worker: bool
-    probes_from_addition: bool
-    triggers_readiness: bool
-    holds_after_startup_success: bool
-    stops_liveness_on_deletion: bool
-    results_wake_pod: bool
-    exec_timeout_is_failure: bool
-    tells_exec_timeout: bool
-    sends_accept: bool
-    canonical_headers: bool
-    has_dockershim: bool
-    redirect_warning: str
-    measures_probes: bool
-    grpc_probes: bool
-    probe_grace_period: bool
-    sidecars: bool
-    sidecar_workers_end_with_never: bool
-    errored_text: str
-    reports_unknown: bool
-    created_text: str
-    started_text: str
-    image_present_text: str
-    pulled_text: str
-    strips_unknown_code: bool
-    tells_pull_error: bool
-    names_inspected_image: bool
-    image_name_text: str
-    back_off_text: str
-    sleeps_until_back_off_ends: bool
-    back_off_key_has_content: bool
-    reduces_back_off: bool
-    limits_back_off: bool
-    relists_on_demand: bool
-    early_ready_to_start: bool
-    pod_generations: bool
-    ready_to_start_condition: bool
-    tells_hook_errors: bool
-    consistent_http_hooks: bool
-    static_pods_wait: bool
-    sandbox_failure_text: str
-    starts_inits: bool
-    mount_wait_text: str
-    grants_a_second: bool
-    ends_deleted_pods: bool
-    tells_pod_failed: bool
-    status_ends_at_deadline: bool
-    sleep_hooks: bool
-    zero_sleep: bool
-    grpc_mode: bool
-    http_protocol: bool
-    container_restart_rules: bool
-    stop_signals: bool
-    restart_all_containers: bool
-    syncs_after_reset: bool
-    keeps_last_state: bool
-    refuses_probe_host: bool
-    relaxed_env_names: bool
-    relaxed_dns_searches: bool
-    init_resize_policies: bool
-    refuses_init_restart: bool
-    pod_level_resources: bool
-    image_sub_paths: bool
-    selinux_mount: bool
-    node_affinity_values: bool
-    projection_errors: bool
-    merges_spread_keys: bool
-    toleration_comparisons: bool
-    env_files: bool
-    hostname_override: bool
-    strict_addresses: bool
-    git_repo_warning: str
-    json_values: bool
-    volume_attributes: bool
-    app_armor_fields: bool
-    warns_more: bool
-    reports_resources: bool
-    reports_pod_resources: bool
-    reports_generation: bool
-    allows_events_by_type: bool
-    feature_gates: tuple[str, ...] = ()
+    release: str
+    feature_gates: tuple[str, ...]
+    startup_probes: bool = since(
+        "1.18",
+        "Containers can have startup probes, and `started` in their statuses.",
+        "KEP-950",
+        gate=STARTUP_PROBE,
+    )
+    inherits_started: bool = since(
+        "1.35",
+        "A container that is restarted at once counts as started until the next tick "
+        "of its startup worker, so that liveness and readiness probe it too early: "
+        "the startup window.",
+        "k/k#141155, recorded in 1.36.2; mended by k/k#141342, whose patches of 1.35 "
+        "to 1.37 (k/k#142041 to 142043) are open",
+        gate=KEEPS_STATUS,
+    )
+    keeps_ready_over_restart: bool = since(
+        "1.35",
+        "A container that ran 10 s before the kubelet was started has no initial "
+        "result, and is as ready as its pod is in the API until it is probed; before, "
+        "it was not ready until then if it had a readiness probe.",
+        "KEP-4781, k/k#134746; prober_manager.go, v1.36.2, "
+        "setReadyStateOnKubeletRestart",
+        gate=KEEPS_STATUS,
+    )
+    delays_every_worker: bool = until(
+        "1.21",
+        "Each worker waits a random part of its period first; later, only while the "
+        "kubelet is younger than the period.",
+        "k/k#97126; prober/worker.go, v1.19.10, v1.21.4, run",
+    )
+    probes_from_addition: bool = until(
+        "1.25",
+        "The workers of a pod are made when the pod is added; later, with its first "
+        "sync, once its volumes are mounted.",
+        "k/k#110191; kubelet.go, v1.20.2, HandlePodAdditions, v1.23.15, syncPod",
+        backports=("1.22.11", "1.23.8", "1.24.2"),
+    )
+    triggers_readiness: bool = since(
+        "1.21",
+        "A container that is started and not ready is probed for readiness at each "
+        "status.",
+        "k/k#98376; prober/worker.go, v1.19.10, v1.21.4, run",
+    )
+    trigger_restarts_period: bool = since(
+        "1.32",
+        "Such a probe out of turn begins the period anew; before, the ticks stay "
+        "where they are.",
+        "k/k#119089; prober/worker.go, v1.31.11, v1.32.10, run",
+    )
+    holds_after_startup_success: bool = since(
+        "1.32",
+        "A startup worker is on hold after a success, too; before, only after a "
+        "failure, so that it probes on until the status says that the container is "
+        "started.",
+        "k/k#117153, k/k#121206; prober/worker.go, v1.31.11, v1.32.10, doProbe",
+    )
+    stops_liveness_on_deletion: bool = since(
+        "1.22",
+        "Liveness and startup workers stop when the pod begins to terminate; before, "
+        "they went on until it was gone, but for static pods (recorded in 1.20.2), so "
+        "that a container that was shutting down failed its liveness probe.",
+        "k/k#52817, k/k#98571, whose workers of 1.21 look at a stale pod "
+        "(k/k#107473); kubelet.go, v1.23.15, syncTerminatingPod",
+        doubt="patches of 1.18 to 1.20 from April 2021 on have the workers of 1.21, "
+        "and a stale pod as well",
+    )
+    stops_readiness_on_deletion: bool = by_release(
+        {
+            "1.15": False,
+            "1.22": True,
+            "1.22.11": False,
+            "1.23": True,
+            "1.23.8": False,
+            "1.24": True,
+            "1.24.2": False,
+        },
+        "Readiness workers stop then as well, so that a pod stays as ready as it was "
+        "until it is gone.",
+        "k/k#110309, k/k#105780, mended by k/k#110191",
+    )
+    cancels_exec_on_deletion: bool = by_release(
+        {"1.15": False, "1.35": True, "1.36": False, "1.36.3": True, "1.37": False},
+        "Commands of probes are not run any more once the pod is being deleted: they "
+        "end with `context canceled`, which counts for nothing, so that the pod stays "
+        "as ready as it was; requests and connections go on.",
+        "k/k#140881, k/k#140509: workers have the context of the pod's sync since "
+        "k/k#130487, which 1.36.0 to 1.36.2 do not cancel; mended by k/k#140882",
+        doubt="the patches of 1.35 and 1.36 (k/k#141005, k/k#141006) were open in "
+        "July 2026: in which release they are is not known",
+    )
+    results_wake_pod: bool = since(
+        "1.21",
+        "A changed readiness or startup result syncs the pod; before, only a liveness "
+        "failure did, and a failed startup probe killed at the next resync.",
+        "prober/prober_manager.go, v1.19.10, v1.21.4; recorded in 1.20.2",
+    )
+    exec_timeout_is_failure: bool = since(
+        "1.20",
+        "A command that runs into its time limit has failed; before, that was an "
+        "error, which counts for nothing, and dockershim did not stop it at all.",
+        "KEP-1972, k/k#94115",
+        gate=FeatureGate("ExecProbeTimeout", "1.20", "1.34"),
+    )
+    tells_exec_timeout: bool = since(
+        "1.23",
+        "The output of such a failure says so; before, it is empty (recorded in "
+        "1.20.2).",
+        "probe/exec/exec.go, v1.22.6, v1.23.15",
+    )
+    sends_accept: bool = since(
+        "1.20",
+        "HTTP probes send `Accept: */*`; before, they sent none and Go's "
+        "`Accept-Encoding: gzip`.",
+        "k/k#95641, k/k#96127",
+    )
+    canonical_headers: bool = since(
+        "1.28",
+        "HTTP probes send the names of their headers with capitals; before, as "
+        "written, so that `host` is a header of its own beside `Host`.",
+        "k/k#117182, patches k/k#117323, 117324, 117331, 117333; prober.go, v1.23.15, "
+        "buildHeader; probe/http/request.go, v1.26.7, v1HeaderToHTTPHeader",
+        backports=("1.24.14", "1.25.10", "1.26.5", "1.27.2"),
+    )
+    named_ports_only: bool = since(
+        "1.37",
+        "A port that is written as text is the name of a port, and an unknown one is "
+        '`port "NAME" not found`; before, the text could be a number, and an unknown '
+        'name was `strconv.Atoi: parsing "NAME": invalid syntax`.',
+        "k/k#139791; pkg/probe/util.go, ResolveContainerPort, after its merge",
+    )
+    has_dockershim: bool = until(
+        "1.24",
+        "On Docker commands are run by dockershim, of which one that cannot be started "
+        "is a failure; by CRI it is an error.",
+        "KEP-2221; recorded in 1.20.2 with both",
+    )
+    redirect_warning: str = by_release(
+        {"1.15": "", "1.24": "Probe terminated redirects, Response body: "},
+        "What the warning about a redirect to another host begins with; before, it was "
+        "the body alone.",
+        "k/k#103967; probe/http/http.go, v1.23.15, v1.24.14",
+    )
+    measures_probes: bool = since(
+        "1.25",
+        "The metric prober_probe_duration_seconds is there beside prober_probe_total.",
+        "k/k#104484; prober_manager.go, v1.24.14, v1.26.7",
+    )
+    grpc_probes: bool = since(
+        "1.24",
+        "Probes can call gRPC health services.",
+        "KEP-2727",
+        gate=FeatureGate("GRPCContainerProbe", "1.23", "1.26"),
+    )
+    probe_grace_period: bool = since(
+        "1.25",
+        "A probe's own terminationGracePeriodSeconds counts.",
+        "KEP-2238",
+        gate=FeatureGate("ProbeTerminationGracePeriod", "1.21", "1.27"),
+    )
+    sidecars: bool = since(
+        "1.29",
+        "Init containers can have restartPolicy Always: sidecars.",
+        "KEP-753, k/k#121579",
+        gate=FeatureGate("SidecarContainers", "1.28", "1.32"),
+    )
+    orders_sidecar_ends: bool = since(
+        "1.29",
+        "Sidecars are stopped one by one, after the main containers and after those "
+        "that were started later; before, all at once.",
+        "k/k#120620; kuberuntime_termination_order.go, v1.29.6",
+    )
+    sidecar_workers_end_with_never: bool = until(
+        "1.35",
+        "In a pod with restartPolicy Never, a sidecar's workers leave for good when it "
+        "terminates, although the sidecar is restarted.",
+        "k/k#132826, k/k#133072, patches k/k#134800, k/k#134801",
+        backports=("1.33.6", "1.34.2"),
+    )
+    errored_text: str = by_release(
+        {
+            "1.15": "{type} probe errored: {error}",
+            "1.33": "{type} probe errored and resulted in {state} state: {error}",
+        },
+        "The message of the event of a probe that could not be run.",
+        "k/k#125901",
+    )
+    reports_unknown: bool = until(
+        "1.33", "An unknown result without an error makes an event.", "k/k#125901"
+    )
+    created_text: str = by_release(
+        {
+            "1.15": "Created container {name}",
+            "1.31": "Created container: {name}",
+            "1.35": "Container created",
+        },
+        "The message of the event Created.",
+        "kuberuntime_container.go, v1.30.7, v1.31.11; k/k#134043",
+    )
+    started_text: str = by_release(
+        {"1.15": "Started container {name}", "1.35": "Container started"},
+        "The message of the event Started.",
+        "k/k#134043",
+    )
+    image_present_text: str = by_release(
+        {
+            "1.15": 'Container image "{image}" already present on machine',
+            "1.35": (
+                'Container image "{image}" already present on machine and can be '
+                "accessed by the pod"
+            ),
+        },
+        "The message of Pulled where the image was there.",
+        "image_manager.go",
+    )
+    pulled_text: str = by_release(
+        {
+            "1.15": 'Successfully pulled image "{image}"',
+            "1.19": 'Successfully pulled image "{image}" in {exact}',
+            "1.26": (
+                'Successfully pulled image "{image}" in {time} '
+                "({time} including waiting)"
+            ),
+            "1.30": (
+                'Successfully pulled image "{image}" in {time} '
+                "({time} including waiting). Image size: {size} bytes."
+            ),
+        },
+        "The message of Pulled where it was pulled: the time to the nanosecond, later "
+        "to the millisecond, and the size.",
+        "k/k#91563; k/k#111772; k/k#121719; image_manager.go",
+    )
+    strips_unknown_code: bool = since(
+        "1.28",
+        "The error of a pull begins with a gRPC code only where that says something.",
+        "k/k#117612; remote_image.go, v1.27.7, v1.28.6; recorded in 1.20.2 and 1.36.2",
+    )
+    tells_pull_error: bool = since(
+        "1.32",
+        "While an image waits to be pulled again, its container's message says why the "
+        "last pull failed.",
+        "k/k#127918; image_manager.go, v1.31.11, v1.32.10",
+    )
+    names_inspected_image: bool = until(
+        "1.31",
+        "The event of an image that cannot be inspected names it; later, the quotes "
+        "are empty.",
+        "image_manager.go, v1.30.7, v1.31.11",
+    )
+    image_name_text: str = by_release(
+        {
+            "1.15": "couldn't parse image reference",
+            "1.28": "couldn't parse image name",
+        },
+        "What the message of an image's name begins with that is none.",
+        "image_manager.go, v1.27.7; parsers.go, v1.32.10",
+    )
+    back_off_text: str = by_release(
+        {
+            "1.15": "Back-off restarting failed container",
+            "1.26": "Back-off restarting failed container {name} in pod {where}",
+        },
+        "The message of the event BackOff.",
+        "k/k#113216; kuberuntime_manager.go, v1.24.14, v1.26.7",
+    )
+    sleeps_until_back_off_ends: bool = since(
+        "1.35",
+        "A pod of which all errors are back-offs is synced again when the first of "
+        "them has ended, times a random 1.0 to 1.5, of which at most 60 s are looked "
+        "at; before, at the usual retry, up to 15 s late.",
+        "k/k#133066, recorded in 1.36.2",
+    )
+    hashes_whole_container: bool = until(
+        "1.31",
+        "An edit of any field of a container kills and restarts it; later, only of its "
+        "image does.",
+        "k/k#124220; kubelet/container/helpers.go, v1.30.7, v1.31.11, HashContainer",
+    )
+    back_off_key_has_content: bool = until(
+        "1.35",
+        "Back-off knows a container by what it is made of, so that an edit clears it; "
+        "later, by its name alone.",
+        "kuberuntime/helpers.go, v1.32.10, v1.36.2, GetStableKey",
+    )
+    reduces_back_off: bool = by_gate(
+        "A container is started again after 1 s, doubled to 1 min, instead of 10 s to "
+        "5 min; images are pulled as ever.",
+        FeatureGate("ReduceDefaultCrashLoopBackOffDecay", "1.33"),
+        "KEP-4603",
+    )
+    limits_back_off: bool = since(
+        "1.35",
+        "A node's configuration says how long the longest window is "
+        "(crashLoopBackOff.maxContainerRestartPeriod, 5 min without one), also where "
+        "the version reduces it.",
+        "KEP-5593; kubelet.go, v1.36.2, newCrashLoopBackOff",
+        gate=FeatureGate("KubeletCrashLoopBackOffMax", "1.32"),
+    )
+    relists_on_demand: bool = since(
+        "1.36",
+        "The runtime is listed right after a sync that started or stopped containers "
+        "and had no error, not at the next second.",
+        "k/k#137362, k/k#140805",
+        gate=FeatureGate("PLEGOnDemandRelist", "1.36", "1.36"),
+    )
+    early_ready_to_start: bool = since(
+        "1.36",
+        "The condition PodReadyToStartContainers becomes true as soon as the sandbox "
+        "is there; before, with the first status after the images.",
+        "k/k#134660",
+    )
+    pod_generations: bool = since(
+        "1.33",
+        "A pod has a generation, which grows with each change of its spec and with its "
+        "deletion.",
+        "KEP-5067; pkg/registry/core/pod/strategy.go",
+    )
+    ready_to_start_condition: bool = since(
+        "1.29",
+        "There is the condition PodReadyToStartContainers.",
+        "KEP-3085, k/k#119659",
+        gate=FeatureGate("PodReadyToStartContainersCondition", "1.28"),
+    )
+    tells_hook_errors: bool = until(
+        "1.25",
+        "The event of a failed hook has the hook's error.",
+        "kuberuntime_container.go, v1.24.14, v1.26.7; recorded in 1.20.2",
+        doubt="between 1.24.14 and 1.26.7",
+    )
+    consistent_http_hooks: bool = since(
+        "1.25",
+        "httpGet hooks send requests as probes do, with scheme, headers and user "
+        "agent; before, without any of them, over plain HTTP, and with a slash before "
+        "the path.",
+        "lifecycle/handlers.go, v1.24.14, v1.26.7; recorded in 1.20.2",
+        gate=FeatureGate("ConsistentHTTPGetHandlers", "1.25", "1.29"),
+        doubt="between 1.24.14 and 1.26.7, by source; by its documentation 1.25",
+    )
+    static_pods_wait: bool = since(
+        "1.22",
+        "A pod that takes the name of one that is ending waits until that is gone; "
+        "before, it started beside it.",
+        "pod_workers.go, v1.23.15; recorded in 1.20.2 and 1.36.2",
+        doubt="between 1.20.2 and 1.23.15, by source; with the pod workers of 1.22",
+    )
+    sandbox_failure_text: str = by_release(
+        {
+            "1.15": "Failed create pod sandbox",
+            "1.17": "Failed to create pod sandbox",
+        },
+        "What FailedCreatePodSandBox begins with.",
+        "kuberuntime_manager.go, v1.15.0, v1.17.0",
+        doubt="between 1.15.0 and 1.17.0",
+    )
+    starts_inits: bool = since(
+        "1.28",
+        "A plain init container that runs counts as started.",
+        "prober_manager.go, v1.27.7, v1.28.6; recorded in 1.36.2, not in 1.20.2",
+    )
+    mount_wait_text: str = by_release(
+        {
+            "1.15": (
+                'Unable to mount volumes for pod "{pod.full_name}({pod.uid})": timeout '
+                "expired waiting for volumes to attach or mount for pod "
+                '"{pod.namespace}"/"{pod.name}". '
+                "list of unmounted volumes={unmounted}. "
+                "list of unattached volumes={unattached}"
+            ),
+            "1.17": (
+                "Unable to attach or mount volumes: unmounted volumes={unmounted}, "
+                "unattached volumes={unattached}: timed out waiting for the condition"
+            ),
+            "1.27": (
+                "Unable to attach or mount volumes: unmounted volumes={unmounted}, "
+                "unattached volumes=[], failed to process volumes=[]: timed out "
+                "waiting for the condition"
+            ),
+            "1.28": "",
+        },
+        "The message of FailedMount once volumes have been waited for in vain, if "
+        "there is such an event: the volumes that are not there, and until 1.26 all "
+        "that were waited for, as unattached.",
+        "volume_manager.go, v1.15.0, v1.17.0, v1.26.7, v1.27.7; kubelet.go, v1.28.6, "
+        "where the wait ends with its context, k/k#127034",
+        doubt="the text of 1.17 between 1.15.0 and 1.17.0",
+    )
+    grants_a_second: bool = since(
+        "1.22",
+        "A pod that terminates has one second at least.",
+        "pod_workers.go, v1.23.15, calculateEffectiveGracePeriod",
+        doubt="between 1.20.2 and 1.23.15, by source; with the pod workers of 1.22",
+    )
+    hook_time_counts: bool = by_release(
+        {"1.15": True, "1.22": False, "1.28": True},
+        "The time of a preStop hook is taken off the grace period of a pod that is "
+        "deleted; otherwise the hook and SIGTERM have the whole of it each, and no "
+        "hook runs with a grace period of 0.",
+        "k/k#117798, k/k#115835; kuberuntime_container.go, v1.27.7, v1.28.6, "
+        "killContainer: its override comes with the pod workers of 1.22",
+    )
+    ends_deleted_pods: bool = since(
+        "1.27",
+        "A pod that is deleted has ended in the end, as Failed or as Succeeded; "
+        "before, one that would be restarted was Running until it was gone.",
+        "k/k#115331",
+    )
+    tells_pod_failed: bool = since(
+        "1.25",
+        "The conditions Ready and ContainersReady of a failed pod have the reason "
+        "PodFailed; before, they name its containers.",
+        "k/k#110256, patches k/k#110479 to 110481; status/generate.go, v1.23.15",
+        backports=("1.22.11", "1.23.8", "1.24.2"),
+    )
+    status_ends_at_deadline: bool = until(
+        "1.22",
+        "The status of a pod that has exceeded its deadline has no conditions and is "
+        "the last one; containers run in it for ever.",
+        "recorded in 1.20.2",
+        doubt="between 1.20.2 and 1.23.15, by source; with the pod workers of 1.22",
+    )
+    sleep_hooks: bool = since(
+        "1.30",
+        "Hooks can sleep.",
+        "KEP-3960, k/k#119026",
+        gate=FeatureGate("PodLifecycleSleepAction", "1.29", "1.33"),
+    )
+    zero_sleep: bool = since(
+        "1.33",
+        "Hooks can sleep for 0 s.",
+        "KEP-4818",
+        gate=FeatureGate("PodLifecycleSleepActionAllowZero", "1.32", "1.33"),
+    )
+    grpc_mode: bool = by_gate(
+        "gRPC probes have a mode: Plaintext, or TLS, of which no certificate is "
+        "verified.",
+        FeatureGate("GRPCContainerProbeTLS", "1.37"),
+        "KEP-4939, k/k#137762",
+    )
+    http_protocol: bool = by_gate(
+        "HTTP probes have a protocol: HTTP1, or HTTP2 over a connection without TLS.",
+        FeatureGate("H2CContainerProbe", "1.37"),
+        "KEP-5999",
+    )
+    container_restart_rules: bool = since(
+        "1.35",
+        "Containers can have a restart policy of their own, and rules by exit code.",
+        "KEP-5307",
+        gate=FeatureGate("ContainerRestartRules", "1.34", "1.35"),
+    )
+    stop_signals: bool = since(
+        "1.37",
+        "A manifest can name the signal that stops a container, and the status of a "
+        "container names it, where the runtime does.",
+        "KEP-4960; off in 1.36.2 (recorded)",
+        gate=FeatureGate("ContainerStopSignals", "1.33"),
+    )
+    restart_all_containers: bool = since(
+        "1.36",
+        "A restart rule can restart all containers of the pod.",
+        "KEP-5532",
+        gate=FeatureGate("RestartAllContainersOnContainerExits", "1.35"),
+    )
+    syncs_after_reset: bool = since(
+        "1.36",
+        "Such a pod is synced again as soon as its containers have been removed; "
+        "before, with the next relist that sees an end, so that a pod of one container "
+        "waits for its resync.",
+        "k/k#136966",
+    )
+    keeps_last_state: bool = since(
+        "1.36",
+        "The last state and the restart count of a container outlive the instance that "
+        "they are about.",
+        "k/k#136964, recorded",
+    )
+    refuses_probe_host: bool = since(
+        "1.34",
+        "Pod Security's baseline refuses `host` in probes and hooks.",
+        "KEP-4940, k/k#125271",
+    )
+    relaxed_env_names: bool = since(
+        "1.32",
+        "A variable's name can have any printable ASCII but `=`.",
+        "KEP-4369",
+        gate=FeatureGate("RelaxedEnvironmentVariableValidation", "1.30", "1.33"),
+    )
+    relaxed_dns_searches: bool = since(
+        "1.33",
+        "A DNS search path can have underscores, or be a dot.",
+        "KEP-4427, gate RelaxedDNSSearchValidation",
+    )
+    init_resize_policies: bool = since(
+        "1.33",
+        "Init containers can have resize policies, sidecars and others.",
+        "KEP-1287, gate InPlacePodVerticalScaling; validation.go, "
+        "validateInitContainers",
+    )
+    refuses_init_restart: bool = since(
+        "1.36",
+        "Those of init containers that are no sidecars must not be RestartContainer.",
+        "k/k#137458",
+    )
+    pod_level_resources: bool = since(
+        "1.34",
+        "A pod has resources of its own beside its containers'.",
+        "KEP-2837",
+        gate=FeatureGate("PodLevelResources", "1.32"),
+    )
+    image_sub_paths: bool = since(
+        "1.33",
+        "A mount of an image volume can have a subPath.",
+        "KEP-4639; validation.go, ValidateVolumeMounts",
+    )
+    selinux_mount: bool = since(
+        "1.37",
+        "A pod's seLinuxChangePolicy can be MountOption.",
+        "KEP-1710; validation.go, validateSELinuxChangePolicy",
+        gate=FeatureGate("SELinuxMount", "1.32"),
+    )
+    node_affinity_values: bool = since(
+        "1.33",
+        "The values of a required node affinity must be those that labels can have.",
+        "validation.go, ValidateNodeSelectorRequirement",
+    )
+    projection_errors: bool = since(
+        "1.33",
+        "Errors of a projected volume name the field clusterTrustBundle, before "
+        "clusterTrustBundlePEM, and say that it is a source that is one too many.",
+        "validation.go, validateProjectionSources",
+    )
+    merges_spread_keys: bool = since(
+        "1.34",
+        "matchLabelKeys of a topology spread constraint are added to its labelSelector "
+        "before it is checked, as those of pod affinity are since 1.31.",
+        "KEP-3243",
+        gate=FeatureGate("MatchLabelKeysInPodTopologySpreadSelectorMerge", "1.34"),
+    )
+    toleration_comparisons: bool = by_gate(
+        "Tolerations can compare numbers, by the operators Lt and Gt.",
+        FeatureGate("TaintTolerationComparisonOperators", "1.35"),
+        "KEP-5471, k/k#134665",
+    )
+    env_files: bool = since(
+        "1.35",
+        "A variable can have its value from a file in a volume.",
+        "KEP-3721",
+        gate=FeatureGate("EnvFiles", "1.34"),
+    )
+    hostname_override: bool = since(
+        "1.35",
+        "A manifest can name the pod's hostname in full.",
+        "KEP-4762",
+        gate=FeatureGate("HostnameOverride", "1.34"),
+    )
+    strict_addresses: bool = since(
+        "1.36",
+        "Addresses must not have leading zeros, nor be IPv4 in IPv6.",
+        "KEP-4858, k/k#137053",
+        gate=FeatureGate("StrictIPCIDRValidation", "1.33"),
+    )
+    git_repo_warning: str = by_release(
+        {
+            "1.15": "deprecated in v1.11",
+            "1.33": "deprecated in v1.11, and disabled by default in v1.33+",
+        },
+        "What the API server warns of a gitRepo volume, whose driver is off since "
+        "1.33.",
+        "warnings.go",
+    )
+    json_values: bool = since(
+        "1.34",
+        "An error writes a value that is no text, number or boolean as JSON, before in "
+        "Go's syntax.",
+        "apimachinery, field/errors.go",
+    )
+    volume_attributes: bool = since(
+        "1.34",
+        "The name of a claim's volumeAttributesClass is checked.",
+        "KEP-3751",
+        gate=FeatureGate("VolumeAttributesClass", "1.29", "1.33"),
+    )
+    app_armor_fields: bool = since(
+        "1.30",
+        "An AppArmor annotation becomes the field of its container, and is warned of.",
+        "KEP-24, gate AppArmorFields; pkg/registry/core/pod, strategy.go, "
+        "applyAppArmorVersionSkew",
+    )
+    warns_more: bool = since(
+        "1.33",
+        "The API server warns of files whose paths overlap, of a port's name that two "
+        "containers have, of addresses in an unusual form and of a negative grace "
+        "period.",
+        "k/k#121968, k/k#122170, k/k#128786",
+    )
+    reports_resources: bool = since(
+        "1.33",
+        "The status of a container that was created has its resources.",
+        "KEP-1287, gate InPlacePodVerticalScaling",
+    )
+    reports_pod_resources: bool = since(
+        "1.36",
+        "So has the status of a pod.",
+        "gate InPlacePodLevelResourcesVerticalScaling; recorded in 1.36.2",
+    )
+    reports_generation: bool = since(
+        "1.34",
+        "A status, and each condition of the kubelet, has the pod's generation that it "
+        "is about.",
+        "KEP-5067, recorded in 1.36.2",
+        gate=FeatureGate("PodObservedGenerationTracking", "1.33", "1.34"),
+    )
+    allows_events_by_type: bool = since(
+        "1.36",
+        "Normal and Warning events of a pod have an allowance each; before, one for "
+        "both.",
+        "k/k#124747, recorded in 1.36.2",
+        doubt="between 1.32.10 and 1.36.2",
+    )
 
     def __reduce__(self) -> tuple[object, ...]:
         """Have a copy be the same value: the rules are not part of a state."""
-        return rules_of, (self.version, self.feature_gates)
+        return rules_of, (self.release, self.feature_gates)
+
+    @property
+    def full_version(self) -> str:
+        """The version with its patch, 0 where none was asked for."""
+        return self.release if self.release != self.version else f"{self.version}.0"
 
     @property
     def exec_errors_on_docker(self) -> str:
@@ -366,348 +841,63 @@ class KubeletRules(Struct, frozen=True, eq=False):
         return f"kube-lifecycle/{self.version}"
 
 
-RULES_1_15 = KubeletRules(
-    version="1.15",
-    startup_probes=False,
-    inherits_started=False,
-    keeps_ready_over_restart=False,
-    delays_every_worker=True,
-    probes_from_addition=True,
-    triggers_readiness=False,
-    holds_after_startup_success=False,
-    stops_liveness_on_deletion=False,
-    results_wake_pod=False,
-    exec_timeout_is_failure=False,
-    tells_exec_timeout=False,
-    sends_accept=False,
-    canonical_headers=False,
-    has_dockershim=True,
-    redirect_warning="",
-    measures_probes=False,
-    grpc_probes=False,
-    probe_grace_period=False,
-    sidecars=False,
-    sidecar_workers_end_with_never=True,
-    errored_text="{type} probe errored: {error}",
-    reports_unknown=True,
-    created_text="Created container {name}",
-    started_text="Started container {name}",
-    image_present_text='Container image "{image}" already present on machine',
-    pulled_text='Successfully pulled image "{image}"',
-    strips_unknown_code=False,
-    tells_pull_error=False,
-    names_inspected_image=True,
-    image_name_text="couldn't parse image reference",
-    back_off_text="Back-off restarting failed container",
-    sleeps_until_back_off_ends=False,
-    back_off_key_has_content=True,
-    reduces_back_off=False,
-    limits_back_off=False,
-    relists_on_demand=False,
-    early_ready_to_start=False,
-    pod_generations=False,
-    ready_to_start_condition=False,
-    tells_hook_errors=True,
-    consistent_http_hooks=False,
-    static_pods_wait=False,
-    sandbox_failure_text="Failed create pod sandbox",
-    starts_inits=False,
-    mount_wait_text=(
-        'Unable to mount volumes for pod "{pod.full_name}({pod.uid})": timeout '
-        "expired waiting for volumes to attach or mount for pod "
-        '"{pod.namespace}"/"{pod.name}". '
-        "list of unmounted volumes={unmounted}. "
-        "list of unattached volumes={unattached}"
-    ),
-    grants_a_second=False,
-    ends_deleted_pods=False,
-    tells_pod_failed=False,
-    status_ends_at_deadline=True,
-    sleep_hooks=False,
-    zero_sleep=False,
-    grpc_mode=False,
-    http_protocol=False,
-    container_restart_rules=False,
-    stop_signals=False,
-    restart_all_containers=False,
-    syncs_after_reset=False,
-    keeps_last_state=False,
-    refuses_probe_host=False,
-    relaxed_env_names=False,
-    relaxed_dns_searches=False,
-    init_resize_policies=False,
-    refuses_init_restart=False,
-    pod_level_resources=False,
-    image_sub_paths=False,
-    selinux_mount=False,
-    node_affinity_values=False,
-    projection_errors=False,
-    merges_spread_keys=False,
-    toleration_comparisons=False,
-    env_files=False,
-    hostname_override=False,
-    strict_addresses=False,
-    git_repo_warning="deprecated in v1.11",
-    json_values=False,
-    volume_attributes=False,
-    app_armor_fields=False,
-    warns_more=False,
-    reports_resources=False,
-    reports_pod_resources=False,
-    reports_generation=False,
-    allows_events_by_type=False,
-)
-RULES_1_19 = replace(
-    RULES_1_15,
-    version="1.19",
-    startup_probes=True,
-    pulled_text='Successfully pulled image "{image}" in {exact}',
-    mount_wait_text=(
-        "Unable to attach or mount volumes: unmounted volumes={unmounted}, unattached "
-        "volumes={unattached}: timed out waiting for the condition"
-    ),
-)
-RULES_1_20 = replace(
-    RULES_1_19, version="1.20", exec_timeout_is_failure=True, sends_accept=True
-)
-RULES_1_28 = replace(
-    RULES_1_20,
-    version="1.28",
-    delays_every_worker=False,
-    probes_from_addition=False,
-    triggers_readiness=True,
-    holds_after_startup_success=True,
-    stops_liveness_on_deletion=True,
-    results_wake_pod=True,
-    tells_exec_timeout=True,
-    canonical_headers=True,
-    has_dockershim=False,
-    redirect_warning="Probe terminated redirects, Response body: ",
-    measures_probes=True,
-    grpc_probes=True,
-    probe_grace_period=True,
-    pulled_text=(
-        'Successfully pulled image "{image}" in {time} ({time} including waiting)'
-    ),
-    strips_unknown_code=True,
-    image_name_text="couldn't parse image name",
-    back_off_text="Back-off restarting failed container {name} in pod {where}",
-    tells_hook_errors=False,
-    consistent_http_hooks=True,
-    static_pods_wait=True,
-    sandbox_failure_text="Failed to create pod sandbox",
-    starts_inits=True,
-    mount_wait_text="",
-    grants_a_second=True,
-    ends_deleted_pods=True,
-    tells_pod_failed=True,
-    status_ends_at_deadline=False,
-)
-RULES_1_32 = replace(
-    RULES_1_28,
-    version="1.32",
-    relaxed_env_names=True,
-    sidecars=True,
-    sleep_hooks=True,
-    ready_to_start_condition=True,
-    created_text="Created container: {name}",
-    pulled_text=(
-        'Successfully pulled image "{image}" in {time} ({time} including waiting). '
-        "Image size: {size} bytes."
-    ),
-    tells_pull_error=True,
-    names_inspected_image=False,
-    app_armor_fields=True,
-)
-RULES_1_33 = replace(
-    RULES_1_32,
-    version="1.33",
-    pod_generations=True,
-    zero_sleep=True,
-    relaxed_dns_searches=True,
-    init_resize_policies=True,
-    image_sub_paths=True,
-    node_affinity_values=True,
-    projection_errors=True,
-    git_repo_warning="deprecated in v1.11, and disabled by default in v1.33+",
-    reports_resources=True,
-    sidecar_workers_end_with_never=False,
-    errored_text="{type} probe errored and resulted in {state} state: {error}",
-    reports_unknown=False,
-    warns_more=True,
-)
-RULES_1_34 = replace(
-    RULES_1_33,
-    version="1.34",
-    refuses_probe_host=True,
-    reports_generation=True,
-    pod_level_resources=True,
-    merges_spread_keys=True,
-    json_values=True,
-    volume_attributes=True,
-)
-RULES_1_35 = replace(
-    RULES_1_34,
-    version="1.35",
-    container_restart_rules=True,
-    inherits_started=True,
-    keeps_ready_over_restart=True,
-    created_text="Container created",
-    started_text="Container started",
-    image_present_text=(
-        'Container image "{image}" already present on machine and can be accessed by '
-        "the pod"
-    ),
-    limits_back_off=True,
-    sleeps_until_back_off_ends=True,
-    back_off_key_has_content=False,
-    env_files=True,
-    hostname_override=True,
-)
-RULES_1_36 = replace(
-    RULES_1_35,
-    version="1.36",
-    relists_on_demand=True,
-    early_ready_to_start=True,
-    restart_all_containers=True,
-    syncs_after_reset=True,
-    keeps_last_state=True,
-    refuses_init_restart=True,
-    strict_addresses=True,
-    reports_pod_resources=True,
-    allows_events_by_type=True,
-)
-RULES_1_37 = replace(RULES_1_36, version="1.37", stop_signals=True, selinux_mount=True)
+VERSIONS = tuple(f"1.{minor}" for minor in range(FIRST.minor, 38))
+"""The minor releases there are rules of, oldest first."""
 
-_RULES = {
-    rules.version: rules
-    for rules in (
-        RULES_1_15,
-        RULES_1_19,
-        RULES_1_20,
-        RULES_1_28,
-        RULES_1_32,
-        RULES_1_33,
-        RULES_1_34,
-        RULES_1_35,
-        RULES_1_36,
-        RULES_1_37,
+ROWS: Mapping[str, Rule] = dict(
+    zip(
+        KubeletRules.__struct_fields__[-len(KubeletRules.__struct_defaults__) :],
+        KubeletRules.__struct_defaults__,
+        strict=True,
     )
-}
+)
+"""The row of each rule, by its field."""
 
-VERSIONS = tuple(_RULES)
-"""The versions there are, oldest first."""
-
-VERSION_PATTERN = r"v?(?P<version>1\.(?P<minor>[0-9]{1,4}))(?:\.[0-9]{1,4})?"
+VERSION_PATTERN = r"v?(?P<version>1\.(?P<minor>[0-9]{1,4}))(?:\.(?P<patch>[0-9]{1,4}))?"
 """How a version is written: `1.36`, `v1.36` or `1.36.2`."""
 
-PORTED_RULES = RULES_1_32
-"""Those of the version that the port follows line by line."""
-
-DEFAULT_VERSION = RULES_1_36.version
+DEFAULT_VERSION = "1.36"
 """The version of a session that asks for none."""
-
-_GATED: Mapping[str, tuple[str, ...]] = {
-    "ChangeContainerStatusOnKubeletRestart": (
-        "inherits_started",
-        "keeps_ready_over_restart",
-    ),
-    "ContainerRestartRules": ("container_restart_rules",),
-    "ContainerStopSignals": ("stop_signals",),
-    "EnvFiles": ("env_files",),
-    "ExecProbeTimeout": ("exec_timeout_is_failure",),
-    "GRPCContainerProbeTLS": ("grpc_mode",),
-    "H2CContainerProbe": ("http_protocol",),
-    "HostnameOverride": ("hostname_override",),
-    "KubeletCrashLoopBackOffMax": ("limits_back_off",),
-    "MatchLabelKeysInPodTopologySpreadSelectorMerge": ("merges_spread_keys",),
-    "PLEGOnDemandRelist": ("relists_on_demand",),
-    "PodLevelResources": ("pod_level_resources",),
-    "PodLifecycleSleepActionAllowZero": ("zero_sleep",),
-    "PodObservedGenerationTracking": ("reports_generation",),
-    "PodReadyToStartContainersCondition": ("ready_to_start_condition",),
-    "ReduceDefaultCrashLoopBackOffDecay": ("reduces_back_off",),
-    "RestartAllContainersOnContainerExits": ("restart_all_containers",),
-    "SELinuxMount": ("selinux_mount",),
-    "SidecarContainers": ("sidecars",),
-    "StartupProbe": ("startup_probes",),
-    "StrictIPCIDRValidation": ("strict_addresses",),
-    "TaintTolerationComparisonOperators": ("toleration_comparisons",),
-    "VolumeAttributesClass": ("volume_attributes",),
-}
-"""Which fields a feature gate switches."""
-
-_SWITCHES_OFF = frozenset({"ChangeContainerStatusOnKubeletRestart"})
-"""Gates that switch their fields off when they are on."""
-
-_SETTABLE: Mapping[str, tuple[str, ...]] = {
-    "ChangeContainerStatusOnKubeletRestart": ("1.35", "1.36", "1.37"),
-    "ContainerRestartRules": ("1.34", "1.35"),
-    "ContainerStopSignals": VERSIONS[VERSIONS.index("1.33") :],
-    "EnvFiles": VERSIONS[VERSIONS.index("1.34") :],
-    "ExecProbeTimeout": ("1.20", "1.28", "1.32", "1.33", "1.34"),
-    "GRPCContainerProbeTLS": ("1.37",),
-    "H2CContainerProbe": ("1.37",),
-    "HostnameOverride": VERSIONS[VERSIONS.index("1.34") :],
-    "KubeletCrashLoopBackOffMax": VERSIONS[VERSIONS.index("1.32") :],
-    "MatchLabelKeysInPodTopologySpreadSelectorMerge": VERSIONS[
-        VERSIONS.index("1.34") :
-    ],
-    "PLEGOnDemandRelist": ("1.36",),
-    "PodLevelResources": VERSIONS[VERSIONS.index("1.32") :],
-    "PodLifecycleSleepActionAllowZero": ("1.32", "1.33"),
-    "PodObservedGenerationTracking": ("1.33", "1.34"),
-    "PodReadyToStartContainersCondition": VERSIONS[VERSIONS.index("1.28") :],
-    "ReduceDefaultCrashLoopBackOffDecay": VERSIONS[VERSIONS.index("1.33") :],
-    "RestartAllContainersOnContainerExits": ("1.35", "1.36", "1.37"),
-    "SELinuxMount": VERSIONS[VERSIONS.index("1.32") :],
-    "SidecarContainers": ("1.28", "1.32"),
-    "StartupProbe": ("1.19",),
-    "StrictIPCIDRValidation": VERSIONS[VERSIONS.index("1.33") :],
-    "TaintTolerationComparisonOperators": VERSIONS[VERSIONS.index("1.35") :],
-    "VolumeAttributesClass": ("1.32", "1.33"),
-}
-"""In which versions a gate is there and not locked."""
 
 
 def parse_version(text: str) -> str:
-    """Return the version that `1.36`, `v1.36` or `1.36.2` names, as in `VERSIONS`.
+    """Return the version that a text names, without its `v`: `1.36` or `1.36.2`.
 
     Raises:
         UsageError: there are no rules of it; the error names the nearest.
     """
     written = re.fullmatch(VERSION_PATTERN, text)
-    if written is not None and written["version"] in _RULES:
-        return written["version"]
-    known = ", ".join(VERSIONS)
-    message = f'"{text}" is not one of {known}'
+    if written is not None and written["version"] in VERSIONS:
+        return written[0].removeprefix("v")
+    message = f'"{text}" is not one of {VERSIONS[0]} to {VERSIONS[-1]}'
     if written is None:
         raise UsageError(message)
-    wanted = int(written["minor"])
-    near = min(VERSIONS, key=lambda one: abs(int(one.removeprefix("1.")) - wanted))
-    raise UsageError(f"{message} (nearest: {near})")
+    raise UsageError(f"{message} (nearest: {_nearest_version(int(written['minor']))})")
+
+
+def _nearest_version(minor: int) -> str:
+    return VERSIONS[min(max(minor - FIRST.minor, 0), len(VERSIONS) - 1)]
 
 
 def rules_for_kubelet(text: str) -> KubeletRules:
     """Return the rules nearest to a version that a node names, as `v1.33.4-gke.1`.
 
-    Those of the newest version that is not newer; of the default version for a text
-    that is none.
+    Those of the default version for a text that is none.
     """
     written = re.match(VERSION_PATTERN, text)
     if written is None:
         return rules_of(DEFAULT_VERSION)
-    minor = int(written["minor"])
-    older = [one for one in VERSIONS if int(one.removeprefix("1.")) <= minor]
-    return rules_of(older[-1] if older else VERSIONS[0])
+    if written["version"] in VERSIONS:
+        return rules_of(written[0].removeprefix("v"))
+    return rules_of(_nearest_version(int(written["minor"])))
 
 
-@cache
-def field_descriptions() -> Mapping[str, str]:
-    """Return what each field of the rules is about, as their docstring has it."""
-    text = cleandoc(KubeletRules.__doc__ or "")
-    found = re.findall(r"^    (\w+): (.+(?:\n {8}.+)*)", text, re.MULTILINE)
-    return {name: " ".join(words.split()) for name, words in found}
+def release_of(version: str) -> Release:
+    """Return the release that a version stands for."""
+    minor, patch = Release.parse(version)
+    if version.count(".") == 1:
+        patch = RECORDED_PATCHES.get(version, NEWEST_PATCH)
+    return Release(minor, patch)
 
 
 @cache
@@ -717,7 +907,12 @@ def rules_of(version: str, feature_gates: tuple[str, ...] = ()) -> KubeletRules:
     Raises:
         UsageError: there is no such version, or it has no such gate.
     """
-    rules = _RULES[parse_version(version)]
+    release = parse_version(version)
+    if release != version:
+        return rules_of(release, feature_gates)
+    rules = _rules_without_gates(release)
+    if not feature_gates:
+        return rules
     for gate in feature_gates:
         name, _, value = gate.partition("=")
         if value.lower() not in {"true", "false"}:
@@ -729,30 +924,44 @@ def rules_of(version: str, feature_gates: tuple[str, ...] = ()) -> KubeletRules:
                 f'kubelet {version} has no feature gate "{name}" that can be set here'
                 f"{_nearest_gate(name, rules.version)}"
             )
-        is_on = (value.lower() == "true") is (name not in _SWITCHES_OFF)
-        switched: dict[str, Any] = dict.fromkeys(_GATED[name], is_on)
+        is_true = value.lower() == "true"
+        switched: dict[str, Any] = {
+            field: is_true is not row.gate.switches_off
+            for field, row in ROWS.items()
+            if row.gate is not None and row.gate.name == name
+        }
         rules = replace(rules, **switched)
-    return replace(rules, feature_gates=feature_gates) if feature_gates else rules
+    return replace(rules, feature_gates=feature_gates)
+
+
+@cache
+def _rules_without_gates(version: str) -> KubeletRules:
+    release = release_of(version)
+    values = {field: row.value_of(release) for field, row in ROWS.items()}
+    return KubeletRules(f"1.{release.minor}", version, (), **values)
 
 
 def _nearest_gate(gate: str, version: str) -> str:
     """Return the gate that was meant, and which versions have it if not this one."""
-    name = nearest(gate, _SETTABLE)
+    gates = {row.gate.name: row.gate for row in ROWS.values() if row.gate}
+    name = nearest(gate, gates)
     if not name:
         return ""
-    versions = _SETTABLE[name]
-    where = "" if version in versions else f", in {', '.join(versions)}"
-    return f" (nearest: {name}{where})"
-
-
-def gates_of_fields() -> dict[str, str]:
-    """Return the feature gate that switches each field that one switches."""
-    return {field: gate for gate, fields in _GATED.items() for field in fields}
+    versions = gates[name].versions
+    if version in versions:
+        return f" (nearest: {name})"
+    first, last = versions[0], versions[-1]
+    return f" (nearest: {name}, in {first if first == last else f'{first} to {last}'})"
 
 
 def settable_gates(version: str) -> list[str]:
-    """Return the feature gates that a version has and that can be set here."""
-    return [name for name, versions in _SETTABLE.items() if version in versions]
+    """Return the feature gates that a minor release has and that can be set here."""
+    names = {
+        row.gate.name
+        for row in ROWS.values()
+        if row.gate is not None and version in row.gate.versions
+    }
+    return sorted(names)
 
 
 def rules_of_each(
@@ -763,9 +972,10 @@ def rules_of_each(
     Raises:
         UsageError: there is no such version, or none of them has such a gate.
     """
+    minors = {version: rules_of(version).version for version in versions}
     for gate in feature_gates:
         name = gate.partition("=")[0]
-        having = [version for version in versions if name in settable_gates(version)]
+        having = [one for one in versions if name in settable_gates(minors[one])]
         rules_of(having[-1] if having else versions[-1], (gate,))
     return [
         rules_of(
@@ -773,8 +983,12 @@ def rules_of_each(
             tuple(
                 gate
                 for gate in feature_gates
-                if gate.partition("=")[0] in settable_gates(version)
+                if gate.partition("=")[0] in settable_gates(minors[version])
             ),
         )
         for version in versions
     ]
+
+
+PORTED_RULES = rules_of("1.32")
+"""Those of the version that the port follows line by line."""

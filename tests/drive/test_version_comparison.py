@@ -21,7 +21,6 @@ from probetui.drive.version_comparison import (
 from probetui.kubelet_rules import (
     VERSIONS,
     KubeletRules,
-    field_descriptions,
     rules_of,
     rules_of_each,
 )
@@ -195,8 +194,3 @@ def test_the_slow_starter_differs_in_much_from_1_15_to_1_36() -> None:
         "inherits_started",
         "sleeps_until_back_off_ends",
     }
-
-
-def test_every_field_of_the_rules_is_described() -> None:
-    assert tuple(field_descriptions()) == KubeletRules.__struct_fields__
-    assert all(field_descriptions().values())

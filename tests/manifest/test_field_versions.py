@@ -47,20 +47,20 @@ def test_the_table_names_fields_that_the_models_have() -> None:
     ("field", "last_without", "first_with", "spec"),
     [
         pytest.param(
-            "spec.containers[0].startupProbe", "1.15", "1.19",
+            "spec.containers[0].startupProbe", "1.15", "1.18",
             ("startupProbe: {tcpSocket: {port: 80}}", ""), id="startup-probe",
         ),
         pytest.param(
-            "spec.containers[0].livenessProbe.grpc", "1.20", "1.28",
+            "spec.containers[0].livenessProbe.grpc", "1.22", "1.24",
             ("livenessProbe: {grpc: {port: 80}}", ""), id="grpc",
         ),
         pytest.param(
-            "spec.initContainers[0].restartPolicy", "1.20", "1.32",
+            "spec.initContainers[0].restartPolicy", "1.27", "1.29",
             ("", "initContainers: [{name: a, image: x, restartPolicy: Always}]"),
             id="sidecar",
         ),
         pytest.param(
-            "spec.containers[0].lifecycle.preStop.sleep", "1.28", "1.32",
+            "spec.containers[0].lifecycle.preStop.sleep", "1.28", "1.30",
             ("lifecycle: {preStop: {sleep: {seconds: 1}}}", ""), id="sleep",
         ),
         pytest.param(

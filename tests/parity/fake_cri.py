@@ -168,9 +168,11 @@ class FakeCRI:
         match operation:
             case RunHook(handler=ExecAction(command)):
                 return self.exec_errors.get(next(iter(command), ""))
-            case RunHook(container=container, handler=HTTPGetAction(port=port)):
+            case RunHook(
+                container=container, handler=HTTPGetAction(port=port), rules=rules
+            ):
                 try:
-                    resolve_port(port, container)
+                    resolve_port(port, container, rules)
                 except GoError as error:
                     return str(error)
                 return None

@@ -47,7 +47,7 @@ LENGTH = timedelta(minutes=3)
 _TURN = timedelta(seconds=30)
 _DEATH = timedelta(seconds=60)
 _PROBE_EVENTS = frozenset({"Unhealthy", "ProbeWarning"})
-_NO_DIFFERENCE = frozenset({"version", "feature_gates"})
+_NO_DIFFERENCE = frozenset({"version", "release", "feature_gates"})
 
 
 KNOWN_FIELDS = "known_fields"
@@ -179,7 +179,7 @@ def _between(
         for name, script in scripts.items()
         if script.observe(earlier, ends[0]) != script.observe(later, ends[1])
     }
-    now = replace(earlier, version=later.version)
+    now = replace(earlier, version=later.version, release=later.release)
     problems = ends[0].problems
     dropped = {key: text for key, text in problems.items() if key.startswith("drops ")}
     start = _keep_earlier_reasons(load(now), dropped)
@@ -187,7 +187,7 @@ def _between(
         yield VersionDifference(
             KNOWN_FIELDS,
             "",
-            later.version,
+            later.release,
             _problem(problems, key),
             _problem(start.problems, key),
         )
@@ -201,7 +201,7 @@ def _between(
             yield VersionDifference(
                 field,
                 "",
-                later.version,
+                later.release,
                 Observation(None, "Accept-Encoding: gzip"),
                 Observation(None, "Accept: */*"),
             )
@@ -210,7 +210,7 @@ def _between(
             observations = script.observe(now, given)
             if first is None:
                 first = _first_change(
-                    field, name, later.version, seen[name], observations
+                    field, name, later.release, seen[name], observations
                 )
             seen[name] = observations
         if first is not None:

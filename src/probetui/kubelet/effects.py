@@ -112,7 +112,8 @@ class CreateContainer(Struct, frozen=True):
     """Create a container in a sandbox; the value is its `ContainerID`.
 
     `attempt` is the restart count of the new instance. `image_id` is what the pull
-    or the look-up gave.
+    or the look-up gave. `container` is what is made of the definition, whose hash is
+    `definition_hash`; None for that of its image and name.
     """
 
     pod: Pod
@@ -120,6 +121,7 @@ class CreateContainer(Struct, frozen=True):
     sandbox_id: str
     attempt: int
     image_id: str
+    definition_hash: int | None = None
 
 
 class StartContainer(Struct, frozen=True):

@@ -1,13 +1,12 @@
 """Which version of Kubernetes knows which field of an object.
 
-The models are of 1.37. A field that came after 1.15 is in `LATER`, below the first of
-the versions that can be chosen here which has it; those that are gone are in `GONE`. A
-type that came later is known by the field that holds it.
+The models are of 1.37. A field that came after 1.15 is in `LATER`, below the first
+minor release that has it; those that are gone are in `GONE`. A type that came later is
+known by the field that holds it.
 
-Derived from the models of lightkube-models 1.15.12, 1.19.6, 1.20.1, 1.28.1, 1.32.0,
-1.33.1, 1.34.0, 1.35.0, 1.36.3 and 1.37.0, which are made of the OpenAPI of each
-(docs/decisions/api-objects.md). Statuses and managedFields are left out: nobody writes
-them.
+Derived from lightkube-models of each minor release from 1.15 to 1.37, which are made of
+its OpenAPI (docs/decisions/api-objects.md). Statuses and managedFields are left out:
+nobody writes them.
 """
 
 from __future__ import annotations
@@ -18,96 +17,110 @@ MODELS_VERSION = "1.37"
 """The version that the installed models are of."""
 
 LATER: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "1.19": {
-        "ConfigMap": ("immutable",),
+    "1.16": {
         "Container": ("startupProbe",),
-        "PodSecurityContext": (
-            "fsGroupChangePolicy",
-            "seccompProfile",
-        ),
         "PodSpec": (
             "ephemeralContainers",
             "overhead",
-            "setHostnameAsFQDN",
             "topologySpreadConstraints",
         ),
-        "Secret": ("immutable",),
-        "SecurityContext": ("seccompProfile",),
-        "Volume": ("ephemeral",),
         "WindowsSecurityContextOptions": ("runAsUserName",),
     },
-    "1.28": {
-        "Container": (
-            "resizePolicy",
-            "restartPolicy",
-        ),
-        "CronJobSpec": ("timeZone",),
-        "EphemeralContainer": (
-            "resizePolicy",
-            "restartPolicy",
-        ),
+    "1.18": {
+        "ConfigMap": ("immutable",),
+        "PodSecurityContext": ("fsGroupChangePolicy",),
+        "Secret": ("immutable",),
+    },
+    "1.19": {
+        "PodSecurityContext": ("seccompProfile",),
+        "PodSpec": ("setHostnameAsFQDN",),
+        "SecurityContext": ("seccompProfile",),
+        "Volume": ("ephemeral",),
+    },
+    "1.21": {
         "JobSpec": (
-            "backoffLimitPerIndex",
             "completionMode",
-            "maxFailedIndexes",
-            "podFailurePolicy",
-            "podReplacementPolicy",
             "suspend",
         ),
-        "PersistentVolumeClaimSpec": ("dataSourceRef",),
         "PodAffinityTerm": ("namespaceSelector",),
-        "PodSpec": (
-            "hostUsers",
-            "os",
-            "resourceClaims",
-            "schedulingGates",
-        ),
-        "Probe": (
-            "grpc",
-            "terminationGracePeriodSeconds",
-        ),
-        "ResourceRequirements": ("claims",),
+        "Probe": ("terminationGracePeriodSeconds",),
         "RollingUpdateDaemonSet": ("maxSurge",),
+    },
+    "1.22": {
+        "PersistentVolumeClaimSpec": ("dataSourceRef",),
+        "StatefulSetSpec": ("minReadySeconds",),
+        "WindowsSecurityContextOptions": ("hostProcess",),
+    },
+    "1.23": {
+        "PodSpec": ("os",),
+        "Probe": ("grpc",),
+        "StatefulSetSpec": ("persistentVolumeClaimRetentionPolicy",),
+    },
+    "1.24": {
+        "CronJobSpec": ("timeZone",),
         "RollingUpdateStatefulSetStrategy": ("maxUnavailable",),
-        "StatefulSetSpec": (
-            "minReadySeconds",
-            "ordinals",
-            "persistentVolumeClaimRetentionPolicy",
-        ),
+        "TopologySpreadConstraint": ("minDomains",),
+    },
+    "1.25": {
+        "JobSpec": ("podFailurePolicy",),
+        "PodSpec": ("hostUsers",),
         "TopologySpreadConstraint": (
             "matchLabelKeys",
-            "minDomains",
             "nodeAffinityPolicy",
             "nodeTaintsPolicy",
         ),
-        "WindowsSecurityContextOptions": ("hostProcess",),
     },
-    "1.32": {
-        "JobSpec": (
-            "managedBy",
-            "successPolicy",
+    "1.26": {
+        "PodSpec": (
+            "resourceClaims",
+            "schedulingGates",
         ),
+        "ResourceRequirements": ("claims",),
+        "StatefulSetSpec": ("ordinals",),
+    },
+    "1.27": {
+        "Container": ("resizePolicy",),
+        "EphemeralContainer": ("resizePolicy",),
+    },
+    "1.28": {
+        "Container": ("restartPolicy",),
+        "EphemeralContainer": ("restartPolicy",),
+        "JobSpec": (
+            "backoffLimitPerIndex",
+            "maxFailedIndexes",
+            "podReplacementPolicy",
+        ),
+    },
+    "1.29": {
         "LifecycleHandler": ("sleep",),
         "PersistentVolumeClaimSpec": ("volumeAttributesClassName",),
         "PodAffinityTerm": (
             "matchLabelKeys",
             "mismatchLabelKeys",
         ),
+        "VolumeProjection": ("clusterTrustBundle",),
+    },
+    "1.30": {
+        "JobSpec": (
+            "managedBy",
+            "successPolicy",
+        ),
+        "PodSecurityContext": ("appArmorProfile",),
+        "SecurityContext": ("appArmorProfile",),
+        "VolumeMount": ("recursiveReadOnly",),
+    },
+    "1.31": {
         "PodResourceClaim": (
             "resourceClaimName",
             "resourceClaimTemplateName",
         ),
-        "PodSecurityContext": (
-            "appArmorProfile",
-            "seLinuxChangePolicy",
-            "supplementalGroupsPolicy",
-        ),
-        "PodSpec": ("resources",),
+        "PodSecurityContext": ("supplementalGroupsPolicy",),
         "ResourceClaim": ("request",),
-        "SecurityContext": ("appArmorProfile",),
         "Volume": ("image",),
-        "VolumeMount": ("recursiveReadOnly",),
-        "VolumeProjection": ("clusterTrustBundle",),
+    },
+    "1.32": {
+        "PodSecurityContext": ("seLinuxChangePolicy",),
+        "PodSpec": ("resources",),
     },
     "1.33": {
         "Lifecycle": ("stopSignal",),
@@ -147,9 +160,9 @@ LATER: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 GONE: Mapping[tuple[str, str], tuple[str, str]] = {
     ("EphemeralVolumeSource", "readOnly"): ("1.19", "1.20"),
-    ("ObjectMeta", "clusterName"): ("1.15", "1.20"),
+    ("ObjectMeta", "clusterName"): ("1.15", "1.24"),
     ("ObjectMeta", "initializers"): ("1.15", "1.15"),
-    ("PodResourceClaim", "source"): ("1.28", "1.28"),
+    ("PodResourceClaim", "source"): ("1.26", "1.30"),
     ("PodSpec", "workloadRef"): ("1.35", "1.35"),
 }
 """The first and the last version that knows a field, by type and name."""

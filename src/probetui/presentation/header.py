@@ -214,7 +214,7 @@ def header(
         runtime = runtime.partition(" ")[0]
     left = [
         f"  {runtime}" if level < _TINY else "",
-        f"  kubelet v{snapshot.rules.version} rules" if level <= 1 else "",
+        f"  kubelet v{snapshot.rules.release} rules" if level <= 1 else "",
         f"  {_sources(about, view)}" if level == 0 and about.sources else "",
         f"  {_count(counts.pods, 'pod')}" if has_pods else "",
         f"{' ' if is_short else '  '}{_count(counts.containers, unit)}"

@@ -36,7 +36,7 @@ def node_lines(snapshot: Snapshot, runtime_name: str, view: View) -> list[Line]:
 def _node(snapshot: Snapshot, runtime_name: str, view: View) -> Iterator[DescribeRow]:
     node = snapshot.node
     yield describe_row(0, "Name:", view.safe(node.name) or _NONE)
-    yield describe_row(0, "Kubelet:", f"v{snapshot.rules.version}")
+    yield describe_row(0, "Kubelet:", f"v{snapshot.rules.release}")
     yield describe_row(0, "Runtime:", view.safe(runtime_name))
     if node.not_ready:
         text = f"False, {view.safe(node.not_ready)}"

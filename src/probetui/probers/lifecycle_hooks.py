@@ -106,7 +106,7 @@ class LifecycleHookRunner:
         host = action.host or operation.pod_ip
         if not host:
             raise GoError("failed to find networking container")
-        port = resolve_port(action.port, operation.container)
+        port = resolve_port(action.port, operation.container, operation.rules)
         rules = operation.rules
         build = partial(
             build_request,

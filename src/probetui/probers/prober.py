@@ -215,13 +215,13 @@ class ProbeDispatcher:
                     effect.container_id, command, probe.timeout_seconds, effect.rules
                 )
             case HTTPGetAction() as action:
-                port = resolve_port(action.port, container)
+                port = resolve_port(action.port, container, effect.rules)
                 host = action.host or effect.pod_ip
                 build_request = _load("http_request:build_request")
                 request = build_request(action, host, port, effect.rules)
                 return await self._handlers.http_get(request, timeout, route)
             case TCPSocketAction(port=named) as action:
-                port = resolve_port(named, container)
+                port = resolve_port(named, container, effect.rules)
                 return await self._handlers.tcp_socket(
                     action.host or effect.pod_ip, port, timeout, route
                 )

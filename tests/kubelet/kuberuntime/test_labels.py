@@ -11,6 +11,7 @@ from probetui.k8s.probe import (
     SleepAction,
     TCPSocketAction,
 )
+from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.kuberuntime.labels import (
     ContainerAnnotations,
     PortMapping,
@@ -72,7 +73,7 @@ def test_the_names_on_docker_are_unique() -> None:
     ],
 )
 def test_what_a_container_was_made_from_can_be_read_back(pod: Pod) -> None:
-    annotations = container_annotations(pod, APP, restart_count=3)
+    annotations = container_annotations(pod, APP, 3, container_hash(APP))
 
     assert parse_container_annotations(annotations) == ContainerAnnotations(
         hash=0x395745,
@@ -116,7 +117,7 @@ def test_annotations_of_others_read_as_nothing(annotations: dict[str, str]) -> N
 def test_the_hook_before_the_end_is_kept_with_the_container(
     hook: LifecycleHandler, expected: str
 ) -> None:
-    annotations = container_annotations(POD, a_container(pre_stop=hook), 0)
+    annotations = container_annotations(POD, a_container(pre_stop=hook), 0, 1)
 
     assert annotations["io.kubernetes.container.preStopHandler"] == expected
 
@@ -124,7 +125,7 @@ def test_the_hook_before_the_end_is_kept_with_the_container(
 def test_ports_are_kept_with_the_container() -> None:
     ports = (ContainerPort(80, "http"), ContainerPort(53, protocol="UDP"))
 
-    annotations = container_annotations(POD, a_container(ports=ports), 0)
+    annotations = container_annotations(POD, a_container(ports=ports), 0, 1)
 
     assert annotations["io.kubernetes.container.ports"] == (
         '[{"name":"http","containerPort":80,"protocol":"TCP"},'
@@ -178,11 +179,11 @@ def test_the_link_to_a_log_is_no_longer_than_a_file_name_may_be() -> None:
 
 
 def test_docker_keeps_annotations_as_labels() -> None:
-    labels = docker_container_labels(POD, APP, 3, "sandbox-id")
+    labels = docker_container_labels(POD, APP, 3, 1, "sandbox-id")
 
     annotations = annotations_of_docker_labels(labels)
 
-    assert annotations == container_annotations(POD, APP, 3)
+    assert annotations == container_annotations(POD, APP, 3, 1)
     assert labels["io.kubernetes.docker.type"] == "container"
     assert labels["io.kubernetes.sandbox.id"] == "sandbox-id"
     assert labels["io.kubernetes.container.logpath"] == (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from probetui.k8s.pod import Container, Pod
+from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.kuberuntime.expansion import expand_command
 from probetui.kubelet.kuberuntime.labels import (
     container_annotations,
@@ -65,7 +66,9 @@ def _container(pod: Pod, container: Container, case: dict[str, Any]) -> dict[str
     return {
         "metadata": {"name": container.name, "attempt": restart_count},
         "labels": container_labels(pod, container),
-        "annotations": container_annotations(pod, container, restart_count),
+        "annotations": container_annotations(
+            pod, container, restart_count, container_hash(container)
+        ),
         "logPath": container_log_path(container, restart_count),
         "command": list(expand_command(container.command, ())),
         "args": list(expand_command(container.args, ())),

@@ -24,9 +24,10 @@ from probetui.drive.version_comparison import (
 from probetui.errors import NothingToDoError, UsageError
 from probetui.k8s.pod import Pod
 from probetui.kubelet_rules import (
+    ROWS,
     VERSIONS,
     KubeletRules,
-    field_descriptions,
+    release_of,
     rules_of_each,
 )
 from probetui.manifest.load import load_manifests
@@ -113,14 +114,14 @@ def compare_versions(params: Mapping[str, Any]) -> int:
 
 
 def _versions(first: str | None, last: str | None) -> tuple[str, ...]:
-    begin = VERSIONS.index(first or VERSIONS[0])
-    end = VERSIONS.index(last or VERSIONS[-1])
+    first, last = first or VERSIONS[0], last or VERSIONS[-1]
+    begin, end = release_of(first), release_of(last)
     if begin >= end:
         raise UsageError(
-            f"--from {VERSIONS[begin]} --to {VERSIONS[end]}: not an earlier version "
-            "and a later one"
+            f"--from {first} --to {last}: not an earlier version and a later one"
         )
-    return VERSIONS[begin : end + 1]
+    between = (version for version in VERSIONS if begin < release_of(version) < end)
+    return first, *between, last
 
 
 def _scripts(wanted: Sequence[str], pods: Sequence[Pod]) -> dict[str, Scenario]:
@@ -200,7 +201,7 @@ def _ranges(
     difference: VersionDifference, versions: Sequence[KubeletRules]
 ) -> tuple[tuple[str, str], tuple[str, str]]:
     """Return the first and last versions that do the earlier and the later thing."""
-    names = [rules.version for rules in versions]
+    names = [rules.release for rules in versions]
     turn = names.index(difference.since)
     if difference.field == KNOWN_FIELDS:
         return (names[0], names[turn - 1]), (names[turn], names[-1])
@@ -241,7 +242,7 @@ def _format_time(observation: Observation | None) -> str:
 def _about(field: str) -> str:
     if field == KNOWN_FIELDS:
         return _ABOUT_KNOWN_FIELDS
-    return field_descriptions()[field]
+    return ROWS[field].text
 
 
 def _json(

@@ -123,7 +123,7 @@ async def serve_session(
     token = "" if options.no_token else secrets.token_urlsafe(_TOKEN_BYTES)
     api = ApiServer(
         store,
-        version=f"{rules.version}.0",
+        version=rules.full_version,
         served=SERVED,
         tokens={token: ADMIN} if token else None,
         connect={

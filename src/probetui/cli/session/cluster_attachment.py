@@ -83,7 +83,7 @@ def attach_cluster_pod(
     notes = Notes(quiet=bool(params.get("quiet")))
     json, kubelet = asyncio.run(_find(access, namespace, name, notes))
     if not params.get("kubelet"):
-        params = {**params, "kubelet": rules_for_kubelet(kubelet).version}
+        params = {**params, "kubelet": rules_for_kubelet(kubelet).release}
     manifests = _read(json, params, options.containers)
     (pod,) = manifests.pods
     if options.act and not _agrees(pod, options, notes):

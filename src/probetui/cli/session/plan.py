@@ -181,7 +181,7 @@ class Plan(Struct, frozen=True):
         """Return the kubelet's configuration by the options of the session."""
         options = self.options
         config = KubeletConfig(
-            version=self.rules.version,
+            version=self.rules.release,
             feature_gates=self.rules.feature_gates,
             seed=default_seed if options.seed is None else options.seed,
             queues_while_waiting=True,

@@ -115,7 +115,7 @@ def _system_info(
         "kernelVersion": platform.release(),
         "osImage": _system_name(),
         "containerRuntimeVersion": f"{runtime}://{(numbers or [__version__])[0]}",
-        "kubeletVersion": f"v{rules.version}.0+probetui",
+        "kubeletVersion": f"v{rules.full_version}+probetui",
         "kubeProxyVersion": "",
         "operatingSystem": platform.system().lower(),
         "architecture": ARCHITECTURES.get(architecture, architecture),

@@ -315,7 +315,7 @@ class ClusterObservation:
 
     def set_rules(self, node: str, rules: KubeletRules, now: datetime) -> None:
         """Set the rules of a node's kubelet."""
-        self.submit(KubeletFound(node, rules.version), now)
+        self.submit(KubeletFound(node, rules.release), now)
 
     def note_counters(
         self, name: str, text: bytes, asked_at: datetime, answered_at: datetime

@@ -68,7 +68,7 @@ from probetui.kubelet.facts import (
     RelistFailed,
     RuntimeStatusRead,
 )
-from probetui.kubelet.kuberuntime.container_hash import container_hash
+from probetui.kubelet.kuberuntime.container_hash import hash_of_new
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.kubelet.prober.container_port import resolve_port
 from probetui.kubelet.prober.timeout_text import (
@@ -257,7 +257,7 @@ class World:
         handler = effect.probe.handler
         if isinstance(handler, HTTPGetAction | TCPSocketAction):
             try:
-                resolve_port(handler.port, effect.container)
+                resolve_port(handler.port, effect.container, effect.rules)
             except GoError as error:
                 # What the prober finds out by itself, whatever the script says.
                 return ProbeAnswer(Attempt(ProbeResult.UNKNOWN, error=str(error)))
@@ -498,7 +498,7 @@ class World:
                 created_at=now,
                 image=operation.container.image,
                 restart_count=operation.attempt,
-                hash=container_hash(operation.container),
+                hash=hash_of_new(operation),
             ),
         )
         pod.seen = None

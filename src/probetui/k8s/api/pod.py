@@ -215,7 +215,7 @@ _RESTART_POLICY = enum_codec(RestartPolicy)
 _RESTART_RULE = ApiType(
     RestartRule, "action", "exitCodes.operator?", Field("exitCodes.values?")
 )
-_CONTAINER = ApiType(
+CONTAINER = ApiType(
     Container,
     "name",
     "image",
@@ -243,7 +243,7 @@ _CONTAINER = ApiType(
     "terminationMessagePath",
     "terminationMessagePolicy",
 )
-_CONTAINERS = list_of(_CONTAINER.codec)
+_CONTAINERS = list_of(CONTAINER.codec)
 _HOST_ALIAS = ApiType(HostAlias, "ip", "hostnames")
 _DNS_CONFIG = ApiType(
     DNSConfig,

@@ -1,15 +1,17 @@
 """Container hashes: whether a container's definition has changed.
 
-Source: kubelet/container/helpers.go, kuberuntime/helpers.go, v1.32.10,
-HashContainer, GetStableKey.
+Source: kubelet/container/helpers.go, v1.30.7, v1.32.10, HashContainer;
+kuberuntime/helpers.go, v1.32.10, GetStableKey.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+from probetui.k8s.api.pod import CONTAINER
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import RuntimeContainerStatus
+from probetui.kubelet.effects import CreateContainer
 from probetui.kubelet.runtime.go_format import go_json
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
@@ -17,18 +19,39 @@ FNV_OFFSET = 0x811C9DC5
 FNV_PRIME = 0x01000193
 
 
-def container_hash(container: Container) -> int:
+def container_hash(container: Container, rules: KubeletRules = PORTED_RULES) -> int:
     """Return the hash of a container's definition, 32 bits.
 
-    Only the image and the name are hashed; a change of any other field keeps the
-    container.
+    Only the image and the name are hashed, so that a change of any other field keeps
+    the container; until 1.30 all fields are.
     """
-    return _hash(container.image, container.name)
+    if rules.hashes_whole_container:
+        return _hash(go_json(CONTAINER.write(container)))
+    return _hash(go_json({"image": container.image, "name": container.name}))
 
 
-def has_changed(container: Container, status: RuntimeContainerStatus) -> bool:
-    """Return whether an instance was created from another definition."""
-    return _hash(container.image, container.name) != status.hash
+def hash_of_new(operation: CreateContainer) -> int:
+    """Return the hash by which an instance that is created is known again."""
+    if operation.definition_hash is None:
+        return container_hash(operation.container)
+    return operation.definition_hash
+
+
+def has_changed(
+    container: Container,
+    status: RuntimeContainerStatus,
+    rules: KubeletRules = PORTED_RULES,
+) -> bool:
+    """Return whether an instance was created from another definition.
+
+    Difference: an instance that was created with the rules of 1.31 or later, or that a
+    session is attached to, is known by its image and name under older rules, too; a
+    kubelet of another version restarts every container that it finds.
+    """
+    return status.hash not in {
+        container_hash(container, rules),
+        container_hash(container),
+    }
 
 
 def stable_key(
@@ -41,16 +64,15 @@ def stable_key(
     """
     if not rules.back_off_key_has_content:
         return f"{pod.name}_{pod.namespace}_{pod.uid}_{container.name}"
-    hash_hex = f"{container_hash(container):x}"
+    hash_hex = f"{container_hash(container, rules):x}"
     return f"{pod.name}_{pod.namespace}_{pod.uid}_{container.name}_{hash_hex}"
 
 
-# Every sync asks for every container, and the answer depends on the texts alone.
+# Every sync asks for every container, and the answer depends on the text alone.
 @lru_cache(maxsize=4096)
-def _hash(image: str, name: str) -> int:
-    """Return the 32-bit FNV-1a hash of the JSON of both, as Go prints its bytes."""
-    definition = go_json({"image": image, "name": name}).encode()
-    printed = " ".join(map(str, definition))
+def _hash(definition: str) -> int:
+    """Return the 32-bit FNV-1a hash of a definition in JSON, as Go prints its bytes."""
+    printed = " ".join(map(str, definition.encode()))
     value = FNV_OFFSET
     for byte in f"([]uint8)[{printed}]".encode():
         value = ((value ^ byte) * FNV_PRIME) & 0xFFFFFFFF

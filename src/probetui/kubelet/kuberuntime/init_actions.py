@@ -27,6 +27,7 @@ from probetui.kubelet.kuberuntime.restart import (
     is_restarted_after,
 )
 from probetui.kubelet.outcome import Result
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 
 class StoredResults(Protocol):
@@ -104,7 +105,11 @@ class InitActions(Struct, frozen=True):
 
 
 def compute_init_actions(
-    pod: Pod, status: RuntimePodStatus, liveness: StoredResults, startup: StoredResults
+    pod: Pod,
+    status: RuntimePodStatus,
+    liveness: StoredResults,
+    startup: StoredResults,
+    rules: KubeletRules = PORTED_RULES,
 ) -> InitActions:
     """Decide about the init containers of a pod that has sidecars.
 
@@ -112,7 +117,7 @@ def compute_init_actions(
     ones may have been removed: the last one that is known says how far the pod got,
     and before it only sidecars are kept running.
     """
-    walk = _Walk(pod, liveness, startup)
+    walk = _Walk(pod, liveness, startup, rules)
     walk.is_initialized = was_initialized = _any_in(
         pod, status, {RuntimeState.CREATED, RuntimeState.RUNNING}
     )
@@ -153,14 +158,20 @@ class _Walk:
         "kills_pod",
         "liveness",
         "pod",
+        "rules",
         "startup",
         "to_kill",
         "to_start",
     )
 
     def __init__(
-        self, pod: Pod, liveness: StoredResults, startup: StoredResults
+        self,
+        pod: Pod,
+        liveness: StoredResults,
+        startup: StoredResults,
+        rules: KubeletRules,
     ) -> None:
+        self.rules = rules
         self.pod = pod
         self.liveness = liveness
         self.startup = startup
@@ -217,7 +228,7 @@ class _Walk:
                 return
         if index == len(self.pod.init_containers) - 1 or not was_initialized:
             self._passed(index)
-        if has_changed(container, newest):
+        if has_changed(container, newest, self.rules):
             self._replace(
                 index, newest, f"{container.name} definition changed", KillReason.NONE
             )

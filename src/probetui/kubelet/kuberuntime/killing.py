@@ -152,10 +152,16 @@ class Killer:
         if kill.is_announced:
             message = kill.message or f"Stopping container {name}"
             self._turn.normal(pod, "Killing", message, now, name)
-        if kill.override_seconds is not None:
-            seconds, source = kill.override_seconds, GraceSource.DELETION
+        override = kill.override_seconds
+        # In some versions the override replaces what the hook has left over.
+        shares = override is None or self._rules.hook_time_counts
+        hook_seconds = seconds
+        if override is not None:
+            seconds, source = override, GraceSource.DELETION
             if kill.reason is KillReason.RESTART_ALL:
                 source = GraceSource.RESTART_ALL
+        if shares:
+            hook_seconds = seconds
         is_of_hook = kill.reason is KillReason.FAILED_POST_START_HOOK
         self._lifecycle.stopping(
             pod,
@@ -167,18 +173,18 @@ class Killer:
             kill.reason if is_of_hook else "",
         )
         hook = container.pre_stop
-        if hook is not None and seconds > 0:
+        if hook is not None and hook_seconds > 0:
             spent = yield from self._run_pre_stop(
-                pod, container, hook, kill.instance, pod_ip, seconds, now
+                pod, container, hook, kill.instance, pod_ip, hook_seconds, now
             )
-            seconds -= spent // ONE_SECOND
+            seconds -= spent // ONE_SECOND if shares else 0
             now += spent
-        if order is not None and seconds > 0:
-            waits_for = order.containers_before(name)
-            if waits_for:
-                turn = yield WaitFor(waits_for, now + timedelta(seconds=seconds))
-                seconds -= (turn.at - now) // ONE_SECOND
-        seconds = max(seconds, self._minimum_seconds)
+        waits_for = () if order is None else order.containers_before(name)
+        if waits_for and seconds > 0:
+            turn = yield WaitFor(waits_for, now + timedelta(seconds=seconds))
+            seconds -= (turn.at - now) // ONE_SECOND
+        if shares:
+            seconds = max(seconds, self._minimum_seconds)
         stop = StopContainer(kill.instance.container_id, name, seconds)
         error = yield from self.stop_container(pod, stop)
         if order is not None:
@@ -216,6 +222,7 @@ class Killer:
                 runtime_container_status.name for runtime_container_status in running
             ),
         )
+        is_ordered = bool(pod.sidecars) and self._rules.orders_sidecar_ends
         pod_ip = status.ips[0] if status.ips else ""
         kills = [
             Kill(
@@ -229,7 +236,7 @@ class Killer:
         outcome = yield Gather(
             tuple(
                 self.kill_container(
-                    pod, kill, pod_ip, now, order if pod.sidecars else None
+                    pod, kill, pod_ip, now, order if is_ordered else None
                 )
                 for kill in kills
             )

@@ -15,7 +15,6 @@ from msgspec import Struct
 from probetui.k8s.api.pod import CONTAINER_PORT
 from probetui.k8s.api.probe import LIFECYCLE_HANDLER
 from probetui.k8s.pod import Container, Pod
-from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.runtime.go_format import go_json
 
 POD_NAME = "io.kubernetes.pod.name"
@@ -85,11 +84,11 @@ def container_labels(pod: Pod, container: Container) -> dict[str, str]:
 
 
 def container_annotations(
-    pod: Pod, container: Container, restart_count: int
+    pod: Pod, container: Container, restart_count: int, definition_hash: int
 ) -> dict[str, str]:
     """Return the annotations of a container, from which it is known again."""
     annotations = {
-        CONTAINER_HASH: f"{container_hash(container):x}",
+        CONTAINER_HASH: f"{definition_hash:x}",
         RESTART_COUNT: str(restart_count),
         MESSAGE_PATH: container.termination_message_path,
         MESSAGE_POLICY: container.termination_message_policy,
@@ -188,12 +187,18 @@ def docker_sandbox_labels(pod: Pod) -> dict[str, str]:
 
 
 def docker_container_labels(
-    pod: Pod, container: Container, restart_count: int, sandbox_id: str
+    pod: Pod,
+    container: Container,
+    restart_count: int,
+    definition_hash: int,
+    sandbox_id: str,
 ) -> dict[str, str]:
     """Return the labels of a container on Docker, annotations included."""
     log_path = container_log_path(container, restart_count)
     return {
-        **_as_labels(container_annotations(pod, container, restart_count)),
+        **_as_labels(
+            container_annotations(pod, container, restart_count, definition_hash)
+        ),
         **container_labels(pod, container),
         DOCKER_TYPE: DOCKER_TYPE_CONTAINER,
         DOCKER_SANDBOX_ID: sandbox_id,

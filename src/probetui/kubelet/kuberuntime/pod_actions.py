@@ -27,6 +27,7 @@ from probetui.kubelet.kuberuntime.restart import (
     should_restart_on_failure,
 )
 from probetui.kubelet.outcome import Result
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 
 class SandboxChange(Struct, frozen=True):
@@ -96,6 +97,7 @@ def compute_pod_actions(
     startup: StoredResults,
     *,
     restarts_all: bool = False,
+    rules: KubeletRules = PORTED_RULES,
 ) -> PodActions:
     """Compute what a sync has to do for a pod.
 
@@ -105,6 +107,7 @@ def compute_pod_actions(
         liveness: what the liveness probes have found, by container ID.
         startup: what the startup probes have found, by container ID.
         restarts_all: all containers are to be removed, so that the pod begins anew.
+        rules: those of the kubelet's version.
     """
     sandbox = pod_sandbox_changed(pod, status)
     if restarts_all:
@@ -124,7 +127,7 @@ def compute_pod_actions(
         if status.newest(container.name) is None
     )
     if pod.sidecars:
-        inits = compute_init_actions(pod, status, liveness, startup)
+        inits = compute_init_actions(pod, status, liveness, startup, rules)
         plan.init_containers_to_start = inits.to_start
         plan.containers_to_kill.extend(inits.to_kill)
         plan.kill_pod = inits.kills_pod
@@ -132,7 +135,7 @@ def compute_pod_actions(
     else:
         is_initialized = _plan_plain_init(plan, pod, status)
     if is_initialized and not plan.kill_pod:
-        _plan_regular(plan, pod, status, liveness, startup)
+        _plan_regular(plan, pod, status, liveness, startup, rules)
     return plan.actions()
 
 
@@ -285,6 +288,7 @@ def _plan_regular(
     status: RuntimePodStatus,
     liveness: StoredResults,
     startup: StoredResults,
+    rules: KubeletRules,
 ) -> None:
     """Decide about the regular containers of an initialized pod."""
     kept = 0
@@ -300,7 +304,7 @@ def _plan_regular(
                     )
                     plan.kill(container, newest, message, KillReason.UNKNOWN)
             continue
-        failing = _find_kill_reason(container, newest, liveness, startup)
+        failing = _find_kill_reason(container, newest, liveness, startup, rules)
         if failing is None:
             kept += 1
             continue
@@ -322,12 +326,13 @@ def _find_kill_reason(
     newest: RuntimeContainerStatus,
     liveness: StoredResults,
     startup: StoredResults,
+    rules: KubeletRules,
 ) -> tuple[str, KillReason] | None:
     """Return why a running container is to be killed, None if it is not.
 
     Quirk, kept: a result counts whether or not the spec has such a probe.
     """
-    if has_changed(container, newest):
+    if has_changed(container, newest, rules):
         return "definition changed", KillReason.NONE
     if liveness.get(newest.container_id) is Result.FAILURE:
         return "failed liveness probe", KillReason.LIVENESS_PROBE

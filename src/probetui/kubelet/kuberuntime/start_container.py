@@ -22,6 +22,7 @@ from probetui.kubelet.effects import (
 from probetui.kubelet.images.image_manager import ImageManager
 from probetui.kubelet.journal import LifecycleStep
 from probetui.kubelet.kuberuntime.container_config import make_container_config
+from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.kuberuntime.container_lifecycle import ContainerLifecycle
 from probetui.kubelet.kuberuntime.downward_api import PodLocation
 from probetui.kubelet.kuberuntime.grace_period import KillReason
@@ -111,7 +112,12 @@ class ContainerStarter:
             self._fail(pod, container, config.message, now)
             return StartFailure(CREATE_CONTAINER_CONFIG_ERROR, config.message)
         created = yield CreateContainer(
-            pod, config, sandbox.sandbox_id, attempt, image.image_id
+            pod,
+            config,
+            sandbox.sandbox_id,
+            attempt,
+            image.image_id,
+            container_hash(container, self._rules),
         )
         if created.error is not None:
             self._fail(pod, container, created.error, created.at)

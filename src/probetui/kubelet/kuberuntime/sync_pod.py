@@ -223,7 +223,12 @@ class PodSyncer:
         """
         result = PodSyncResult()
         actions = compute_pod_actions(
-            pod, status, self._liveness, self._startup, restarts_all=restarts_all
+            pod,
+            status,
+            self._liveness,
+            self._startup,
+            restarts_all=restarts_all,
+            rules=self._rules,
         )
         self._policy.register_containers(pod, status)
         if actions.kill_pod and not self._policy.may_kill(

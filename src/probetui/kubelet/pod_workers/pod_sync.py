@@ -183,7 +183,7 @@ class PodSync:
             if not self._policy.may_kill(pod, running, ExitCause.POD, now):
                 return SyncCallResult.ERROR
         self._set_pod_status(pod, self._generate(pod, now), now)
-        self._stop_probes(pod)
+        self._stop_probes(pod, now)
         by = ExitCause.POD if pod.deletion_requested_at is None else ExitCause.DELETE
         killed = yield from self._killer.kill_pod(
             pod,
@@ -207,13 +207,17 @@ class PodSync:
         self._set_pod_status(pod, status, looked.at)
         return SyncCallResult.OK
 
-    def _stop_probes(self, pod: Pod) -> None:
+    def _stop_probes(self, pod: Pod, now: datetime) -> None:
         """Stop the probes that a terminating pod has no use for, as the version does.
 
         Old ones went on with all of them, but for static pods: with the file gone, the
         pod was removed from the prober at once (recorded in 1.20.2).
         """
-        if self._rules.stops_liveness_on_deletion:
+        if self._rules.cancels_exec_on_deletion:
+            self._probes.cancel_commands(pod, now)
+        if self._rules.stops_readiness_on_deletion:
+            self._probes.remove_pod(pod)
+        elif self._rules.stops_liveness_on_deletion:
             self._probes.stop_liveness_and_startup(pod)
         elif is_static_pod(pod):
             self._probes.remove_pod(pod)

@@ -123,6 +123,14 @@ class ProbeManager:
             for probe_type in (ProbeType.LIVENESS, ProbeType.STARTUP):
                 self.scheduler.stop(ProbeKey(pod.uid, container.name, probe_type))
 
+    def cancel_commands(self, pod: Pod, now: datetime) -> None:
+        """Let no command of a pod's probes run any more; one that runs ends at once.
+
+        Source: pod_workers.go, v1.35.0, cleanupPodUpdates, whose context the workers
+        have; k/k#140881.
+        """
+        self.scheduler.cancel_commands(pod.uid, now)
+
     def remove_pod(self, pod: Pod) -> None:
         """Stop all workers of the containers and sidecars of this pod object.
 

@@ -226,4 +226,5 @@ class WorkerLoop:
             self.stop = False
         else:
             self.trigger = None
-            self.ticker_at = now + self.period
+            if self.worker.rules.trigger_restarts_period:
+                self.ticker_at = now + self.period

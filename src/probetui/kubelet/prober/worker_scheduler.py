@@ -15,7 +15,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.probe import ExecAction, ProbeKey, ProbeType
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.facts import ProbeFinished
@@ -28,7 +28,7 @@ from probetui.kubelet.journal import (
     TickEntry,
     Trigger,
 )
-from probetui.kubelet.outcome import Result
+from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult, Result
 from probetui.kubelet.prober.hooks import ProbeHooks
 from probetui.kubelet.prober.prober import WELL, JudgedOutcome, judge_outcome
 from probetui.kubelet.prober.results_manager import ResultsManager
@@ -39,6 +39,17 @@ from probetui.kubelet.runtime.turn import TurnBuilder
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 NOTHING_RECORDED = RecordedResult(0, 0, stored=False)
+
+CANCELED = "rpc error: code = Canceled desc = context canceled"
+"""The error of a command whose caller has gone, as the CRI client says it."""
+
+TRIES = 3
+
+
+def _canceled(now: datetime) -> ProbeOutcome:
+    """Return the outcome of a command that is not run: an error, three times."""
+    attempt = Attempt(ProbeResult.UNKNOWN, error=CANCELED)
+    return ProbeOutcome((attempt,) * TRIES, now)
 
 
 class PendingOutcomes:
@@ -53,6 +64,10 @@ class PendingOutcomes:
     def __bool__(self) -> bool:
         """Return whether any is to come."""
         return bool(self._finished)
+
+    def __contains__(self, probe_id: int) -> bool:
+        """Return whether the outcome of a probe is to come."""
+        return probe_id in self._finished
 
     def set(self, finished: ProbeFinished, at: datetime) -> None:
         """Have the outcome of a probe that is under way taken in at an instant."""
@@ -112,6 +127,8 @@ class WorkerScheduler:
         self._in_flight: dict[int, WorkerLoop] = {}
         self._pending = PendingOutcomes()
         self._woken: dict[ProbeKey, None] = {}
+        self._canceled_pods: set[str] = set()
+        self._canceled_runs: set[int] = set()
 
     @property
     def is_probing(self) -> bool:
@@ -310,14 +327,33 @@ class WorkerScheduler:
         self._timers.cancel(effect.key)
         self._in_flight[effect.probe_id] = loop
         outcome = self._hooks.replace_run(effect, now)
+        if outcome is None and self._is_canceled(effect):
+            outcome = _canceled(now)
         if outcome is None:
             self._turn.emit(effect)
         else:
             finished = ProbeFinished(effect.probe_id, outcome)
             self._pending.set(finished, now + outcome.duration)
 
+    def cancel_commands(self, pod_uid: str, now: datetime) -> None:
+        """Let no command of a pod's probes run any more; one that runs ends at once."""
+        self._canceled_pods.add(pod_uid)
+        for probe_id, loop in list(self._in_flight.items()):
+            flight = loop.in_flight
+            has_ended = probe_id in self._pending or loop.worker.key in self.held
+            if flight and self._is_canceled(flight.asked) and not has_ended:
+                self._canceled_runs.add(probe_id)
+                self._receive(ProbeFinished(probe_id, _canceled(now)), now)
+
+    def _is_canceled(self, effect: RunProbe) -> bool:
+        is_command = isinstance(effect.probe.handler, ExecAction)
+        return is_command and effect.key.pod_uid in self._canceled_pods
+
     def finish(self, finished: ProbeFinished, now: datetime) -> None:
         """Take in what a probe came to in the world, now or once it is to be known."""
+        if finished.probe_id in self._canceled_runs:
+            self._canceled_runs.discard(finished.probe_id)
+            return
         loop = self._in_flight[finished.probe_id]
         flight = loop.in_flight
         if flight is not None:
@@ -417,6 +453,8 @@ class WorkerScheduler:
         if loop.worker.container_id:
             self._results[key.probe_type].remove(loop.worker.container_id)
         del self.loops[key]
+        if all(other.pod_uid != key.pod_uid for other in self.loops):
+            self._canceled_pods.discard(key.pod_uid)
         self.changed_pods.add(key.pod_uid)
 
     # -- the journal

@@ -14,6 +14,7 @@ from probetui.k8s.pod import (
     SecurityContext,
 )
 from probetui.kubelet.effects import CreateContainer
+from probetui.kubelet.kuberuntime.container_hash import hash_of_new
 from probetui.kubelet.kuberuntime.labels import (
     container_annotations,
     container_labels,
@@ -126,7 +127,9 @@ def container_config(
         mounts=mounts,
         labels={**container_labels(pod, container), **own_labels(owner), **proof},
         annotations={
-            **container_annotations(pod, container, operation.attempt),
+            **container_annotations(
+                pod, container, operation.attempt, hash_of_new(operation)
+            ),
             IMAGE: container.image,
         },
         log_path=container_log_path(container, operation.attempt),

@@ -8,6 +8,7 @@ from typing import Any
 
 from probetui.k8s.pod import Pod, PodSecurityContext, Resources, SecurityContext
 from probetui.kubelet.effects import CreateContainer
+from probetui.kubelet.kuberuntime.container_hash import hash_of_new
 from probetui.kubelet.kuberuntime.labels import (
     docker_container_labels,
     docker_sandbox_labels,
@@ -94,7 +95,11 @@ def container_request(
     context = container.security_context
     labels = {
         **docker_container_labels(
-            pod, container, operation.attempt, operation.sandbox_id
+            pod,
+            container,
+            operation.attempt,
+            hash_of_new(operation),
+            operation.sandbox_id,
         ),
         **own_labels(owner),
         IMAGE: container.image,

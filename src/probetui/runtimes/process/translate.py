@@ -17,7 +17,7 @@ from probetui.k8s.runtime import (
 )
 from probetui.k8s.stop_signals import LINUX_STOP_SIGNALS
 from probetui.kubelet.effects import CreateContainer, RunPodSandbox
-from probetui.kubelet.kuberuntime.container_hash import container_hash
+from probetui.kubelet.kuberuntime.container_hash import hash_of_new
 from probetui.runtimes.process.descendants import new_number
 from probetui.runtimes.process.mounts import home_path, is_in_home
 from probetui.runtimes.process.records import (
@@ -115,7 +115,7 @@ def container_record(
         name=container.name,
         image=container.image,
         attempt=operation.attempt,
-        hash=container_hash(container),
+        hash=hash_of_new(operation),
         command=command,
         env=_environment(operation, sandbox, folder, inherited),
         working_dir=str(_working_dir(home, container)),
