@@ -132,6 +132,8 @@ def test_a_kept_pod_of_another_user_is_removed_only_on_request(
 
     run = bob.probetui("run", "-f", str(bob.manifest), "--plain")
     left = bob.probetui("down", "--all", "--runtime", "docker")
+    named = bob.probetui("down", "shared", "--runtime", "docker")
+    of_file = bob.probetui("down", "-f", str(bob.manifest), "--runtime", "docker")
     still = {container.id for container in sdk.containers.list()}
     on_demand = bob.probetui("down", "--all", "--all-users", "--runtime", "docker")
 
@@ -139,6 +141,8 @@ def test_a_kept_pod_of_another_user_is_removed_only_on_request(
     assert run.returncode == 2
     assert "made it; `probetui down --all-users -f FILE` removes it" in run.stderr
     assert (left.returncode, left.stdout) == (0, "")
+    assert (named.returncode, of_file.returncode) == (1, 1), "it is still there"
+    assert "left default/shared (docker)" in named.stderr
     assert {app.id, copy.id} < still
     assert (on_demand.returncode, on_demand.stdout) == (
         0,

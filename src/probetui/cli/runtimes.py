@@ -257,6 +257,17 @@ async def undo_leftover_faults(runtime: Runtime) -> list[str]:
         return [f"faults that a killed session left cannot be undone: {error}"]
 
 
+async def volumes_by_pod(runtime: Runtime) -> Mapping[str, tuple[str, ...]]:
+    """Return the names of the volumes that a runtime has, by the uid of their pod.
+
+    Raises:
+        ContainerRuntimeError: the runtime could not be asked.
+    """
+    if not isinstance(runtime, VolumeHost):
+        return {}
+    return {pod.pod_uid: pod.volumes for pod in await runtime.list_volumes()}
+
+
 async def remove_pods(
     runtime: Runtime, pods: Sequence[RuntimePodStatus], grace_period_seconds: int
 ) -> None:
@@ -265,8 +276,14 @@ async def remove_pods(
     Raises:
         ContainerRuntimeError: the runtime refused, for the first pod it did so.
     """
+    if not pods:
+        return
+    volumes = await volumes_by_pod(runtime)
     results = await asyncio.gather(
-        *(_remove_pod(runtime, pod, grace_period_seconds) for pod in pods),
+        *(
+            remove_pod(runtime, pod, volumes.get(pod.pod_uid, ()), grace_period_seconds)
+            for pod in pods
+        ),
         return_exceptions=True,
     )
     for result in results:
@@ -274,9 +291,23 @@ async def remove_pods(
             raise result
 
 
-async def _remove_pod(
-    runtime: Runtime, pod: RuntimePodStatus, grace_period_seconds: int
+async def remove_pod(
+    runtime: Runtime,
+    pod: RuntimePodStatus,
+    volumes: Sequence[str],
+    grace_period_seconds: int,
 ) -> None:
+    """Stop and remove a pod and its volumes; hooks are not run.
+
+    Args:
+        runtime: where it is.
+        pod: what there is of it.
+        volumes: the names of its volumes; a list of those of all pods is long.
+        grace_period_seconds: between the stop signal and SIGKILL.
+
+    Raises:
+        ContainerRuntimeError: the runtime refused.
+    """
     running = (
         status.container_id
         for status in pod.containers
@@ -297,11 +328,9 @@ async def _remove_pod(
         with _collect_leftovers(left):
             await runtime.remove_pod_sandbox(sandbox.sandbox_id)
     if isinstance(runtime, VolumeHost):
-        for volumes in await runtime.list_volumes():
-            if volumes.pod_uid == pod.pod_uid:
-                for name in volumes.volumes:
-                    with _collect_leftovers(left):
-                        await runtime.unmount_volume(UnmountVolume(pod.pod_uid, name))
+        for name in volumes:
+            with _collect_leftovers(left):
+                await runtime.unmount_volume(UnmountVolume(pod.pod_uid, name))
     if left:
         # A sandbox names again what its containers have left.
         paths = tuple(dict.fromkeys(path for error in left for path in error.left))

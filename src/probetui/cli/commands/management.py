@@ -119,7 +119,8 @@ def down(*, takes_all: bool, **params: Any) -> int:
     NAME is a pod, or NAMESPACE/POD. With -n only pods of that namespace are meant. With
     -f and -l, those of the files with such labels.
     It leaves pods that another probetui is running, and pods of other users unless
-    --all-users is given. It never touches containers that probetui did not create.
+    --all-users is given: if NAME or -f means one of those, the status is 1. It never
+    touches containers that probetui did not create.
     """
     has_files = bool(params["filenames"] or params["static"])
     by_labels = params["selector"] is not None and not has_files

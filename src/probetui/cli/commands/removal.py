@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from probetui.cli.commands.listing import (
     ListedPod,
     PodSearch,
@@ -15,7 +17,7 @@ from probetui.cli.commands.listing import (
 from probetui.cli.option_values import RuntimeOptions, pick_options
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.printing import Notes, print_line
-from probetui.cli.runtimes import remove_pods
+from probetui.cli.runtimes import remove_pod, remove_pods, volumes_by_pod
 from probetui.cli.session.leases import LeaseRenewal
 from probetui.cli.session.locks import PodLocks
 from probetui.drive.clocks import SystemClock
@@ -63,17 +65,22 @@ async def remove_found_pods(params: Mapping[str, Any]) -> int:
         by_name: dict[str, list[ListedPod]] = {}
         for found in taken:
             by_name.setdefault(found.full_name, []).append(found)
+        engines = {pod.runtime.name: pod.runtime for pod in taken}
+        volumes = {
+            name: await volumes_by_pod(engine) for name, engine in engines.items()
+        }
+        removal = _Removal(volumes, notes, params["output"])
         statuses = await asyncio.gather(
             *(
-                _remove_all(
-                    pods, wanted.get(name, _GRACE_SECONDS), notes, params["output"]
-                )
+                removal.remove_all(pods, wanted.get(name, _GRACE_SECONDS))
                 for name, pods in by_name.items()
             )
         )
         for pod in meant:
             if pod not in taken:
                 _report_skipped(pod, notes)
+                if params["names"] or wanted:
+                    statuses.append(_REFUSED)
     if search.problem is not None:
         notes.error(str(search.problem))
         return search.problem.exit_status
@@ -117,41 +124,55 @@ def _grace_periods(params: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-async def _remove_all(
-    pods: Sequence[ListedPod], grace_period_seconds: int, notes: Notes, output: str
-) -> int:
-    """Remove pods of one name, which has one lock, one after the other."""
-    return max(
-        [await _remove(pod, grace_period_seconds, notes, output) for pod in pods]
-    )
+class _Removal(Struct, frozen=True):
+    """Removes pods of ours.
 
+    Attributes:
+        volumes: the names of volumes by uid of their pod, by name of the runtime.
+        notes: where errors go.
+        output: the value of `-o`.
+    """
 
-async def _remove(
-    pod: ListedPod, grace_period_seconds: int, notes: Notes, output: str
-) -> int:
-    if pod.holder:
-        notes.error(f"{pod.full_name} is run by {pod.holder}: stop that session first")
-        return _REFUSED
-    own = Pod(pod.status.pod_uid, pod.status.name, pod.status.namespace)
-    try:
-        with PodLocks(pod.runtime.name, [own]):
-            async with LeaseRenewal(pod.runtime, [own], notes):
-                await _remove_held(pod, grace_period_seconds)
-    except PodInUseError as error:
-        notes.error(f"{error}: stop that session first")
-        return _REFUSED
-    except ContainerRuntimeError as error:
-        notes.error(f"{pod.full_name}: {error}")
-        return error.exit_status
-    if output == "name":
-        print_line(pod.type_and_name)
-    else:
-        print_line(f"removed {pod.full_name} ({pod.runtime.name})")
-    return 0
+    volumes: Mapping[str, Mapping[str, Sequence[str]]]
+    notes: Notes
+    output: str
 
+    async def remove_all(
+        self, pods: Sequence[ListedPod], grace_period_seconds: int
+    ) -> int:
+        """Remove pods of one name, which has one lock, one after the other."""
+        return max([await self._remove(pod, grace_period_seconds) for pod in pods])
 
-async def _remove_held(pod: ListedPod, grace_period_seconds: int) -> None:
-    """Remove a pod that is locked, so that nobody else starts it meanwhile."""
-    if pod.unowned is not None and isinstance(pod.runtime, SharedEngine):
-        await pod.runtime.take_over(pod.unowned)
-    await remove_pods(pod.runtime, [pod.status], grace_period_seconds)
+    async def _remove(self, pod: ListedPod, grace_period_seconds: int) -> int:
+        notes = self.notes
+        if pod.holder:
+            notes.error(
+                f"{pod.full_name} is run by {pod.holder}: stop that session first"
+            )
+            return _REFUSED
+        own = Pod(pod.status.pod_uid, pod.status.name, pod.status.namespace)
+        try:
+            with PodLocks(pod.runtime.name, [own]):
+                async with LeaseRenewal(pod.runtime, [own], notes):
+                    await self._remove_held(pod, grace_period_seconds)
+        except PodInUseError as error:
+            notes.error(f"{error}: stop that session first")
+            return _REFUSED
+        except ContainerRuntimeError as error:
+            notes.error(f"{pod.full_name}: {error}")
+            return error.exit_status
+        if self.output == "name":
+            print_line(pod.type_and_name)
+        else:
+            print_line(f"removed {pod.full_name} ({pod.runtime.name})")
+        return 0
+
+    async def _remove_held(self, pod: ListedPod, grace_period_seconds: int) -> None:
+        """Remove a pod that is locked, so that nobody else starts it meanwhile."""
+        if pod.unowned is not None and isinstance(pod.runtime, SharedEngine):
+            await pod.runtime.take_over(pod.unowned)
+            # Its volumes are ours only now, and were not listed.
+            await remove_pods(pod.runtime, [pod.status], grace_period_seconds)
+            return
+        volumes = self.volumes[pod.runtime.name].get(pod.status.pod_uid, ())
+        await remove_pod(pod.runtime, pod.status, volumes, grace_period_seconds)
