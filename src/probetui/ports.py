@@ -397,6 +397,14 @@ class SharedEngine(Protocol):
         """Make a pod ours from now on, because the user asked for it."""
 
 
+@runtime_checkable
+class KubeletHost(Protocol):
+    """A runtime that a kubelet may use at the same time."""
+
+    async def kubelet_pods(self) -> tuple[str, ...]:
+        """Return the namespaces and names of the running pods of a kubelet, sorted."""
+
+
 PodKey = tuple[str, str]
 """A pod's namespace and name, or nothing and its uid: either is run only once."""
 

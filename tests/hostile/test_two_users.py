@@ -13,6 +13,14 @@ from pathlib import Path
 import docker
 import pytest
 
+from probetui.k8s.pod_source import CONFIG_SOURCE
+from probetui.kubelet.kuberuntime.labels import (
+    DOCKER_ANNOTATION_PREFIX,
+    DOCKER_TYPE,
+    DOCKER_TYPE_SANDBOX,
+    POD_NAME,
+    POD_NAMESPACE,
+)
 from tests.runtimes.own_daemon import OwnDaemon, own_daemon
 
 __all__ = ["own_daemon"]
@@ -150,3 +158,35 @@ def test_a_kept_pod_of_another_user_is_removed_only_on_request(
     )
     assert [container.id for container in sdk.containers.list(all=True)] == [copy.id]
     sdk.close()
+
+
+def test_nothing_is_started_beside_the_pods_of_a_kubelet(
+    own_daemon: OwnDaemon, tmp_path: Path
+) -> None:
+    """A kubelet with cri-dockerd kills what has its labels and is not its own."""
+    ann = User(own_daemon, tmp_path / "ann")
+    sdk = docker.DockerClient(base_url=own_daemon.url)
+    sdk.containers.run(
+        "busybox:1.36",
+        ["sleep", "600"],
+        detach=True,
+        network_mode="none",
+        labels={
+            DOCKER_TYPE: DOCKER_TYPE_SANDBOX,
+            f"{DOCKER_ANNOTATION_PREFIX}{CONFIG_SOURCE}": "api",
+            POD_NAMESPACE: "kube-system",
+            POD_NAME: "proxy",
+        },
+    )
+
+    refused = ann.probetui("run", "-f", str(ann.manifest), "--plain")
+    count = len(sdk.containers.list(all=True))
+    words = ("run", "-f", str(ann.manifest), "--plain", "--until", "started")
+    accepted = ann.probetui(*words, "--beside-kubelet")
+    sdk.close()
+
+    assert refused.returncode == 2
+    assert "docker runs pods of a kubelet (kube-system/proxy)" in refused.stderr
+    assert count == 1
+    assert accepted.returncode == 0
+    assert "those of this session too" in accepted.stderr

@@ -196,6 +196,7 @@ class SessionOptions(Struct, frozen=True):
     image_gc: bool = False
     pull: str | None = None
     keep: bool = False
+    beside_kubelet: bool = False
     act: bool = True
     freeze: bool = False
     time_scale: float | None = None

@@ -409,6 +409,14 @@ image_gc_option = setting(
     "does; see `probetui images gc --help`.",
 )
 
+beside_kubelet_option = setting(
+    "--beside-kubelet",
+    section=_RUNTIME,
+    is_flag=True,
+    help="Run the pods though a kubelet uses the same container runtime, which kills "
+    "each pod that it does not know. Without it that is refused.",
+)
+
 keep_option = setting(
     "--keep",
     section=_RUNTIME,
@@ -746,6 +754,7 @@ session_options = _group(
 @manifest_options
 @runtime_options
 @pull_option
+@beside_kubelet_option
 @image_gc_option
 @keep_option
 @watch_option

@@ -8,6 +8,7 @@ import click
 
 from probetui.cli.options import (
     act_option,
+    beside_kubelet_option,
     cluster_options,
     freeze_option,
     image_gc_option,
@@ -65,6 +66,7 @@ _NODE = "Node"
 @skip_tls_verify_option
 @node_runtime_options
 @pull_option
+@beside_kubelet_option
 @image_gc_option
 @act_option(default=True)
 @metrics_option

@@ -9,6 +9,7 @@ import click
 
 from probetui.cli.options import (
     act_option,
+    beside_kubelet_option,
     freeze_option,
     image_gc_option,
     keep_option,
@@ -60,6 +61,7 @@ _LAST_PORT = (1 << 16) - 1
 @manifest_options
 @runtime_options
 @pull_option
+@beside_kubelet_option
 @image_gc_option
 @keep_option
 @act_option(default=True)

@@ -12,6 +12,7 @@ from probetui.cli.options import (
     FORMER_CONTEXT,
     act_option,
     autosave_options,
+    beside_kubelet_option,
     cluster_options,
     ending_options,
     freeze_option,
@@ -53,6 +54,7 @@ _POD_WORDS = ("pod/", "pods/", "po/")
 @manifest_options
 @session_runtime_options
 @pull_option
+@beside_kubelet_option
 @image_gc_option
 @keep_option
 @act_option(default=True)
@@ -243,6 +245,7 @@ def replay(*, file: Path | None, **params: Any) -> int:
 @option("--list", "lists", section="Lesson", is_flag=True, help="List the lessons.")
 @session_runtime_options
 @pull_option
+@beside_kubelet_option
 @keep_option
 @freeze_option
 @play_options

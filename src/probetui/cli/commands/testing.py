@@ -9,6 +9,7 @@ import click
 
 from probetui.cli import completions
 from probetui.cli.options import (
+    beside_kubelet_option,
     kubelet_options,
     manifest_options,
     program_options,
@@ -43,6 +44,7 @@ _CASES, _OUTPUT = "Cases", "Output"
 @manifest_options
 @session_runtime_options
 @pull_option
+@beside_kubelet_option
 @option(
     "--case",
     "cases",

@@ -28,6 +28,7 @@ from probetui.cli.session.ending import (
     end_pods,
     remove_session_pods,
 )
+from probetui.cli.session.kubelet_neighbour import refuse_beside_kubelet
 from probetui.cli.session.leases import LeaseRenewal
 from probetui.cli.session.leftovers import replace_leftovers
 from probetui.cli.session.locks import PodLocks
@@ -117,6 +118,7 @@ async def open_session_runtime(plan: Plan, clock: Clock) -> AsyncIterator[Runtim
     Raises:
         RuntimeUnavailableError: no container runtime answers.
         ManifestError: with `--strict`, the runtime does not support some fields.
+        UsageError: a kubelet uses the runtime too.
     """
     runtime = await _open_runtime(plan, clock)
     if isinstance(runtime, ClockSource):
@@ -127,6 +129,10 @@ async def open_session_runtime(plan: Plan, clock: Clock) -> AsyncIterator[Runtim
     try:
         if plan.warn_for_runtime is not None:
             plan.warn_for_runtime(runtime_kind(runtime))
+        if plan.attachment is None:
+            await refuse_beside_kubelet(
+                runtime, plan.notes, is_accepted=plan.options.beside_kubelet
+            )
         for sentence in await undo_leftover_faults(runtime):
             plan.notes.note(sentence)
         yield runtime

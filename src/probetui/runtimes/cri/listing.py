@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
+from probetui.k8s.pod_source import CONFIG_SOURCE
 from probetui.k8s.runtime import RuntimeState
 from probetui.kubelet.kuberuntime.labels import POD_UID
 from probetui.kubelet.kuberuntime.termination_message import (
@@ -93,6 +94,22 @@ class CriListing:
                 self._containers,
                 self.container,
             ),
+        )
+
+    async def kubelet_pods(self) -> tuple[str, ...]:
+        """Return the namespaces and names of the ready pods of a kubelet, sorted."""
+        listed = await self._client.call(
+            calls.LIST_POD_SANDBOX, cri.ListPodSandboxRequest()
+        )
+        return tuple(
+            sorted(
+                f"{sandbox.metadata.namespace}/{sandbox.metadata.name}"
+                for sandbox in listed.items
+                if sandbox.state == cri.SANDBOX_READY
+                and POD_UID in sandbox.labels
+                and CONFIG_SOURCE in sandbox.annotations
+                and OWNER not in sandbox.labels
+            )
         )
 
     async def list_unowned(self) -> tuple[list[CriSandbox], list[CriContainer]]:

@@ -479,6 +479,10 @@ class CriRuntime:
         """Return the pods that other probetuis seem to have made."""
         return unowned_pods(*await self._listing.list_unowned())
 
+    async def kubelet_pods(self) -> tuple[str, ...]:
+        """Return the ready pods that a kubelet made; see `ports.KubeletHost`."""
+        return await self._listing.kubelet_pods()
+
     async def take_over(self, pod: UnownedPod) -> None:
         """Have a pod be ours from now on, because somebody said so.
 

@@ -9,8 +9,13 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from probetui.k8s.pod_source import CONFIG_SOURCE
 from probetui.k8s.runtime import RuntimePodStatus
-from probetui.kubelet.kuberuntime.labels import DOCKER_TYPE, DOCKER_TYPE_SANDBOX
+from probetui.kubelet.kuberuntime.labels import (
+    DOCKER_ANNOTATION_PREFIX,
+    DOCKER_TYPE,
+    DOCKER_TYPE_SANDBOX,
+)
 from probetui.ports import UnownedPod, UnownedReason
 from probetui.runtimes.daemon_clock import DaemonClock
 from probetui.runtimes.docker.client import DockerClient
@@ -26,7 +31,13 @@ from probetui.runtimes.docker.translate import (
     to_inspected_container,
 )
 from probetui.runtimes.docker.volumes import DockerVolumes, UnownedVolume
-from probetui.runtimes.translation import MADE_BY, PodName, labels_of_pod
+from probetui.runtimes.translation import (
+    MADE_BY,
+    OWNER,
+    PodName,
+    labels_of_pod,
+    pod_name_from_labels,
+)
 
 CONCURRENT_INSPECTIONS = 8
 """How many inspections may run at the same time, of the client's short calls."""
@@ -103,6 +114,23 @@ class DockerListing:
             if await self.inspect(docker_id) is None:
                 self._ownership.forget(docker_id)
         return listed
+
+    async def kubelet_pods(self) -> tuple[str, ...]:
+        """Return the namespaces and names of a kubelet's running pods, sorted.
+
+        It uses Docker through cri-dockerd, which has annotations as labels.
+        """
+        filters = {
+            "label": [
+                f"{DOCKER_TYPE}={DOCKER_TYPE_SANDBOX}",
+                f"{DOCKER_ANNOTATION_PREFIX}{CONFIG_SOURCE}",
+            ]
+        }
+        listed: list[dict[str, Any]] = await self._client.call(
+            lambda api: api.containers(filters=filters)
+        )
+        pods = (pod_name_from_labels(it["Labels"]) for it in listed if _is_foreign(it))
+        return tuple(sorted(f"{pod.namespace}/{pod.name}" for pod in pods))
 
     async def sandbox_labels(self) -> dict[str, dict[str, str]]:
         """Return the labels of pods by the ID of each sandbox, whoever made it."""
@@ -219,3 +247,8 @@ def _status(pod: PodName, parts: list[InspectedContainer]) -> RuntimePodStatus:
     if statuses := pod_statuses(parts):
         return statuses[0]
     return RuntimePodStatus(pod.uid, pod.name, pod.namespace)
+
+
+def _is_foreign(listed: Mapping[str, Any]) -> bool:
+    """Return whether a container in Docker's list has no label of a probetui."""
+    return OWNER not in listed["Labels"]

@@ -544,6 +544,10 @@ class DockerRuntime:
         """Return the pods of other users' probetuis, or of earlier versions."""
         return await self._unowned.pods()
 
+    async def kubelet_pods(self) -> tuple[str, ...]:
+        """Return the running pods that a kubelet made; see `ports.KubeletHost`."""
+        return await self._listing.kubelet_pods()
+
     async def take_over(self, pod: UnownedPod) -> None:
         """Note a pod as ours that the user chose to take over."""
         await self._unowned.take_over(pod)
