@@ -57,6 +57,32 @@ _VERDICTS = {
 }
 
 
+class EarlyEnd:
+    """Ends a program by a signal while its session has not begun.
+
+    The task that made it is cancelled, so that whatever it has opened is closed again.
+    `Interrupts` takes over once there is a session.
+
+    Args:
+        signals: delivers them.
+
+    Attributes:
+        received: the signal that came first, None before.
+    """
+
+    def __init__(self, signals: Signals) -> None:
+        self._signals = signals
+        self._task = asyncio.current_task()
+        self.received: signal.Signals | None = None
+        signals.deliver(self._receive, str)
+
+    def _receive(self, number: signal.Signals) -> None:
+        if self.received is None and self._task is not None:
+            self.received = number
+            self._signals.leave(number)
+            self._task.cancel()
+
+
 class Interrupts:
     """Handles signals during a session; a context manager.
 

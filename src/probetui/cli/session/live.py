@@ -23,7 +23,9 @@ from probetui.cli.runtimes import (
 )
 from probetui.cli.session.attachment import attach, confirm_actions
 from probetui.cli.session.ending import (
+    SIGNALLED,
     CollectedErrors,
+    EarlyEnd,
     Interrupts,
     end_pods,
     remove_session_pods,
@@ -104,11 +106,18 @@ def run_session(plan: Plan) -> int:
 
 async def _live(plan: Plan, signals: Signals) -> int:
     clock = SystemClock()
-    async with open_session_runtime(plan, clock) as runtime:
-        if plan.attachment is not None:
-            pod_registry = PodRegistry(plan.desired)
-            return await _run_attached(plan, pod_registry, runtime, clock, signals)
-        return await run_on_runtime(plan, runtime, clock, signals)
+    early = EarlyEnd(signals)
+    try:
+        async with open_session_runtime(plan, clock) as runtime:
+            if plan.attachment is not None:
+                pod_registry = PodRegistry(plan.desired)
+                return await _run_attached(plan, pod_registry, runtime, clock, signals)
+            return await run_on_runtime(plan, runtime, clock, signals)
+    except asyncio.CancelledError:
+        if early.received is None:
+            raise
+        plan.notes.note("ended by a signal before any pod was started")
+        return SIGNALLED + early.received
 
 
 @asynccontextmanager

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
 from probetui.cli.option_values import NodeOptions
+from probetui.cli.printing import Notes
 from probetui.cli.runtimes import PROCESS, runtime_kind
 from probetui.cli.session.leftovers import replace_leftovers
 from probetui.cli.session.pod_registry import DesiredState, PodRegistry
 from probetui.cli.session.server_waits import warn_of_waits
 from probetui.cluster.client import ApiClient
+from probetui.cluster.errors import ClusterError
 from probetui.cluster.kubeconfig import load_access
 from probetui.cluster.node.agent import NodeAgent
 from probetui.cluster.node.api_pods import ReadPod
@@ -65,6 +67,11 @@ class NodePods:
         self._runtime = runtime
         self._static = plan.desired
         self._read: Sequence[ReadPod] | None = None
+        self._is_ending = False
+
+    def refuse_new(self) -> None:
+        """Run no more pods: the session ends, and would never end with them."""
+        self._is_ending = True
 
     def apply_static(self, desired: DesiredState) -> None:
         """Run what the files of static pods ask for now."""
@@ -75,6 +82,8 @@ class NodePods:
         """Run what the API server has now."""
         notes = self._plan.notes
         known = {pod.uid for pod in self._pod_registry.all_known}
+        if self._is_ending:
+            read = [it for it in read if it.loaded and it.loaded.pod.uid in known]
         new = [
             one.loaded
             for one in read
@@ -145,6 +154,7 @@ class NodeSession:
         self._shown = shown
         self._keeps_node = keeps_node
         self._is_lost = False
+        self._has_left = False
 
     def attach(self, session: Session) -> None:
         """Report what happens in a session, and show it."""
@@ -166,6 +176,7 @@ class NodeSession:
 
     async def drain(self, leave: asyncio.Event) -> None:
         """End the pods in the cluster, unless they are kept or somebody insists."""
+        self.pods.refuse_new()
         if self._keeps_node or self._is_lost:
             self._agent.detach()
             return
@@ -180,8 +191,19 @@ class NodeSession:
 
     async def leave(self) -> None:
         """Deregister the node, or let go of it; another's is left alone."""
+        self._has_left = True
         if not self._is_lost:
             await self._agent.leave(keeps_node=self._keeps_node)
+
+    async def withdraw(self, notes: Notes) -> None:
+        """Deregister the node of a session that has not come to its end."""
+        if self._has_left or self._is_lost or not self._agent.registration.uid:
+            return
+        self._has_left = True
+        try:
+            await self._agent.withdraw(keeps_node=self._keeps_node)
+        except ClusterError as error:
+            notes.error(f"node {self.name} may be left in the cluster: {error}")
 
 
 @asynccontextmanager
@@ -227,11 +249,28 @@ async def open_node(
         )
         pods = NodePods(plan, pod_registry, runtime)
         agent = NodeAgent(api, clock, facts, plan.rules, pods.apply_api, notes.warning)
-        await agent.register(adopts=options.adopt)
+        node_session = NodeSession(
+            name, agent, pods, shown, keeps_node=options.keep_node
+        )
+        stack.push_async_callback(node_session.withdraw, notes)
+        await _finish(agent.register(adopts=options.adopt))
         pod_registry.subscribe(
             lambda current: agent.on_pods(current, pod_registry.desired.static)
         )
         pod_registry.subscribe(shown.metrics.register_pods)
         await agent.start()
         notes.note(f"node {name} of {access.context or access.cluster.server}")
-        yield NodeSession(name, agent, pods, shown, keeps_node=options.keep_node)
+        yield node_session
+
+
+async def _finish(work: Coroutine[Any, Any, None]) -> None:
+    """Do work to its end even if the task is cancelled meanwhile.
+
+    What a server has made of a request is known only by its answer.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise

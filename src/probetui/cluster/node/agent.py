@@ -60,6 +60,7 @@ Source: apis/config/v1beta1/defaults.go, v1.32.10, SyncFrequency.
 
 DRAIN_PATIENCE = timedelta(seconds=15)
 LAST_WRITES_SECONDS = 5
+_CONCURRENT_DELETIONS = 16
 FIRST_LIST_PATIENCE = timedelta(seconds=5)
 STARTING = "node is starting"
 _NOT_FOUND, _CONFLICT = 404, 409
@@ -418,14 +419,28 @@ class NodeAgent:
         grace = max(POD.read(pod).termination_grace_period_seconds or 0 for pod in pods)
         patience = timedelta(seconds=grace) + DRAIN_PATIENCE
         try:
-            for pod in pods:
-                if pod["metadata"].get("deletionTimestamp") is None:
-                    await self._delete(pod, grace_period_seconds=None)
+            await self._delete_all(pods)
             await self._wait_until_gone(
                 {pod["metadata"]["uid"] for pod in pods}, patience
             )
         except ClusterError as error:
             self._notify(f"the node cannot be drained: {error}")
+
+    async def _delete_all(self, pods: Sequence[Object]) -> None:
+        """Delete pods, a few at a time: one after the other they outlast the grace."""
+        limit = asyncio.Semaphore(_CONCURRENT_DELETIONS)
+
+        async def delete(pod: Object) -> None:
+            async with limit:
+                await self._delete(pod, grace_period_seconds=None)
+
+        await asyncio.gather(
+            *(
+                delete(pod)
+                for pod in pods
+                if pod["metadata"].get("deletionTimestamp") is None
+            )
+        )
 
     async def _wait_until_gone(self, uids: set[str], patience: timedelta) -> None:
         """Wait for the end of pods; those that a DaemonSet makes meanwhile may stay."""
@@ -453,6 +468,15 @@ class NodeAgent:
                 await self._events.finish()
         except TimeoutError:
             self._notify("some events were not written")
+        await self.withdraw(keeps_node=keeps_node)
+
+    async def withdraw(self, *, keeps_node: bool) -> None:
+        """Deregister the node, or only give up its lease.
+
+        Raises:
+            ClusterError: the API server does not answer, or refuses.
+        """
+        self._is_leaving = True
         if keeps_node:
             await self.registration.release_lease()
             return

@@ -1,0 +1,111 @@
+"""A node that a signal ends before its session has begun, or while pods pour in."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from probetui.cluster.api_server.api import ServerFault
+from probetui.cluster.api_server.request_info import RequestInfo
+from probetui.cluster.api_server.resources import LEASES, NODES, PODS
+from probetui.cluster.serving.http_server import HttpRequest
+from tests.cluster.servers import RunningServer, running_cluster
+from tests.e2e.program import Program
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+NODE = f"early-tests-{os.getpid()}"
+PATIENCE_SECONDS = 60
+POD_SECONDS = 0.02
+
+
+async def start_node(kubeconfig: Path) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "probetui", "node", "--name", NODE, "--runtime", "process"),
+        *("--plain", "--no-autosave", "--kubeconfig", str(kubeconfig)),
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        env=Program(kubeconfig.parent).environment,
+    )
+
+
+async def until(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not holds():  # noqa: ASYNC110  # the store is another task's
+            await asyncio.sleep(0.05)
+
+
+def is_registered(server: RunningServer) -> bool:
+    return any(it["metadata"]["name"] == NODE for it in server.store.list(NODES).items)
+
+
+def has_lease(server: RunningServer) -> bool:
+    return any(it["metadata"]["name"] == NODE for it in server.store.list(LEASES).items)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_before_the_session_begins_leaves_nothing_registered(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    def is_slow(info: RequestInfo, _request: HttpRequest) -> ServerFault | None:
+        is_list = info.resource == PODS and info.verb == "list"
+        return ServerFault(delay_seconds=PATIENCE_SECONDS) if is_list else None
+
+    async with running_cluster(tmp_path) as (server, kubeconfig):
+        server.api.fault = is_slow
+        process = await start_node(kubeconfig)
+        await until(lambda: is_registered(server) and has_lease(server))
+
+        process.send_signal(number)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            _, said = await process.communicate()
+
+        assert process.returncode == 128 + number
+        assert not is_registered(server)
+        assert not has_lease(server)
+    assert "before any pod was started" in said.decode()
+    assert "Traceback" not in said.decode()
+
+
+async def test_the_first_signal_ends_a_node_while_pods_pour_in(tmp_path: Path) -> None:
+    async with running_cluster(tmp_path) as (server, kubeconfig):
+        process = await start_node(kubeconfig)
+        await until(lambda: is_registered(server))
+        flood = asyncio.create_task(pour(server))
+        await until(lambda: len(server.store.list(PODS).items) > 20)
+
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            _, said = await process.communicate()
+        flood.cancel()
+
+        assert process.returncode == 128 + signal.SIGTERM, said.decode()
+        assert not is_registered(server)
+        assert not has_lease(server)
+    assert "did not end in time" not in said.decode()
+
+
+async def pour(server: RunningServer) -> None:
+    """Assign pod after pod to the node."""
+    for number in itertools.count():
+        container = {"name": "app", "image": "any", "command": ["sleep", "600"]}
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"poured-{os.getpid()}-{number}"},
+            "spec": {
+                "nodeName": NODE,
+                "terminationGracePeriodSeconds": 1,
+                "containers": [container],
+            },
+        }
+        server.store.create(PODS, "default", pod)
+        await asyncio.sleep(POD_SECONDS)
