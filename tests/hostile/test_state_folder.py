@@ -14,6 +14,8 @@ import pytest
 from msgspec.structs import asdict
 
 from probetui.drive.clocks import SystemClock
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.runtime import RuntimeState
 from probetui.kubelet.effects import CreateContainer, RunPodSandbox
 from probetui.ports import Runtime
 from probetui.runtimes.process import records
@@ -221,3 +223,57 @@ async def test_a_pod_with_a_damaged_record_is_still_listed_and_removed(
     await bench.until_dead(process)
     assert os.listdir(tmp_path) == []
     await other.close()
+
+
+@pytest.mark.parametrize("depth", ["", "*", "*/*"], ids=["all", "sandbox", "container"])
+@pytest.mark.parametrize("is_moved", [True, False], ids=["moved", "removed"])
+async def test_what_runs_is_remembered_when_its_folder_is_gone(
+    bench: ProcessBench, tmp_path: Path, depth: str, *, is_moved: bool
+) -> None:
+    """Forgotten, it would be started again at once, a second time."""
+    base = tmp_path / "pods"
+    runtime = ProcessRuntime(base, SystemClock())
+    process = await a_running_pod(runtime)
+    folder = base
+    if depth:
+        (folder,) = (it for it in base.glob(depth) if it.is_dir())
+    if is_moved:
+        folder.rename(tmp_path / "elsewhere")
+    else:
+        shutil.rmtree(folder)  # noqa: TID251  # the test's own
+
+    (pod,) = await runtime.relist()
+    other = ProcessRuntime(base, SystemClock(), sees_all=True)
+    (seen,) = await other.relist()
+
+    for found in (pod, seen):
+        assert [it.state for it in found.containers] == [RuntimeState.RUNNING]
+    assert await remove_all(other) == ["web"]
+    await bench.until_dead(process)
+    assert await runtime.relist() == ()
+    assert os.listdir(base) == []
+    await other.close()
+    await runtime.close()
+
+
+async def test_what_runs_is_remembered_where_no_record_can_be_written(
+    bench: ProcessBench, tmp_path: Path
+) -> None:
+    base = tmp_path / "pods"
+    runtime = ProcessRuntime(base, SystemClock())
+    process = await a_running_pod(runtime)
+    base.rename(tmp_path / "elsewhere")
+    base.write_text("not a folder", "utf-8")
+
+    with pytest.raises(ContainerRuntimeError):
+        await runtime.relist()
+    base.unlink()
+    (pod,) = await runtime.relist()
+    (sandbox,) = pod.sandboxes
+    assert [it.state for it in pod.containers] == [RuntimeState.RUNNING]
+
+    await runtime.remove_pod_sandbox(sandbox.sandbox_id)
+
+    await bench.until_dead(process)
+    assert await runtime.relist() == ()
+    await runtime.close()

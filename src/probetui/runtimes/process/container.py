@@ -48,6 +48,7 @@ from probetui.runtimes.process.mounts import read_message_file
 from probetui.runtimes.process.records import ProcessContainerRecord
 from probetui.runtimes.process.unmanaged import NETWORK_OF_ALL
 from probetui.runtimes.process_identity import Process, is_alive, kill_marked, marked
+from probetui.untrusted_files import make_own_directory
 
 logger = logging.getLogger(__name__)
 
@@ -109,15 +110,50 @@ class ProcessContainer:
         return self.status.state
 
     def refresh(self) -> bool:
-        """Reload the record if it changed on disk; False when it is gone."""
+        """Reload the record if it changed on disk; False when the container is gone.
+
+        One whose record was removed while it runs is there, and is recorded again.
+        """
         found = records.signature(self._file)
-        if found == self._signature:
-            return found is not None
+        if found is not None and found == self._signature:
+            return True
         record = records.read_container(self._file)
         if record is None:
-            return False
+            return self._record_again()
         self._signature = found
         self._update(record)
+        return True
+
+    def is_running_here(self) -> bool:
+        """Return whether its process lives and no other probetui manages it."""
+        process = self.record.process
+        return (
+            self.state is RuntimeState.RUNNING
+            and process is not None
+            and is_alive(process)
+            and not self._is_anothers()
+        )
+
+    def _record_again(self) -> bool:
+        """Write the record of a container that runs without one; False if it ended.
+
+        Otherwise nobody would know of its processes any more.
+        """
+        if not self.is_running_here():
+            return False
+        try:
+            mode = records.FOLDER_MODE
+            make_own_directory(self.folder, mode, parents_mode=mode)
+            self._save()
+        except OSError as error:
+            logger.warning(
+                "%s runs without a record: %s", self.record.container_id, error
+            )
+        else:
+            logger.warning(
+                "the record of %s was removed while it runs, and is there again",
+                self.record.container_id,
+            )
         return True
 
     def start(self) -> None:

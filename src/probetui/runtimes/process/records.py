@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 SANDBOX_FILE = "sandbox.json"
 CONTAINER_FILE = "container.json"
 
+FOLDER_MODE = 0o700
+
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 """More than an environment may have; a longer file is not ours."""
 
@@ -107,7 +109,7 @@ def new_folder(parent: Path) -> Path:
     while True:
         name = os.urandom(_NAME_BYTES).hex()
         try:
-            DirectoryRoot(parent).make_directory(name, 0o700)
+            DirectoryRoot(parent).make_directory(name, FOLDER_MODE)
         except FileExistsError:
             continue
         return parent / name
@@ -128,7 +130,7 @@ def new_sandbox_folder(
         if root.exists(name):
             continue
         temporary = f".new-{os.getpid()}-{name}"
-        root.make_directory(temporary, 0o700)
+        root.make_directory(temporary, FOLDER_MODE)
         try:
             write(parent / temporary / SANDBOX_FILE, record_of(name))
             root.rename(temporary, name)

@@ -162,7 +162,6 @@ class ProcessRuntime:
     async def run_pod_sandbox(self, operation: RunPodSandbox) -> str:
         """Create a sandbox: a folder and an address."""
         from probetui.runtimes.process.sandbox import (  # noqa: PLC0415  # see above
-            FOLDER_MODE,
             free_address,
         )
 
@@ -172,7 +171,7 @@ class ProcessRuntime:
                 it.record.ip for it in self._sandboxes.values() if it.record.is_ready
             }
             ip = free_address(operation.pod.uid, taken)
-            make_own_directory(self._base, FOLDER_MODE)
+            make_own_directory(self._base, records.FOLDER_MODE)
             folder = records.new_sandbox_folder(
                 self._base,
                 lambda name: translate.sandbox_record(
@@ -410,7 +409,7 @@ class ProcessRuntime:
         for gone in [
             name
             for name, it in self._sandboxes.items()
-            if name not in names or not it.refresh() or self._is_hidden(it)
+            if not it.refresh() or self._is_hidden(it)
         ]:
             self._sandboxes.pop(gone).release()
         for name in names - self._sandboxes.keys():

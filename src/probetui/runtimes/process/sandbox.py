@@ -21,17 +21,16 @@ from probetui.runtimes.process.container import ProcessContainer
 from probetui.runtimes.process.descendant_killer import DescendantKiller
 from probetui.runtimes.process.mounts import ProcessMounts, is_in_home
 from probetui.runtimes.process.records import (
+    FOLDER_MODE,
     ProcessContainerRecord,
     ProcessSandboxRecord,
 )
 from probetui.runtimes.process_identity import Process, is_alive, kill_marked
 from probetui.runtimes.translation import LOCALHOST
 from probetui.runtimes.volume_folders import VolumeFolders
-from probetui.untrusted_files import DirectoryRoot, child_path
+from probetui.untrusted_files import DirectoryRoot, child_path, make_own_directory
 
 logger = logging.getLogger(__name__)
-
-FOLDER_MODE = 0o700
 
 
 NETWORKS = 254 * 256
@@ -84,19 +83,40 @@ class ProcessSandbox:
     def refresh(self) -> bool:
         """Reload what changed on disk; False when the sandbox is gone."""
         found = records.signature(self._file)
-        if found != self._signature:
+        if found is None or found != self._signature:
             record = records.read_sandbox(self._file)
-            if record is None:
+            if record is not None:
+                self.record = record
+                self._signature = found
+            elif not self._record_again():
                 return False
-            self.record = record
-            self._signature = found
         for gone in [key for key, it in self.containers.items() if not it.refresh()]:
             self.containers.pop(gone).release()
-        with os.scandir(self.folder) as entries:
-            names = [entry.name for entry in entries]
+        try:
+            with os.scandir(self.folder) as entries:
+                names = [entry.name for entry in entries]
+        except FileNotFoundError:  # and it cannot be made again
+            names = []
         for name in names:
             if name not in self.containers:
                 self._find(name)
+        return True
+
+    def _record_again(self) -> bool:
+        """Record a sandbox whose folder was removed while containers in it run.
+
+        Returns False if none does: then it is gone.
+        """
+        if not any(it.is_running_here() for it in self.containers.values()):
+            return False
+        try:
+            make_own_directory(self.folder, FOLDER_MODE, parents_mode=FOLDER_MODE)
+            records.write(self._file, self.record)
+        except OSError as error:
+            logger.warning(
+                "sandbox %s runs without a record: %s", self.record.sandbox_id, error
+            )
+        self._signature = records.signature(self._file)
         return True
 
     def check_ready(self) -> None:
