@@ -17,6 +17,7 @@ import pytest
 from probetui.errors import ContainerConfigError, ContainerRuntimeError
 from probetui.k8s.pod import Pod, VolumeMount
 from probetui.ports import PodVolumes
+from probetui.runtimes import kernel_mounts
 from probetui.runtimes.sub_paths import (
     SubPaths,
     open_sub_path,
@@ -28,6 +29,8 @@ from tests.hostile.arena import Arena, facts_of, isolated
 
 MOUNT = "/proc/self/mountinfo"
 EXCHANGE = 2
+CAPBSET_DROP = 24
+CAP_SYS_ADMIN = 21
 HERE = -100
 ROUNDS = 3000
 
@@ -378,3 +381,43 @@ def test_volumes_with_only_sub_paths_left_are_listed_too() -> None:
     )
 
     assert with_sub_paths(volumes, mounted) == mounted
+
+
+def without_the_right_to_mount() -> None:
+    """Give up CAP_SYS_ADMIN from the next program on, as in a container of root."""
+    ctypes.CDLL(None, use_errno=True).prctl(CAPBSET_DROP, CAP_SYS_ADMIN)
+
+
+def run_without_the_right_to_mount(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        preexec_fn=without_the_right_to_mount,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+@isolated
+def test_root_without_the_right_to_mount_does_not_mount(arena: Arena) -> None:
+    del arena
+    code = "from probetui.runtimes.kernel_mounts import may_mount; print(may_mount())"
+
+    assert run_without_the_right_to_mount(code) == "False\n"
+    assert kernel_mounts.may_mount()
+
+
+@isolated
+def test_what_is_not_mounted_is_not_unmounted(arena: Arena) -> None:
+    """Without the right to, the kernel refuses that, and the folders would stay."""
+    base = arena.folder / "sub-paths"
+    (base / "uid" / "data" / "app" / "0").mkdir(parents=True)
+    code = (
+        "from pathlib import Path\n"
+        "from probetui.runtimes.sub_paths import SubPaths\n"
+        f"SubPaths(Path({str(base)!r}), Path('none')).clean('uid', 'data')\n"
+    )
+
+    run_without_the_right_to_mount(code)
+
+    assert not base.exists()

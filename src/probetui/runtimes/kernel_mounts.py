@@ -14,12 +14,29 @@ if TYPE_CHECKING:
 MOUNTS = Path("/proc/self/mountinfo")
 _ESCAPE = re.compile(rb"\\([0-7]{3})")
 
+STATUS = Path("/proc/self/status")
+CAP_SYS_ADMIN = 21
+_EFFECTIVE = re.compile(rb"^CapEff:\s*([0-9a-f]+)$", re.MULTILINE)
+"""The capabilities that the kernel checks (proc_pid_status(5))."""
+
 BIND = 4096
 DETACH = 2
 """MNT_DETACH: unmount even if files are open there."""
 
 NO_FOLLOW = 8
 """UMOUNT_NOFOLLOW: do not follow a symbolic link."""
+
+
+def may_mount() -> bool:
+    """Return whether this process has CAP_SYS_ADMIN; root in a container may not.
+
+    False where /proc does not show it.
+    """
+    try:
+        found = _EFFECTIVE.search(STATUS.read_bytes())
+    except OSError:
+        return False
+    return found is not None and bool(int(found[1], 16) >> CAP_SYS_ADMIN & 1)
 
 
 def mount_file_system(kind: str, target: Path, options: str) -> None:

@@ -32,7 +32,7 @@ from probetui.errors import ContainerConfigError, ContainerRuntimeError
 from probetui.k8s.pod import Container, Pod, VolumeMount
 from probetui.kubelet.runtime.go_format import go_quote
 from probetui.ports import PodVolumes
-from probetui.runtimes.kernel_mounts import bind_descriptor, unmount
+from probetui.runtimes.kernel_mounts import bind_descriptor, mounts_at, unmount
 from probetui.untrusted_files import DirectoryRoot, child_path, make_own_directory
 
 logger = logging.getLogger(__name__)
@@ -290,12 +290,12 @@ def _peer(engine_socket: Path) -> int:
 
 def _remove_mount_point(target: Path) -> None:
     """Unmount everything at a path of ours, and remove the mount point."""
-    try:
-        while unmount(target):
-            pass
-    except FileNotFoundError:
-        return
     place = DirectoryRoot(target.parent)
+    if not place.exists(target.name):
+        return
+    # Without CAP_SYS_ADMIN the kernel refuses to unmount even where nothing is mounted.
+    while mounts_at(target)[0] and unmount(target):
+        pass
     if place.is_directory(target.name):
         place.remove_directory(target.name)
     else:

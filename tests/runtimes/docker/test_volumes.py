@@ -7,10 +7,10 @@ from decimal import Decimal
 import pytest
 from msgspec.structs import replace
 
-from probetui.errors import ContainerRuntimeError
+from probetui.errors import ContainerRuntimeError, IncompleteRemovalError
 from probetui.k8s.pod import PodSecurityContext, VolumeMount
 from probetui.k8s.volume import MEMORY, EmptyDir, Projected, Volume, VolumeFile
-from probetui.kubelet.effects import MountVolume, UnmountVolume
+from probetui.kubelet.effects import MountVolume, RunPodSandbox, UnmountVolume
 from probetui.runtimes.docker.mounts import volume_name
 from tests.builders import START
 from tests.runtimes.bench import POLITE
@@ -137,6 +137,32 @@ async def test_a_volume_of_somebody_elses_is_left_alone(bench: DockerBench) -> N
 
     assert bench.sdk.volumes.get(name).attrs["Labels"] is None
     theirs.remove()
+
+
+async def test_a_volume_that_somebody_elses_container_has_is_named_with_it(
+    bench: DockerBench,
+) -> None:
+    """Otherwise the pod is said to be removed, and the volume stays for ever."""
+    pod = a_pod_with(Volume("data"))
+    await mount(bench, pod)
+    sandbox_id = await bench.runtime.run_pod_sandbox(RunPodSandbox(pod, 0))
+    name = volume_name(bench.options.owner, pod.uid, "data")
+    theirs = bench.sdk.containers.create(
+        "busybox:1.36", ["true"], volumes=[f"{name}:/theirs"]
+    )
+    try:
+        await bench.runtime.remove_pod_sandbox(sandbox_id)
+
+        with pytest.raises(IncompleteRemovalError) as error:
+            await bench.runtime.unmount_volume(UnmountVolume(pod.uid, "data"))
+
+        assert theirs.name in str(error.value)
+        assert theirs.id[:12] in str(error.value)
+        assert [it.name for it in bench.volumes()] == [name], "it can be removed later"
+    finally:
+        theirs.remove()
+    await bench.runtime.unmount_volume(UnmountVolume(pod.uid, "data"))
+    assert bench.volumes() == []
 
 
 async def test_a_volume_that_could_not_be_filled_does_not_count_as_ready(

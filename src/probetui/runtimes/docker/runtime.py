@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import aclosing
 from datetime import datetime, timedelta
@@ -106,6 +105,7 @@ from probetui.runtimes.docker.translate import (
 from probetui.runtimes.docker.unmanaged import UnmanagedDockerContainers
 from probetui.runtimes.docker.volumes import DockerVolumes
 from probetui.runtimes.fault_notes import FaultNotes
+from probetui.runtimes.kernel_mounts import may_mount
 from probetui.runtimes.ownership_ledger import OwnershipLedger
 from probetui.runtimes.sub_paths import SubPaths, sub_paths_folder
 from probetui.runtimes.translation import LOCALHOST
@@ -224,6 +224,7 @@ class DockerRuntime:
             owner,
             volume_ledger,
             self._parts,
+            self._ownership,
         )
         self._unowned = UnownedDockerPods(self._listing, self._volumes, self._ownership)
         self._reach = PublishedPorts(choose_publishing(daemon, self._options.reach))
@@ -638,7 +639,7 @@ def _sub_paths(daemon: DockerDaemon, options: DockerOptions) -> SubPaths | None:
         not options.mounts_sub_paths
         or not daemon.is_on_this_kernel
         or daemon.is_rootless
-        or os.geteuid() != 0
+        or not may_mount()
     ):
         return None
     return SubPaths(sub_paths_folder(options.folder), Path(daemon.socket))

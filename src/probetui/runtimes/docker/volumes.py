@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from probetui.errors import ContainerRuntimeError
+from probetui.errors import ContainerRuntimeError, IncompleteRemovalError
 from probetui.k8s.pod import Pod, VolumeMount
 from probetui.k8s.volume import HostPath, Projected, Volume
 from probetui.kubelet.effects import CreateContainer, MountVolume, UnmountVolume
@@ -49,7 +49,12 @@ from probetui.runtimes.docker.mounts import (
     volume_labels,
     volume_name,
 )
-from probetui.runtimes.docker.ownership import create_volume, find_volume
+from probetui.runtimes.docker.ownership import (
+    DockerOwnership,
+    create_volume,
+    find_volume,
+    listed_name,
+)
 from probetui.runtimes.docker.sub_paths import DockerSubPaths, GuardedSubPath
 from probetui.runtimes.docker.translate import owner_filter
 from probetui.runtimes.ownership_ledger import OwnershipLedger
@@ -99,6 +104,7 @@ class DockerVolumes:
         owner: the value of our owner label.
         ledger: the notes about volumes; a volume has no ID, so its nonce is noted.
         parts: prepares subPaths.
+        ownership: knows which containers are ours.
     """
 
     def __init__(
@@ -108,12 +114,14 @@ class DockerVolumes:
         owner: str,
         ledger: OwnershipLedger,
         parts: DockerSubPaths,
+        ownership: DockerOwnership,
     ) -> None:
         self._client = client
         self._helpers = helpers
         self._owner = owner
         self._ledger = ledger
         self._parts = parts
+        self._ownership = ownership
         self._released: set[UnmountVolume] = set()
 
     async def mount(self, operation: MountVolume) -> None:
@@ -137,7 +145,11 @@ class DockerVolumes:
             raise
 
     async def unmount(self, operation: UnmountVolume) -> None:
-        """Remove a volume; if containers still have it, once they are removed."""
+        """Remove a volume; if containers of ours have it, once they are removed.
+
+        Raises:
+            IncompleteRemovalError: only containers that are not ours have it.
+        """
         await self._parts.clean(operation.pod_uid, operation.volume_name)
         await self._helpers.remove_left(operation.pod_uid, operation.volume_name)
         await self._remove(operation)
@@ -269,11 +281,28 @@ class DockerVolumes:
             with ignore_status(NOT_FOUND):
                 await self._client.call(lambda api: api.remove_volume(name))
         except DockerStatusError as error:
-            if error.status == CONFLICT:
-                self._released.add(operation)
-                return
-            raise
+            if error.status != CONFLICT:
+                raise
+            await self._refuse_if_others_hold(name)
+            self._released.add(operation)
+            return
         self._ledger.forget(_proof(found))
+
+    async def _refuse_if_others_hold(self, name: str) -> None:
+        """Raise if none of ours is among the containers that have a volume.
+
+        Raises:
+            IncompleteRemovalError: it is not; names those that have it.
+        """
+        filters = {"volume": [name]}
+        listed = await self._client.call(
+            lambda api: api.containers(all=True, filters=filters)
+        )
+        if not listed or any(map(self._ownership.is_listed_as_ours, listed)):
+            return
+        holders = ", ".join(f"{listed_name(it)} ({it['Id'][:12]})" for it in listed)
+        reason = f"it is in use by a container that is not ours: {holders}"
+        raise IncompleteRemovalError([(f"volume {name}", reason)], 1)
 
     async def _place(self, pod: Pod, volume: Volume) -> VolumeLocation:
         if isinstance(volume.source, HostPath):
