@@ -11,8 +11,13 @@ import os
 import resource
 from collections.abc import Iterator
 
+from probetui.errors import UsageError
+
 WANTED = 65536
 """As many as 10,000 probes a second at a time-out of some seconds need."""
+
+LEAST = 32
+"""With fewer a session of one pod cannot open what it has to."""
 
 _SPARE = 128
 """How many descriptors other threads may open while a process is started."""
@@ -22,8 +27,17 @@ _ORIGINAL = resource.getrlimit(resource.RLIMIT_NOFILE)
 
 
 def raise_descriptor_limit() -> None:
-    """Raise the soft limit towards the hard one, as far as the system lets us."""
+    """Raise the soft limit towards the hard one, as far as the system lets us.
+
+    Raises:
+        UsageError: the hard limit is too low for any session.
+    """
     soft, hard = _ORIGINAL
+    if 0 <= hard < LEAST:
+        raise UsageError(
+            f"this process may open {hard} files at once (`ulimit -Hn`): a session "
+            f"needs at least {LEAST}"
+        )
     wanted = WANTED if hard == resource.RLIM_INFINITY else min(WANTED, hard)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return
