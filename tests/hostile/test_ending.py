@@ -17,12 +17,12 @@ import pytest
 
 from probetui.runtimes.docker.connection import DEFAULT_SOCKET
 from tests.e2e.on_terminal import on_terminal
-from tests.e2e.program import Program, wait_for, wait_until
+from tests.e2e.program import PROGRAM, Program, wait_for, wait_until
 from tests.hostile.docker_proxy import docker_proxy
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-HUNG_UP, INTERRUPTED, TERMINATED = 129, 130, 143
+HUNG_UP, INTERRUPTED, QUIT, TERMINATED = 129, 130, 131, 143
 CONTROL_C = b"\x03"
 STUBBORN = 'trap "" TERM; while :; do sleep 0.2; done'
 
@@ -87,6 +87,40 @@ def test_a_second_hang_up_changes_nothing(tmp_path: Path) -> None:
         process.stdout.read()
         assert process.wait() == HUNG_UP
     assert program.left_behind() == []
+
+
+def test_a_session_that_is_told_to_quit_leaves_no_pod(tmp_path: Path) -> None:
+    manifest = a_manifest(tmp_path, grace_seconds=1)
+    program = Program(tmp_path)
+    arguments = ("run", "-f", str(manifest), "--runtime", "process", "--plain")
+    with program.started(*arguments) as process:
+        assert process.stdout is not None
+        wait_for("->Running", process.stdout)
+
+        process.send_signal(signal.SIGQUIT)
+
+        process.stdout.read()
+        assert process.wait() == QUIT
+    assert program.left_behind() == []
+
+
+def test_too_few_descriptors_are_refused_before_anything_is_started(
+    tmp_path: Path,
+) -> None:
+    manifest = a_manifest(tmp_path, grace_seconds=1)
+    words = (PROGRAM, "run", "-f", manifest, "--runtime", "process", "--plain")
+
+    refused = subprocess.run(
+        ["sh", "-c", 'ulimit -n 12; exec "$@"', "sh", *words],
+        env=Program(tmp_path).environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert refused.returncode == 2
+    assert "may open 12 files at once (`ulimit -Hn`)" in refused.stderr
+    assert Program(tmp_path).left_behind() == []
 
 
 DAEMON = Path(DEFAULT_SOCKET.removeprefix("unix://"))

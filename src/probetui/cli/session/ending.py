@@ -54,6 +54,7 @@ _VERDICTS = {
     signal.SIGINT: Verdict("interrupted", EXIT_INTERRUPTED),
     signal.SIGTERM: Verdict("terminated", EXIT_TERMINATED),
     signal.SIGHUP: Verdict("terminated", _HUNG_UP),
+    signal.SIGQUIT: Verdict("terminated", SIGNALLED + signal.SIGQUIT),
 }
 
 

@@ -17,10 +17,10 @@ from typing import Any, Protocol, Self
 from probetui.safe_text import safe_line
 from probetui.suggestions import removal_command
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """The signals that end a session."""
 
-INSISTING = (signal.SIGINT, signal.SIGTERM)
+INSISTING = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 """Those that somebody sends again to have it sooner; a terminal closes by itself."""
 
 STUCK_SECONDS = 3.0
