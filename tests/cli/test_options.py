@@ -124,6 +124,7 @@ ROWS: Mapping[str, Row] = {
     "-y": Row(("-y",)),
     "--no-wait": Row(("--no-wait",)),
     "--pull": Row(("--pull", "missing")),
+    "--beside-kubelet": Row(("--beside-kubelet",)),
     "--image-gc": Row(("--image-gc",)),
     "--keep": Row(("--keep",)),
     "--act": Row(("--act",)),
