@@ -30,6 +30,7 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from probetui.untrusted_files import FILE_CLAIMS
 from tests.engines import CRI_ENDPOINT, tool_path
 
 # Assertions in the contracts get pytest's detailed messages, as in test modules. This
@@ -74,6 +75,12 @@ REQUIRED_ENGINES = frozenset(
 
 
 TOOLS = frozenset({"tmux", "curl", "kubectl", "asciinema"})
+
+
+@pytest.fixture(autouse=True)
+def no_file_claims() -> None:
+    """Forget which files other tests read: a process is one run of the program."""
+    FILE_CLAIMS.clear()
 
 
 def is_required(name: str) -> bool:

@@ -45,6 +45,14 @@ _HANDED_OVER = re.compile(r"/dev/(?:stdin|fd/\d+)|/proc/self/fd/\d+")
 
 USUAL_DIRECTORY_MODE = 0o777
 
+FILE_CLAIMS: dict[tuple[int, int], str] = {}
+"""What this process uses files for that a user named, by device and inode.
+
+No output goes to a file that is used for anything else; see `output_files`.
+"""
+
+AN_INPUT = "an input"
+
 _KINDS = (
     (stat.S_ISLNK, "a symbolic link"),
     (stat.S_ISDIR, "a directory"),
@@ -149,24 +157,40 @@ def open_output(path: Path, flags: int, mode: int = 0o600) -> int:
     return descriptor
 
 
-def open_regular(path: Path) -> int:
+def open_regular(path: Path, *, claim: str | None = AN_INPUT) -> int:
     """Open a file for reading that a user named; links are followed.
 
     A FIFO, a socket or a device is refused without being opened: opening one may wait
     for ever, or do something. A pipe that the shell has handed over, as `<(command)`,
     is none of these.
 
+    Args:
+        path: the file.
+        claim: what it is used for, see `FILE_CLAIMS`; None for nothing.
+
     Raises:
         OSError: it is no regular file, or the system refuses.
     """
     if _HANDED_OVER.fullmatch(str(path)):
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    return _open_regular(str(path), None, os.O_RDONLY, path, follows_links=True)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    else:
+        descriptor = _open_regular(
+            str(path), None, os.O_RDONLY, path, follows_links=True
+        )
+    if claim is not None:
+        claim_file(descriptor, claim)
+    return descriptor
 
 
-def read_regular(path: Path, limit: int = -1) -> bytes:
+def claim_file(descriptor: int, claim: str) -> None:
+    """Note what a file is used for, see `FILE_CLAIMS`."""
+    facts = os.fstat(descriptor)
+    FILE_CLAIMS[facts.st_dev, facts.st_ino] = claim
+
+
+def read_regular(path: Path, limit: int = -1, *, claim: str | None = AN_INPUT) -> bytes:
     """Read a file that a user named, or its first bytes; see `open_regular`."""
-    with os.fdopen(open_regular(path), "rb") as file:
+    with os.fdopen(open_regular(path, claim=claim), "rb") as file:
         return file.read(limit)
 
 

@@ -26,7 +26,7 @@ MAY_WRITE = {
     "runtimes/process/interactive.py": "the input of a command",
     "tui/services/terminal.py": "what the framework has drawn",
     "tui/services/shell.py": "two safe lines, before a shell has the terminal",
-    "record/writer.py": "JSON, whose escapes are its own",
+    "output_files.py": "JSON, whose escapes are its own",
 }
 """Only some modules may print."""
 

@@ -26,6 +26,7 @@ from probetui.kubelet.journal import (
     StateEntry,
     StateField,
 )
+from probetui.output_files import AppendedFile
 from probetui.record.codec import SessionHeader
 from probetui.record.format import RecordContext
 from probetui.record.reader import read_recording
@@ -264,7 +265,9 @@ def test_nothing_is_recorded_after_a_failure_though_there_is_room_again(
 def test_a_closed_reader_is_distinguished_from_a_full_disk() -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    recorder = Recorder(RecordWriter(writing, "stdout", owned=True), CONTEXT)
+    recorder = Recorder(
+        RecordWriter(AppendedFile(writing), "stdout", owned=True), CONTEXT
+    )
 
     with pytest.raises(BrokenPipeError):
         recorder.begin(HEADER)
@@ -275,7 +278,9 @@ def test_a_closed_reader_is_distinguished_from_a_full_disk() -> None:
 
 def test_a_descriptor_of_others_stays_open() -> None:
     reading, writing = os.pipe()
-    recorder = Recorder(RecordWriter(writing, "stdout", owned=False), CONTEXT)
+    recorder = Recorder(
+        RecordWriter(AppendedFile(writing), "stdout", owned=False), CONTEXT
+    )
 
     recorder.end("left", 0, START)
 

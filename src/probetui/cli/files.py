@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from probetui.errors import ManifestError, NothingToDoError, ProbetuiError, Usag
 from probetui.k8s.pod_source import API_SOURCE, FILE_SOURCE, HTTP_SOURCE
 from probetui.manifest.yaml.parser import MAX_BYTES, SourceFile
 from probetui.record.credentials import mask_credentials
-from probetui.untrusted_files import read_regular
+from probetui.untrusted_files import AN_INPUT, claim_file, read_regular
 
 STDIN = STDOUT = "-"
 _ANY_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -255,4 +256,6 @@ def _of_url(named: _Named, data: bytes) -> SourceFile:
 def _read_stdin() -> SourceFile:
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("-f -: nothing is piped into standard input")
+    with suppress(OSError):  # a stream without a descriptor, in a test
+        claim_file(sys.stdin.fileno(), AN_INPUT)
     return SourceFile(STDIN, sys.stdin.buffer.read(_ENOUGH))

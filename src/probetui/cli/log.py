@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import platform
+import re
 import stat
 import tempfile
 import textwrap
@@ -20,9 +21,10 @@ from probetui import __version__
 from probetui.cli.folders import log_file, make_private_directory, state_folder
 from probetui.cli.printing import print_notice, print_text
 from probetui.errors import UsageError
+from probetui.output_files import OutputKind, check_output
 from probetui.record.credentials import mask_credentials
 from probetui.safe_text import safe_line, safe_lines
-from probetui.untrusted_files import open_output
+from probetui.untrusted_files import claim_file, open_output
 
 LOGGERS = ("probetui", "asyncio")
 """Ours, and asyncio's: it reports bugs in callbacks, and not to the screen."""
@@ -35,6 +37,17 @@ CRASH_STATUS = 70
 
 _OWNER_ONLY = 0o600
 _MEGABYTE = 1024 * 1024
+_OLDER_LOGS = 2
+_ENTRY = re.compile(
+    rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} [A-Z]+ (?:probetui|asyncio)\b"
+)
+
+
+def _is_log(beginning: bytes) -> bool:
+    return _ENTRY.match(beginning) is not None
+
+
+_LOG_KIND = OutputKind("a log of probetui", _is_log)
 
 
 def start_log(path: Path | None, level: str) -> None:
@@ -49,8 +62,11 @@ def start_log(path: Path | None, level: str) -> None:
     target = path or log_file()
     try:
         make_private_directory(target.parent)
+        if path is not None:
+            for log_path in _log_paths(path):
+                check_output(log_path, _LOG_KIND)
         handler: logging.Handler = _PrivateLog(
-            target, maxBytes=_MEGABYTE, backupCount=2, encoding="utf-8"
+            target, maxBytes=_MEGABYTE, backupCount=_OLDER_LOGS, encoding="utf-8"
         )
     except OSError as error:
         if path is not None:
@@ -71,6 +87,12 @@ def start_log(path: Path | None, level: str) -> None:
         log.setLevel(level.upper())
 
 
+def _log_paths(path: Path) -> list[Path]:
+    """Return a log and what it is renamed to once it is long."""
+    numbers = range(1, _OLDER_LOGS + 1)
+    return [path, *(path.with_name(f"{path.name}.{number}") for number in numbers)]
+
+
 class _PrivateLog(RotatingFileHandler):
     """A log that only its owner may read, from the first byte on.
 
@@ -88,6 +110,7 @@ class _PrivateLog(RotatingFileHandler):
         descriptor = open_output(Path(self.baseFilename), flags, _OWNER_ONLY)
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.fchmod(descriptor, _OWNER_ONLY)
+            claim_file(descriptor, _LOG_KIND.name)
         return os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)
 
 

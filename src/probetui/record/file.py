@@ -7,8 +7,10 @@ after it are read all the same.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -27,6 +29,10 @@ GZIP = 16 + zlib.MAX_WBITS
 _MAGIC = b"\x1f\x8b\x08"
 _PACKED_BYTES, _UNPACKED_BYTES = 1 << 14, 1 << 20
 """How many bytes are unpacked at once, and into how many at most."""
+
+_BEGINNING = re.compile(
+    rb'\{"v":\d+,"seq":\d+,"ts":"[^"]*","t":[^,]*,"type":"session",'
+)
 
 _MOST_BROKEN_MEMBERS = 1_000
 """A file with more of them is read no further."""
@@ -170,6 +176,16 @@ def _why_no_session(line: bytes, path: Path, error: ValueError) -> RecordError:
             f"this probetui reads up to version {VERSION}"
         )
     return RecordError(f"{path}: is not a recording: line 1: {error}")
+
+
+def is_record_beginning(beginning: bytes) -> bool:
+    """Return whether a file that begins so is a record, of whatever version."""
+    if beginning.startswith(_MAGIC):
+        with suppress(zlib.error):
+            unpacker = zlib.decompressobj(GZIP)
+            return _BEGINNING.match(unpacker.decompress(beginning, 1 << 10)) is not None
+        return False
+    return _BEGINNING.match(beginning) is not None
 
 
 def describe_missing_end(lines: int, ended_at: datetime, started_at: datetime) -> str:

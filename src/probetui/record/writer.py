@@ -9,8 +9,6 @@ there can be unpacked although the member has no end. Damage costs its own membe
 from __future__ import annotations
 
 import asyncio
-import os
-import stat
 import zlib
 from array import array
 from collections import deque
@@ -35,6 +33,7 @@ from probetui.kubelet.journal import (
     StateEntry,
     TickEntry,
 )
+from probetui.output_files import AppendedFile, OutputFile, OutputKind
 from probetui.record.codec import (
     Record,
     SessionHeader,
@@ -46,11 +45,10 @@ from probetui.record.codec import (
     encode_rewind,
     encode_session,
 )
-from probetui.record.file import GZIP
+from probetui.record.file import GZIP, is_record_beginning
 from probetui.record.format import RecordContext
 from probetui.record.inputs import InputEncoder
 from probetui.record.routine_lines import RoutineLines
-from probetui.untrusted_files import open_output
 
 SUFFIX = ".gz"
 """How the name of a compressed recording ends."""
@@ -70,6 +68,8 @@ LINES_KEPT = 32_768
 
 _NOT_WRITTEN = 2**64 - 1
 
+
+RECORD_KIND = OutputKind("a record of probetui", is_record_beginning)
 
 Line = Record | bytes
 """A record, or a routine line that has been encoded."""
@@ -95,11 +95,11 @@ class RecordWriter:
     """Appends records to an open file, and stops for good when that fails.
 
     A line is there as a whole or not at all: what a full disk left of one is cut off
-    again. It owns the descriptor if it opened it.
+    again. It owns the file if it opened it.
     """
 
-    def __init__(self, descriptor: int, name: str, *, owned: bool) -> None:
-        self._descriptor = descriptor
+    def __init__(self, file: AppendedFile, name: str, *, owned: bool) -> None:
+        self._file = file
         self._owned = owned
         self.name = name
         self.problem = ""
@@ -107,17 +107,16 @@ class RecordWriter:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Start a new file, in place of one that is there.
+        """Start a new file, in place of an earlier record; see `output_files`.
 
         Raises:
-            RecordError: it cannot be written.
+            RecordError: it cannot be written, or must not be.
         """
         try:
-            # Readable by its owner only: it holds what containers print.
-            descriptor = open_output(path, os.O_CREAT | os.O_TRUNC, 0o600)
+            file = OutputFile(path, RECORD_KIND)
         except OSError as error:
             raise RecordError(f"--record {path}: {error.strerror or error}") from error
-        return cls(descriptor, str(path), owned=True)
+        return cls(file, str(path), owned=True)
 
     def write(self, lines: Iterable[Line]) -> None:
         """Append lines.
@@ -140,7 +139,7 @@ class RecordWriter:
         written = 0
         while written < len(data) and not self.problem:
             try:
-                written += os.write(self._descriptor, data[written:])
+                written += self._file.write(data[written:])
             except BrokenPipeError:
                 raise
             except OSError as error:
@@ -153,17 +152,11 @@ class RecordWriter:
     def close(self) -> None:
         """Close the file, if it is owned."""
         if self._owned:
-            os.close(self._descriptor)
+            self._file.close()
 
     def _cut_off(self, written: bytes) -> None:
         """Remove the part of a line that was written."""
-        self._take_back(len(written) - (written.rfind(b"\n") + 1))
-
-    def _take_back(self, count: int) -> None:
-        """Remove the last bytes of the file."""
-        facts = os.fstat(self._descriptor)
-        if count and stat.S_ISREG(facts.st_mode):
-            os.ftruncate(self._descriptor, facts.st_size - count)
+        self._file.take_back(len(written) - (written.rfind(b"\n") + 1))
 
 
 class CompressedRecordWriter(RecordWriter):
@@ -172,8 +165,8 @@ class CompressedRecordWriter(RecordWriter):
     What a full disk left of the last flush is removed.
     """
 
-    def __init__(self, descriptor: int, name: str, *, owned: bool) -> None:
-        super().__init__(descriptor, name, owned=owned)
+    def __init__(self, file: AppendedFile, name: str, *, owned: bool) -> None:
+        super().__init__(file, name, owned=owned)
         self._begin_member()
         self._packed: list[bytes] = []
         self._pending_bytes = 0
@@ -213,10 +206,10 @@ class CompressedRecordWriter(RecordWriter):
         if is_full:
             self._begin_member()
 
-    def continue_in(self, descriptor: int, name: str) -> None:
+    def continue_in(self, file: AppendedFile, name: str) -> None:
         """Close the file, and continue in another one."""
         self.close()
-        self._descriptor = descriptor
+        self._file = file
         self.name = name
         self._begin_member()
 
@@ -250,7 +243,7 @@ class CompressedRecordWriter(RecordWriter):
 
     def _cut_off(self, written: bytes) -> None:
         """Remove what was written of the last flush."""
-        self._take_back(len(written))
+        self._file.take_back(len(written))
 
 
 class Recorder:

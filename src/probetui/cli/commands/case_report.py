@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,11 @@ from probetui.headless.cases.report import (
 )
 from probetui.headless.cases.result import CaseResult, Outcome
 from probetui.manifest.load import CASES_RULE
+from probetui.output_files import OutputKind, check_output, replace_output
+from probetui.presentation.plain.check_reports import is_junit_beginning
 from probetui.suggestions import nearest_hint
-from probetui.untrusted_files import open_output
 
+JUNIT_KIND = OutputKind("a JUnit report of probetui", is_junit_beginning)
 _FAILED = 1
 _GITHUB = "GITHUB_ACTIONS"
 _REPEATED = {
@@ -84,6 +87,9 @@ def run_cases(params: Mapping[str, Any]) -> int:
 
     runner = CaseRunner(options, reader, manifests, params, report)
     _check_settings(cases, runner)
+    if (junit := params["junit"]) is not None:
+        with _report_named(junit):  # now, and not when all cases have run
+            check_output(junit, JUNIT_KIND)
     runs = list(_runs(cases, params))
     left_out = [skipped(run, why) for run, why in _not_here(cases, runs, params)]
     if not runs:
@@ -183,8 +189,14 @@ def _write_reports(results: Sequence[CaseResult], params: Mapping[str, Any]) -> 
     path: Path | None = params["junit"]
     if path is None:
         return
+    with _report_named(path):
+        replace_output(path, JUNIT_KIND, as_junit(results).encode())
+
+
+@contextmanager
+def _report_named(path: Path) -> Iterator[None]:
+    """Report why a file of `--junit` cannot be written."""
     try:
-        with os.fdopen(open_output(path, os.O_CREAT | os.O_TRUNC), "w") as file:
-            file.write(as_junit(results))
+        yield
     except OSError as error:
         raise UsageError(f"--junit {path}: {error.strerror or error}") from error

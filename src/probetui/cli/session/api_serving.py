@@ -45,6 +45,7 @@ from probetui.headless.follow import Sink
 from probetui.k8s.runtime import Node
 from probetui.kubelet.nodestatus.node_status import LEASE_RENEW_PERIOD
 from probetui.kubelet_rules import KubeletRules
+from probetui.output_files import OutputKind, replace_output
 from probetui.ports import Clock, LogSource, Runtime
 from probetui.record.masking import Mask
 from probetui.untrusted_files import DirectoryRoot, read_regular
@@ -178,21 +179,17 @@ def written(wanted: Path | None, text: str) -> Iterator[Path]:
     try:
         if wanted is None:
             make_private_directory(path.parent)
-        elif wanted.exists() and not _is_ours(read_regular(wanted, _LONGEST)):
-            raise UsageError(
-                f"--write-kubeconfig {wanted}: the file exists and was not written by "
-                "`probetui serve`; name another one"
-            )
-        root = DirectoryRoot(path.parent.absolute())
-        root.replace_file(path.name, text.encode(), _OWN_MODE)
+        replace_output(path, _KUBECONFIG_KIND, text.encode(), _OWN_MODE)
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from error
+        option = "" if wanted is None else "--write-kubeconfig "
+        raise UsageError(f"{option}{path}: {error.strerror or error}") from error
     try:
         yield path
     finally:
         with suppress(OSError):
             if read_regular(path, _LONGEST) == text.encode():
-                root.unlink(path.name, missing_ok=True)
+                target = Path(os.path.realpath(path))
+                DirectoryRoot(target.parent).unlink(target.name, missing_ok=True)
 
 
 def _is_ours(content: bytes) -> bool:
@@ -202,6 +199,9 @@ def _is_ours(content: bytes) -> bool:
     except ValueError:
         return False
     return isinstance(config, dict) and config.get("extensions") == _EXTENSIONS
+
+
+_KUBECONFIG_KIND = OutputKind("a kubeconfig of `probetui serve`", _is_ours)
 
 
 def kubeconfig(

@@ -26,6 +26,7 @@ from msgspec import Struct
 from probetui.cli.folders import make_private_directory, state_folder
 from probetui.drive.clocks import SystemClock
 from probetui.errors import RecordError, UsageError
+from probetui.output_files import AppendedFile
 from probetui.record.codec import Record, encode_line
 from probetui.record.writer import CompressedRecordWriter, Line
 from probetui.untrusted_files import DirectoryRoot, open_output
@@ -139,11 +140,11 @@ class _PartWriter(CompressedRecordWriter):
         self._number += 1
         path = self._path()
         try:
-            descriptor = _create(path)
+            file = _create(path)
         except OSError as error:
             self.problem = f"{path}: {error.strerror or error}"
             return
-        self.continue_in(descriptor, str(path))
+        self.continue_in(file, str(path))
         if _target(self._folder / LAST) == before.name:
             _link(self._folder / LAST, path.name)
         self._written = 0
@@ -211,11 +212,11 @@ def _is_locked(path: Path) -> bool:
     return False
 
 
-def _create(path: Path) -> int:
+def _create(path: Path) -> AppendedFile:
     # Readable by its owner only: it holds what containers print.
-    descriptor = open_output(path, os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = open_output(path, os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return descriptor
+    return AppendedFile(descriptor)
 
 
 def _link(path: Path, target: str) -> None:

@@ -15,6 +15,7 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.manifest.manifests import LoadedConfigObject, LoadedPod
 from probetui.manifest.yaml.dump import dump_config_object
 from probetui.manifest.yaml.parser import YAML_LOADER
+from probetui.output_files import AppendedFile
 from probetui.record.codec import SessionHeader
 from probetui.record.credentials import is_secret_name
 from probetui.record.masking import MASKED, Mask, find_object_secrets, find_pod_secrets
@@ -31,7 +32,8 @@ def open_writer(target: str) -> RecordWriter:
         RecordError: it cannot be written.
     """
     if target == STDOUT:
-        return RecordWriter(sys.stdout.fileno(), "standard output", owned=False)
+        file = AppendedFile(sys.stdout.fileno())
+        return RecordWriter(file, "standard output", owned=False)
     is_compressed = target.endswith(SUFFIX)
     return (CompressedRecordWriter if is_compressed else RecordWriter).open(
         Path(target)

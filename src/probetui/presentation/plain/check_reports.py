@@ -16,6 +16,7 @@ from probetui.manifest.problem import Problem, Severity
 from probetui.safe_text import json_text, safe_line, safe_lines
 
 PROGRAM = "probetui"
+_XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MANIFEST_HELP = (
     "A problem of the manifest itself: the message names the field and says what is "
@@ -120,7 +121,12 @@ def junit_text(suite: ET.Element) -> str:
     suites.append(suite)
     ET.indent(suites)
     text = ET.tostring(suites, encoding="unicode", xml_declaration=False)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+    return f"{_XML}{text}\n"
+
+
+def is_junit_beginning(beginning: bytes) -> bool:
+    """Return whether a file that begins so has such a report."""
+    return beginning.startswith(f'{_XML}<testsuites name="{PROGRAM}"'.encode())
 
 
 def junit_case(suite: ET.Element, file: str, name: str) -> ET.Element:
