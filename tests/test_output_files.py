@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def names(folder: Path) -> list[str]:
 def test_a_file_of_another_kind_is_refused_and_stays(path: Path) -> None:
     path.write_bytes(FOREIGN)
 
-    for write in (check_output, OutputFile, lambda *it: replace_output(*it, b"new")):
+    for write in (check_output, OutputFile, partial(replace_output, content=b"new")):
         with pytest.raises(OSError, match=r"exists and is not a diary; name another"):
             write(path, KIND)
 

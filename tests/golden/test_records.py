@@ -29,7 +29,7 @@ from probetui.cluster.observe.replay import ObservationReplay
 from probetui.drive.playback.replay import ReplayEngine, ReplaySource
 from probetui.errors import RecordError
 from probetui.kubelet.journal import TickEntry
-from probetui.record.file import read_record_file
+from probetui.record.file import record_chunks
 from probetui.record.format import AnyRecord
 from probetui.record.reader import RecordingFile, read_recording
 
@@ -84,7 +84,7 @@ every_record = pytest.mark.parametrize("packed", PACKED, ids=id_of)
 def test_there_is_a_record_of_each_kind_of_session_with_each_kind_of_line() -> None:
     types: Counter[str] = Counter()
     for packed in PACKED:
-        types += types_of(read_record_file(packed))
+        types += types_of(b"".join(record_chunks(packed)))
 
     assert {name_of(packed) for packed in PACKED} == {
         "attached",
@@ -107,7 +107,7 @@ def test_there_is_a_record_of_each_kind_of_session_with_each_kind_of_line() -> N
 def test_every_line_of_it_is_read(record: Path) -> None:
     recording = read_recording(record)
 
-    types = types_of(read_record_file(record))
+    types = types_of(b"".join(record_chunks(record)))
     written = sum(types[kind] for kind in types.keys() - NOT_ENTRIES)
     taken_back = written - len(recording.entries)
     assert (taken_back > 0) == ("rewind" in types)

@@ -15,7 +15,7 @@ import pytest
 from probetui.errors import RecordError
 from probetui.record import writer as record_writer
 from probetui.record.codec import Record
-from probetui.record.file import read_record_file
+from probetui.record.file import RECORD_BYTES, record_chunks
 from probetui.record.writer import CompressedRecordWriter
 from tests.record.test_writer import file_size_limit
 
@@ -28,8 +28,12 @@ def ticks(count: int) -> list[Record]:
     return [TICK | {"n": number} for number in range(count)]
 
 
+def contents(path: Path, most_bytes: int = RECORD_BYTES) -> bytes:
+    return b"".join(record_chunks(path, most_bytes))
+
+
 def read(path: Path) -> list[Record]:
-    return [json.loads(line) for line in read_record_file(path).splitlines()]
+    return [json.loads(line) for line in contents(path).splitlines()]
 
 
 def unpacked_by_zcat(path: Path) -> bytes:
@@ -126,12 +130,12 @@ def test_without_an_end_zcat_reads_it_up_to_the_last_flush(path: Path) -> None:
 @pytest.mark.usefixtures("small_members")
 def test_at_every_cut_the_lines_before_it_are_read(path: Path) -> None:
     write_members(path, [TEXT[:1500], "short", TEXT[1500:]])
-    whole, data = read_record_file(path), path.read_bytes()
+    whole, data = contents(path), path.read_bytes()
 
     lengths = []
     for size in range(len(data)):
         path.write_bytes(data[:size])
-        cut = read_record_file(path)
+        cut = contents(path)
         assert whole.startswith(cut)
         lengths.append(len(cut))
 
@@ -147,14 +151,14 @@ def test_a_damaged_member_costs_no_line_of_the_others(path: Path) -> None:
     data[len(data) // 4] ^= 0xFF
     path.write_bytes(data)
 
-    lines = read_record_file(path).splitlines()
+    lines = contents(path).splitlines()
     assert [json.loads(line)["text"] for line in lines[-2:]] == [TEXT[::-1], "the last"]
 
 
 def test_a_plain_file_is_read_as_it_is_whatever_its_name(path: Path) -> None:
     path.write_bytes(b"plain\n\x00\xff")
 
-    assert read_record_file(path) == b"plain\n\x00\xff"
+    assert contents(path) == b"plain\n\x00\xff"
 
 
 def test_a_full_disk_leaves_what_was_flushed_before(path: Path) -> None:
@@ -177,7 +181,7 @@ def test_a_file_that_grows_beyond_measure_is_refused(path: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     with pytest.raises(RecordError, match="is larger than 8 MiB when unpacked"):
-        read_record_file(path, most_bytes=8 << 20)
+        contents(path, most_bytes=8 << 20)
 
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 << 10
 
@@ -194,4 +198,4 @@ def test_a_file_that_grows_beyond_measure_is_refused(path: Path) -> None:
 def test_a_file_of_odd_members_is_read_in_the_end(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
-    assert read_record_file(path).strip() in {b"", b"x"}
+    assert contents(path).strip() in {b"", b"x"}

@@ -34,6 +34,7 @@ RUNTIMES = ("auto", "docker", "cri", "process")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 _PODS, _RUNTIME, _KUBELET, _CLUSTER = "Pods", "Runtime", "Kubelet", "Cluster"
+_RECORD = "Record"
 _ENDING, _OUTPUT, _SCREEN, _PROGRAM = "When to stop", "Output", "Screen", "Program"
 
 
@@ -365,6 +366,16 @@ autosave_options = _group(
         show_default=True,
         help="Remove the oldest saved records above this total size: 500M, 1Gi.",
     ),
+)
+
+record_limit_option = option(
+    "--record-limit",
+    section=_RECORD,
+    type=ByteCount(),
+    metavar="SIZE",
+    default="256Mi",
+    show_default=True,
+    help="Read records of at most this size, unpacked: 256Mi, 2Gi.",
 )
 
 play_options = _group(

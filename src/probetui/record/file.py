@@ -1,17 +1,22 @@
 """RecordLines: the lines of a recording's file, unpacked and checked.
 
 A record may come from anywhere and may be cut off or edited. Every reader reads its
-lines here: a damaged line is reported by its number with the reason, and the lines
-after it are read all the same.
+lines here, one at a time: a damaged line is reported by its number with the reason, and
+the lines after it are read all the same. A line that is too long is not held, nor is
+anything read of a file that is too large by its size.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
+from io import BufferedReader
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,10 +25,18 @@ from probetui.errors import RecordError
 from probetui.record.codec import decode_head, decode_line
 from probetui.record.format import VERSION, AnyRecord, SessionRecord
 from probetui.record.values import DamageError, parse_session_instant
-from probetui.untrusted_files import read_regular
+from probetui.untrusted_files import open_regular
 
-MOST_UNPACKED_BYTES = 2 << 30
-"""The largest recording that is read, unpacked; it is held in memory."""
+RECORD_BYTES = 256 << 20
+"""The largest recording that is read by default, unpacked: two parts of a session."""
+
+LINE_BYTES = 16 << 20
+"""A longer line is damaged."""
+
+_MOST_VALUES = 1_000_000
+"""Each takes some 64 bytes in memory, and three in a line."""
+
+_READ_BYTES = 1 << 20
 
 GZIP = 16 + zlib.MAX_WBITS
 _MAGIC = b"\x1f\x8b\x08"
@@ -37,6 +50,9 @@ _BEGINNING = re.compile(
 _MOST_BROKEN_MEMBERS = 1_000
 """A file with more of them is read no further."""
 
+_MOST_PASSES = 8
+"""Nor one that was unpacked as often as that: a broken member may hold many others."""
+
 _MOST_DESCRIBED = 3
 MOST_DAMAGES = 10_000
 """Damaged lines after which the rest of a record is not read: a small compressed file
@@ -44,10 +60,10 @@ may hold millions."""
 
 
 class Line(Struct, frozen=True):
-    """A line of a record, where it begins in the file, and when it was written."""
+    """A line of a record, as it stands in the file, and when it was written."""
 
     number: int
-    offset: int
+    text: bytes
     at: datetime
     record: AnyRecord
 
@@ -98,8 +114,8 @@ class RecordLines:
     Lines of a type that this version does not know are left out.
 
     Args:
-        data: the file's contents.
-        path: the file, for messages.
+        path: the file.
+        most_bytes: how large it may be, unpacked.
 
     Attributes:
         session: the record in the first line.
@@ -108,32 +124,30 @@ class RecordLines:
         count: how many lines there are so far.
 
     Raises:
-        RecordError: no session record comes first, or a newer version wrote it.
+        RecordError: the file cannot be read or is too large, no session record comes
+            first, or a newer version wrote it. Iterating raises it, too.
     """
 
-    def __init__(self, data: bytes, path: Path) -> None:
+    def __init__(self, path: Path, most_bytes: int = RECORD_BYTES) -> None:
         self.damages = DamageReport()
         self.count = 1
-        self._data = data
-        self._offset = _end_of_line(data, 0)
-        line = data[: self._offset]
+        self._lines = _split_lines(record_chunks(path, most_bytes))
+        line = next(self._lines, b"")
         try:
-            self.session = _session(decode_line(line))
+            self.session = _session(_decode(line))
             self.started_at = parse_session_instant(self.session.ts)
         except ValueError as error:
-            raise _why_no_session(line, path, error) from None
+            raise _why_no_session(line or b"", path, error) from None
 
     def __iter__(self) -> Iterator[Line]:
         """Yield the lines."""
         expected = None if self.session.continues else self.session.seq + 1
-        while self._offset < len(self._data):
+        for text in self._lines:
             self.count += 1
             if len(self.damages) >= MOST_DAMAGES:
                 self.damages.leave_rest(self.count)
                 return
-            offset, end = self._offset, _end_of_line(self._data, self._offset)
-            self._offset = end
-            line = self._line(offset, end)
+            line = self._line(text)
             if line is not None:
                 sequence = line.record.seq
                 if expected is not None and sequence > expected:
@@ -143,16 +157,29 @@ class RecordLines:
             if expected is not None:
                 expected += 1
 
-    def _line(self, offset: int, end: int) -> Line | None:
+    def _line(self, text: bytes | None) -> Line | None:
         try:
-            record = decode_line(self._data[offset:end])
-            if record is None:
+            record = _decode(text)
+            if text is None or record is None:
                 return None
             at = parse_session_instant(record.ts)
         except ValueError as error:
             self.damages.add(self.count, error)
             return None
-        return Line(self.count, offset, at, record)
+        return Line(self.count, text, at, record)
+
+
+def _decode(text: bytes | None) -> AnyRecord | None:
+    """Return the record in a line; see `decode_line`.
+
+    Raises:
+        DamageError: the line cannot be used, or would take too much memory.
+    """
+    if text is None:
+        raise DamageError(f"it is longer than {LINE_BYTES >> 20} MiB")
+    if len(text) > _MOST_VALUES and sum(map(text.count, b",[{")) > _MOST_VALUES:
+        raise DamageError(f"it has more than {_MOST_VALUES} values")
+    return decode_line(text)
 
 
 def _session(record: AnyRecord | None) -> SessionRecord:
@@ -161,8 +188,25 @@ def _session(record: AnyRecord | None) -> SessionRecord:
     return record
 
 
-def _end_of_line(data: bytes, offset: int) -> int:
-    return data.find(b"\n", offset) + 1 or len(data)
+def _split_lines(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
+    """Yield lines with their ends, None for each that is too long to be held."""
+    parts: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        begin = 0
+        while end := chunk.find(b"\n", begin) + 1:
+            size += end - begin
+            parts.append(chunk[begin:end])
+            yield b"".join(parts) if size <= LINE_BYTES else None
+            parts.clear()
+            size, begin = 0, end
+        size += len(chunk) - begin
+        if size > LINE_BYTES:
+            parts.clear()
+        elif begin < len(chunk):
+            parts.append(chunk[begin:])
+    if size:
+        yield b"".join(parts) if size <= LINE_BYTES else None
 
 
 def _why_no_session(line: bytes, path: Path, error: ValueError) -> RecordError:
@@ -198,8 +242,8 @@ def describe_missing_end(lines: int, ended_at: datetime, started_at: datetime) -
     )
 
 
-def read_record_file(path: Path, most_bytes: int = MOST_UNPACKED_BYTES) -> bytes:
-    """Return the lines of a recording, unpacked if it is compressed.
+def record_chunks(path: Path, most_bytes: int = RECORD_BYTES) -> Iterator[bytes]:
+    """Yield the contents of a recording, unpacked if it is compressed.
 
     Of a file that was cut off or damaged, what can be unpacked: where something is
     missing there is a line that is not whole.
@@ -207,25 +251,39 @@ def read_record_file(path: Path, most_bytes: int = MOST_UNPACKED_BYTES) -> bytes
     Raises:
         RecordError: it cannot be read, or is larger than `most_bytes` when unpacked.
     """
+    too_large = RecordError(
+        f"{path}: is larger than {most_bytes >> 20} MiB when unpacked; --record-limit "
+        "reads larger ones"
+    )
+    size = 0
     try:
-        data = read_regular(path)
+        with os.fdopen(open_regular(path), "rb") as file:
+            if os.fstat(file.fileno()).st_size > most_bytes:
+                raise too_large
+            for chunk in _contents(file, most_bytes):
+                size += len(chunk)
+                if size > most_bytes:
+                    raise too_large
+                yield chunk
     except OSError as error:
         raise RecordError(f"{path}: {error.strerror or error}") from error
-    if not data or data[: len(_MAGIC)] != _MAGIC[: len(data)]:
-        return data
-    lines = bytearray()
-    for part in _unpacked(data):
-        lines += part
-        if len(lines) > most_bytes:
-            raise RecordError(
-                f"{path}: is larger than {most_bytes >> 20} MiB when unpacked"
-            )
-    return bytes(lines)
+
+
+def _contents(file: BufferedReader, most_bytes: int) -> Iterator[bytes]:
+    beginning = file.read(_READ_BYTES)
+    rest = iter(partial(file.read, _READ_BYTES), b"")
+    if beginning and beginning[: len(_MAGIC)] == _MAGIC[: len(beginning)]:
+        # What is behind a damaged member is searched for from its beginning.
+        parts = islice(rest, most_bytes // _READ_BYTES + 1)
+        yield from _unpacked(b"".join([beginning, *parts]))
+    else:
+        yield beginning
+        yield from rest
 
 
 def _unpacked(data: bytes) -> Iterator[bytes]:
     """Yield what can be unpacked, in parts of a bounded size."""
-    start = damages = 0
+    start = damages = fed = 0
     while start >= 0 and damages < _MOST_BROKEN_MEMBERS:
         unpacker = zlib.decompressobj(GZIP)
         here = start
@@ -233,6 +291,7 @@ def _unpacked(data: bytes) -> Iterator[bytes]:
             while not unpacker.eof and here < len(data):
                 packed = data[here : here + _PACKED_BYTES]
                 here += len(packed)
+                fed += len(packed)
                 while packed and not unpacker.eof:
                     yield unpacker.decompress(packed, _UNPACKED_BYTES)
                     packed = unpacker.unconsumed_tail
@@ -241,5 +300,7 @@ def _unpacked(data: bytes) -> Iterator[bytes]:
             # What was unpacked may end within a line: what follows is another one.
             yield b"\n"
             start = data.find(_MAGIC, start + 1)
+            if fed > _MOST_PASSES * len(data):
+                return
         else:
             start = data.find(_MAGIC, here - len(unpacker.unused_data))

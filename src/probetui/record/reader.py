@@ -26,10 +26,10 @@ from probetui.kubelet.journal import (
 )
 from probetui.record.codec import decode_entry, is_entry
 from probetui.record.file import (
+    RECORD_BYTES,
     Line,
     RecordLines,
     describe_missing_end,
-    read_record_file,
 )
 from probetui.record.format import (
     EndRecord,
@@ -62,14 +62,18 @@ class Recording(Struct, frozen=True):
     pods: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
-def read_recording(path: Path) -> Recording:
+def read_recording(path: Path, most_bytes: int = RECORD_BYTES) -> Recording:
     """Read a recording, without its damaged lines.
+
+    Args:
+        path: the file.
+        most_bytes: how large it may be, unpacked.
 
     Raises:
         RecordError: the file cannot be read, is not a recording, or was written by a
             newer version of probetui.
     """
-    lines = RecordLines(read_record_file(path), path)
+    lines = RecordLines(path, most_bytes)
     kept: list[_Read] = []
     pods: dict[str, tuple[str, str]] = {}
     at, end = lines.started_at, None
@@ -151,10 +155,11 @@ def _with_ticks(read: Sequence[_Read]) -> Iterator[JournalEntry]:
 
 
 class RecordingFile:
-    """A recording without what a rewind took back; its lines are read when needed.
+    """A recording without what a rewind took back; its lines are decoded when needed.
 
     Args:
         path: the file.
+        most_bytes: how large it may be, unpacked.
 
     Attributes:
         session: its first record.
@@ -167,9 +172,9 @@ class RecordingFile:
             version of probetui, or has no inputs in it.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._data = read_record_file(path)
-        self._lines = RecordLines(self._data, path)
+    def __init__(self, path: Path, most_bytes: int = RECORD_BYTES) -> None:
+        self._data = bytearray()
+        self._lines = RecordLines(path, most_bytes)
         self.session = self._lines.session
         self.started_at = self.ended_at = self._lines.started_at
         self.instants: list[datetime] = []
@@ -272,18 +277,25 @@ class RecordingFile:
             case SessionRecord() | EndRecord():
                 pass
             case _:
-                self._entries.append(line.offset)
+                self._entries.append(self._keep(line))
                 self._sequences.append(record.seq)
 
     def _index_input(self, line: Line, record: InputRecord) -> None:
-        self._inputs.append(line.offset)
+        offset = self._keep(line)
+        self._inputs.append(offset)
         self._input_numbers.append(record.n)
         self._input_lines.append(line.number)
         self.instants.append(line.at)
         if isinstance(record.input, dict) and record.input.get("is") in _PODS:
-            self._pod_inputs.append(line.offset)
+            self._pod_inputs.append(offset)
 
-    def _line(self, offset: int) -> bytes:
+    def _keep(self, line: Line) -> int:
+        """Keep the text of a line and return where it is."""
+        offset = len(self._data)
+        self._data += line.text
+        return offset
+
+    def _line(self, offset: int) -> bytearray:
         return self._data[offset : self._data.find(b"\n", offset) + 1]
 
     def _input_at(self, offset: int) -> Json | None:

@@ -25,7 +25,10 @@ def test_a_kubeconfig_is_private_and_removed_at_the_end(tmp_path: Path) -> None:
 def test_a_kubeconfig_of_another_program_is_not_changed(tmp_path: Path) -> None:
     theirs = tmp_path / "config"
     theirs.write_text("apiVersion: v1\nkind: Config\n")
-    with pytest.raises(UsageError, match="was not written by"), written(theirs, TEXT):
+    with (
+        pytest.raises(UsageError, match="is not a kubeconfig of"),
+        written(theirs, TEXT),
+    ):
         pass
     assert theirs.read_text() == "apiVersion: v1\nkind: Config\n"
 

@@ -128,7 +128,7 @@ def print_fit(records: Sequence[Path], params: Mapping[str, Any]) -> int:
     found: dict[tuple[str, str, str], _ProbedContainer] = {}
     paths = _distinct(records) or (last_session_to_play(),)
     for path in paths:
-        _add_session(found, read_session(path, notes))
+        _add_session(found, read_session(path, notes, params["record_limit"]))
     chosen = [
         one
         for one in found.values()

@@ -17,6 +17,7 @@ from probetui.cli.options import (
     namespace_option,
     pod_choice_options,
     program_options,
+    record_limit_option,
     runtime_options,
     stub_missing_option,
     table_options,
@@ -235,6 +236,7 @@ def probe(words: tuple[str, ...], **params: Any) -> int:
     ),
 )
 @click.argument("arguments", nargs=-1, metavar="[FILE.jsonl] [POD/CONTAINER]")
+@record_limit_option
 @_text_or_data_option
 @program_options
 def why(**params: Any) -> int:

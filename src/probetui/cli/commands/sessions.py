@@ -26,6 +26,7 @@ from probetui.cli.options import (
     play_options,
     program_options,
     pull_option,
+    record_limit_option,
     runtime_events_option,
     screen_options,
     session_options,
@@ -216,6 +217,7 @@ def sim(*, script: str | None, **params: Any) -> int:
     ),
 )
 @click.argument("file", type=click.Path(path_type=Path), required=False)
+@record_limit_option
 @play_options
 @ending_options
 @output_options

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from probetui.cli.options import ascii_option, program_options
+from probetui.cli.options import ascii_option, program_options, record_limit_option
 from probetui.cli.parameters import (
     Duration,
     KubeletVersion,
@@ -56,6 +56,7 @@ _SETTINGS = "Settings"
     metavar="VERSION",
     help="Decide as a kubelet of this version does.  [default: the recorded one]",
 )
+@record_limit_option
 @output_option("table", "json", "yaml")
 @ascii_option
 @program_options
@@ -109,6 +110,7 @@ def whatif(record: Path | None, **params: Any) -> int:
     metavar="[POD/]NAME",
     help="Only this container.  [default: all with a liveness or startup probe]",
 )
+@record_limit_option
 @output_option("text", "json", "yaml")
 @program_options
 def fit(records: tuple[Path, ...], **params: Any) -> int:

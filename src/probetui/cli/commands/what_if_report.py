@@ -104,7 +104,9 @@ def print_what_if(path: Path | None, params: Mapping[str, Any]) -> int:
         RecordError: the record cannot be replayed.
     """
     notes = Notes(quiet=params["quiet"])
-    session = read_session(path or last_session_to_play(), notes)
+    session = read_session(
+        path or last_session_to_play(), notes, params["record_limit"]
+    )
     pods = session.replay.pod_versions()
     settings = [parse_probe_setting(text, pods) for text in params["changes"]]
     for step in session.replay.steps:
@@ -127,13 +129,13 @@ def print_what_if(path: Path | None, params: Mapping[str, Any]) -> int:
     return _DIFFERS if trial.differences else 0
 
 
-def read_session(path: Path, notes: Notes) -> RecordedSession:
+def read_session(path: Path, notes: Notes, most_bytes: int) -> RecordedSession:
     """Read a record, and warn of what is damaged or not decided as it was recorded.
 
     Raises:
         RecordError: it cannot be replayed.
     """
-    recording = RecordingFile(path)
+    recording = RecordingFile(path, most_bytes)
     checked = ReplaySource(recording)
     while checked.look_ahead():
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -31,6 +32,8 @@ from probetui.record.values import decode_value
 from probetui.suggestions import nearest_hint
 
 _MOST_ARGUMENTS = 2
+_WORD = re.compile(r"[^\s\"',{}]+")
+"""A word of a manifest, as a uid is one."""
 
 
 class _Request(Struct, frozen=True):
@@ -63,7 +66,7 @@ def print_report(params: Mapping[str, Any]) -> int:
     """
     wanted = _parse_arguments(params["arguments"])
     path = wanted.path or _last_record()
-    recording = read_recording(path)
+    recording = read_recording(path, params["record_limit"])
     if recording.problem:
         print_line(f"probetui: {path}: {recording.problem}", err=True)
     session = _load_session(recording)
@@ -138,11 +141,18 @@ def _rules(recording: Recording) -> KubeletRules:
 
 
 def _pods(recording: Recording, rules: KubeletRules) -> dict[str, Pod]:
-    """Return the pods that the session began with, as their manifests have them."""
-    sources = [
-        SourceFile(manifest.name, manifest.text.encode("utf-8", "surrogatepass"))
-        for manifest in recording.session.manifests
-    ]
+    """Return the pods that the session began with, as their manifests have them.
+
+    Those that the record has nothing else of are left out, and so is all but the first
+    of a pod: reading a manifest takes longer than reading a hundred lines.
+    """
+    missing = set(recording.pods)
+    sources = []
+    for manifest in recording.session.manifests:
+        if uids := missing.intersection(_WORD.findall(manifest.text)):
+            missing -= uids
+            data = manifest.text.encode("utf-8", "surrogatepass")
+            sources.append(SourceFile(manifest.name, data))
     manifests = load_manifests(sources, validation=FieldValidation.IGNORE, rules=rules)
     return {pod.pod.uid: pod.pod for pod in manifests.loaded}
 

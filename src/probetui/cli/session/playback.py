@@ -98,7 +98,7 @@ def replay_record(path: Path | None, params: Mapping[str, Any]) -> int:
         path: the record; None is that of the last session.
         params: the command's other parameters, by name.
     """
-    record = RecordingFile(path or last_session_to_play())
+    record = RecordingFile(path or last_session_to_play(), params["record_limit"])
     plan = make_replay_plan(record.pods(), params, record.session.options)
     if record.session.observed:  # late: other sessions do not need it
         from probetui.cluster.observe.replay import ObservationReplay
