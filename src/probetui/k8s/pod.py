@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import cached_property
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -222,7 +223,7 @@ class Container(Struct, frozen=True):
         yield from filter(None, (self.post_start, self.pre_stop))
 
 
-class Pod(Struct, frozen=True):
+class Pod(Struct, frozen=True, dict=True):
     """A pod as the kubelet sees it: spec and metadata, never its status.
 
     `termination_grace_period_seconds` is None only for a spec that was not
@@ -300,23 +301,31 @@ class Pod(Struct, frozen=True):
 
     def container(self, name: str) -> Container | None:
         """Return the container of that name, regular ones first, or None."""
-        for container in (*self.containers, *self.init_containers):
-            if container.name == name:
-                return container
-        return None
+        return self._containers_by_name.get(name)
+
+    # A pod may have thousands of containers, each of which is looked up each second.
+    @cached_property
+    def _containers_by_name(self) -> Mapping[str, Container]:
+        in_order = (*self.containers, *self.init_containers)
+        return {container.name: container for container in reversed(in_order)}
 
     def field_path(self, container_name: str) -> str:
         """Return the path that events about a container refer to.
 
         Source: kubelet/container/ref.go, v1.32.10, fieldPath.
         """
+        path = self._field_paths.get(container_name)
+        return path or "implicitly required container " + container_name
+
+    @cached_property
+    def _field_paths(self) -> Mapping[str, str]:
+        paths: dict[str, str] = {}
         for field_name, containers in (
             ("containers", self.containers),
             ("initContainers", self.init_containers),
             ("ephemeralContainers", self.ephemeral_containers),
         ):
             for index, container in enumerate(containers):
-                if container.name == container_name:
-                    here = f"{{{container.name}}}" if container.name else f"[{index}]"
-                    return f"spec.{field_name}{here}"
-        return "implicitly required container " + container_name
+                here = f"{{{container.name}}}" if container.name else f"[{index}]"
+                paths.setdefault(container.name, f"spec.{field_name}{here}")
+        return paths

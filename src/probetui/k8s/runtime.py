@@ -5,10 +5,11 @@ Source: kubelet/container/runtime.go, v1.32.10.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, NewType
 
@@ -86,7 +87,7 @@ class SandboxStatus(Struct, frozen=True):
     ip: str | None = None
 
 
-class RuntimePodStatus(Struct, frozen=True):
+class RuntimePodStatus(Struct, frozen=True, dict=True):
     """All sandboxes and containers of one pod, newest first.
 
     `ips` are those of the newest sandbox, if it is ready.
@@ -110,10 +111,19 @@ class RuntimePodStatus(Struct, frozen=True):
 
     def newest(self, name: str) -> RuntimeContainerStatus | None:
         """Return the newest instance of a container, or None."""
+        return next(iter(self.instances(name)), None)
+
+    def instances(self, name: str) -> Sequence[RuntimeContainerStatus]:
+        """Return the instances of a container, newest first."""
+        return self._by_name.get(name, ())
+
+    # A pod may have thousands of containers, each of which is looked up each second.
+    @cached_property
+    def _by_name(self) -> Mapping[str, Sequence[RuntimeContainerStatus]]:
+        found: dict[str, list[RuntimeContainerStatus]] = {}
         for container in self.containers:
-            if container.name == name:
-                return container
-        return None
+            found.setdefault(container.name, []).append(container)
+        return found
 
 
 class RuntimeCondition(Struct, frozen=True):

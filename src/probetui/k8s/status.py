@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -100,7 +102,7 @@ class ContainerStatus(Struct, frozen=True):
     stop_signal: str = ""
 
 
-class PodStatus(Struct, frozen=True):
+class PodStatus(Struct, frozen=True, dict=True):
     """`v1.PodStatus`; lists of statuses are None where the API has null.
 
     `observed_generation` is that of the pod it is about, 0 if it does not say so.
@@ -127,10 +129,18 @@ class PodStatus(Struct, frozen=True):
 
     def container(self, name: str) -> ContainerStatus | None:
         """Return the status of the container of that name, regular ones first."""
-        for status in (
-            *(self.container_statuses or ()),
-            *(self.init_container_statuses or ()),
-        ):
-            if status.name == name:
-                return status
-        return None
+        return next(self.statuses_of(name), None)
+
+    def statuses_of(self, name: str) -> Iterator[ContainerStatus]:
+        """Yield the status of the regular and of the init container of a name."""
+        for statuses in self._by_name:
+            if name in statuses:
+                yield statuses[name]
+
+    # A pod may have thousands of containers, each of which is looked up each second.
+    @cached_property
+    def _by_name(self) -> Sequence[Mapping[str, ContainerStatus]]:
+        return [
+            {status.name: status for status in reversed(statuses or ())}
+            for statuses in (self.container_statuses, self.init_container_statuses)
+        ]

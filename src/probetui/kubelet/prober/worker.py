@@ -223,14 +223,8 @@ class Worker:
 
     def find_container(self, status: PodStatus) -> ContainerStatus | None:
         """Return the status of this worker's container, if it has an ID yet."""
-        name = self.key.container_name
-        for statuses in (status.container_statuses, status.init_container_statuses):
-            for container_status in statuses or ():
-                if container_status.name == name:
-                    if container_status.container_id:
-                        return container_status
-                    break
-        return None
+        statuses = status.statuses_of(self.key.container_name)
+        return next((one for one in statuses if one.container_id), None)
 
     def _adopt_container(
         self, container: ContainerStatus, results: ResultsManager

@@ -5,7 +5,7 @@ Source: kubelet_pods.go, v1.32.10, convertToAPIContainerStatuses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -76,7 +76,7 @@ def container_statuses(
     old = {container_status.name: container_status for container_status in previous}
     statuses = []
     for container in containers:
-        instances = _newest_two(status.containers, container.name)
+        instances = status.instances(container.name)
         before = old.get(container.name)
         if instances:
             found = _from_runtime(instances, before, rules)
@@ -93,18 +93,6 @@ def container_statuses(
     if not of_init:
         statuses.sort(key=lambda status: status.name)
     return tuple(statuses)
-
-
-def _newest_two(
-    instances: Iterable[RuntimeContainerStatus], name: str
-) -> list[RuntimeContainerStatus]:
-    found = []
-    for instance in instances:
-        if instance.name == name:
-            found.append(instance)
-            if len(found) == 2:  # noqa: PLR2004  # this one and the one before it
-                break
-    return found
 
 
 def _succeeded(newest: RuntimeContainerStatus) -> bool:
