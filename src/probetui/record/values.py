@@ -163,6 +163,7 @@ _UPPER = frozenset({"id", "uid", "ip", "dns"})
 _MILLISECOND = timedelta(milliseconds=1)
 _YEARS = range(1900, 2600)
 _LONGEST = timedelta(days=300 * 365)
+_MOST_BITS = 64
 """Arithmetic on longer durations, or before or after these years, may overflow."""
 
 _LONGEST_SHOWN = 60
@@ -252,7 +253,11 @@ def _shown(json: Any) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
-_text, _number = _plain(str).decode, _plain(float, int).decode
+_text, _whole, _number = (
+    _plain(str).decode,
+    _plain(int).decode,
+    _plain(float, int).decode,
+)
 
 
 def _bytes(json: Any) -> bytes:
@@ -280,9 +285,16 @@ def _length(json: Any) -> timedelta:
     return length
 
 
+def _integer(json: Any) -> int:
+    number: int = _whole(json)
+    if number.bit_length() > _MOST_BITS:
+        raise ValueError(f"{_shown(json)} has more than {_MOST_BITS} bits")
+    return number
+
+
 _LEAVES: Mapping[Any, ValueCodec] = {
     str: _plain(str),
-    int: _plain(int),
+    int: ValueCodec(_as_it_is, _integer),
     float: _plain(float, int),
     bool: _plain(bool),
     bytes: ValueCodec(lambda value: base64.b64encode(value).decode("ascii"), _bytes),

@@ -5,7 +5,7 @@ It answers the engine's effects on virtual time; what takes time is answered lat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
 
@@ -119,7 +119,7 @@ class World:
 
     def __init__(
         self,
-        lives: Mapping[str, tuple[InstanceBehavior, ...]] | None = None,
+        lives: Mapping[str, Sequence[InstanceBehavior]] | None = None,
         probing: ProbeBehavior = answer_success,
         images: frozenset[str] | None = None,
         dealing: RuntimeBehavior = answer_calls_at_once,

@@ -8,12 +8,14 @@ record does not have behaves as the last one that it has.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from statistics import median_low
+from typing import overload
 
 from msgspec import Struct, field
 
@@ -144,6 +146,57 @@ class _Call(Struct):
         return CallBehavior(takes, self.errors[-1] if all(self.errors) else "")
 
 
+_MOST_RESTARTS = 2**31 - 1
+"""A count of restarts is an int32 in the API."""
+
+
+class _Lives(Sequence[InstanceBehavior]):
+    """How the instances of a container behave, by their restart counts.
+
+    One that the record does not have is like the last one before it. A count is what
+    the record claims: nothing is made for those in between.
+
+    Args:
+        known: the instances that the record has, at least one.
+        behavior: returns how an instance behaves that is like one of them.
+    """
+
+    def __init__(
+        self,
+        known: Sequence[_Instance],
+        behavior: Callable[[_Instance, int], InstanceBehavior],
+    ) -> None:
+        number_of = {instance.status.restart_count: instance for instance in known}
+        self._first = known[0]
+        self._numbers = sorted(number_of)
+        self._instances = [number_of[number] for number in self._numbers]
+        self._behavior = behavior
+        self._made: dict[int, InstanceBehavior] = {}
+
+    def __len__(self) -> int:
+        """Return the number after the last one of the record, and one more."""
+        return min(self._numbers[-1], _MOST_RESTARTS) + 2
+
+    @overload
+    def __getitem__(self, number: int) -> InstanceBehavior: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[InstanceBehavior]: ...
+    def __getitem__(
+        self, number: int | slice
+    ) -> InstanceBehavior | Sequence[InstanceBehavior]:
+        """Return how an instance behaves."""
+        if isinstance(number, slice):
+            return [self[one] for one in range(*number.indices(len(self)))]
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        made = self._made.get(number)
+        if made is None:
+            place = bisect_right(self._numbers, number) - 1
+            like = self._instances[place] if place >= 0 else self._first
+            made = self._made[number] = self._behavior(like, number)
+        return made
+
+
 NoteGap = Callable[[RunProbe, Gap], None]
 
 
@@ -157,7 +210,8 @@ class Measurements:
     def __init__(self, replay: SessionReplay) -> None:
         self._names = {uid: pod.name for uid, pod in replay.pods().items()}
         self._instances: dict[ContainerID, _Instance] = {}
-        self._owners: dict[ContainerID, str] = {}
+        self._by_container: dict[tuple[str, str], list[_Instance]] = defaultdict(list)
+        """The instances of each container, in the order of their starts."""
         self._calls: dict[tuple[str, str], _Call] = defaultdict(_Call)
         self.by_id: dict[int, Measured] = {}
         """What each answered probe of the record measured."""
@@ -170,33 +224,22 @@ class Measurements:
         self, key: ProbeKey
     ) -> Iterator[tuple[ContainerID, Sequence[Measured]]]:
         """Yield what was measured of a probe, by instance, in the order of starts."""
-        for instance in self._of_container(key.pod_uid, key.container_name):
+        for instance in self._by_container.get((key.pod_uid, key.container_name), ()):
             measured = instance.measured.get(key.probe_type, ())
             yield instance.status.container_id, measured
 
-    def lives(self, note_gap: NoteGap) -> Mapping[str, tuple[InstanceBehavior, ...]]:
+    def lives(self, note_gap: NoteGap) -> Mapping[str, Sequence[InstanceBehavior]]:
         """Return how the instances of each container behave, by `pod/container`.
 
         Args:
             note_gap: called for each probe whose outcome was never measured.
         """
-        lives: dict[str, tuple[InstanceBehavior, ...]] = {}
-        containers = {
-            (self._owners[container_id], instance.status.name)
-            for container_id, instance in self._instances.items()
+        return {
+            f"{self._names.get(pod_uid, pod_uid)}/{name}": _Lives(
+                known, partial(self._behavior, known=known, note_gap=note_gap)
+            )
+            for (pod_uid, name), known in self._by_container.items()
         }
-        for pod_uid, name in containers:
-            known = self._of_container(pod_uid, name)
-            number_of = {one.status.restart_count: one for one in known}
-            newest = known[0]
-            behaviors = []
-            for number in range(max(number_of) + 1):
-                newest = number_of.get(number, newest)
-                behaviors.append(self._behavior(newest, number, known, note_gap))
-            # What comes after the record is like its last instance, but measured of it.
-            behaviors.append(self._behavior(newest, len(behaviors), known, note_gap))
-            lives[f"{self._names.get(pod_uid, pod_uid)}/{name}"] = tuple(behaviors)
-        return lives
 
     def deal(self, call: Operation | Relist) -> CallBehavior:
         """Answer a call of the runtime as the record's were; a `RuntimeBehavior`."""
@@ -237,8 +280,8 @@ class Measurements:
     def _add_status(self, pod_uid: str, status: RuntimeContainerStatus) -> None:
         known = self._instances.get(status.container_id)
         if known is None:
-            self._instances[status.container_id] = _Instance(status)
-            self._owners[status.container_id] = pod_uid
+            known = self._instances[status.container_id] = _Instance(status)
+            self._by_container[pod_uid, status.name].append(known)
         else:
             known.status = status
 
@@ -275,14 +318,6 @@ class Measurements:
         self.by_id[effect.probe_id] = measured
 
     # -- answering
-
-    def _of_container(self, pod_uid: str, name: str) -> list[_Instance]:
-        """Return the instances of a container, in the order of their starts."""
-        return [
-            instance
-            for container_id, instance in self._instances.items()
-            if self._owners[container_id] == pod_uid and instance.status.name == name
-        ]
 
     def _behavior(
         self,

@@ -21,6 +21,7 @@ from probetui.drive.what_if.session_replay import ReplayStep, SessionReplay, ans
 from probetui.drive.what_if.settings import ChangedPods
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import AddPod, Command, Input, SetPods
+from probetui.errors import RecordError
 from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import (
@@ -45,6 +46,11 @@ from probetui.kubelet.journal import JournalEntry, TickEntry
 
 _DEFINITIONS = frozenset({"pod", "container"})
 """Fields of operations that say what is run, which is what was changed."""
+
+_TURNS = 20_000
+_TURNS_PER_PROBE = 10
+"""Bounds of a rerun that is simulated: as many turns, and so many more for each input
+of the record and each probe. Each second has an input and three turns of a probe."""
 
 GapKey = tuple[ProbeKey, datetime]
 """A probe, and the instant at which its tick fired."""
@@ -229,7 +235,7 @@ class _OtherSession:
             if self._is_still_given(later):
                 simulation.schedule(self._changed(later.item), later.at)  # type: ignore[arg-type]  # it has one
         simulation.carry_out((*self._awaited.values(), *effects))
-        simulation.run_until(self._replay.ended_at)
+        self._run(simulation)
         ticked = {
             (entry.key, entry.started_at)
             for entry in self._journal
@@ -237,6 +243,25 @@ class _OtherSession:
         }
         over = {tick: gap for tick, gap in gaps.items() if tick in ticked}
         return Rerun(tuple(self._journal), at, over)
+
+    def _run(self, simulation: Simulation) -> None:
+        """Run a simulation to the end of the record.
+
+        Raises:
+            RecordError: the record claims more time than its inputs bear out.
+        """
+        replay = self._replay
+        probes = sum(len(list(pod.probes())) for pod in replay.pods().values())
+        most = _TURNS + len(replay.steps) * (1 + probes) * _TURNS_PER_PROBE
+        while (at := simulation.next_at()) is not None and at <= replay.ended_at:
+            if simulation.turns >= most:
+                reached = (simulation.now - replay.started_at).total_seconds()
+                raise RecordError(
+                    f"the record has {len(replay.steps)} inputs, too few for the time "
+                    f"of its last one: a rerun had {most} by {reached:.0f}s"
+                )
+            simulation.turn()
+        simulation.pass_until(replay.ended_at)
 
     def _is_still_given(self, step: ReplayStep) -> bool:
         """Return whether an input comes anyway: a command, or an awaited answer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -17,6 +17,9 @@ from probetui.kubelet.effects import Effect, RunOperation, RunProbe
 from probetui.kubelet.facts import OperationFinished, ProbeFinished
 from probetui.kubelet.journal import JournalEntry
 from probetui.record.reader import RecordingFile
+
+_QUIET = timedelta(seconds=10)
+"""No session goes on for longer without an input: containers are listed each second."""
 
 
 class ReplayStep(NamedTuple):
@@ -115,7 +118,8 @@ def replay_session(recording: RecordingFile) -> SessionReplay:
     return SessionReplay(
         config,
         recording.started_at,
-        max(recording.ended_at, replayed.now),
+        # What the last lines claim beyond that, nobody has measured.
+        max(min(recording.ended_at, replayed.now + _QUIET), replayed.now),
         tuple(steps),
         tuple(journal),
     )
