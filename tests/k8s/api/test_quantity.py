@@ -55,3 +55,17 @@ def test_what_is_no_quantity_counts_as_zero(text: str) -> None:
 )
 def test_a_quantity_is_shown_in_its_canonical_form(written: str, shown: str) -> None:
     assert canonical_quantity(written) == shown
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize(
+    ("number", "suffix"),
+    [("1" * 5000, ""), ("1" * 5000, "Ki"), ("1" * 5000, "m"), ("1", "e9999")],
+)
+def test_no_quantity_is_larger_than_the_largest_int64(
+    sign: str, number: str, suffix: str
+) -> None:
+    text = f"{sign}{number}{suffix}"
+
+    assert parse_quantity(text) == Decimal(f"{sign}{2**63 - 1}")
+    assert len(canonical_quantity(text)) < 30

@@ -21,6 +21,9 @@ _DECIMAL = {
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _KIBI = 1024
 _FINEST = Decimal("1e-9")
+_LARGEST = Decimal(2**63 - 1)
+_MOST_DIGITS = 18
+_LARGEST_WRITTEN = Decimal(10) ** (_MOST_DIGITS + _DECIMAL["E"])
 
 
 def is_quantity(text: str) -> bool:
@@ -29,16 +32,27 @@ def is_quantity(text: str) -> bool:
 
 
 def parse_quantity(text: str) -> Decimal:
-    """Return a quantity in base units (cores, bytes); any other text counts as 0."""
+    """Return a quantity in base units (cores, bytes); any other text counts as 0.
+
+    One of more digits than an int64 has is at most the largest int64, as is one that no
+    suffix but an exponent can write.
+
+    Source: quantity.go, ParseQuantity ("Cap at max size").
+    """
     match = QUANTITY_PATTERN.fullmatch(text)
     if match is None:
         return Decimal(0)
     number, suffix = Decimal(match["number"]), match["suffix"]
     if suffix in _DECIMAL:
-        return number.scaleb(_DECIMAL[suffix])
-    if suffix in _BINARY:
-        return number * (1 << 10 * _BINARY.index(suffix))
-    return number.scaleb(int(suffix[1:]))
+        amount = number.scaleb(_DECIMAL[suffix])
+    elif suffix in _BINARY:
+        amount = number * (1 << 10 * _BINARY.index(suffix))
+    else:
+        amount = number.scaleb(int(suffix[1:]))
+    digits = len(match["number"].lstrip("+-0").replace(".", ""))
+    if abs(amount) > (_LARGEST if digits > _MOST_DIGITS else _LARGEST_WRITTEN):
+        return _LARGEST.copy_sign(amount)
+    return amount
 
 
 def is_whole(amount: Decimal) -> bool:
