@@ -132,6 +132,7 @@ ROWS: Mapping[str, Row] = {
     "--metrics": Row(("--metrics", ":{port}", "--for-at-least", "2s"), scrapes=True),
     "--runtime-events": Row(("--runtime-events",)),
     "--freeze": Row(("--freeze",)),
+    "--step": Row(("--step",), NO, shows="the lines ended before ready"),
     "--time-scale": Row(("--time-scale", "2")),
     "--for": Row(("--for", "2s"), replaces="--until"),
     "--kubelet": Row(("--kubelet", "1.32")),

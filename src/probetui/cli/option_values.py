@@ -205,3 +205,4 @@ class SessionOptions(Struct, frozen=True):
     autosave_limit: int = 1 << 30
     no_findings: bool = False
     runtime_events: bool = False
+    step: bool = False

@@ -405,6 +405,14 @@ freeze_option = option(
     help="Freeze the containers while probes are paused.",
 )
 
+step_option = option(
+    "--step",
+    section=_OUTPUT,
+    is_flag=True,
+    help="No screen: step by lines on standard input. An empty line runs the next "
+    "tick and shows its decisions; help lists the others.",
+)
+
 pull_option = setting(
     "--pull",
     section=_RUNTIME,

@@ -31,6 +31,7 @@ from probetui.cli.options import (
     screen_options,
     session_options,
     session_runtime_options,
+    step_option,
     takes_files,
     takes_files_among,
     watch_option,
@@ -63,6 +64,7 @@ _POD_WORDS = ("pod/", "pods/", "po/")
 @metrics_option
 @runtime_events_option
 @freeze_option
+@step_option
 @play_options
 @session_options
 @takes_files
@@ -190,6 +192,7 @@ def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
     help="YAML file with what containers and probes do.  [default: all stay healthy]",
 )
 @freeze_option
+@step_option
 @play_options
 @session_options
 @takes_files

@@ -340,7 +340,7 @@ class _LiveSession:
                 sinks,
                 self._plan.case or self._plan.watch,
                 ends_with_pods=self._plan.form is Form.LINES
-                and not options.watch
+                and not (options.watch or options.step)
                 and self._node is None
                 and self._served is None,
             )
@@ -630,7 +630,13 @@ class _LiveSession:
             self._is_shown.set()
             plan.print_intro()
             gc_tuning.freeze()
-            return await follower.verdict(plan.options.timeout)
+            if not plan.options.step:
+                return await follower.verdict(plan.options.timeout)
+            # Late: few sessions are stepped by lines.
+            from probetui.cli.session.stepping import stepped
+
+            async with stepped(plan, session, follower, self._mask):
+                return await follower.verdict(plan.options.timeout)
         # Late: the screen's library is slow to import.
         from probetui.cli.session.screen import show_screen
 

@@ -358,6 +358,8 @@ def _complete_plan(
     **fields: Any,
 ) -> Plan:
     """Return a plan with how the session is shown, ended and recorded."""
+    if options.step:
+        options = _stepping(options, reads_stdin=reads_stdin)
     check_containers(options.containers, pods)
     watch = _condition_watch(options, pods)
     if screen.theme is not None or screen.keymap is not None:
@@ -388,6 +390,22 @@ def _complete_plan(
         arguments=_arguments(params),
         **fields,
     )
+
+
+def _stepping(options: SessionOptions, *, reads_stdin: bool) -> SessionOptions:
+    """Return the options of a session that lines step: paused, and no screen.
+
+    Raises:
+        UsageError: the lines cannot come from standard input.
+    """
+    if options.form == "tui":
+        raise UsageError("--step reads lines instead of keys: leave --tui out")
+    if reads_stdin:
+        raise UsageError(
+            "--step reads its lines from standard input: the manifest cannot come "
+            "from there"
+        )
+    return replace(options, form="plain", paused=True)
 
 
 class ImpossibleConditionError(ProbetuiError):

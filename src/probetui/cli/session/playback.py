@@ -164,7 +164,9 @@ class _PlaybackRun:
             session,
             sinks,
             plan.watch,
-            ends_with_pods=is_simulated and plan.form is Form.LINES,
+            ends_with_pods=is_simulated
+            and plan.form is Form.LINES
+            and not plan.options.step,
         )
 
         def rewind(entries: int, inputs: int, at: datetime) -> None:
@@ -207,7 +209,13 @@ class _PlaybackRun:
         if plan.form is Form.LINES:
             plan.print_intro()
             gc_tuning.freeze()
-            return await follower.verdict()
+            if not plan.options.step:
+                return await follower.verdict()
+            # Late: few sessions are stepped by lines.
+            from probetui.cli.session.stepping import stepped
+
+            async with stepped(plan, self._session, follower, self._mask):
+                return await follower.verdict()
         # Late: the screen's library is slow to import.
         from probetui.cli.session.screen import show_screen
 

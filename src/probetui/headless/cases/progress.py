@@ -9,17 +9,12 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from probetui.debugger.commands import (
-    ContainerCommand,
-    DebuggerCommand,
     DelayProbes,
     InjectContainerFault,
-    InjectResults,
-    RestartContainer,
 )
 from probetui.debugger.scope import Scope
 from probetui.durations import format_duration
 from probetui.headless.cases.case import (
-    FAULTS,
     UNDOING,
     ActionKind,
     CaseAction,
@@ -27,6 +22,7 @@ from probetui.headless.cases.case import (
     Expectation,
     Relation,
 )
+from probetui.headless.cases.commands import CaseCommand, action_command
 from probetui.headless.cases.result import ExpectationResult, Failure, Outcome
 from probetui.headless.condition import Condition, ConditionKind, ConditionWatch
 from probetui.headless.verdict import EXIT_NO, EXIT_OK, Verdict
@@ -50,7 +46,6 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Result
 from probetui.presentation.plain.lines import PlainLines
 
-Command = DebuggerCommand | ContainerCommand
 _KEPT = 400
 _MOST_LINES = 12
 _LONGEST = 200
@@ -74,7 +69,7 @@ class _Undo(Struct, frozen=True):
     """What ends a fault at an instant; `container` is the frozen one."""
 
     at: datetime
-    command: Command
+    command: CaseCommand
     container: tuple[str, str] | None = None
 
 
@@ -128,7 +123,7 @@ class CaseProgress:
         self._statuses: dict[str, PodStatus] = {}
         self._ticks: dict[ProbeKey, TickEntry] = {}
         self._longest_runs: dict[ProbeKey, int] = {}
-        self._send: Callable[[Command], object] = _send_nowhere
+        self._send: Callable[[CaseCommand], object] = _send_nowhere
         self._began_at: datetime | None = None
         self._armed_at: datetime | None = None
         self.condition = "the end of the case"
@@ -137,7 +132,7 @@ class CaseProgress:
         self.is_over = self.is_abandoned = False
         self.ended_at: datetime | None = None
 
-    def begin(self, now: datetime, send: Callable[[Command], object]) -> None:
+    def begin(self, now: datetime, send: Callable[[CaseCommand], object]) -> None:
         """Begin; `send` gives commands to the engine."""
         self._began_at = self._armed_at = now
         self._send = send
@@ -300,28 +295,17 @@ class CaseProgress:
         uid = next(pod.uid for pod in self._pods if pod.name == action.pod)
         name, kind = action.container, action.kind
         scope = Scope(uid, name, action.probe_type)
-        if kind in FAULTS:
-            command: Command = InjectContainerFault(uid, name, FAULTS[kind])
-        elif kind is ActionKind.RESTART:
-            command = RestartContainer(uid, name)
-        elif kind is ActionKind.DELAY:
-            command = DelayProbes(scope, action.delay)
-        else:
-            assert action.result is not None, "it was parsed"  # noqa: S101  # the type
-            assert action.probe_type is not None, "it was parsed"  # noqa: S101
-            key = ProbeKey(uid, name, action.probe_type)
-            command = InjectResults(key, (action.result,) * action.times)
         if action.lasting is not None:
             at = now + action.lasting
             if kind in UNDOING:
-                undoing: Command = InjectContainerFault(uid, name, UNDOING[kind])
+                undoing: CaseCommand = InjectContainerFault(uid, name, UNDOING[kind])
             else:
                 undoing = DelayProbes(scope, timedelta())
             is_frozen = kind is ActionKind.FREEZE
             frozen = (uid, name) if is_frozen else None
             self._undoing.append(_Undo(at, undoing, frozen))
         self._doing = action
-        self._send(command)
+        self._send(action_command(action, uid))
 
     def _note(self, entry: JournalEntry) -> None:
         """Keep what decides whether an action was done, and what explains a failure."""
@@ -582,5 +566,5 @@ def _is_routine(entry: JournalEntry) -> bool:
     )
 
 
-def _send_nowhere(_command: Command) -> None:
+def _send_nowhere(_command: CaseCommand) -> None:
     """Do nothing: the case has not begun."""
