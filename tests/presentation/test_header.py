@@ -17,6 +17,7 @@ from probetui.engine.snapshot import (
     PlaybackSnapshot,
     Snapshot,
 )
+from probetui.kubelet_rules import rules_of
 from probetui.presentation.header import (
     LEVELS,
     SessionInfo,
@@ -101,6 +102,30 @@ def header_texts(
 )
 def test_the_header_has_versions(level: int, left: str, right: str) -> None:
     assert header_texts(level) == (left, right)
+
+
+@pytest.mark.parametrize(
+    ("level", "left"),
+    [
+        pytest.param(
+            3,
+            " probetui  docker 27.3 (default)  kubelet v1.28  2 pods  5 containers   "
+            "[LIVE 1x]",
+            id="less",
+        ),
+        pytest.param(
+            4, " probetui  docker  v1.28  2 pods 5 ctrs   [LIVE 1x]", id="short"
+        ),
+        pytest.param(7, " probetui  docker  v1.28   [LIVE 1x]", id="narrow"),
+        pytest.param(8, " probetui   [LIVE 1x]", id="tiny"),
+    ],
+)
+def test_the_header_says_which_kubelet_decides_where_it_is_not_the_default(
+    level: int, left: str
+) -> None:
+    snapshot = replace(a_snapshot(demo(), shop()), rules=rules_of("1.28"))
+
+    assert header_texts(level, snapshot)[0] == left
 
 
 def test_each_version_is_shorter_than_the_one_before() -> None:

@@ -18,6 +18,7 @@ from probetui.engine.snapshot import (
     Snapshot,
 )
 from probetui.kubelet.outcome import Result
+from probetui.kubelet_rules import PORTED_RULES
 from probetui.presentation.container.table import ready_containers
 from probetui.presentation.text.spans import (
     EMPTY,
@@ -214,7 +215,7 @@ def header(
         runtime = runtime.partition(" ")[0]
     left = [
         f"  {runtime}" if level < _TINY else "",
-        f"  kubelet v{snapshot.rules.release} rules" if level <= 1 else "",
+        _kubelet(snapshot, level),
         f"  {_sources(about, view)}" if level == 0 and about.sources else "",
         f"  {_count(counts.pods, 'pod')}" if has_pods else "",
         f"{' ' if is_short else '  '}{_count(counts.containers, unit)}"
@@ -248,6 +249,16 @@ def header(
             f"{clock} ",
         ),
     )
+
+
+def _kubelet(snapshot: Snapshot, level: int) -> str:
+    """Return which kubelet decides; where there is little room, if it is another."""
+    release = snapshot.rules.release
+    if level <= 1:
+        return f"  kubelet v{release} rules"
+    if release == PORTED_RULES.release or level >= _TINY:
+        return ""
+    return f"  v{release}" if level >= SHORT else f"  kubelet v{release}"
 
 
 def runtime_lost_banner(snapshot: Snapshot, runtime_name: str, view: View) -> Line:
