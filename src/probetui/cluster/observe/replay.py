@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from probetui.cluster.observe.inputs import ObservedInputDecoder
 from probetui.cluster.observe.observation import ClusterObservation
 from probetui.engine.snapshot import Snapshot
 from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.journal import JournalEntry
 from probetui.kubelet.runtime.turn import Turn
 from probetui.record.reader import RecordingFile
 from probetui.record.values import DamageError
+
+_FORMER_NOTE = re.compile(
+    r": should have been killed at [0-9:]+ \(\d+ in a row\) and was$"
+)
 
 
 class ObservationReplay:
@@ -37,7 +43,45 @@ class ObservationReplay:
         except DamageError as error:
             recording.note_damage(self.position, error)
         entries = self._observation.take_entries()
+        entries += self._former_notes(recording, len(entries))
         self.now = now
         self.position += 1
         self.entries += len(entries)
         return Turn(entries=entries)
+
+    def _former_notes(
+        self, recording: RecordingFile, made: int
+    ) -> tuple[JournalEntry, ...]:
+        """Return the notes of a turn that an observation does not write any more.
+
+        Each kill that came as foretold had one. They are taken over, so that what is
+        recorded after them keeps its number.
+        """
+        notes: tuple[JournalEntry, ...] = ()
+        number = self.entries
+        while number < recording.entries:
+            note = _former_note(recording, number)
+            if note is not None:
+                self._observation.note(*note)
+                notes += self._observation.take_entries()
+            elif not made:
+                break
+            else:
+                made -= 1
+            number += 1
+        return notes
+
+
+def _former_note(recording: RecordingFile, number: int) -> tuple[str, datetime] | None:
+    """Return text and instant of a recorded note that is not written any more."""
+    try:
+        record = recording.entry(number)
+        at = datetime.fromisoformat(str(record.get("ts")))
+    except (DamageError, ValueError):
+        return None
+    text = record.get("text")
+    if record.get("type") != "note" or not isinstance(text, str):
+        return None
+    if _FORMER_NOTE.search(text) is None:
+        return None
+    return text, at
