@@ -726,6 +726,25 @@ class KubeletRules(Struct, frozen=True, eq=False):
         FeatureGate("TaintTolerationComparisonOperators", "1.35"),
         "KEP-5471, k/k#134665",
     )
+    names_comparisons: bool = since(
+        "1.35",
+        "An error about the operator Lt or Gt of a toleration lists them as supported, "
+        "also with the gate off.",
+        "k/k#134665, recorded in 1.36.2",
+    )
+    content_texts: bool = since(
+        "1.36",
+        "Errors call the key of a label one, count its characters as bytes, and name "
+        "hostUsers as a manifest does.",
+        "apimachinery, validate/content; recorded in 1.36.2",
+        doubt="between 1.32.10 and 1.36.2",
+    )
+    one_error_of_csi_driver: bool = since(
+        "1.36",
+        "The name of a CSI driver that is missing is not also malformed.",
+        "validation.go, ValidateCSIDriverName; recorded in 1.36.2",
+        doubt="between 1.32.10 and 1.36.2",
+    )
     env_files: bool = since(
         "1.35",
         "A variable can have its value from a file in a volume.",
@@ -743,6 +762,30 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "Addresses must not have leading zeros, nor be IPv4 in IPv6.",
         "KEP-4858, k/k#137053",
         gate=FeatureGate("StrictIPCIDRValidation", "1.33"),
+    )
+    trust_bundles: bool = since(
+        "1.37",
+        "A projected volume can have trust bundles.",
+        "KEP-3257; off in 1.36.2, recorded",
+        gate=FeatureGate("ClusterTrustBundleProjection", "1.29"),
+    )
+    pod_certificates: bool = since(
+        "1.37",
+        "A projected volume can have certificates of the pod.",
+        "KEP-4317; off in 1.36.2, recorded",
+        gate=FeatureGate("PodCertificateRequest", "1.34"),
+    )
+    corrects_grace: bool = since(
+        "1.36",
+        "A negative grace period of a new pod becomes 1.",
+        "recorded in 1.36.2",
+        doubt="between 1.32.10 and 1.36.2",
+    )
+    warns_of_names: bool = since(
+        "1.33",
+        "The API server warns of a name that is no DNS label and will be a hostname. Up "
+        "to 1.32 only GetWarningsForPod is followed, which does not.",
+        "k/k#114412, in 1.27; strategy.go, WarningsOnCreate; recorded in 1.36.2",
     )
     git_repo_warning: str = by_release(
         {

@@ -150,7 +150,7 @@ def test_quantities_may_be_numbers() -> None:
 
     assert decoded.problems == ()
     assert decoded.value.resources == core_v1.ResourceRequirements(
-        limits={"cpu": "2", "memory": "64Mi", "x": ""}
+        limits={"cpu": "2", "memory": "64Mi", "x": "0"}
     )
 
 

@@ -209,7 +209,7 @@ def _container(container: str, spec: str = "") -> core_v1.Container:
 
 @pytest.mark.parametrize(
     ("written", "kept"),
-    [("0.0001", "1m"), ("-0.0001", "-1m"), ("1.5", "1.5"), ("100u", "1m")],
+    [("0.0001", "1m"), ("-0.0001", "-1m"), ("1.5", "1500m"), ("100u", "1m")],
 )
 def test_amounts_are_rounded_up_to_thousandths(written: str, kept: str) -> None:
     pod = pod_model(f"resources: {{limits: {{cpu: {written}}}}}")

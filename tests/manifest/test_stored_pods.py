@@ -9,6 +9,7 @@ from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import SetPods
 from probetui.k8s.pod import Pod
+from probetui.k8s.pod_source import FILE_SOURCE
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import ContainerEntry
 from probetui.kubelet_rules import rules_of
@@ -62,10 +63,18 @@ def test_a_stored_pod_with_ephemeral_containers_and_a_token_is_run() -> None:
     assert [one.path for one in manifests.unsupported] == ["spec.ephemeralContainers"]
 
 
-def test_a_new_pod_can_have_neither() -> None:
-    new = STORED.replace('creationTimestamp: "2026-11-23T01:03:46Z"', "labels: {}")
+NEW = STORED.replace('creationTimestamp: "2026-11-23T01:03:46Z"', "labels: {}")
 
-    assert errors(load(new)) == [
+
+def test_a_new_pod_has_a_token_because_admission_names_its_account() -> None:
+    assert errors(load(NEW)) == [("spec.ephemeralContainers", "FieldValueForbidden")]
+
+
+def test_a_static_pod_has_no_token_without_an_account() -> None:
+    source = SourceFile("pod.yaml", NEW, kubelet_source=FILE_SOURCE)
+    static = load_manifests([source], rules=rules_of("1.36"))
+
+    assert errors(static) == [
         ("spec.ephemeralContainers", "FieldValueForbidden"),
         (
             "spec.volumes[0].projected.sources[0].serviceAccountToken",

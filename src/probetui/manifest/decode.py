@@ -17,7 +17,7 @@ from typing import Generic, TypeVar, cast
 import msgspec
 from msgspec import Struct, field
 
-from probetui.k8s.api.quantity import is_quantity
+from probetui.k8s.api.quantity import canonical_quantity, is_quantity
 from probetui.manifest import field_versions, schema
 from probetui.manifest.problem import Position, Problem, Severity, quote, quote_short
 from probetui.manifest.schema import FieldKind, FieldSchema
@@ -205,9 +205,10 @@ class _Decoder(Struct):
         values: dict[str, object] = {}
         for entry in node.entries:
             at = join_path(path, entry.key)
-            value = None
-            if not is_null(entry.value):
-                value = self._scalar(entry.value, items, at)
+            if is_null(entry.value):
+                values[entry.key] = "0" if items is FieldKind.QUANTITY else ""
+                continue
+            value = self._scalar(entry.value, items, at)
             values[entry.key] = "" if value is None else value
         return values
 
@@ -265,7 +266,7 @@ def _quantity(node: ScalarNode) -> str | None:
     if isinstance(value, bool):
         return None
     text = value.strip() if isinstance(value, str) else str(value)
-    return text if is_quantity(text) else None
+    return canonical_quantity(text) if is_quantity(text) else None
 
 
 def _time(value: object) -> datetime | None:

@@ -37,11 +37,14 @@ _HOST = re.compile(
     rf"(?:{_HOST_PART}(?:\.{_HOST_PART})*|\[[0-9a-fA-F:]+\])(?::[0-9]+)?"
 )
 _REPOSITORY = re.compile(
-    rf"{_PATH_PART}(?:/{_PATH_PART})*"
+    rf"(?P<path>{_PATH_PART}(?:/{_PATH_PART})*)"
     r"(?::(?P<tag>\w[\w.-]{0,127}))?"
     r"(?P<digest>@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?",
     re.ASCII,
 )
+_IDENTIFIER = re.compile("[a-f0-9]{64}")
+"""What names an image by its content is no name of a repository."""
+_MAX_PATH = 255
 
 
 def set_defaults(pod: core_v1.Pod) -> None:
@@ -97,7 +100,14 @@ def _tag(image: str) -> str:
     else:
         rest = image
     match = _REPOSITORY.fullmatch(rest)
-    if match is None:
+    if match is None or _IDENTIFIER.fullmatch(image):
+        return ""
+    path = (
+        match["path"]
+        if (is_host and slash) or "/" in rest
+        else f"library/{match['path']}"
+    )
+    if len(path) > _MAX_PATH:
         return ""
     return match["tag"] or ("" if match["digest"] else "latest")
 

@@ -18,6 +18,7 @@ from probetui.k8s.pod_source import CONFIG_HASH, FILE_SOURCE, HTTP_SOURCE
 from probetui.k8s.status import ConditionStatus, PodCondition
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest import defaults, supported_fields, workloads
+from probetui.manifest.admission import prepare_pod, unique_owners
 from probetui.manifest.decode import decode
 from probetui.manifest.edit.set_option import SetOption, apply_set_option
 from probetui.manifest.manifests import FieldValidation, LoadedPod
@@ -131,6 +132,10 @@ class PodDraft(Struct):
         """Return a problem with a field of the pod, as its document names it."""
         return self.found.object.problem(path, message, severity, rule)
 
+    def api_warning(self, path: str, text: str) -> Problem:
+        """Return a warning of the API server's about a field of the pod."""
+        return self.problem(path, text, Severity.WARNING, "api-warning")
+
 
 def draft_pod(
     found: PodManifest,
@@ -147,6 +152,11 @@ def draft_pod(
     metadata = pod.metadata = pod.metadata or meta_v1.ObjectMeta()
     if namespace:
         metadata.namespace = namespace
+    warned = list(unique_owners(metadata))
+    if own.workload.is_pod and not metadata.uid:
+        # What is in a template is changed in each of its pods, not in itself; what has
+        # a uid has been changed when it got that.
+        prepare_pod(pod, rules)
     unknown = decoded.unknown_problems(validation.severity)
     draft = PodDraft(
         found,
@@ -158,6 +168,7 @@ def draft_pod(
         bool(found.document.duplicates) and validation is FieldValidation.STRICT,
         rules,
     )
+    draft.problems += [draft.api_warning(path, text) for path, text in warned]
     if draft.is_stored and pod.spec is not None:
         # Somebody added them to the running pod; they end with it.
         pod.spec.ephemeralContainers = None
@@ -222,6 +233,10 @@ def finish_draft(draft: PodDraft) -> LoadedPod | None:
         return None
     found = draft.found
     own = found.object
+    if draft.is_derived:
+        prepare_pod(draft.pod, draft.rules)
+    if draft.rules.app_armor_fields and draft.metadata.annotations:
+        _name_profiles(draft.pod)
     path = join_steps(own.path, *own.workload.template)
     unknown = {
         problem.path for problem in draft.problems if problem.rule == "unknown-field"
@@ -242,6 +257,15 @@ def finish_draft(draft: PodDraft) -> LoadedPod | None:
         unsupported=(*fields, *supported_fields.unsupported_claims(own.node, own.path)),
         conditions=() if found.source.is_static else api_conditions(draft),
     )
+
+
+def _name_profiles(pod: core_v1.Pod) -> None:
+    # Late: few pods have a profile.
+    from probetui.manifest.validation.app_armor import (  # noqa: PLC0415
+        annotations_to_fields,
+    )
+
+    annotations_to_fields(pod)
 
 
 def api_conditions(draft: PodDraft) -> tuple[PodCondition, ...]:
@@ -289,7 +313,7 @@ def join_steps(path: str, *keys: str) -> str:
 
 def _errors(draft: PodDraft) -> Iterator[Problem]:
     workload = draft.found.object.workload
-    is_admitted = draft.is_derived or draft.is_stored
+    is_admitted = not draft.found.source.is_static
     errors = (
         *pod.validate_pod(draft.pod, rules=draft.rules, is_admitted=is_admitted),
         *workloads.validate_template(workload, draft.pod),
@@ -317,8 +341,11 @@ def _warnings(draft: PodDraft) -> Iterator[Problem]:
             yield draft.problem(
                 warning.path, warning.message, Severity.WARNING, warning.rule
             )
-    for path, text in warnings.find_api_warnings(draft.pod, draft.rules):
-        yield draft.problem(path, text, Severity.WARNING, "api-warning")
+    name = "Pod names and hostnames" if draft.is_derived else "the Pod's hostname"
+    for path, text in warnings.find_api_warnings(
+        draft.pod, draft.rules, named_after=name
+    ):
+        yield draft.api_warning(path, text)
 
 
 def _steps_in_pod(own: WorkloadObject, path: str) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from probetui.k8s.pod_source import FILE_SOURCE
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest import workloads
+from probetui.manifest.admission import Classes, admit
 from probetui.manifest.config_objects import KINDS, ConfigObjectReader
 from probetui.manifest.draft import (
     PodDraft,
@@ -93,6 +94,7 @@ def load_manifests(
     for draft in drafts if namespace_suffix else ():
         draft.set_apart(namespace_suffix)
     problems += _assign_names(drafts, host)
+    problems += _admit(drafts, reader.classes)
     loaded = [finish_draft(draft) for draft in drafts]
     problems += add_stand_ins(drafts, reader.objects)
     if stub_missing:
@@ -124,6 +126,7 @@ class _ManifestReader(Struct):
     version: str
     pods: list[PodManifest] = field(default_factory=list)
     objects: dict[ObjectKey, LoadedConfigObject] = field(default_factory=dict)
+    classes: Classes = field(default_factory=Classes)
     problems: list[Problem] = field(default_factory=list)
     documents: int = 0
 
@@ -174,6 +177,8 @@ class _ManifestReader(Struct):
     def _add_other(self, found: OtherObject, path: str) -> None:
         if found.kind in KINDS and found.api_version == "v1":
             self._add_config_object(found, path)
+            return
+        if self.classes.add(found):
             return
         message = (
             f"{_format_title(found.kind, found.name)} has no pod template, skipped"
@@ -260,6 +265,21 @@ def _ignored_documents(second: YamlDocument) -> Problem:
         Severity.WARNING,
         "static-pod",
     )
+
+
+def _admit(drafts: Iterable[PodDraft], classes: Classes) -> Iterator[Problem]:
+    """Give pods what admission gives them; yield what it would refuse."""
+    for draft in drafts:
+        is_new = not (draft.found.source.is_static or draft.is_stored)
+        if draft.pod.spec is None or not is_new:
+            continue
+        for path, text in admit(draft.pod.spec, classes):
+            message = (
+                "a cluster with these objects alone answers: pods"
+                f" {quote_short(draft.key[1])} is forbidden: {text}"
+            )
+            if not draft.is_unreadable(path):
+                yield draft.problem(path, message, Severity.WARNING, "admission")
 
 
 def _static_references(drafts: Sequence[PodDraft]) -> Iterator[Problem]:

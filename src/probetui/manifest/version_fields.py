@@ -45,6 +45,9 @@ def _disabled_fields(
         yield spec, "resources", "spec"
     if not rules.hostname_override:
         yield spec, "hostnameOverride", "spec"
+    # Gate GenericWorkload (KEP-4671), alpha; nothing here schedules.
+    yield spec, "schedulingGroup", "spec"
+    yield from _disabled_projections(spec, rules)
     for key in ("initContainers", "containers"):
         for index, container in enumerate(getattr(spec, key) or ()):
             path = f"spec.{key}[{index}]"
@@ -64,6 +67,19 @@ def _disabled_fields(
             yield from _disabled_hook_fields(container, path, rules)
             yield from _alpha_mount_fields(container, path)
     yield from _alpha_volume_fields(spec)
+
+
+def _disabled_projections(
+    spec: core_v1.PodSpec, rules: KubeletRules
+) -> Iterator[tuple[Any, str, str]]:
+    for index, volume in enumerate(spec.volumes or ()):
+        projected = volume.projected or core_v1.ProjectedVolumeSource()
+        for number, source in enumerate(projected.sources or ()):
+            path = f"spec.volumes[{index}].projected.sources[{number}]"
+            if not rules.trust_bundles:
+                yield source, "clusterTrustBundle", path
+            if not rules.pod_certificates:
+                yield source, "podCertificate", path
 
 
 def _alpha_mount_fields(

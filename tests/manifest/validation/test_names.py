@@ -54,7 +54,7 @@ def test_subdomains(value: str, wrong: list[str]) -> None:
             "a/", ["name part must be non-empty", _NOT_NAME_PART], id="empty-name"
         ),
         pytest.param(
-            "a" * 64, ["name part must be no more than 63 characters"], id="too-long"
+            "a" * 64, ["name part must be no more than 63 bytes"], id="too-long"
         ),
     ],
 )
@@ -65,7 +65,7 @@ def test_qualified_names(value: str, wrong: list[str]) -> None:
 def test_a_qualified_name_has_one_slash_at_most() -> None:
     (wrong,) = names.check_qualified_name("a/b/c")
 
-    assert wrong.startswith("a qualified name must consist of")
+    assert wrong.startswith("a valid label key must consist of")
     assert wrong.endswith("and '/' (e.g. 'example.com/MyName')")
 
 
@@ -75,7 +75,7 @@ def test_a_qualified_name_has_one_slash_at_most() -> None:
         pytest.param("", [], id="empty"),
         pytest.param("v1.2_3", [], id="good"),
         pytest.param("-", [_NOT_VALUE], id="bad"),
-        pytest.param("a" * 64, ["must be no more than 63 characters"], id="too-long"),
+        pytest.param("a" * 64, ["must be no more than 63 bytes"], id="too-long"),
     ],
 )
 def test_label_values(value: str, wrong: list[str]) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from probetui.kubelet_rules import rules_of
+from probetui.manifest.admission import prepare_pod
 from probetui.manifest.validation.pod import validate_pod
 from probetui.manifest.validation.warnings import find_api_warnings
 from tests.bulk import fail_with, select_cases
@@ -44,6 +45,7 @@ def test_each_wrong_value_has_the_error_of_the_api_server(
             case.get("meta", "name: web").replace("LARGE", _LARGE),
         )
         rules = rules_of(case.get("kubelet", "1.32"), tuple(case.get("gates", ())))
+        prepare_pod(pod, rules)
         found = [error.message for error in validate_pod(pod, rules=rules)]
         warnings = [f"{path}: {text}" for path, text in find_api_warnings(pod, rules)]
         try:

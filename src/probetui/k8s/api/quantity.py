@@ -12,7 +12,7 @@ import re
 from decimal import ROUND_CEILING, Decimal
 
 QUANTITY_PATTERN = re.compile(
-    r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"
+    r"(?=.)(?P<number>[+-]?[0-9]*(?:\.[0-9]*)?)"
     r"(?P<suffix>|[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,4})"
 )
 _DECIMAL = {
@@ -42,7 +42,10 @@ def parse_quantity(text: str) -> Decimal:
     match = QUANTITY_PATTERN.fullmatch(text)
     if match is None:
         return Decimal(0)
-    number, suffix = Decimal(match["number"]), match["suffix"]
+    # Quirk, kept: what has no digit at all counts as 0.
+    written = match["number"]
+    number = Decimal(written) if written.strip("+-.") else Decimal(0)
+    suffix = match["suffix"]
     if suffix in _DECIMAL:
         amount = number.scaleb(_DECIMAL[suffix])
     elif suffix in _BINARY:

@@ -18,6 +18,7 @@ from probetui.manifest.validation.field_error import (
     required,
     too_long,
 )
+from probetui.manifest.validation.warnings import APP_ARMOR
 
 _LOCALHOST = "localhost/"
 _RUNTIME_DEFAULT = "runtime/default"
@@ -62,6 +63,28 @@ def annotated_profile(text: str) -> core_v1.AppArmorProfile | None:
     name = text.removeprefix(_LOCALHOST)
     profile = core_v1.AppArmorProfile(type="Localhost", localhostProfile=name)
     return None if any(validate_app_armor(profile, "")) else profile
+
+
+def annotations_to_fields(pod: core_v1.Pod) -> None:
+    """Give each container the profile that an annotation names, as its creation does.
+
+    The one that the pod has is not repeated.
+
+    Source: pkg/registry/core/pod/strategy.go, v1.36.2, applyAppArmorVersionSkew.
+    """
+    annotations = (pod.metadata and pod.metadata.annotations) or {}
+    spec = pod.spec
+    if spec is None or (spec.os is not None and spec.os.name == "windows"):
+        return
+    of_pod = spec.securityContext and spec.securityContext.appArmorProfile
+    for container in (*(spec.initContainers or ()), *spec.containers):
+        text = annotations.get(f"{APP_ARMOR}{container.name}")
+        own = container.securityContext and container.securityContext.appArmorProfile
+        profile = annotated_profile(text) if text is not None and not own else None
+        if profile is not None and profile != of_pod:
+            context = container.securityContext or core_v1.SecurityContext()
+            context.appArmorProfile = profile
+            container.securityContext = context
 
 
 def app_armor_mismatch(

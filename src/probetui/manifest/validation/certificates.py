@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from lightkube.models import core_v1, meta_v1
+from lightkube.models import core_v1
 
 from probetui.manifest.problem import quote
 from probetui.manifest.validation import names
@@ -24,7 +24,10 @@ from probetui.manifest.validation.field_error import (
 )
 from probetui.manifest.validation.metadata import validate_annotations_size
 from probetui.manifest.validation.paths import not_reserved
-from probetui.manifest.validation.scheduling import validate_selector
+from probetui.manifest.validation.scheduling import (
+    selector_fields,
+    validate_selector,
+)
 
 _KEY_TYPES = (
     "RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519",
@@ -49,7 +52,7 @@ def validate_trust_bundle(
         fields = {
             "Name": bundle.name,
             "SignerName": bundle.signerName,
-            "LabelSelector": _selector_fields(bundle.labelSelector),
+            "LabelSelector": selector_fields(bundle.labelSelector),
             "Optional": bundle.optional,
             "Path": bundle.path,
         }
@@ -62,7 +65,7 @@ def validate_trust_bundle(
             detail = f"not a valid clustertrustbundlename: {error}"
             yield invalid(f"{path}.name", bundle.name, detail)
         if bundle.labelSelector is not None:
-            selector = _selector_fields(bundle.labelSelector)
+            selector = selector_fields(bundle.labelSelector)
             value = GoSyntax("v1.LabelSelector{...}", go_json(selector))
             detail = "labelSelector must be unset if name is specified"
             yield invalid(f"{path}.labelSelector", value, detail)
@@ -76,25 +79,6 @@ def validate_trust_bundle(
     if not bundle.path:
         yield required(f"{path}.path")
     yield from not_reserved(bundle.path, f"{path}.path")
-
-
-def _selector_fields(selector: meta_v1.LabelSelector | None) -> object:
-    """Return the fields of a selector in the API's order; empty ones are left out."""
-    if selector is None:
-        return None
-    fields: dict[str, object] = {}
-    if selector.matchLabels:
-        fields["matchLabels"] = dict(sorted(selector.matchLabels.items()))
-    if selector.matchExpressions:
-        fields["matchExpressions"] = [
-            {
-                "key": wanted.key,
-                "operator": wanted.operator,
-                **({"values": wanted.values} if wanted.values else {}),
-            }
-            for wanted in selector.matchExpressions
-        ]
-    return fields
 
 
 def validate_pod_certificate(

@@ -151,7 +151,7 @@ def validate_field_ref(
             key = key.lower()
         yield from names.invalid_names(path, key, names.check_qualified_name(key))
     elif (known := _FORMER.get(field, field)) not in fields:
-        yield not_supported(f"{path}.fieldPath", known, fields)
+        yield not_supported(f"{path}.fieldPath", known, fields, is_named=False)
 
 
 def validate_resource_ref(
@@ -164,7 +164,7 @@ def validate_resource_ref(
     elif not name:
         yield required(f"{path}.resource")
     elif name not in _RESOURCES and not name.startswith(_HUGE_PAGES):
-        yield not_supported(f"{path}.resource", name, _RESOURCES)
+        yield not_supported(f"{path}.resource", name, _RESOURCES, is_named=False)
     divisor = ref.divisor or "0"
     if parse_quantity(divisor) == 0:
         return

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from msgspec import Struct, structs
 
+from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.problem import quote
 
 
@@ -26,6 +27,9 @@ class GoSyntax(Struct, frozen=True):
 
 
 Value = str | int | bool | GoSyntax | None
+
+OMITTED = GoSyntax("")
+"""The value of an error that shows none."""
 
 
 class ErrorType(StrEnum):
@@ -58,18 +62,23 @@ _OMITTED = "<value omitted>"
 
 
 class FieldError(Struct, frozen=True):
-    """An error as the API server reports it."""
+    """An error as the API server reports it.
+
+    `is_named` where the value has a type of its own in Go, as each enumeration has:
+    such a text is written as other values are, not as texts are.
+    """
 
     type: ErrorType
     field: str
     bad_value: Value = ""
     detail: str = ""
+    is_named: bool = False
 
     @property
     def message(self) -> str:
         """The whole line, in the API server's words."""
         parts = [self.field, _WORDS[self.type]]
-        if self.type not in _WITHOUT_VALUE:
+        if self.type not in _WITHOUT_VALUE and self.bad_value != OMITTED:
             parts.append(_go_text(self.bad_value))
         if self.detail:
             parts.append(self.detail)
@@ -81,16 +90,20 @@ def required(field: str, detail: str = "") -> FieldError:
     return FieldError(ErrorType.REQUIRED, field, "", detail)
 
 
-def invalid(field: str, value: Value, detail: str) -> FieldError:
+def invalid(
+    field: str, value: Value, detail: str, *, is_named: bool = False
+) -> FieldError:
     """Report a value that is malformed or out of range."""
-    return FieldError(ErrorType.INVALID, field, value, detail)
+    return FieldError(ErrorType.INVALID, field, value, detail, is_named)
 
 
-def not_supported(field: str, value: Value, choices: Iterable[str]) -> FieldError:
+def not_supported(
+    field: str, value: Value, choices: Iterable[str], *, is_named: bool = True
+) -> FieldError:
     """Report a value that is not in a list."""
     listed = ", ".join(quote(choice) for choice in choices)
     detail = f"supported values: {listed}"
-    return FieldError(ErrorType.NOT_SUPPORTED, field, value, detail)
+    return FieldError(ErrorType.NOT_SUPPORTED, field, value, detail, is_named)
 
 
 def forbidden(field: str, detail: str) -> FieldError:
@@ -140,14 +153,33 @@ def go_json(value: object) -> str:
     return text.translate(_IN_JSON)
 
 
-def with_json_values(errors: Iterable[FieldError]) -> Iterator[FieldError]:
-    """Yield errors whose values are written as JSON."""
+def _with_json_values(errors: Iterable[FieldError]) -> Iterator[FieldError]:
+    """Yield errors whose values are written as JSON, but for texts and numbers."""
     for error in errors:
-        if isinstance(error.bad_value, GoSyntax) and error.bad_value.json:
-            value = GoSyntax(error.bad_value.json)
-            yield structs.replace(error, bad_value=value)
+        value, written = error.bad_value, ""
+        if isinstance(value, GoSyntax):
+            written = value.json
+        elif error.is_named and isinstance(value, str):
+            written = go_json(value)
+        if written and written != _go_text(value):
+            yield structs.replace(error, bad_value=GoSyntax(written))
         else:
             yield error
+
+
+def in_words_of(
+    rules: KubeletRules, errors: Iterable[FieldError]
+) -> Iterator[FieldError]:
+    """Yield errors as a version words them and writes their values."""
+    found = iter(errors)
+    if not rules.content_texts:
+        # Late: the usual version needs none of it.
+        from probetui.manifest.validation.wording import (  # noqa: PLC0415
+            in_older_words,
+        )
+
+        found = in_older_words(found)
+    return _with_json_values(found) if rules.json_values else found
 
 
 def _go_text(value: Value) -> str:

@@ -6,7 +6,7 @@ A message follows file, line and field, so it begins with the value:
 
 from __future__ import annotations
 
-from probetui.manifest.problem import quote_short
+from probetui.manifest.problem import escape_unprintable, quote_short
 from probetui.manifest.validation import names
 from probetui.manifest.validation.container import PLAIN_INIT
 from probetui.manifest.validation.field_error import ErrorType, FieldError, GoSyntax
@@ -108,6 +108,8 @@ def _value(error: FieldError) -> str:
     value = error.bad_value
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, GoSyntax):
+        return escape_unprintable(value.text)
     return quote_short(value) if isinstance(value, str) else str(value)
 
 

@@ -25,8 +25,8 @@ from probetui.manifest.validation.field_error import (
     required,
     too_long,
 )
-from probetui.manifest.validation.seccomp import APP_ARMOR, validate_seccomp_annotations
-from probetui.manifest.validation.warnings import containers_with_paths
+from probetui.manifest.validation.seccomp import validate_seccomp_annotations
+from probetui.manifest.validation.warnings import APP_ARMOR, containers_with_paths
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"

@@ -12,7 +12,7 @@ from probetui.manifest.validation.field_error import FieldError, invalid
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-_SEARCH_LABEL = "[a-z0-9_]([-_a-z0-9]*[a-z0-9])?"
+_SEARCH_LABEL = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SEARCH = rf"{_SEARCH_LABEL}(\.{_SEARCH_LABEL})*"
 _QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = f"({_QUALIFIED})?"
@@ -59,7 +59,7 @@ NOT_A_SUBDOMAIN = _example(
 )  # fmt: skip
 _NOT_A_SEARCH = _example(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric"
-    " characters, '-', '_' or '.', and must start and end with an alphanumeric"
+    " characters, '_', '-' or '.', and must start and end with an alphanumeric"
     " character",
     _SEARCH, "example.com",
 )  # fmt: skip
@@ -68,8 +68,8 @@ _NOT_QUALIFIED = (
     " with an alphanumeric character"
 )
 _NOT_A_NAME_PART = _example(_NOT_QUALIFIED, _QUALIFIED, "MyName", "my.name", "123-abc")
-_NOT_A_QUALIFIED_NAME = (
-    "a qualified name "
+_NOT_A_LABEL_KEY = (
+    "a valid label key "
     + _example(_NOT_QUALIFIED, _QUALIFIED, "MyName", "my.name", "123-abc")
     + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
 )
@@ -131,7 +131,7 @@ def check_qualified_name(value: str) -> Iterator[str]:
     """Check the key of a label, an annotation, a readiness gate."""
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
-        yield _NOT_A_QUALIFIED_NAME
+        yield _NOT_A_LABEL_KEY
         return
     if slash and not prefix:
         yield "prefix part must be non-empty"
@@ -140,7 +140,7 @@ def check_qualified_name(value: str) -> Iterator[str]:
     if not name:
         yield "name part must be non-empty"
     elif byte_length(name) > MAX_LABEL:
-        yield f"name part must be no more than {MAX_LABEL} characters"
+        yield f"name part must be no more than {MAX_LABEL} bytes"
     if not re.fullmatch(_QUALIFIED, name):
         yield f"name part {_NOT_A_NAME_PART}"
 
@@ -148,7 +148,7 @@ def check_qualified_name(value: str) -> Iterator[str]:
 def check_label_value(value: str) -> Iterator[str]:
     """Check the value of a label."""
     if byte_length(value) > MAX_LABEL:
-        yield f"must be no more than {MAX_LABEL} characters"
+        yield f"must be no more than {MAX_LABEL} bytes"
     if not re.fullmatch(_LABEL_VALUE, value):
         yield _NOT_A_LABEL_VALUE
 

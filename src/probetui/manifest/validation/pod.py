@@ -28,11 +28,11 @@ from probetui.manifest.validation.field_error import (
     forbidden,
     go_json,
     go_strings,
+    in_words_of,
     invalid,
     not_supported,
     required,
     too_long,
-    with_json_values,
 )
 from probetui.manifest.validation.metadata import (
     validate_labels,
@@ -79,11 +79,11 @@ def validate_pod(
         pod: it has its defaults.
         strict_env_names: apply the kubelet's rule for pod files.
         rules: those of the version.
-        is_admitted: a controller makes the pod, or an API server has stored it, so that
-            admission has given it a service account.
+        is_admitted: the pod goes through an API server, whose admission has given it a
+            service account; a static pod has none.
     """
     found = _pod(pod, rules, strict_env_names=strict_env_names, is_admitted=is_admitted)
-    return with_json_values(found) if rules.json_values else found
+    return in_words_of(rules, found)
 
 
 def _pod(
@@ -153,8 +153,7 @@ def _spec(
         yield not_supported("spec.dnsPolicy", spec.dnsPolicy, _DNS_POLICIES)
     yield from validate_labels(spec.nodeSelector or {}, "spec.nodeSelector")
     yield from validate_pod_security(spec, "spec.securityContext", rules)
-    labels = metadata.labels or {}
-    yield from validate_affinity(spec.affinity, "spec.affinity", labels, rules)
+    yield from validate_affinity(spec.affinity, "spec.affinity", rules)
     yield from _dns(spec, "spec.dnsConfig", rules)
     for index, gate in enumerate(spec.readinessGates or ()):
         found = names.check_qualified_name(gate.conditionType)
@@ -166,7 +165,6 @@ def _spec(
     yield from validate_spread(
         spec.topologySpreadConstraints or [],
         "spec.topologySpreadConstraints",
-        labels,
         rules,
     )
     yield from validate_host_processes(spec, "spec")
@@ -177,7 +175,7 @@ def _spec(
     yield from _host_aliases(spec.hostAliases or (), "spec.hostAliases", rules)
     yield from _classes(spec)
     yield from validate_overhead(spec.overhead, "spec.overhead")
-    yield from validate_os(spec, "spec")
+    yield from validate_os(spec, "spec", rules)
     yield from validate_env_files(spec)
 
 

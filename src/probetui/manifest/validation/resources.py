@@ -194,7 +194,7 @@ def _pod_name(name: str, path: str) -> Iterator[FieldError]:
     wrong = list(_any_name(name, path))
     yield from wrong
     if not wrong and not is_for_pods(name):
-        yield not_supported(path, name, ("cpu", HUGE_PAGES, "memory"))
+        yield not_supported(path, name, ("cpu", HUGE_PAGES, "memory"), is_named=False)
 
 
 def _name(name: str, path: str) -> Iterator[FieldError]:

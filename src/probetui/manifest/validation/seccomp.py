@@ -20,13 +20,12 @@ from probetui.manifest.validation.field_error import (
     required,
 )
 from probetui.manifest.validation.paths import descending
-from probetui.manifest.validation.warnings import containers_with_paths
+from probetui.manifest.validation.warnings import APP_ARMOR, containers_with_paths
 
 _TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 _LOCALHOST = "localhost/"
 SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
 SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
-APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 """How an annotation of an AppArmor profile begins; the container's name ends it."""
 
 _SAME = {

@@ -135,15 +135,18 @@ def validate_host_users(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError
         ("HostIPC", spec.hostIPC),
     ):
         if is_shared:
-            yield forbidden(f"{path}.{name}", "when `pod.Spec.HostUsers` is false")
+            yield forbidden(f"{path}.{name}", "when `hostUsers` is false")
 
 
-def validate_os(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:
+def validate_os(
+    spec: core_v1.PodSpec, path: str, rules: KubeletRules
+) -> Iterator[FieldError]:
     """Check the operating system, and the fields that it does not have."""
     if spec.os is None:
         return
     if not spec.os.name:
-        yield required(f"{path}.os.name", "cannot be empty")
+        detail = "" if rules.content_texts else "cannot be empty"
+        yield required(f"{path}.os.name", detail)
     elif spec.os.name not in _SYSTEMS:
         yield not_supported(f"{path}.os", spec.os.name, _SYSTEMS)
     elif spec.os.name == "linux":

@@ -151,6 +151,8 @@ def _syntax_error(text: str, error: json.JSONDecodeError) -> str:
     )
     if error.msg.startswith("Invalid \\escape"):
         rest = rest[1:]
+    if error.msg.startswith("Expecting value") and rest[:1] == "-":
+        return _at(rest[1:], "in numeric literal")
     for literal in _LITERALS if error.msg.startswith("Expecting value") else ():
         if rest[:1] == literal[0]:
             same = next(i for i in range(1, 6) if rest[i : i + 1] != literal[i : i + 1])

@@ -89,6 +89,8 @@ def validate_plugin(
             yield required(f"{at}.{field}")
     if name == "ephemeral":
         yield from _ephemeral(source, at, rules)
+    elif name == "csi":
+        yield from _csi(source, at, rules)
     elif name in _RULES:
         yield from _RULES[name](source, at)
 
@@ -122,7 +124,9 @@ def _azure_disk(
     if source.kind is not None:
         start, looks = _DISK_URIS[source.kind == _MANAGED]
         if not source.diskURI.startswith(start):
-            yield not_supported(f"{path}.diskURI", source.diskURI, (looks,))
+            yield not_supported(
+                f"{path}.diskURI", source.diskURI, (looks,), is_named=False
+            )
 
 
 def _iscsi(source: core_v1.ISCSIVolumeSource, path: str) -> Iterator[FieldError]:
@@ -202,10 +206,14 @@ def _flocker(source: core_v1.FlockerVolumeSource, path: str) -> Iterator[FieldEr
         yield invalid(f"{path}.datasetName", source.datasetName, "must not contain '/'")
 
 
-def _csi(source: core_v1.CSIVolumeSource, path: str) -> Iterator[FieldError]:
+def _csi(
+    source: core_v1.CSIVolumeSource, path: str, rules: KubeletRules
+) -> Iterator[FieldError]:
     driver = source.driver
     if not driver:
         yield required(f"{path}.driver")
+        if rules.one_error_of_csi_driver:
+            return
     if names.byte_length(driver) > _MAX_DRIVER:
         yield too_long(f"{path}.driver", _MAX_DRIVER)
     found = names.check_subdomain(driver.lower())
@@ -263,7 +271,6 @@ _RULES: Mapping[str, Callable[[Any, str], Iterator[FieldError]]] = {
     "awsElasticBlockStore": _partition,
     "azureDisk": _azure_disk,
     "cinder": _secret,
-    "csi": _csi,
     "fc": _fibre_channel,
     "flexVolume": _flex,
     "flocker": _flocker,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from lightkube.models import core_v1
+from lightkube.models import core_v1, meta_v1
 from msgspec import Struct, convert
 
 from probetui.k8s.api.codec import MAX_SECONDS
@@ -24,8 +24,9 @@ from probetui.manifest.validation.deprecations import (
     scheduling_deprecations,
     volume_deprecations,
 )
+from probetui.manifest.validation.names import check_label
 
-_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
+APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 
 
 class FieldWarning(Struct, frozen=True):
@@ -143,14 +144,23 @@ _MAX_COMPARED = 20
 
 
 def find_api_warnings(
-    pod: core_v1.Pod, rules: KubeletRules = PORTED_RULES
+    pod: core_v1.Pod,
+    rules: KubeletRules = PORTED_RULES,
+    *,
+    named_after: str = "the Pod's hostname",
 ) -> Iterator[ApiWarning]:
-    """Yield the warnings about a valid pod, in the API server's order."""
+    """Yield the warnings about a valid pod, in the API server's order.
+
+    `named_after` is what the name is used in, in the API server's words.
+    """
     if pod.spec is None:
         return
-    annotations = (pod.metadata and pod.metadata.annotations) or {}
+    metadata = pod.metadata or meta_v1.ObjectMeta()
+    annotations = metadata.annotations or {}
     if rules.app_armor_fields:
         yield from _app_armor(annotations, pod.spec)
+    if rules.warns_of_names:
+        yield from _hostname(metadata.name or "", named_after)
     yield from scheduling_deprecations(pod.spec, rules)
     yield from annotation_deprecations(annotations)
     volumes = pod.spec.volumes or []
@@ -204,7 +214,7 @@ def _app_armor(
     """
     if spec.os is not None and spec.os.name == "windows":
         return
-    if not any(key.startswith(_APP_ARMOR) for key in annotations):
+    if not any(key.startswith(APP_ARMOR) for key in annotations):
         return
     # Late: few pods have one.
     from probetui.manifest.validation.app_armor import (  # noqa: PLC0415
@@ -213,7 +223,7 @@ def _app_armor(
 
     of_pod = spec.securityContext and spec.securityContext.appArmorProfile
     for _, container in containers_with_paths(spec):
-        key = f"{_APP_ARMOR}{container.name}"
+        key = f"{APP_ARMOR}{container.name}"
         own = container.securityContext and container.securityContext.appArmorProfile
         if key not in annotations or own:
             continue
@@ -221,6 +231,20 @@ def _app_armor(
         if named is None or named != of_pod:
             text = 'deprecated since v1.30; use the "appArmorProfile" field instead'
             yield f"metadata.annotations[{key}]", text
+
+
+def _hostname(name: str, named_after: str) -> Iterator[ApiWarning]:
+    """Yield the warning of a pod's name that is no DNS label.
+
+    Source: pkg/registry/core/pod/strategy.go, v1.32.10, WarningsOnCreate.
+    """
+    wrong = " ".join(check_label(name))
+    if wrong:
+        text = (
+            f"this is used in {named_after}, which can result in surprising behavior;"
+            f" a DNS label is recommended: [{wrong}]"
+        )
+        yield "metadata.name", text
 
 
 def _overlaps(

@@ -1,0 +1,32 @@
+"""What earlier versions of the API server say where 1.36 says it otherwise.
+
+Source: errors of kube-apiserver 1.36.2 as recorded; k8s.io/apimachinery v0.32.10,
+pkg/util/validation/validation.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import structs
+
+from probetui.manifest.validation.field_error import FieldError
+from probetui.manifest.validation.names import MAX_LABEL
+
+_OLDER_WORDS = {
+    "a valid label key must consist": "a qualified name must consist",
+    f"must be no more than {MAX_LABEL} bytes": (
+        f"must be no more than {MAX_LABEL} characters"
+    ),
+    "when `hostUsers` is false": "when `pod.Spec.HostUsers` is false",
+}
+"""What 1.36 says, and what versions before it say."""
+
+
+def in_older_words(errors: Iterable[FieldError]) -> Iterator[FieldError]:
+    """Yield errors with the details that versions before 1.36 have."""
+    for error in errors:
+        detail = error.detail
+        for ours, older in _OLDER_WORDS.items():
+            detail = detail.replace(ours, older)
+        yield structs.replace(error, detail=detail) if detail != error.detail else error
