@@ -783,8 +783,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
     )
     warns_of_names: bool = since(
         "1.33",
-        "The API server warns of a name that is no DNS label and will be a hostname. Up "
-        "to 1.32 only GetWarningsForPod is followed, which does not.",
+        "The API server warns of a name that is no DNS label and will be a hostname. "
+        "Up to 1.32 only GetWarningsForPod is followed, which does not.",
         "k/k#114412, in 1.27; strategy.go, WarningsOnCreate; recorded in 1.36.2",
     )
     git_repo_warning: str = by_release(

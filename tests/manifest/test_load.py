@@ -27,6 +27,7 @@ spec:
 """
 
 _TEMPLATE = f"""\
+    metadata: {{labels: {{app: web}}}}
     spec:
       containers:
       - {{name: app, image: 'busybox:1.36', {PROBED}}}
@@ -34,9 +35,11 @@ _TEMPLATE = f"""\
 
 
 def _workload(kind: str, spec: str, api_version: str = "apps/v1") -> str:
+    is_selecting = api_version == "apps/v1"
+    selector = "  selector: {matchLabels: {app: web}}\n" if is_selecting else ""
     return (
         f"apiVersion: {api_version}\nkind: {kind}\n"
-        f"metadata: {{name: web, namespace: shop}}\nspec:\n{spec}"
+        f"metadata: {{name: web, namespace: shop}}\nspec:\n{spec}{selector}"
     )
 
 
@@ -474,8 +477,8 @@ def test_unsupported_fields_are_listed_apart() -> None:
         pytest.param(
             _workload(
                 "CronJob",
-                "  schedule: x\n  jobTemplate:\n   spec:\n    template:\n"
-                + _TEMPLATE.replace("    spec", "     spec")
+                "  schedule: '@daily'\n  jobTemplate:\n   spec:\n    template:\n"
+                + _TEMPLATE.replace("    spec", "     spec").replace("    m", "     m")
                 + "      restartPolicy: Never\n",
                 "batch/v1",
             ),
@@ -515,7 +518,7 @@ def test_errors_in_a_template_name_the_field_in_the_document() -> None:
         f"{error.line}:{error.column} {error.path}" for error in manifests.errors
     ] == [
         "3:12 metadata.name",
-        "9:7 spec.template.spec.hostname",
+        "10:7 spec.template.spec.hostname",
     ]
 
 
@@ -567,7 +570,11 @@ def test_a_workload_without_a_template_has_no_containers() -> None:
         (
             "pod.yaml:4:1: spec.template.spec.containers: is empty, a pod needs at"
             " least one container"
-        )
+        ),
+        (
+            "pod.yaml:4:1: spec.template.metadata.labels: `selector` does not match"
+            " template `labels`"
+        ),
     ]
 
 
@@ -861,7 +868,7 @@ def test_a_setting_that_cannot_be_made_is_an_error(setting: str, problem: str) -
 
 
 def test_a_setting_makes_the_template_that_is_missing() -> None:
-    text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"
+    text = "apiVersion: v1\nkind: PodTemplate\nmetadata: {name: web}\n"
 
     manifests = load(
         text, settings=("spec.containers=[{name: a, image: b}]", "a.image=c")
@@ -913,7 +920,8 @@ def test_volumes_that_a_stateful_set_claims_are_its_pods_own() -> None:
         "  volumeClaimTemplates: [{metadata: {name: data}}, {metadata: {name: b}}]\n"
     )
     template = (
-        "  template: {spec: {containers: [{name: app, image: x, volumeMounts: [{name:"
+        "  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: app,"
+        " image: x, volumeMounts: [{name:"
         f" data, mountPath: /d}}, {{name: c, mountPath: /c}}], {PROBED}}}], volumes:"
         " [{name: b, emptyDir: {}}, {name: c}]}}\n"
     )

@@ -2,6 +2,8 @@
 
 It does so before it validates the pod. Static pods go through no admission.
 
+Difference: classes are those of the files, and what every pod gets is left out.
+
 Source: plugin/pkg/admission/priority/admission.go, plugin/pkg/admission/runtimeclass/
 admission.go, pkg/registry/core/pod/strategy.go, PrepareForCreate, v1.36.2;
 k8s.io/apiserver v0.36.2, pkg/endpoints/handlers/create.go, dedupOwnerReferences.

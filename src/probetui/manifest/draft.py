@@ -76,7 +76,7 @@ class PodDraft(Struct):
 
     `unreadable` are the paths of fields that could not be decoded. `is_refused` where
     an error is reported elsewhere: a duplicate key in its document, a name that
-    another pod has.
+    another pod has. `workload` is the decoded object whose template the pod is of.
     """
 
     found: PodManifest
@@ -87,6 +87,7 @@ class PodDraft(Struct):
     metadata: meta_v1.ObjectMeta = field(default_factory=meta_v1.ObjectMeta)
     is_refused: bool = False
     rules: KubeletRules = PORTED_RULES
+    workload: msgspec.Struct | None = None
     _parents: frozenset[tuple[str, ...]] = frozenset()
 
     def __post_init__(self) -> None:
@@ -167,6 +168,7 @@ def draft_pod(
         metadata,
         bool(found.document.duplicates) and validation is FieldValidation.STRICT,
         rules,
+        None if own.workload.is_pod else decoded.value,
     )
     draft.problems += [draft.api_warning(path, text) for path, text in warned]
     if draft.is_stored and pod.spec is not None:
@@ -326,6 +328,8 @@ def _errors(draft: PodDraft) -> Iterator[Problem]:
                 Severity.ERROR,
                 field_error.type.value,
             )
+    if draft.workload is not None:
+        yield from _workload_errors(draft)
     for found in find_oversized_values(draft.pod):
         if not draft.is_unreadable(found.path):
             yield draft.problem(found.path, found.message, Severity.ERROR, found.rule)
@@ -333,6 +337,24 @@ def _errors(draft: PodDraft) -> Iterator[Problem]:
     if not _UID.fullmatch(uid):
         message = f"is {quote_short(uid)}, must be letters, digits, '-', '_' and '.'"
         yield draft.problem("metadata.uid", message, Severity.ERROR, "uid")
+
+
+def _workload_errors(draft: PodDraft) -> Iterator[Problem]:
+    # Late: many files have pods alone.
+    from probetui.manifest.validation.workload import (  # noqa: PLC0415
+        validate_workload,
+    )
+
+    own = draft.found.object
+    errors = validate_workload(
+        draft.workload, draft.rules, has_selector=own.has_selector
+    )
+    for error in errors:
+        if not draft.is_unreadable(error.field):
+            message = messages.format_field_error(error)
+            yield own.own_problem(
+                error.field, message, Severity.ERROR, error.type.value
+            )
 
 
 def _warnings(draft: PodDraft) -> Iterator[Problem]:

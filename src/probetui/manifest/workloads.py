@@ -27,6 +27,7 @@ from probetui.manifest.yaml.nodes import (
     MapNode,
     ScalarNode,
     YamlNode,
+    is_null,
     locate_field,
 )
 from probetui.suggestions import FIELD_CUTOFF, nearest
@@ -107,13 +108,28 @@ class WorkloadObject(Struct, frozen=True):
         """Return the position of a field of the pod in its file."""
         return locate_field(self.node, object_path(self.workload, field))
 
+    @property
+    def has_selector(self) -> bool:
+        """Whether the object names a selector, which may be empty."""
+        node: YamlNode | None = self.node
+        for key in (*self.workload.template[:-1], "selector"):
+            node = node.get(key) if isinstance(node, MapNode) else None
+        return node is not None and not is_null(node)
+
     def problem(
         self, field: str, message: str, severity: Severity, rule: str
     ) -> Problem:
         """Return a problem with a field of the pod, as its document names it."""
         path = object_path(self.workload, field)
-        whole = f"{self.path}.{path}" if self.path else path
-        return Problem(self.position(field), whole, message, severity, rule)
+        return self.own_problem(path, message, severity, rule)
+
+    def own_problem(
+        self, field: str, message: str, severity: Severity, rule: str
+    ) -> Problem:
+        """Return a problem with a field of the object itself."""
+        whole = f"{self.path}.{field}" if self.path else field
+        position = locate_field(self.node, field)
+        return Problem(position, whole, message, severity, rule)
 
 
 class OtherObject(Struct, frozen=True):

@@ -213,7 +213,8 @@ def test_other_documents_and_items_of_a_list_are_left_alone() -> None:
         "# nothing\n---\n~\n---\nkind: Service\napiVersion: v1\nmetadata: {name: s}\n"
         "---\napiVersion: v1\nkind: List\nitems:\n"
         "- apiVersion: apps/v1\n  kind: Deployment\n  metadata: {name: one}\n"
-        "  spec:\n    template: &t\n      spec:\n        initContainers:\n"
+        "  spec:\n    selector: {matchLabels: {a: b}}\n    template: &t\n"
+        "      metadata: {labels: {a: b}}\n      spec:\n        initContainers:\n"
         "        - {name: side, image: x, restartPolicy: Always,\n"
         "           readinessProbe: {tcpSocket: {port: 1}}}\n"
         "        containers: [{name: app, image: x}]\n"
@@ -456,7 +457,8 @@ def _manifests(draw: st.DrawFn) -> str:
         "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:"
         + containers(2),
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b}\nspec:\n"
-        "  template:\n    metadata: {}\n    spec:\n      containers:" + containers(6),
+        "  selector: {matchLabels: {a: b}}\n  template:\n"
+        "    metadata: {labels: {a: b}}\n    spec:\n      containers:" + containers(6),
         "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n"
         "  metadata: {name: c}\n  spec:\n    containers:" + containers(4),
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: d}\ndata: {a: 'b: 5'}",
