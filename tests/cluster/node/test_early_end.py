@@ -44,11 +44,15 @@ async def until(holds: Callable[[], object]) -> None:
 
 
 def is_registered(server: RunningServer) -> bool:
-    return any(it["metadata"]["name"] == NODE for it in server.store.list(NODES).items)
+    return any(
+        node["metadata"]["name"] == NODE for node in server.store.list(NODES).items
+    )
 
 
 def has_lease(server: RunningServer) -> bool:
-    return any(it["metadata"]["name"] == NODE for it in server.store.list(LEASES).items)
+    return any(
+        lease["metadata"]["name"] == NODE for lease in server.store.list(LEASES).items
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -66,13 +70,13 @@ async def test_a_signal_before_the_session_begins_leaves_nothing_registered(
 
         process.send_signal(number)
         async with asyncio.timeout(PATIENCE_SECONDS):
-            _, said = await process.communicate()
+            _, printed = await process.communicate()
 
         assert process.returncode == 128 + number
         assert not is_registered(server)
         assert not has_lease(server)
-    assert "before any pod was started" in said.decode()
-    assert "Traceback" not in said.decode()
+    assert "before any pod was started" in printed.decode()
+    assert "Traceback" not in printed.decode()
 
 
 async def test_the_first_signal_ends_a_node_while_pods_pour_in(tmp_path: Path) -> None:
@@ -84,13 +88,13 @@ async def test_the_first_signal_ends_a_node_while_pods_pour_in(tmp_path: Path) -
 
         process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(PATIENCE_SECONDS):
-            _, said = await process.communicate()
+            _, printed = await process.communicate()
         flood.cancel()
 
-        assert process.returncode == 128 + signal.SIGTERM, said.decode()
+        assert process.returncode == 128 + signal.SIGTERM, printed.decode()
         assert not is_registered(server)
         assert not has_lease(server)
-    assert "did not end in time" not in said.decode()
+    assert "did not end in time" not in printed.decode()
 
 
 async def pour(server: RunningServer) -> None:

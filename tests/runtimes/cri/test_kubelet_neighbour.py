@@ -42,7 +42,7 @@ def add_pod(
 
 
 async def run(server: CriServer, folder: Path, *options: str) -> tuple[int, str]:
-    """Run a pod on a runtime; return the status and what was said."""
+    """Run a pod on a runtime; return the status and what was printed."""
     manifest = folder / "pod.yaml"
     manifest.write_text(POD, "utf-8")
     words = ["run", "-f", str(manifest), "--runtime", "cri", "--plain", *options]
@@ -56,9 +56,9 @@ async def run(server: CriServer, folder: Path, *options: str) -> tuple[int, str]
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )
-    _, said = await process.communicate()
+    _, printed = await process.communicate()
     assert process.returncode is not None
-    return process.returncode, said.decode()
+    return process.returncode, printed.decode()
 
 
 async def test_nothing_is_started_beside_a_kubelet(
@@ -67,11 +67,11 @@ async def test_nothing_is_started_beside_a_kubelet(
     add_pod(server, OF_A_KUBELET, API)
     add_pod(server, OF_A_KUBELET, API)
 
-    status, said = await run(server, tmp_path)
+    status, printed = await run(server, tmp_path)
 
     assert status == 2
-    assert "fake runs pods of a kubelet (kube-system/proxy and 1 more)" in said
-    assert "--beside-kubelet" in said
+    assert "fake runs pods of a kubelet (kube-system/proxy and 1 more)" in printed
+    assert "--beside-kubelet" in printed
     assert server.call_counts["RunPodSandbox"] == 0
 
 
@@ -80,9 +80,9 @@ async def test_who_says_so_runs_pods_beside_a_kubelet(
 ) -> None:
     add_pod(server, OF_A_KUBELET, API)
 
-    _, said = await run(server, tmp_path, "--beside-kubelet")
+    _, printed = await run(server, tmp_path, "--beside-kubelet")
 
-    assert "those of this session too" in said
+    assert "those of this session too" in printed
     assert server.call_counts["RunPodSandbox"] == 1
 
 
@@ -104,9 +104,9 @@ async def test_other_pods_are_no_reason_to_refuse(
 ) -> None:
     add_pod(server, labels, annotations)
 
-    _, said = await run(server, tmp_path)
+    _, printed = await run(server, tmp_path)
 
-    assert "pods of a kubelet" not in said
+    assert "pods of a kubelet" not in printed
     assert server.call_counts["RunPodSandbox"] == 1
 
 
@@ -116,7 +116,7 @@ async def test_pods_that_a_kubelet_has_stopped_are_no_reason_to_refuse(
     sandbox = add_pod(server, OF_A_KUBELET, API)
     sandbox.state = cri.SANDBOX_NOTREADY
 
-    _, said = await run(server, tmp_path)
+    _, printed = await run(server, tmp_path)
 
-    assert "pods of a kubelet" not in said
+    assert "pods of a kubelet" not in printed
     assert server.call_counts["RunPodSandbox"] == 1
