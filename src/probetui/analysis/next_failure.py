@@ -8,14 +8,15 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from probetui.analysis.timing import kill_grace_period
+from probetui.analysis.timing import kill_grace_period, kills_at_resync
 from probetui.engine.snapshot import ContainerSnapshot, ProbeSnapshot
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import ProbeType
+from probetui.k8s.probe import ExecAction, ProbeType
 from probetui.kubelet.journal import Skip, TickAction, TickEntry
 from probetui.kubelet.kuberuntime.grace_period import GracePeriod
 from probetui.kubelet.kuberuntime.restart import should_restart_on_failure
 from probetui.kubelet.outcome import Result
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 
 class FailureEffect(StrEnum):
@@ -25,11 +26,13 @@ class FailureEffect(StrEnum):
     ON_HOLD = "on hold"
     WAITS_FOR_STARTUP = "waits for startup"
     STARTUP_DONE = "startup done"
+    CANCELED = "canceled"
     NOT_RUNNING = "not running"
     COUNTED = "counted"
     MUTED = "muted"
     NOT_READY = "not ready"
     STAYS_NOT_READY = "stays not ready"
+    POD_DELETED = "pod deleted"
     WOULD_KILL = "would kill"
     KILL = "kill"
 
@@ -55,11 +58,14 @@ class BackoffForecast(Struct, frozen=True):
 class NextFailure(Struct, frozen=True):
     """What the next failure would do.
 
-    `run` of `threshold` is what it would count to. `grace` is set if it kills, and
-    `backoff` if the container is restarted then.
+    `run` of `threshold` is what it would count to, and `at_threshold` what that does.
+    `grace` is set if it kills, and `backoff` if the container is restarted then. A kill
+    `at_resync` comes with the pod's next resync, not at once.
     """
 
     effect: FailureEffect
+    at_threshold: FailureEffect = FailureEffect.KILL
+    at_resync: bool = False
     run: int = 0
     threshold: int = 0
     grace: GracePeriod | None = None
@@ -72,12 +78,13 @@ def predict_next_failure(
     container: ContainerSnapshot,
     probe: ProbeSnapshot,
     now: datetime,
+    rules: KubeletRules = PORTED_RULES,
     *,
     acts: bool,
 ) -> NextFailure:
     """Return what the next failure of a probe would do, if the next tick probes."""
-    if (effect := _no_probe(probe)) is not None:
-        return NextFailure(effect)
+    if (effect := _no_probe(pod, probe, rules)) is not None:
+        return NextFailure(effect, effect)
     failures = probe.result_run if probe.last_result is Result.FAILURE else 0
     following = _after_failures(
         failures,
@@ -85,7 +92,9 @@ def predict_next_failure(
         probe.key.probe_type,
         is_muted=probe.muted,
         is_not_ready=probe.stored_result is Result.FAILURE,
+        is_deleted=pod.deletion_requested_at is not None,
         acts=acts,
+        rules=rules,
     )
     if following.effect is not FailureEffect.KILL:
         return following
@@ -102,6 +111,7 @@ def predict_next_failure(
         probe.next_tick_at or now,
         None if last_exit is None else last_exit.at,
         window,
+        rules,
     )
 
 
@@ -113,6 +123,7 @@ def predict_failure_after(
     kill_at: datetime,
     exited_at: datetime | None,
     window: timedelta,
+    rules: KubeletRules = PORTED_RULES,
     *,
     acts: bool,
 ) -> NextFailure:
@@ -122,14 +133,16 @@ def predict_failure_after(
     counts from.
     """
     if tick.action is TickAction.KILL:
-        return NextFailure(FailureEffect.ON_HOLD)
+        return NextFailure(FailureEffect.ON_HOLD, FailureEffect.ON_HOLD)
     following = _after_failures(
         tick.run if tick.result is Result.FAILURE else 0,
         failure_threshold,
         tick.key.probe_type,
         is_muted=tick.muted,
         is_not_ready=tick.stored_after is Result.FAILURE,
+        is_deleted=pod.deletion_requested_at is not None,
         acts=acts,
+        rules=rules,
     )
     if following.effect is not FailureEffect.KILL:
         return following
@@ -142,6 +155,7 @@ def predict_failure_after(
         kill_at,
         exited_at,
         window,
+        rules,
     )
 
 
@@ -152,20 +166,29 @@ def _after_failures(
     *,
     is_muted: bool,
     is_not_ready: bool,
+    is_deleted: bool,
     acts: bool,
+    rules: KubeletRules,
 ) -> NextFailure:
     effect = FailureEffect.KILL
-    if failures + 1 < threshold:
-        effect = FailureEffect.COUNTED
-    elif is_muted:
+    if is_muted:
         effect = FailureEffect.MUTED
     elif probe_type is ProbeType.READINESS and is_not_ready:
         effect = FailureEffect.STAYS_NOT_READY
     elif probe_type is ProbeType.READINESS:
         effect = FailureEffect.NOT_READY
+    elif is_deleted:
+        # Its sync ends with the kill of the whole pod, and never looks at results.
+        effect = FailureEffect.POD_DELETED
     elif not acts:
         effect = FailureEffect.WOULD_KILL
-    return NextFailure(effect, failures + 1, threshold)
+    return NextFailure(
+        FailureEffect.COUNTED if failures + 1 < threshold else effect,
+        effect,
+        effect is FailureEffect.KILL and kills_at_resync(probe_type, rules),
+        failures + 1,
+        threshold,
+    )
 
 
 def _with_kill(
@@ -177,8 +200,9 @@ def _with_kill(
     kill_at: datetime,
     exited_at: datetime | None,
     window: timedelta,
+    rules: KubeletRules,
 ) -> NextFailure:
-    grace = kill_grace_period(pod, container, probe_type)
+    grace = kill_grace_period(pod, container, probe_type, rules)
     backoff = None
     if should_restart_on_failure(pod, container):
         length = timedelta(seconds=grace.seconds)
@@ -186,10 +210,16 @@ def _with_kill(
     return replace(failure, grace=grace, kills_at=kills_at, backoff=backoff)
 
 
-def _no_probe(probe: ProbeSnapshot) -> FailureEffect | None:
+def _no_probe(
+    pod: Pod, probe: ProbeSnapshot, rules: KubeletRules
+) -> FailureEffect | None:
     """Return why the next tick does not probe, or None if it does."""
     if not probe.worker_alive:
         return FailureEffect.NO_WORKER
+    is_command = isinstance(probe.probe.handler, ExecAction)
+    is_deleted = pod.deletion_requested_at is not None
+    if is_command and is_deleted and rules.cancels_exec_on_deletion:
+        return FailureEffect.CANCELED
     is_startup_done = (
         probe.key.probe_type is ProbeType.STARTUP
         and probe.stored_result is Result.SUCCESS

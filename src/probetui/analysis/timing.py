@@ -18,6 +18,13 @@ from probetui.kubelet.kuberuntime.grace_period import (
     termination_grace_period,
 )
 from probetui.kubelet.kuberuntime.restart import should_restart_on_failure
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
+
+LATEST_RESYNC = timedelta(seconds=90)
+"""The longest time from a sync of a pod to its next resync.
+
+Source: pod_workers.go, v1.32.10, completeWork.
+"""
 
 _SECOND = timedelta(seconds=1)
 _MINUTE_SECONDS = 60
@@ -65,10 +72,18 @@ class ProbeTiming(Struct, frozen=True):
 
 
 def kill_grace_period(
-    pod: Pod, container: Container, probe_type: ProbeType
+    pod: Pod,
+    container: Container,
+    probe_type: ProbeType,
+    rules: KubeletRules = PORTED_RULES,
 ) -> GracePeriod:
     """Return the grace period of a kill by a probe of this type, and its source."""
-    return termination_grace_period(pod, container, _KILL_REASONS[probe_type])
+    return termination_grace_period(pod, container, _KILL_REASONS[probe_type], rules)
+
+
+def kills_at_resync(probe_type: ProbeType, rules: KubeletRules) -> bool:
+    """Return whether a failure kills at the pod's next resync only, not at once."""
+    return probe_type is ProbeType.STARTUP and not rules.results_wake_pod
 
 
 class Latency(NamedTuple):
@@ -97,21 +112,31 @@ def notice_delay(probe: Probe) -> TimeRange:
     return _counted(probe, probe.failure_threshold)
 
 
-def timing_of(pod: Pod, container: Container, probe_type: ProbeType) -> ProbeTiming:
+def timing_of(
+    pod: Pod,
+    container: Container,
+    probe_type: ProbeType,
+    rules: KubeletRules = PORTED_RULES,
+) -> ProbeTiming:
     """Return how long things take for a probe that the container has."""
     probe = container.probe(probe_type)
     assert probe is not None, "who asks has seen it"  # noqa: S101  # for the type
     first = _first(probe)
     noticed = notice_delay(probe)
     kills = probe_type is not ProbeType.READINESS
-    grace = kill_grace_period(pod, container, probe_type) if kills else None
+    grace = kill_grace_period(pod, container, probe_type, rules) if kills else None
+    budget = None
+    if probe_type is ProbeType.STARTUP:
+        budget = _budget(probe, first)
+        if kills_at_resync(probe_type, rules):
+            budget = budget.then(TimeRange(timedelta(), LATEST_RESYNC))
     return ProbeTiming(
         first=first,
         noticed=noticed,
         recovered=_counted(probe, probe.success_threshold),
         grace=grace,
         restarted=_restarted(pod, container, noticed, grace),
-        budget=_budget(probe, first) if probe_type is ProbeType.STARTUP else None,
+        budget=budget,
         cost=Fraction(_MINUTE_SECONDS, max(probe.period_seconds, 1)),
     )
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from probetui.analysis.timing import notice_delay
 from probetui.k8s.probe import Probe, ProbeType
+from probetui.kubelet_rules import PORTED_RULES
 from probetui.presentation.probe.detail import cost_line, latency_line, timing_lines
 from probetui.presentation.text.spans import text_of
 from tests.ticks import DEMO_KEY, LIVENESS
@@ -97,7 +98,9 @@ def test_a_readiness_probe_never_kills() -> None:
 
     lines = [
         text_of(line)
-        for line in timing_lines(DEMO, container, a_probe_snapshot(key, LIVENESS))
+        for line in timing_lines(
+            DEMO, container, a_probe_snapshot(key, LIVENESS), PORTED_RULES
+        )
     ]
 
     assert lines[-1].endswith("not ready at once; never killed")

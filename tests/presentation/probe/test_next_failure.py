@@ -14,9 +14,12 @@ from probetui.k8s.pod import Pod, RestartPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import LastExit, Skip
 from probetui.kubelet.outcome import Result
+from probetui.kubelet_rules import rules_of
 from probetui.presentation.probe.next_failure import (
     format_effect,
+    format_kill,
     format_restart,
+    next_failure_fields,
     next_failure_of,
 )
 from tests.presentation.looking import VIEW
@@ -212,3 +215,36 @@ def test_a_waiting_container_uses_the_current_back_off_window() -> None:
 
     assert found.backoff is not None
     assert found.backoff.window == 60 * _SECOND
+
+
+def test_a_startup_failure_kills_with_a_resync_in_old_versions() -> None:
+    container = a_container(probe_type=ProbeType.STARTUP)
+    old = replace(VIEW, rules=rules_of("1.20"))
+
+    found = next_failure_of(DEMO, container, container.probes[0], old)
+
+    assert format_effect(found) == "kill"
+    assert format_kill(found, old).startswith(" up to 1m30s after")
+    assert next_failure_fields(found).startswith("next-failure kill-at-resync ")
+
+
+def test_a_failure_does_nothing_in_a_pod_that_is_being_deleted() -> None:
+    container = a_container()
+    deleted = replace(DEMO, deletion_requested_at=NOW)
+
+    found = next_failure_of(deleted, container, container.probes[0], VIEW)
+
+    assert format_effect(found) == "no action: the pod is being deleted"
+
+
+def test_a_probe_s_own_grace_period_counts_in_versions_that_know_it() -> None:
+    container = a_container(grace=5)
+    old = replace(VIEW, rules=rules_of("1.24"))
+
+    seconds = [
+        found.grace.seconds
+        for view in (VIEW, old)
+        if (found := next_failure_of(DEMO, container, container.probes[0], view)).grace
+    ]
+
+    assert seconds == [5, DEMO.termination_grace_period_seconds]

@@ -180,6 +180,7 @@ class SessionOutputs:
             is_verbose=options.verbose,
             mask=self._mask,
             acts=acts,
+            rules=self._plan.rules,
         )
         self._pod_registry.subscribe(lines.register_pods)
         stream = sys.stdout

@@ -428,6 +428,7 @@ class WorkerScheduler:
                 recorded,
                 flight.stored_before,
                 kills=self._kills,
+                is_deleted=worker.pod.deletion_requested_at is not None,
             ),
             not stores,
             flight.delay,
@@ -501,10 +502,12 @@ def tick_action(
     stored_before: Result | None,
     *,
     kills: bool,
+    is_deleted: bool = False,
 ) -> TickAction:
     """Return what a tick led to; a result that was stored already leads to nothing.
 
-    `kills` is false where a kill is only journalled.
+    `kills` is false where a kill is only journalled. Nothing is killed by a probe in a
+    pod that is being deleted: its sync never looks at results.
 
     Source: kubelet.go, v1.32.10, syncLoopIteration.
     """
@@ -515,6 +518,8 @@ def tick_action(
     if result is stored_before and result is not Result.FAILURE:
         return TickAction.NONE
     action = _consequence(probe_type, result, stored_before, kills=kills)
+    if is_deleted and action in {TickAction.KILL, TickAction.WOULD_KILL}:
+        return TickAction.NONE
     return (
         TickAction.MUTED
         if recorded.withheld and action is not TickAction.NONE

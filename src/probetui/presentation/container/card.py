@@ -304,7 +304,7 @@ def _details(subject: Subject, view: View, width: int) -> list[Line]:
         count_line(probe),
         latency_line(probe),
     ]
-    timing = list(timing_lines(subject.pod.pod, subject.container, probe))
+    timing = list(timing_lines(subject.pod.pod, subject.container, probe, view.rules))
     if subject.container.stopping is None and _fit(timing, width):
         details += timing
     return [detail for detail in details if _fit([detail], width)]

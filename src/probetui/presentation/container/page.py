@@ -75,7 +75,7 @@ def short_lines(subject: Subject, view: View, width: int, height: int) -> list[L
         *outlook,
         latency_line(probe),
         count_line(probe),
-        *timing_lines(subject.pod.pod, subject.container, probe),
+        *timing_lines(subject.pod.pod, subject.container, probe, view.rules),
     ]
     output = last_output_lines(subject, view, 2)
     room = max(height - len(card) - len(output), 1)
@@ -109,7 +109,7 @@ def full_lines(subject: Subject, view: View, width: int) -> list[Line]:
         latency_line(probe),
         cost_line(probe),
         count_line(probe),
-        *timing_lines(pod.pod, container, probe),
+        *timing_lines(pod.pod, container, probe, view.rules),
         EMPTY,
         *container_lines(pod, container, view),
     ]

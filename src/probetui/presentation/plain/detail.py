@@ -22,6 +22,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.gates import short_id
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.presentation.probe.next_failure import next_failure_fields
 from probetui.presentation.probe.state import handler_text
 
@@ -67,10 +68,14 @@ class PlainDetail:
 
     Args:
         acts: whether kills and restarts are carried out.
+        rules: those of the kubelet's version.
     """
 
-    def __init__(self, *, acts: bool = True) -> None:
+    def __init__(
+        self, *, acts: bool = True, rules: KubeletRules = PORTED_RULES
+    ) -> None:
         self._acts = acts
+        self._rules = rules
         self._restarts: dict[tuple[str, str], _Restarts] = {}
         self._counted: dict[ProbeKey, _Counted] = {}
         self._introduced: set[tuple[str, str]] = set()
@@ -92,7 +97,8 @@ class PlainDetail:
         for kind in _KINDS:
             probe = container.probe(kind)
             if probe is not None:
-                yield f"{kind.lower()} {settings_fields(pod, container, probe, kind)}"
+                fields = settings_fields(pod, container, probe, kind, self._rules)
+                yield f"{kind.lower()} {fields}"
 
     def remember(self, entry: JournalEntry) -> None:
         """Record what back-off will count with."""
@@ -129,6 +135,7 @@ class PlainDetail:
             kill_at=tick.started_at + timedelta(seconds=probe.period_seconds),
             exited_at=known.exited_at,
             window=known.window,
+            rules=self._rules,
             acts=self._acts,
         )
         fields = next_failure_fields(failure)
@@ -155,7 +162,11 @@ class PlainDetail:
 
 
 def settings_fields(
-    pod: Pod, container: Container, probe: Probe, kind: ProbeType
+    pod: Pod,
+    container: Container,
+    probe: Probe,
+    kind: ProbeType,
+    rules: KubeletRules = PORTED_RULES,
 ) -> str:
     """Return what a probe does, when, and how soon a failure is noticed."""
     soonest, latest = notice_delay(probe)
@@ -167,7 +178,7 @@ def settings_fields(
     )
     if kind is ProbeType.READINESS:
         return f"{words} never-kills"
-    grace = kill_grace_period(pod, container, kind)
+    grace = kill_grace_period(pod, container, kind, rules)
     return f"{words} kill-grace={grace.seconds}s({grace.source})"
 
 

@@ -41,6 +41,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet.runtime.go_format import go_quote
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.presentation.container.exits import (
     grace_fields,
     is_after_grace,
@@ -90,7 +91,10 @@ def format_elapsed(at: datetime, started_at: datetime) -> str:
 
 
 def format_entry(
-    entry: JournalEntry, names: Mapping[str, str], pods: Mapping[str, Pod] = _NO_PODS
+    entry: JournalEntry,
+    names: Mapping[str, str],
+    pods: Mapping[str, Pod] = _NO_PODS,
+    rules: KubeletRules = PORTED_RULES,
 ) -> str | None:
     """Return the fact without its time, or None for an entry that has no line.
 
@@ -108,13 +112,15 @@ def format_entry(
         case _:
             pod_uid, container_name = container_of(entry)
             where = object_name(names, pod_uid, container_name)
-            return f"{where} {_format_fact(entry, pods.get(pod_uid))}"
+            return f"{where} {_format_fact(entry, pods.get(pod_uid), rules)}"
 
 
-def _format_fact(entry: ContainerBoundEntry, pod: Pod | None) -> str:
+def _format_fact(
+    entry: ContainerBoundEntry, pod: Pod | None, rules: KubeletRules
+) -> str:
     match entry:
         case TickEntry(key=key):
-            return f"{key.probe_type.lower()} #{entry.n} {_tick(entry, pod)}"
+            return f"{key.probe_type.lower()} #{entry.n} {_tick(entry, pod, rules)}"
         case DryRunEntry(key=key):
             return f"{key.probe_type.lower()} {_dry_run(entry)}"
         case EventEntry(event=event):
@@ -148,6 +154,7 @@ class PlainLines:
             the next failure would do: all that the detail pane says.
         mask: takes secrets out of what is written.
         acts: whether kills and restarts are carried out.
+        rules: those of the kubelet's version.
     """
 
     def __init__(
@@ -157,7 +164,9 @@ class PlainLines:
         is_verbose: bool = False,
         mask: Mask | None = None,
         acts: bool = True,
+        rules: KubeletRules = PORTED_RULES,
     ) -> None:
+        self._rules = rules
         self._started_at = started_at
         self._is_verbose = is_verbose
         self._mask = mask or Mask()
@@ -166,7 +175,7 @@ class PlainLines:
         self._skips: dict[ProbeKey, _Skips] = {}
         self._outputs: dict[ProbeKey, str] = {}
         self._waits: dict[tuple[str, str], datetime | None] = {}
-        self._detail = PlainDetail(acts=acts)
+        self._detail = PlainDetail(acts=acts, rules=rules)
 
     def register_pods(self, pods: Iterable[Pod]) -> None:
         """Add pods; they keep their names when they are gone."""
@@ -255,7 +264,7 @@ class PlainLines:
         return self._of_probe(key, now, words)
 
     def _lines(self, entry: JournalEntry) -> list[str]:
-        text = format_entry(entry, self._names, self._pods)
+        text = format_entry(entry, self._names, self._pods, self._rules)
         if text is None:
             return []
         if isinstance(entry, TickEntry):
@@ -332,7 +341,7 @@ class _Skips(Struct):
     further: int = 0
 
 
-def _tick(tick: TickEntry, pod: Pod | None) -> str:
+def _tick(tick: TickEntry, pod: Pod | None, rules: KubeletRules) -> str:
     """Return what a tick came to, without what the probe printed."""
     if tick.skip is not None:
         return f"skipped {tick.skip}{_unusual(tick)}"
@@ -346,7 +355,7 @@ def _tick(tick: TickEntry, pod: Pod | None) -> str:
         return f"errored x{times} {duration} {tick.action}{unusual}"
     result = "warning" if is_warning(tick) else tick.result.name.lower()
     kills = tick.action in {TickAction.KILL, TickAction.WOULD_KILL}
-    grace = _grace(tick, pod) if kills else ""
+    grace = _grace(tick, pod, rules) if kills else ""
     run = f"run {run_count(tick)}/{tick.threshold}"
     return f"{result} {duration} {run} {tick.action}{grace}{unusual}"
 
@@ -396,11 +405,11 @@ def _finding(entry: FindingEntry) -> str:
     return f"finding {severity_of(entry.rule)} {entry.rule} {words}"
 
 
-def _grace(tick: TickEntry, pod: Pod | None) -> str:
+def _grace(tick: TickEntry, pod: Pod | None, rules: KubeletRules) -> str:
     container = pod.container(tick.key.container_name) if pod is not None else None
     if pod is None or container is None:
         return ""
-    seconds, _ = kill_grace_period(pod, container, tick.key.probe_type)
+    seconds, _ = kill_grace_period(pod, container, tick.key.probe_type, rules)
     return f" {grace_fields(container, seconds)}"
 
 

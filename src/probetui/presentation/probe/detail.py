@@ -8,7 +8,13 @@ from datetime import timedelta
 from probetui.analysis.container_history import ContainerHistory
 from probetui.analysis.findings import finding_text, severity_of
 from probetui.analysis.next_failure import NextFailure
-from probetui.analysis.timing import kill_grace_period, notice_delay, summarize_latency
+from probetui.analysis.timing import (
+    LATEST_RESYNC,
+    kill_grace_period,
+    kills_at_resync,
+    notice_delay,
+    summarize_latency,
+)
 from probetui.durations import format_age, format_countdown, format_duration
 from probetui.engine.snapshot import ContainerSnapshot, ProbeSnapshot
 from probetui.k8s.pod import Pod
@@ -17,6 +23,7 @@ from probetui.k8s.status import Running
 from probetui.kubelet.journal import FindingEntry, Skip, TickAction, TickEntry
 from probetui.kubelet.outcome import Attempt, Result
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
+from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.problem import Severity
 from probetui.presentation.probe.next_failure import (
     format_effect,
@@ -328,7 +335,7 @@ def _durations(probe: ProbeSnapshot) -> list[timedelta]:
 
 
 def timing_lines(
-    pod: Pod, container: ContainerSnapshot, probe: ProbeSnapshot
+    pod: Pod, container: ContainerSnapshot, probe: ProbeSnapshot, rules: KubeletRules
 ) -> Iterator[Line]:
     """Yield how soon a failure is noticed, and how soon after that it is acted on."""
     spec, kind = probe.probe, probe.key.probe_type
@@ -341,10 +348,13 @@ def timing_lines(
     if kind is ProbeType.READINESS:
         yield labelled("then", "not ready at once; never killed")
         return
-    grace = kill_grace_period(pod, container.container, kind)
-    yield labelled(
-        "then killed", f"0s to {grace.seconds}s later (grace, {grace.source})"
-    )
+    grace = kill_grace_period(pod, container.container, kind, rules)
+    most = grace.seconds * _SECOND
+    why = f"grace, {grace.source}"
+    if kills_at_resync(kind, rules):
+        most += LATEST_RESYNC
+        why = f"the pod's next resync, {why}"
+    yield labelled("then killed", f"0s to {format_age(most)} later ({why})")
 
 
 def diagnostic_lines(

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from probetui.analysis.timing import ProbeTiming, TimeRange, timing_of
+from probetui.analysis.timing import (
+    LATEST_RESYNC,
+    ProbeTiming,
+    TimeRange,
+    kills_at_resync,
+    timing_of,
+)
 from probetui.durations import format_age
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import Probe, ProbeType
+from probetui.k8s.probe import ExecAction, Probe, ProbeType
+from probetui.kubelet_rules import KubeletRules
 from probetui.presentation.probe.state import format_handler, format_timing
 from probetui.presentation.text.spans import EMPTY, Line, line, strong
 from probetui.presentation.text.view import View
@@ -29,8 +36,8 @@ def explain_pod(pod: Pod, view: View) -> Iterator[str]:
             yield f"{_INDENT}no probe: {_unprobed(pod, container)}"
         for probe_type, probe in probes:
             yield f"{_INDENT}{probe_type.lower()}  {format_handler(probe, view)}"
-            timing = timing_of(pod, container, probe_type)
-            for label, words in _rows(container, probe_type, probe, timing):
+            timing = timing_of(pod, container, probe_type, view.rules)
+            for label, words in _rows(container, probe_type, probe, timing, view.rules):
                 yield f"{_INDENT}  {label:<{_LABEL}} {words}"
 
 
@@ -62,7 +69,7 @@ def explain_pod_json(pod: Pod, view: View) -> dict[str, object]:
 def _probe_json(
     pod: Pod, container: Container, probe_type: ProbeType, probe: Probe, view: View
 ) -> dict[str, object]:
-    timing = timing_of(pod, container, probe_type)
+    timing = timing_of(pod, container, probe_type, view.rules)
     return {
         "type": probe_type.lower(),
         "handler": format_handler(probe, view),
@@ -95,7 +102,11 @@ def _probes(container: Container) -> Iterator[tuple[ProbeType, Probe]]:
 
 
 def _rows(
-    container: Container, probe_type: ProbeType, probe: Probe, timing: ProbeTiming
+    container: Container,
+    probe_type: ProbeType,
+    probe: Probe,
+    timing: ProbeTiming,
+    rules: KubeletRules,
 ) -> Iterator[tuple[str, str]]:
     yield "settings", format_timing(probe)
     yield "first", f"{_range(timing.first)} after {_start(container, probe_type)}"
@@ -105,27 +116,39 @@ def _rows(
     else:
         times = _apart(probe, probe.failure_threshold, "failure")
         yield "noticed", f"{_range(timing.noticed)} after the app fails: {times}"
-    yield from _consequences(probe_type, probe, timing)
+    if isinstance(probe.handler, ExecAction) and not rules.exec_timeout_is_failure:
+        yield "time-out", "an error, which counts for nothing: a hang never fails"
+    yield from _consequences(probe_type, probe, timing, rules)
     yield "cost", f"{_per_minute(timing.cost)} a minute"
 
 
 def _consequences(
-    probe_type: ProbeType, probe: Probe, timing: ProbeTiming
+    probe_type: ProbeType, probe: Probe, timing: ProbeTiming, rules: KubeletRules
 ) -> Iterator[tuple[str, str]]:
     if timing.grace is None:
         times = _apart(probe, probe.success_threshold, "success")
         yield "then", "not ready; never killed"
         yield "ready", f"{_range(timing.recovered)} after the app recovers: {times}"
-        yield "or sooner", "not ready, it is also probed when the pod's status changes"
+        if rules.triggers_readiness:
+            yield (
+                "or sooner",
+                "not ready, it is also probed when the pod's status changes",
+            )
         return
     grace = f"{timing.grace.seconds}s of grace ({timing.grace.source})"
-    yield "then", f"killed, with {grace}"
+    late = ""
+    if kills_at_resync(probe_type, rules):
+        late = f" at the pod's next resync, up to {format_age(LATEST_RESYNC)} later"
+    yield "then", f"killed{late}, with {grace}"
     if timing.restarted is None:
         yield "restart", "none (restartPolicy Never)"
         return
     if probe_type is ProbeType.LIVENESS:
         yield "restart", f"{_range(timing.restarted)} after the app fails"
-    yield "back-off", "a restart soon after another waits 10s, 20s, 40s, up to 5m"
+    waits = (
+        "1s, 2s, 4s, up to 1m" if rules.reduces_back_off else "10s, 20s, 40s, up to 5m"
+    )
+    yield "back-off", f"a restart soon after another waits {waits}"
 
 
 def _budget_words(budget: TimeRange) -> str:

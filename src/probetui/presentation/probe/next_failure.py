@@ -8,6 +8,7 @@ from probetui.analysis.next_failure import (
     NextFailure,
     predict_next_failure,
 )
+from probetui.analysis.timing import LATEST_RESYNC
 from probetui.durations import format_age
 from probetui.engine.snapshot import ContainerSnapshot, ProbeSnapshot
 from probetui.k8s.pod import Pod
@@ -19,6 +20,8 @@ _TEXTS = {
     FailureEffect.WAITS_FOR_STARTUP: "none: waiting for the startup probe",
     FailureEffect.STARTUP_DONE: "none: startup has succeeded",
     FailureEffect.NOT_RUNNING: "none: no running container to probe",
+    FailureEffect.CANCELED: "none: commands of a deleted pod are canceled",
+    FailureEffect.POD_DELETED: "no action: the pod is being deleted",
     FailureEffect.MUTED: "none: muted, no action",
     FailureEffect.NOT_READY: "not ready (readiness never kills)",
     FailureEffect.STAYS_NOT_READY: "stays not ready (readiness never kills)",
@@ -31,7 +34,9 @@ def next_failure_of(
     pod: Pod, container: ContainerSnapshot, probe: ProbeSnapshot, view: View
 ) -> NextFailure:
     """Return what the next failure would do, at the instant of a view."""
-    return predict_next_failure(pod, container, probe, view.now, acts=view.acts)
+    return predict_next_failure(
+        pod, container, probe, view.now, view.rules, acts=view.acts
+    )
 
 
 def format_effect(failure: NextFailure) -> str:
@@ -47,6 +52,8 @@ def format_kill(failure: NextFailure, view: View) -> str:
         return ""
     seconds, source = failure.grace
     at = f" at {view.times.clock(failure.kills_at)}" if failure.kills_at else ""
+    if failure.at_resync:
+        at = f" up to {format_age(LATEST_RESYNC)} after{at.removeprefix(' at')}"
     never = "" if failure.backoff else f", {format_restart(failure)}"
     return f"{at}, {seconds}s grace ({source}){never}"
 
@@ -85,6 +92,8 @@ def next_failure_fields(failure: NextFailure) -> str:
             shown = "stays not-ready"
         case effect:
             shown = effect.replace(" ", "-")
+    if failure.at_resync and failure.effect is FailureEffect.KILL:
+        shown += "-at-resync"
     if failure.grace is not None:
         shown += f" grace={failure.grace.seconds}s({failure.grace.source})"
         shown += _restart_fields(failure.backoff)

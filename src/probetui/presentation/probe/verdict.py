@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.analysis.next_failure import FailureEffect, NextFailure
+from probetui.analysis.timing import LATEST_RESYNC
 from probetui.durations import format_age, format_countdown
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
 from probetui.k8s.probe import ProbeType
@@ -378,10 +379,14 @@ def _in_a_row(probe: ProbeSnapshot, width: int) -> Line:
 
 
 def _outcome(probe: ProbeSnapshot, failure: NextFailure, view: View) -> str:
-    if probe.muted or failure.effect is FailureEffect.MUTED:
+    if probe.muted or failure.at_threshold is FailureEffect.MUTED:
         return "no action (muted)"
     if probe.key.probe_type is ProbeType.READINESS:
         return "not ready"
+    if failure.at_threshold is FailureEffect.POD_DELETED:
+        return "no action: the pod is being deleted"
+    if failure.at_resync:
+        return f"kill up to {format_age(LATEST_RESYNC)} later"
     return "kill" if view.acts else "would kill (watch only)"
 
 
@@ -397,6 +402,8 @@ def _sentence_of_failures(
     if more <= 1 and probe.in_flight_since is not None:
         return f"{what} if the probe under way fails ({_spent(probe, view)})"
     probes = "the next probe fails" if more <= 1 else f"the next {more} probes fail"
+    if failure.at_resync:
+        return f"{what}, if {probes}"
     return f"{what}{_in(probe, more, view)} if {probes}"
 
 

@@ -184,7 +184,7 @@ def _facts(
         yield TraceRow("result run", _run(tick))
     yield TraceRow("stored result", _stored(tick), is_news=_is_stored_anew(tick))
     report = report_tick(tick)
-    effect = line(Span(*report.effect), muted(_grace(tick, pod)))
+    effect = line(Span(*report.effect), muted(_grace(tick, pod, view)))
     yield TraceRow("effect", effect, is_news=report.has_effect)
     if tick.attempts:
         yield TraceRow("event", _event(tick_event(tick, view.rules), view))
@@ -276,13 +276,13 @@ def _is_stored_anew(tick: TickEntry) -> bool:
     return is_initial or tick.stored_before is not tick.stored_after
 
 
-def _grace(tick: TickEntry, pod: Pod | None) -> str:
+def _grace(tick: TickEntry, pod: Pod | None, view: View) -> str:
     if pod is None or tick.action not in {TickAction.KILL, TickAction.WOULD_KILL}:
         return ""
     container = pod.container(tick.key.container_name)
     if container is None:
         return ""
-    seconds, source = kill_grace_period(pod, container, tick.key.probe_type)
+    seconds, source = kill_grace_period(pod, container, tick.key.probe_type, view.rules)
     first = first_signal_text(container, seconds)
     return f"  {first}, SIGKILL after {seconds}s grace ({source})"
 
