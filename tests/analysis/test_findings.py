@@ -367,3 +367,20 @@ def test_a_sidecar_in_a_pod_that_never_restarts_is_not_probed_twice(
     pod = replace(a_pod(GOOD), init_containers=(sidecar,), restart_policy=policy)
 
     assert ("sidecar-probes-end" in rules_found(version, pod)) is is_found
+
+
+@pytest.mark.parametrize(("version", "most"), [("1.20", "100s"), ("1.21", "10s")])
+def test_a_short_startup_budget_has_the_resync_of_versions_that_wait_for_it(
+    version: str, most: str
+) -> None:
+    probe = an_exec_probe("true", period_seconds=3, failure_threshold=3)
+    pod = a_pod(a_container(startup_probe=probe))
+
+    messages = [
+        finding.message
+        for finding in findings_for(pod, rules_of(version))
+        if finding.rule == "startup-budget"
+    ]
+
+    assert len(messages) == 1
+    assert f" to {most} is killed" in messages[0]

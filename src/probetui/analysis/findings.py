@@ -263,7 +263,7 @@ def findings_for(
             yield from _about_refused_hosts(container, path)
         is_probed = container.is_sidecar or container not in pod.init_containers
         if is_probed:
-            yield from _about_container(pod, container, path)
+            yield from _about_container(pod, container, path, rules)
             if rules.inherits_started:
                 yield from _about_startup_window(pod, container, path)
             if rules.sidecar_workers_end_with_never:
@@ -350,12 +350,14 @@ def _about_startup_window(
         yield Finding("startup-window", f"{path}.startupProbe.periodSeconds", message)
 
 
-def _about_container(pod: Pod, container: Container, path: str) -> Iterator[Finding]:
+def _about_container(
+    pod: Pod, container: Container, path: str, rules: KubeletRules
+) -> Iterator[Finding]:
     if container.readiness_probe is None and pod.restart_policy is RestartPolicy.ALWAYS:
         message = "has no readinessProbe: it counts as ready as soon as it runs"
         yield Finding("no-readiness-probe", path, message)
     yield from _about_liveness(pod, container, f"{path}.livenessProbe")
-    yield from _about_budget(pod, container, f"{path}.startupProbe")
+    yield from _about_budget(pod, container, f"{path}.startupProbe", rules)
     for field, _, probe in _probes(container):
         yield from _about_time(probe, f"{path}.{field}")
         yield from _about_handler(container, probe, f"{path}.{field}")
@@ -401,11 +403,13 @@ def _about_liveness(pod: Pod, container: Container, path: str) -> Iterator[Findi
         yield Finding("liveness-faster-than-readiness", path, message)
 
 
-def _about_budget(pod: Pod, container: Container, path: str) -> Iterator[Finding]:
+def _about_budget(
+    pod: Pod, container: Container, path: str, rules: KubeletRules
+) -> Iterator[Finding]:
     startup = container.startup_probe
     if startup is None:
         return
-    budget = timing_of(pod, container, ProbeType.STARTUP).budget
+    budget = timing_of(pod, container, ProbeType.STARTUP, rules).budget
     assert budget is not None, "startup probes have one"  # noqa: S101  # for the type
     if budget.least >= SHORT_BUDGET:
         return
