@@ -108,7 +108,7 @@ ROWS = {
     ),
     "no probe": Row(
         a_pod("stdin: true"),
-        Statuses(0, 3, 0, 1, 0, 5),
+        Statuses(0, 3, 0, 0, 0, 5),
         "no container has a probe",
     ),
     "no handler": Row(
@@ -139,7 +139,7 @@ ROWS = {
     ),
     "port name": Row(
         a_pod("livenessProbe: {httpGet: {port: htpp}}"),
-        Statuses(0, 3, 0, 1, 0, 3),
+        Statuses(0, 3, 0, 0, 0, 3),
         '"htpp" is not a port name of container "app"',
     ),
     "two pods with one name": Row(

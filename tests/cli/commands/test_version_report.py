@@ -29,7 +29,7 @@ def test_a_table_has_a_row_for_each_range_of_versions(
     assert ["VERSIONS", "DIFFERENCE", "SCRIPT", "AT"] in rows
     assert ["1.33", "to", "1.34", "started_text"] in rows
     assert ["1.35", "to", "1.36", "started_text"] in rows
-    assert "\nrelists_on_demand: the runtime is listed right after" in out
+    assert "\nrelists_on_demand: The runtime is listed right after" in out
     assert "from 1.33 to 1.36" in err
 
 
