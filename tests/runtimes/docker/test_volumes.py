@@ -11,7 +11,10 @@ from probetui.errors import ContainerRuntimeError, IncompleteRemovalError
 from probetui.k8s.pod import PodSecurityContext, VolumeMount
 from probetui.k8s.volume import MEMORY, EmptyDir, Projected, Volume, VolumeFile
 from probetui.kubelet.effects import MountVolume, RunPodSandbox, UnmountVolume
+from probetui.kubelet.kuberuntime.labels import POD_UID
 from probetui.runtimes.docker.mounts import volume_name
+from probetui.runtimes.lease_holder import user_and_host
+from probetui.runtimes.translation import MADE_BY, OWNER
 from tests.builders import START
 from tests.runtimes.bench import POLITE
 from tests.runtimes.docker.bench import DockerBench, bench
@@ -59,6 +62,22 @@ async def test_nothing_is_left_at_the_daemon_of_a_pod_with_volumes(
     assert len(used) == 4
     assert used & left == set()
     assert await bench.runtime.list_volumes() == ()
+
+
+async def test_every_volume_of_a_pod_says_whose_it_is(bench: DockerBench) -> None:
+    pod = a_pod_with(Volume("data"), Volume("memory", EmptyDir(MEMORY)))
+    await mount(bench, pod)
+    sandbox_id = await bench.sandbox(pod)
+
+    names = {it["Name"] for it in bench.docker(sandbox_id).attrs["Mounts"]}
+    names |= {volume_name(bench.options.owner, pod.uid, it.name) for it in pod.volumes}
+
+    assert len(names) == 3
+    for name in names:
+        labels = bench.sdk.volumes.get(name).attrs["Labels"] or {}
+        assert labels.get(OWNER) == bench.options.owner
+        assert labels.get(MADE_BY) == user_and_host()
+        assert labels.get(POD_UID) == pod.uid
 
 
 async def test_a_volume_in_memory_is_no_larger_than_it_may_be(

@@ -62,7 +62,7 @@ class DockerOwnership(EngineOwnership):
             NAME: name,
             MADE_BY: user_and_host(),
         }
-        body = {**request, "Labels": labels}
+        body = _with_labels(request, labels)
 
         def create(api: DockerApi) -> str:
             return str(api.create_container_from_config(body, name)["Id"])
@@ -82,6 +82,23 @@ class DockerOwnership(EngineOwnership):
         """Return whether a container in Docker's list is ours."""
         nonce = (listed["Labels"] or {}).get(NONCE, "")
         return self._ledger.owns(listed["Id"], listed_name(listed), nonce)
+
+
+def _with_labels(
+    request: Mapping[str, Any], labels: Mapping[str, str]
+) -> dict[str, Any]:
+    """Give a container and the anonymous volumes in its mounts these labels.
+
+    What an image declares as a volume has none: it is removed with its container.
+    """
+    host = request.get("HostConfig", {})
+    mounts = [
+        mount
+        if mount["Type"] != "volume" or mount.get("Source")
+        else {**mount, "VolumeOptions": {"Labels": labels}}
+        for mount in host.get("Mounts") or ()
+    ]
+    return {**request, "Labels": labels, "HostConfig": {**host, "Mounts": mounts}}
 
 
 async def create_volume(
