@@ -51,10 +51,12 @@ class ServerTransport(httpx2.AsyncBaseTransport):
     """Passes requests to an API server; requests and watches fail while disconnected.
 
     `writes` has the method, path and body of each request that changes something.
+    With `loses_deletions` a server answers that it deletes a pod, and does not.
     """
 
     def __init__(self, api: ApiServer) -> None:
         self._api = api
+        self.loses_deletions = False
         self._away = asyncio.Event()
         self.writes: list[tuple[str, str, Any]] = []
 
@@ -72,6 +74,8 @@ class ServerTransport(httpx2.AsyncBaseTransport):
         if request.method != "GET":
             decoded = json.loads(body) if body else None
             self.writes.append((request.method, path, decoded))
+        if request.method == "DELETE" and "/pods/" in path and self.loses_deletions:
+            return httpx2.Response(200, stream=Pieces(b"{}"))
         query = request.url.query.decode()
         answer = await self._api.handle(
             HttpRequest(
@@ -140,7 +144,12 @@ class Cluster:
         self.api.fault = fault
 
     def create_pod(
-        self, name: str = "web", *, daemon_set: str = "", **spec: Any
+        self,
+        name: str = "web",
+        *,
+        daemon_set: str = "",
+        finalizers: Sequence[str] = (),
+        **spec: Any,
     ) -> None:
         owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": daemon_set}
         owners = [{**owner, "uid": "1", "controller": True}] if daemon_set else []
@@ -149,7 +158,11 @@ class Cluster:
             PODS,
             "default",
             {
-                "metadata": {"name": name, "ownerReferences": owners},
+                "metadata": {
+                    "name": name,
+                    "ownerReferences": owners,
+                    "finalizers": [*finalizers],
+                },
                 "spec": {
                     "nodeName": NODE,
                     "terminationGracePeriodSeconds": 3,

@@ -321,6 +321,46 @@ async def test_a_drained_node_leaves_nothing_behind(
     assert bench.cluster.lease() is None
 
 
+@pytest.mark.parametrize("grace", [3600, 2**63 - 1])
+async def test_a_drain_ends_soon_after_the_pods_when_the_server_keeps_them(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch, grace: int
+) -> None:
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod(
+            finalizers=["example.com/kept"], terminationGracePeriodSeconds=grace
+        )
+        await bench.pass_time(3)
+        began_at = bench.clock.now()
+        async with bench.clock.jumping():
+            await bench.agent.drain()
+        lasted = (bench.clock.now() - began_at).total_seconds()
+
+    assert lasted <= 10  # the process itself ends at once
+    assert bench.messages[-1] == (
+        "pods of the node are left in the cluster; nothing of them runs here any more: "
+        "default/web"
+    )
+
+
+async def test_a_drain_does_not_wait_for_deletions_that_do_not_arrive(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod(terminationGracePeriodSeconds=3600)
+        await bench.pass_time(3)
+        bench.cluster.transport.loses_deletions = True
+        began_at = bench.clock.now()
+        async with bench.clock.jumping():
+            await bench.agent.drain()
+        lasted = (bench.clock.now() - began_at).total_seconds()
+
+    assert lasted <= 10
+    assert bench.messages[-1] == (
+        "pods of the node have not ended in the cluster; they are stopped without it: "
+        "default/web"
+    )
+
+
 async def test_a_pod_of_a_daemon_set_runs_with_one_message_that_explains_it(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,7 +41,7 @@ from probetui.cluster.api_server.pod_rules import (
 )
 from probetui.cluster.api_server.resources import PODS, ApiResource
 from probetui.cluster.api_server.selection import ALL, Selection
-from probetui.k8s.api.codec import Json, format_time
+from probetui.k8s.api.codec import MAX_SECONDS, Json, format_time
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 Key: TypeAlias = tuple[str, str, str]
@@ -396,7 +396,9 @@ class Store:
             marked: Json = {"deletionGracePeriodSeconds": grace}
         else:
             marked = {
-                "deletionTimestamp": format_time(self.now() + timedelta(seconds=grace)),
+                "deletionTimestamp": format_time(
+                    self.now() + timedelta(seconds=min(grace, MAX_SECONDS))
+                ),
                 "deletionGracePeriodSeconds": grace,
                 **(
                     {"generation": metadata["generation"] + 1}

@@ -7,7 +7,14 @@ events are read off the session's journal.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Container,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from datetime import timedelta
 
 from msgspec.structs import replace
@@ -34,7 +41,6 @@ from probetui.cluster.node.registration import NodeRegistration
 from probetui.cluster.node.status_writer import StatusWriter
 from probetui.drive.session import Session
 from probetui.engine.snapshot import NodeSnapshot
-from probetui.k8s.api.pod import POD
 from probetui.k8s.event import Event
 from probetui.k8s.pod import Pod
 from probetui.k8s.pod_source import (
@@ -58,7 +64,9 @@ OBJECTS_PERIOD = timedelta(seconds=60)
 Source: apis/config/v1beta1/defaults.go, v1.32.10, SyncFrequency.
 """
 
-DRAIN_PATIENCE = timedelta(seconds=15)
+DRAIN_PATIENCE = timedelta(seconds=5)
+"""How long a drain waits for an API server when nothing of its pods stops here."""
+
 LAST_WRITES_SECONDS = 5
 _CONCURRENT_DELETIONS = 16
 FIRST_LIST_PATIENCE = timedelta(seconds=5)
@@ -407,8 +415,8 @@ class NodeAgent:
     async def drain(self) -> None:
         """Delete all pods of the node but static ones, and wait for their end.
 
-        Gives up when the API server does not answer, and some time after the longest
-        grace period.
+        Waits while they stop here, at most for their grace periods, and gives up
+        `DRAIN_PATIENCE` after the last of it, or if the API server does not answer.
         """
         until = self._clock.now() + FIRST_LIST_PATIENCE
         while not self._watch.has_listed and self._clock.now() < until:
@@ -416,13 +424,9 @@ class NodeAgent:
         pods = [pod for pod in self._watch.pods.values() if not is_mirror(pod)]
         if not pods:
             return
-        grace = max(POD.read(pod).termination_grace_period_seconds or 0 for pod in pods)
-        patience = timedelta(seconds=grace) + DRAIN_PATIENCE
         try:
             await self._delete_all(pods)
-            await self._wait_until_gone(
-                {pod["metadata"]["uid"] for pod in pods}, patience
-            )
+            await self._wait_until_gone({pod["metadata"]["uid"] for pod in pods})
         except ClusterError as error:
             self._notify(f"the node cannot be drained: {error}")
 
@@ -442,14 +446,56 @@ class NodeAgent:
             )
         )
 
-    async def _wait_until_gone(self, uids: set[str], patience: timedelta) -> None:
-        """Wait for the end of pods; those that a DaemonSet makes meanwhile may stay."""
-        until = self._clock.now() + patience
-        while uids & self._watch.pods.keys():
-            if self._clock.now() >= until:
-                self._notify("some pods of the node have not ended in the cluster")
+    async def _wait_until_gone(self, uids: set[str]) -> None:
+        """Wait for the end of pods; those that a DaemonSet makes meanwhile may stay.
+
+        Grace periods and deletions are the API server's: what it says alone keeps no
+        node from its end.
+        """
+        began_at = until = self._clock.now()
+        last_left: set[str] = set()
+        while left := uids & self._watch.pods.keys():
+            now = self._clock.now()
+            stopping, grace = self._stopping(left)
+            has_progress = left != last_left or (stopping and now < began_at + grace)
+            if has_progress:
+                last_left, until = left, now + DRAIN_PATIENCE
+            elif now >= until:
+                self._report_undrained(left)
                 return
             await self._contact.sleep(timedelta(milliseconds=100))
+
+    def _stopping(self, uids: Container[str]) -> tuple[bool, timedelta]:
+        """Return whether any of these pods stops here, and their longest grace."""
+        pods = () if self._session is None else self._session.snapshot.pods
+        graces = [
+            pod.pod.termination_grace_period_seconds or 0
+            for pod in pods
+            if pod.state is PodWorkerState.TERMINATING and pod.pod.uid in uids
+        ]
+        return bool(graces), timedelta(seconds=max(graces, default=0))
+
+    def _report_undrained(self, uids: Iterable[str]) -> None:
+        """Say which pods the API server still has, and whether any may run here."""
+        running = set[str]()
+        if self._session is not None:
+            ended = {PodWorkerState.TERMINATED, PodWorkerState.FINISHED}
+            running = {
+                pod.pod.uid
+                for pod in self._session.snapshot.pods
+                if pod.state not in ended
+            }
+        for are_running, words in (
+            (False, "are left in the cluster; nothing of them runs here any more"),
+            (True, "have not ended in the cluster; they are stopped without it"),
+        ):
+            names = sorted(
+                "{namespace}/{name}".format(**self._watch.pods[uid]["metadata"])
+                for uid in uids
+                if (uid in running) is are_running
+            )
+            if names:
+                self._notify(f"pods of the node {words}: {', '.join(names)}")
 
     def detach(self) -> None:
         """Report nothing of the session any more: its pods only stop here."""
