@@ -314,7 +314,7 @@ async def test_a_drained_node_leaves_nothing_behind(
         async with bench.clock.jumping():
             await bench.agent.drain()
             bench.agent.detach()
-            await bench.agent.leave(keeps_node=False)
+            await bench.agent.withdraw(keeps_node=False)
 
     assert bench.cluster.pod() is None
     assert bench.cluster.node() is None
@@ -397,7 +397,7 @@ async def test_pods_of_a_daemon_set_do_not_delay_the_end_of_a_drained_node(
             await bench.agent.drain()
         lasted = (bench.clock.now() - began_at).total_seconds()
         bench.agent.detach()
-        await bench.agent.leave(keeps_node=False)
+        await bench.agent.withdraw(keeps_node=False)
 
     assert lasted < 5
     assert bench.cluster.pod("proxy-0") is None

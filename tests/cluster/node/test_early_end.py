@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 NODE = f"early-tests-{os.getpid()}"
 PATIENCE_SECONDS = 60
 POD_SECONDS = 0.02
+
+MOST_SECONDS = 7
+"""5 after the second signal are wanted; the rest is for a machine that is busy."""
 
 
 async def start_node(kubeconfig: Path) -> asyncio.subprocess.Process:
@@ -97,19 +101,58 @@ async def test_the_first_signal_ends_a_node_while_pods_pour_in(tmp_path: Path) -
     assert "did not end in time" not in printed.decode()
 
 
+async def test_a_second_signal_ends_a_node_whose_server_answers_nothing(
+    tmp_path: Path,
+) -> None:
+    is_silent = False
+
+    def fault(_info: RequestInfo, _request: HttpRequest) -> ServerFault | None:
+        return ServerFault(delay_seconds=PATIENCE_SECONDS) if is_silent else None
+
+    async with running_cluster(tmp_path) as (server, kubeconfig):
+        server.api.fault = fault
+        process = await start_node(kubeconfig)
+        await until(lambda: is_registered(server))
+        server.store.create(PODS, "default", a_pod(0, grace=3600))
+        await until(lambda: _phases(server) == ["Running"])
+        is_silent = True
+
+        process.send_signal(signal.SIGINT)
+        await asyncio.sleep(1)  # what the first signal begins is what is interrupted
+        process.send_signal(signal.SIGINT)
+        began_at = asyncio.get_running_loop().time()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            _, said = await process.communicate()
+        lasted = asyncio.get_running_loop().time() - began_at
+    Program(tmp_path).run("down", f"poured-{os.getpid()}-0")
+
+    assert process.returncode == 128 + signal.SIGINT, said.decode()
+    assert "left running" in said.decode()
+    assert "may be left in the cluster" in said.decode()
+    assert lasted < MOST_SECONDS
+
+
+def _phases(server: RunningServer) -> list[str]:
+    pods = server.store.list(PODS).items
+    return [pod.get("status", {}).get("phase", "") for pod in pods]
+
+
 async def pour(server: RunningServer) -> None:
     """Assign pod after pod to the node."""
     for number in itertools.count():
-        container = {"name": "app", "image": "any", "command": ["sleep", "600"]}
-        pod = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": f"poured-{os.getpid()}-{number}"},
-            "spec": {
-                "nodeName": NODE,
-                "terminationGracePeriodSeconds": 1,
-                "containers": [container],
-            },
-        }
-        server.store.create(PODS, "default", pod)
+        server.store.create(PODS, "default", a_pod(number, grace=1))
         await asyncio.sleep(POD_SECONDS)
+
+
+def a_pod(number: int, *, grace: int) -> dict[str, Any]:
+    container = {"name": "app", "image": "any", "command": ["sleep", "600"]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"poured-{os.getpid()}-{number}"},
+        "spec": {
+            "nodeName": NODE,
+            "terminationGracePeriodSeconds": grace,
+            "containers": [container],
+        },
+    }

@@ -187,7 +187,7 @@ async def test_a_node_that_is_removed_deletes_its_mirror_pods(
         bench.run_static(_static())
         await bench.pass_time(5)
         bench.agent.detach()
-        await bench.agent.leave(keeps_node=False)
+        await bench.agent.withdraw(keeps_node=False)
         await bench.pass_time(5)
     assert bench.cluster.pod(f"static-{NODE}") is None
     assert bench.cluster.node() is None
@@ -200,7 +200,7 @@ async def test_a_kept_node_can_be_adopted_at_once(
         bench.cluster.create_pod()
         await bench.pass_time(3)
         bench.agent.detach()
-        await bench.agent.leave(keeps_node=True)
+        await bench.agent.withdraw(keeps_node=True)
     assert bench.cluster.node() is not None
     assert bench.cluster.pod()["status"]["phase"] == "Running"
     await _register(NodeBench(bench.cluster, bench.clock), adopts=True)

@@ -670,7 +670,7 @@ class _LiveSession:
         try:
             verdict = await self._end_pods(session, interrupts, verdict)
             if self._node is not None:
-                await self._node.leave()
+                await self._node.leave(interrupts.leave, plan.notes)
             return verdict
         finally:
             if names_cause_last:

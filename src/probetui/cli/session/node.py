@@ -180,20 +180,28 @@ class NodeSession:
         if self._keeps_node or self._is_lost:
             self._agent.detach()
             return
-        draining = asyncio.ensure_future(self._agent.drain())
-        leaving = asyncio.ensure_future(leave.wait())
         try:
-            await asyncio.wait({draining, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            await _until(leave, self._agent.drain())
         finally:
-            draining.cancel()
-            leaving.cancel()
             self._agent.detach()
 
-    async def leave(self) -> None:
-        """Deregister the node, or let go of it; another's is left alone."""
+    async def leave(self, leave: asyncio.Event, notes: Notes) -> None:
+        """Deregister the node, or let go of it; another's is left alone.
+
+        If somebody insists, the last events are not waited for, and a node that is
+        left in the cluster is only noted.
+
+        Raises:
+            ClusterError: the API server does not answer, or refuses.
+        """
+        if self._is_lost:
+            return
+        await _until(leave, self._agent.finish_events())
+        if leave.is_set():
+            await self.withdraw(notes)
+            return
         self._has_left = True
-        if not self._is_lost:
-            await self._agent.leave(keeps_node=self._keeps_node)
+        await self._agent.withdraw(keeps_node=self._keeps_node)
 
     async def withdraw(self, notes: Notes) -> None:
         """Deregister the node of a session that has not come to its end."""
@@ -204,6 +212,20 @@ class NodeSession:
             await self._agent.withdraw(keeps_node=self._keeps_node)
         except ClusterError as error:
             notes.error(f"node {self.name} may be left in the cluster: {error}")
+
+
+async def _until(leave: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
+    """Await something, and cancel it if somebody insists on the end."""
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(leave.wait())
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        leaving.cancel()
+        working.cancel()
+    await asyncio.wait({working})
+    if not working.cancelled():
+        working.result()
 
 
 @asynccontextmanager

@@ -20,7 +20,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from probetui.cluster.client import PODS, ApiClient, Object
-from probetui.cluster.errors import ApiError, ClusterError
+from probetui.cluster.errors import ApiError, ClusterError, ServerUnreachableError
 from probetui.cluster.node.admission import check_room
 from probetui.cluster.node.api_pods import (
     PodReader,
@@ -68,6 +68,11 @@ DRAIN_PATIENCE = timedelta(seconds=5)
 """How long a drain waits for an API server when nothing of its pods stops here."""
 
 LAST_WRITES_SECONDS = 5
+"""How long the last events may take."""
+
+LAST_ANSWER_SECONDS = 4
+"""How long each other request may at the end; a second ^C waits only for these."""
+
 _CONCURRENT_DELETIONS = 16
 FIRST_LIST_PATIENCE = timedelta(seconds=5)
 STARTING = "node is starting"
@@ -436,7 +441,7 @@ class NodeAgent:
 
         async def delete(pod: Object) -> None:
             async with limit:
-                await self._delete(pod, grace_period_seconds=None)
+                await _answered(self._delete(pod, grace_period_seconds=None))
 
         await asyncio.gather(
             *(
@@ -502,34 +507,43 @@ class NodeAgent:
         self._end_subscription()
         self._session = None
 
-    async def leave(self, *, keeps_node: bool) -> None:
-        """Write what is left, and deregister the node, or only give up its lease.
-
-        Raises:
-            ClusterError: the API server does not answer, or refuses.
-        """
+    async def finish_events(self) -> None:
+        """Write the events that are left, for a while."""
         self._is_leaving = True
         try:
             async with asyncio.timeout(LAST_WRITES_SECONDS):
                 await self._events.finish()
         except TimeoutError:
             self._notify("some events were not written")
-        await self.withdraw(keeps_node=keeps_node)
 
     async def withdraw(self, *, keeps_node: bool) -> None:
         """Deregister the node, or only give up its lease.
 
         Raises:
-            ClusterError: the API server does not answer, or refuses.
+            ClusterError: the API server does not answer soon, or refuses.
         """
         self._is_leaving = True
         if keeps_node:
-            await self.registration.release_lease()
+            await _answered(self.registration.release_lease())
             return
         for pod in tuple(self._watch.pods.values()):
             if is_mirror(pod):
-                await delete_mirror(self._api, pod)
-        await self.registration.deregister()
+                await _answered(delete_mirror(self._api, pod))
+        await _answered(self.registration.deregister())
+
+
+async def _answered(request: Awaitable[None]) -> None:
+    """Make a request at the end of a node, which waits for no server for long.
+
+    Raises:
+        ClusterError: the API server does not answer soon, or refuses.
+    """
+    try:
+        async with asyncio.timeout(LAST_ANSWER_SECONDS):
+            await request
+    except TimeoutError:
+        text = f"the API server did not answer within {LAST_ANSWER_SECONDS}s"
+        raise ServerUnreachableError(text) from None
 
 
 def _creation(pod: Object) -> str:
