@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +59,12 @@ class Attack:
             files = (VolumeFile("key", b"value"),)
             is_projected = isinstance(volume.source, Projected)
             await self.mount(volume, files if is_projected else ())
-        return await self._start(self.pod, container)
+        return await self.create(self.pod, container)
 
     async def mount(self, volume: Volume, files: tuple[VolumeFile, ...] = ()) -> None:
         await self.runtime.mount_volume(MountVolume(self.pod, volume, files, START))
 
-    async def _start(self, pod: Pod, container: Container) -> ContainerID:
+    async def create(self, pod: Pod, container: Container) -> ContainerID:
         self.sandbox_id = await self.runtime.run_pod_sandbox(RunPodSandbox(pod, 0))
         operation = CreateContainer(pod, container, self.sandbox_id, 0, "image")
         container_id = await self.runtime.create_container(operation)
@@ -254,6 +255,42 @@ async def test_no_termination_message_file_is_created_in_a_host_path(
             ("app", "/app", HostPath(str(arena.canary))),
             termination_message_path=path,
         )
+
+
+@isolated
+async def test_of_a_host_path_only_new_folders_of_sub_paths_are_left(
+    arena: Arena,
+) -> None:
+    host = arena.work / "host"
+    (host / "there").mkdir(parents=True)
+    (host / "there").chmod(0o700)
+    (host / "file").touch(0o640)
+    before = modes_of(host)
+    attack = Attack(arena)
+    container = a_container(
+        command=sh("exit 0"),
+        volume_mounts=(VolumeMount("data", "/data", sub_path="there/new/deep"),),
+    )
+    attack.pod = a_pod(container, volumes=(Volume("data", HostPath(str(host))),))
+    await attack.mount(attack.pod.volumes[0])
+    container_id = await attack.create(attack.pod, container)
+    await attack.bench.ended(container_id)
+
+    await attack.runtime.unmount_volume(UnmountVolume(attack.pod.uid, "data"))
+    await attack.runtime.remove_container(container_id)
+    await attack.runtime.remove_pod_sandbox(attack.sandbox_id)
+
+    made = {"there/new": before["."], "there/new/deep": before["."]}
+    assert modes_of(host) == before | made
+
+
+def modes_of(folder: Path) -> dict[str, int]:
+    """Return the modes of a folder and of all that is in it, by relative path."""
+    paths = (folder, *folder.rglob("*"))
+    return {
+        str(path.relative_to(folder)): stat.S_IMODE(path.lstat().st_mode)
+        for path in paths
+    }
 
 
 @pytest.mark.parametrize("working_dir", ["/app/new/deep", "/app/documents/../x"])
