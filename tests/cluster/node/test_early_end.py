@@ -122,13 +122,13 @@ async def test_a_second_signal_ends_a_node_whose_server_answers_nothing(
         process.send_signal(signal.SIGINT)
         began_at = asyncio.get_running_loop().time()
         async with asyncio.timeout(PATIENCE_SECONDS):
-            _, said = await process.communicate()
+            _, messages = await process.communicate()
         lasted = asyncio.get_running_loop().time() - began_at
     Program(tmp_path).run("down", f"poured-{os.getpid()}-0")
 
-    assert process.returncode == 128 + signal.SIGINT, said.decode()
-    assert "left running" in said.decode()
-    assert "may be left in the cluster" in said.decode()
+    assert process.returncode == 128 + signal.SIGINT, messages.decode()
+    assert "left running" in messages.decode()
+    assert "may be left in the cluster" in messages.decode()
     assert lasted < MOST_SECONDS
 
 

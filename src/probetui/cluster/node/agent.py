@@ -441,7 +441,7 @@ class NodeAgent:
 
         async def delete(pod: Object) -> None:
             async with limit:
-                await _answered(self._delete(pod, grace_period_seconds=None))
+                await _await_answer(self._delete(pod, grace_period_seconds=None))
 
         await asyncio.gather(
             *(
@@ -524,15 +524,15 @@ class NodeAgent:
         """
         self._is_leaving = True
         if keeps_node:
-            await _answered(self.registration.release_lease())
+            await _await_answer(self.registration.release_lease())
             return
         for pod in tuple(self._watch.pods.values()):
             if is_mirror(pod):
-                await _answered(delete_mirror(self._api, pod))
-        await _answered(self.registration.deregister())
+                await _await_answer(delete_mirror(self._api, pod))
+        await _await_answer(self.registration.deregister())
 
 
-async def _answered(request: Awaitable[None]) -> None:
+async def _await_answer(request: Awaitable[None]) -> None:
     """Make a request at the end of a node, which waits for no server for long.
 
     Raises:
