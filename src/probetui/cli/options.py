@@ -677,7 +677,7 @@ appearance_options = _group(
         section=_SCREEN,
         metavar="FILE",
         type=KeymapSource(),
-        help="Custom keys: YAML with action IDs and keys, such as time.step: n.",
+        help="Custom keys: YAML with action IDs and keys, such as time.step: f9.",
     ),
     setting(
         "--color",
