@@ -75,7 +75,9 @@ def attach_pods(
     """
     source = pick_options(ManifestOptions, params)
     attachment = AttachOptions(words, acts=params["act"], waits=waits)
-    return _run(make_plan(load_pods(source), params, attachment=attachment))
+    reader = source.reader()
+    manifests = load_pods(source, reader)
+    return _run(make_plan(manifests, params, attachment=attachment, reader=reader))
 
 
 def simulate_pods(script: str | None, params: Mapping[str, Any]) -> int:
