@@ -209,13 +209,20 @@ class _PlaybackRun:
         if plan.form is Form.LINES:
             plan.print_intro()
             gc_tuning.freeze()
-            if not plan.options.step:
-                return await follower.verdict()
-            # Late: few sessions are stepped by lines.
-            from probetui.cli.session.stepping import stepped
+            if plan.options.step:
+                # Late: few sessions are stepped by lines.
+                from probetui.cli.session.stepping import stepped
 
-            async with stepped(plan, self._session, follower, self._mask):
+                async with stepped(plan, self._session, follower, self._mask):
+                    return await follower.verdict()
+            if not plan.options.paused:
                 return await follower.verdict()
+            # No session time passes that could reach the limit: here it is a real one.
+            if plan.options.timeout is None:
+                plan.notes.note(
+                    "without a screen it stays paused: see --step; ^C ends it"
+                )
+            return await follower.verdict(plan.options.timeout)
         # Late: the screen's library is slow to import.
         from probetui.cli.session.screen import show_screen
 
