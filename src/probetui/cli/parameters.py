@@ -99,6 +99,16 @@ def examples(*lines: str) -> str:
 class SectionedCommand(click.Command):
     """A command whose help lists its options under headings."""
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what it logs goes to a file that the user named."""
+        path = ctx.params.get("log_file")
+        if path is not None:
+            # Late: few name a file, and sessions log without one.
+            from probetui.cli.log import start_log
+
+            start_log(path, ctx.params["log_level"])
+        return super().invoke(ctx)
+
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
