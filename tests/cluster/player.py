@@ -73,7 +73,7 @@ class Player:
 
     def __init__(self, store: Store, shift: timedelta) -> None:
         self._store = store
-        self._shift = shift
+        self.shift = shift
         self.metrics = b""
 
     def node(self, address: str = "127.0.0.1") -> None:
@@ -91,7 +91,7 @@ class Player:
             self.metrics = step.value
             return
         resource = PODS if step.kind == "pods" else EVENTS
-        value = shifted(step.value["object"], self._shift)
+        value = shifted(step.value["object"], self.shift)
         metadata = value["metadata"]
         if step.value["type"] == "DELETED":
             self._store.remove(resource, metadata["namespace"], metadata["name"])
@@ -102,7 +102,9 @@ class Player:
 async def replay(player: Player, clock: SystemClock, since: float) -> None:
     """Replay the recording after an instant, in real time."""
     left = [step for step in steps() if step.at > since]
-    began = clock.now() - timedelta(seconds=since)
+    now = clock.now()
+    player.shift = now - recording.at(since)
+    began = now - timedelta(seconds=since)
     for step in left:
         await clock.sleep_until(began + timedelta(seconds=step.at))
         player.replay(step)

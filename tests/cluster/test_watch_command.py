@@ -36,13 +36,20 @@ async def test_watch_prints_a_predicted_kill_and_its_explanation(
     tmp_path: Path,
 ) -> None:
     async def metrics(*_: Any) -> HttpResponse:
+        is_watching.set()
         return HttpResponse(200, body=player.metrics)
 
+    async def replay_when_watched() -> None:
+        # The first failure is 3s away, and the program may take longer to start.
+        await is_watching.wait()
+        await replay(player, clock, since)
+
+    is_watching = asyncio.Event()
     clock, since = SystemClock(), 12.5
     async with running_server(connect={"nodes/proxy": metrics}) as server:
         config = write_kubeconfig(tmp_path / "config", server.url)
         player = put_state_at(server.store, clock, since)
-        playing = asyncio.create_task(replay(player, clock, since))
+        playing = asyncio.create_task(replay_when_watched())
         status, output, errors = await _run(
             *("watch", "probe-grace", "--kubeconfig", str(config)),
             *("--via-node-proxy", "--until", "restarts=1", "--timeout", "60s"),
