@@ -1,7 +1,7 @@
 """The clock of a node beside this machine's.
 
 Statuses and events bear the node's times, in whole seconds; what comes and when it was
-polled is by this machine's clock. A start is reported within about a tenth of a
+polled is by this machine's clock. A start is mostly reported within about a tenth of a
 second, which gives the difference.
 """
 
@@ -25,6 +25,9 @@ _LEAST = timedelta(seconds=2)
 
 _CHANGE = timedelta(seconds=1)
 _SAMPLES = 10
+_LEAST_SAMPLES = 3
+"""A single status that is late looks like a clock that is behind."""
+
 _HALF_A_SECOND = timedelta(milliseconds=500)
 _NONE = timedelta()
 
@@ -39,10 +42,13 @@ class NodeClock:
     def learn(self, instant: datetime, received_at: datetime) -> None:
         """Take an instant by the node's clock that has just come.
 
-        What comes late makes a sample larger, never smaller: the least one counts.
+        What comes late makes a sample larger, never smaller: the least one counts. So
+        one that is negative is sure, and others are after several.
         """
         self._samples.append(received_at - instant)
         found = min(self._samples) - _HALF_A_SECOND
+        if found > _NONE and len(self._samples) < _LEAST_SAMPLES:
+            return
         found = found if abs(found) >= _LEAST else _NONE
         if abs(found - self.offset) >= _CHANGE:
             self.offset = found
