@@ -41,6 +41,8 @@ _POLLS_PER_PERIOD = 2.2
 
 _LEAST_SECONDS, _MOST_SECONDS = 0.45, 15.0
 _NEXT_TRY = timedelta(minutes=1)
+"""Between tries at counters that are refused, and how long a restart may last."""
+
 _NODE_CHECK = timedelta(seconds=1)
 _FAILURES_IN_A_ROW = 5
 _POD_EVENTS = "involvedObject.kind=Pod"
@@ -262,16 +264,20 @@ class Feed:
         await self._read_rules(name)
         if self._counters is None:
             return await self._lose(name, "they were not asked for (--no-counters)")
-        failures = 0
+        failures, read_at = 0, None
         while (period := self._observation.nodes().get(name)) is not None:
             asked_at = self._clock.now()
             step = min(max(period / _POLLS_PER_PERIOD, _LEAST_SECONDS), _MOST_SECONDS)
             try:
                 text = await self._counters.fetch(name)
-            except (CountersUnavailableError, ForbiddenError) as error:
-                await self._lose(name, str(error))
-                continue
             except ClusterError as error:
+                # A kubelet that restarts refuses what it cannot have authorized yet.
+                is_refusal = isinstance(
+                    error, CountersUnavailableError | ForbiddenError
+                )
+                if is_refusal and (read_at is None or asked_at - read_at >= _NEXT_TRY):
+                    await self._lose(name, str(error))
+                    continue
                 failures += 1
                 self._observation.note_failed_poll(name, self._clock.now())
                 if failures >= _FAILURES_IN_A_ROW:
@@ -281,7 +287,7 @@ class Feed:
                 await self._clock.sleep_until(asked_at + step * _SECOND)
                 continue
             failures = 0
-            now = self._clock.now()
+            read_at = now = self._clock.now()
             self._observation.note_counters(name, text, asked_at, now)
             self._changed()
             await self._clock.sleep_until(asked_at + step * _SECOND)
