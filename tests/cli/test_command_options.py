@@ -142,6 +142,7 @@ ROWS: Mapping[str, Row] = {
     "--case": Row(("-f", "{cases}", "--case", "starts"), shows="starts", replaces="-f"),
     "-j": Row(("-j", "2")),
     "--junit": Row(("--junit", "{folder}/junit.xml"), writes="junit.xml"),
+    "--record-limit": Row(("--record-limit", "512Mi")),
     "--record": Row(("--record", "{folder}/records"), writes="records"),
     "--show-secrets": Row(("--show-secrets", "--record", "{folder}/records")),
     "--all-users": Row(("--all-users",)),

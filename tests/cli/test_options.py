@@ -156,6 +156,7 @@ ROWS: Mapping[str, Row] = {
     "--plain": Row(),
     "--no-tui": Row(("--no-tui",)),
     "--tui": Row(("--tui",), USAGE),
+    "--record-limit": Row(("--record-limit", "512Mi")),
     "--record": Row(("--record", "{folder}/new.jsonl"), writes="new.jsonl"),
     "--autosave": Row(("--autosave",)),
     "--autosave-limit": Row(("--autosave-limit", "1M")),

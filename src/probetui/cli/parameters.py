@@ -96,14 +96,20 @@ def examples(*lines: str) -> str:
     return "\n".join(("\b", "Examples:", *(f"  {line}" for line in lines)))
 
 
+_SESSIONS = frozenset(
+    {"run", "attach", "watch", "test", "node", "serve", "sim", "replay", "demo"}
+)
+"""They begin to log themselves, once their input is known: no log is written there."""
+
+
 class SectionedCommand(click.Command):
     """A command whose help lists its options under headings."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; what it logs goes to a file that the user named."""
         path = ctx.params.get("log_file")
-        if path is not None:
-            # Late: few name a file, and sessions log without one.
+        if path is not None and self.name not in _SESSIONS:
+            # Late: few name a file.
             from probetui.cli.log import start_log
 
             start_log(path, ctx.params["log_level"])

@@ -158,7 +158,7 @@ def test_a_sweep_has_its_rows_in_json(
             id="no-range",
         ),
         pytest.param(
-            "--kubelet", "1.18", '--kubelet: "1.18" is not one of', id="no-version"
+            "--kubelet", "1.14", '--kubelet: "1.14" is not one of', id="no-version"
         ),
     ],
 )
