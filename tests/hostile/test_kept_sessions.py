@@ -71,7 +71,6 @@ def test_a_link_in_place_of_the_last_session_is_replaced_and_not_followed(
     (folder / LAST).symlink_to(canary)
 
     writer = open_autosave(folder)
-    assert writer is not None
     writer.write([{"type": "session"}])
     writer.close()
 

@@ -186,16 +186,20 @@ def test_no_process_is_started_without_a_lock_on_a_full_disk(arena: Arena) -> No
 
 
 @isolated
-def test_a_simulation_on_a_full_disk_continues_without_being_saved(
+def test_a_simulation_on_a_full_disk_continues_and_says_that_it_is_not_saved(
     arena: Arena,
 ) -> None:
-    fill(full_state(arena))
+    state = full_state(arena)
+    fill(state)
 
     done = program(
         arena.work, '"$@"', "sim", "-f", "pod.yaml", "--plain", "--for", "5s"
     )
 
-    assert done.stderr == ""
+    words = f"probetui: note: the session is not saved for replay: {state}/"
+    assert done.stderr.startswith(words)
+    assert done.stderr.endswith(": No space left on device\n")
+    assert done.stderr.count("\n") == 1
     assert "ready false->true" in done.stdout
     assert done.returncode == 0
 

@@ -25,9 +25,7 @@ SESSION = {"v": 1, "type": "session"}
 
 
 def opened(folder: Path, **limits: int) -> RecordWriter:
-    writer = open_autosave(folder, **limits)
-    assert writer is not None
-    return writer
+    return open_autosave(folder, **limits)
 
 
 def records(path: Path) -> list[dict[str, Any]]:

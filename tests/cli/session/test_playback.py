@@ -315,11 +315,26 @@ def test_saving_can_be_disabled_in_the_settings(sim: list[str], home: Path) -> N
     assert not sessions(home).exists()
 
 
-def test_a_session_that_cannot_be_saved_continues(sim: list[str], home: Path) -> None:
+def test_a_session_that_cannot_be_saved_continues_and_says_so_once(
+    sim: list[str], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sessions(home).parent.mkdir(parents=True)
+    sessions(home).write_text("in the way")
+
+    assert run([*sim, "--for", "10s"]) == 0
+
+    words = "probetui: note: the session is not saved for replay: "
+    assert capsys.readouterr().err.count(f"{words}{sessions(home)}: ") == 1
+
+
+def test_a_quiet_session_that_cannot_be_saved_says_nothing(
+    sim: list[str], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     sessions(home).parent.mkdir(parents=True)
     sessions(home).write_text("in the way")
 
     assert run([*sim, "-q", "--for", "10s"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_a_session_that_is_killed_has_been_saved(

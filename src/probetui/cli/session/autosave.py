@@ -90,17 +90,17 @@ def last_session_to_play() -> Path:
 
 def open_autosave(
     folder: Path, kept_bytes: int = KEPT_BYTES, part_bytes: int = PART_BYTES
-) -> CompressedRecordWriter | None:
-    """Return the writer of the session's record, None if it cannot be written.
+) -> CompressedRecordWriter:
+    """Return the writer of the session's record.
 
-    The session runs all the same: nobody asked for the record.
+    Raises:
+        RecordError: it cannot be written; the folder is named.
     """
     try:
         make_private_directory(folder)
         return _PartWriter(folder, kept_bytes, part_bytes)
-    except (OSError, RecordError) as error:
-        log.info("the session is not autosaved: %s", error)
-        return None
+    except OSError as error:
+        raise RecordError(f"{folder}: {error.strerror or error}") from error
 
 
 class _PartWriter(CompressedRecordWriter):

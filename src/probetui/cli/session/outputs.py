@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from probetui.cli.files import STDOUT
 from probetui.cli.log import save_crash_report
-from probetui.cli.printing import Notes
+from probetui.cli.printing import NoteLevel, Notes
 from probetui.cli.session.autosave import open_autosave, sessions_folder
 from probetui.cli.session.ending import CollectedErrors
 from probetui.cli.session.plan import Plan, Stdout
@@ -35,6 +35,8 @@ from probetui.record.format import RecordContext
 from probetui.record.masking import Mask
 from probetui.record.writer import LINES_KEPT, SUFFIX, Recorder, RecordWriter
 from probetui.untrusted_files import open_output
+
+_NOT_SAVED = "the session is not saved for replay"
 
 
 class SessionOutputs:
@@ -66,6 +68,7 @@ class SessionOutputs:
         self._mask = mask
         self._started_at = started_at
         self._recorders: list[Recorder] = []
+        self._reporting: list[_ReportingRecorder] = []
         self._whole: list[Recorder] = []
         self._writers: list[RecordWriter] = []
         self._printer: LinePrinter | None = None
@@ -100,9 +103,17 @@ class SessionOutputs:
         plan, options = self._plan, self._plan.options
         sinks: list[Sink] = []
         # Records first: what is printed has been saved.
-        if options.autosave and (saved := self._open_autosave()) is not None:
-            sinks.append(self._record(saved, runtime_name, config, is_asked_for=False))
-            self._saved = saved
+        if options.autosave:
+            try:
+                saved = open_autosave(sessions_folder(), options.autosave_limit)
+            except RecordError as error:
+                # The session runs all the same: nobody asked for the record.
+                plan.notes.note(f"{_NOT_SAVED}: {error}")
+            else:
+                sinks.append(
+                    self._record(saved, runtime_name, config, is_asked_for=False)
+                )
+                self._saved = saved
         if plan.record is not None:
             sinks.append(self._record(plan.record, runtime_name, config))
             self._saved = self._saved or plan.record
@@ -142,6 +153,7 @@ class SessionOutputs:
         for writer in self._writers:
             with errors.caught():
                 writer.flush()
+        self._report_problems()
         errors.raise_first()
 
     def on_input(
@@ -165,10 +177,13 @@ class SessionOutputs:
         for recording in self._recorders:
             with errors.caught(), suppress(BrokenPipeError):
                 recording.end(verdict.reason, verdict.exit_status, now)
+        # The last lines may be the first that the disk did not take.
+        self._report_problems()
         errors.raise_first()
 
-    def _open_autosave(self) -> RecordWriter | None:
-        return open_autosave(sessions_folder(), self._plan.options.autosave_limit)
+    def _report_problems(self) -> None:
+        for sink in self._reporting:
+            sink.report_problem()
 
     def _print_lines(self, *, acts: bool) -> Sink:
         options = self._plan.options
@@ -226,7 +241,14 @@ class SessionOutputs:
         self._writers.append(writer)
         if is_whole:
             self._whole.append(recording)
-        return _WarningRecorder(recording, plan.notes) if is_asked_for else recording
+        if is_asked_for:
+            sink = _ReportingRecorder(
+                recording, plan.notes, NoteLevel.WARNING, "recording stopped"
+            )
+        else:
+            sink = _ReportingRecorder(recording, plan.notes, NoteLevel.NOTE, _NOT_SAVED)
+        self._reporting.append(sink)
+        return sink
 
     def _print_note(self, text: str, is_fault: bool) -> None:  # noqa: FBT001  # a callback
         notes = self._plan.notes
@@ -302,17 +324,32 @@ class ScreenFault:
         return replace(verdict, exit_status=EXIT_BUG)
 
 
-class _WarningRecorder:
-    """A sink that records, and warns once when recording has stopped."""
+class _ReportingRecorder:
+    """A sink that records, and says once that recording has stopped, and why.
 
-    def __init__(self, recorder: Recorder, notes: Notes) -> None:
+    Args:
+        recorder: writes the entries.
+        notes: where it is said.
+        level: how much it matters.
+        words: what has come of the record.
+    """
+
+    def __init__(
+        self, recorder: Recorder, notes: Notes, level: NoteLevel, words: str
+    ) -> None:
         self._recorder = recorder
         self._notes = notes
-        self._has_warned = False
+        self._level = level
+        self._words = words
+        self._has_reported = False
 
     def consume(self, entries: Sequence[JournalEntry]) -> None:
         """Record entries."""
         self._recorder.consume(entries)
-        if self._recorder.problem and not self._has_warned:
-            self._has_warned = True
-            self._notes.warning(f"recording stopped: {self._recorder.problem}")
+        self.report_problem()
+
+    def report_problem(self) -> None:
+        """Say why recording has stopped, if it has and nobody was told."""
+        if self._recorder.problem and not self._has_reported:
+            self._has_reported = True
+            self._notes.show(self._level, f"{self._words}: {self._recorder.problem}")
