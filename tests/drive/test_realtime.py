@@ -11,6 +11,7 @@ import pytest
 from probetui.debugger.commands import PauseProbes
 from probetui.drive import realtime
 from probetui.drive.executor import Executor
+from probetui.drive.lateness import LoopWatch, ProcessorTimes
 from probetui.drive.realtime import (
     NOTICE_PERIOD_SECONDS,
     RealtimeSession,
@@ -103,6 +104,7 @@ class Bench:
         execs: ExecSource | None = None,
         on_input: Callable[[Input | None, datetime], None] | None = None,
         held_until: asyncio.Event | None = None,
+        loop_watch: LoopWatch | None = None,
     ) -> None:
         self.clock = clock or FakeClock()
         self.world = FakeEngine(self.clock)
@@ -117,6 +119,7 @@ class Bench:
             execs=execs,
             on_input=on_input,
             held_until=held_until,
+            loop_watch=loop_watch,
         )
 
     async def pass_time(self, seconds: float) -> None:
@@ -488,6 +491,36 @@ class TestLateness:
             await bench.pass_time(15)
 
         assert bench.of(NoteEntry) == []
+
+    async def test_ticks_of_the_time_when_nothing_ran_are_not_called_lost(self) -> None:
+        clock = LateClock()
+        # It neither ran nor waited for a processor.
+        watch = LoopWatch(clock, lambda: ProcessorTimes(0, 0))
+        bench = Bench(clock=clock, loop_watch=watch)
+        async with running(bench):
+            bench.session.send(
+                AddPod(a_pod(a_container(liveness_probe=a_probe(period_seconds=1))))
+            )
+            await bench.pass_time(3.5)
+            clock.lag = 5 * SECOND
+            await bench.pass_time(5)
+            clock.lag = timedelta()
+            await bench.pass_time(1)
+
+            bench.session.journal_lateness()
+
+        (note,) = bench.of(NoteEntry)
+        assert isinstance(note, NoteEntry)
+        due = sum(
+            entry.late_drops
+            for entry in bench.session.journal
+            if isinstance(entry, TickEntry)
+        )
+        assert due > 1
+        assert note.text.startswith(
+            "probetui was stopped, or this machine was suspended, for up to "
+        )
+        assert note.text.endswith(f"; {due} ticks fell due meanwhile")
 
     async def test_pending_lateness_is_journaled_at_the_end(self) -> None:
         clock = LateClock()

@@ -287,6 +287,19 @@ def test_the_machine_is_busy_if_most_probes_time_out_at_once(
     assert banner == (f" {words}: this machine is busy" if words else "")
 
 
+def test_a_machine_that_was_suspended_was_not_busy() -> None:
+    snapshot = replace(
+        slow_pods(*"tttt"),
+        lateness=timedelta(minutes=5),
+        lateness_cause=LatenessCause(LatenessOwner.STOP, 0.99),
+    )
+
+    assert text_of(overload_banner(snapshot)).startswith(
+        " 4 of 4 probes time out at once: probetui was stopped, or this machine was "
+        "suspended"
+    )
+
+
 def test_the_banner_shows_how_late_ticks_are_on_a_busy_machine() -> None:
     snapshot = replace(slow_pods(*"tttt"), lateness=timedelta(milliseconds=200))
 
@@ -321,7 +334,7 @@ def test_the_banner_shows_how_late_ticks_are_on_a_busy_machine() -> None:
         pytest.param(
             1200,
             None,
-            " ticks come 1.2s late; probetui or this machine is busy",
+            " ticks come 1.2s late; the cause is not known",
             id="not known",
         ),
     ],

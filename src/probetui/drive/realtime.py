@@ -24,7 +24,7 @@ from probetui.drive.session_journal import SessionJournal
 from probetui.durations import format_duration
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import Command, DeletePod, ExecSeen, Fact, Input
-from probetui.engine.snapshot import LatenessCause, Snapshot
+from probetui.engine.snapshot import LatenessCause, LatenessOwner, Snapshot
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
@@ -69,9 +69,13 @@ class _LateTime(Struct):
     def describe(self) -> str:
         """Return what there is to say of it when it is over."""
         lasted = format_duration(self.last_at - self.began_at)
+        worst = format_duration(self.worst)
+        if self.cause is not None and self.cause.owner is LatenessOwner.STOP:
+            # Nobody could probe, so no tick was lost by us.
+            due = "1 tick" if self.lost == 1 else f"{self.lost} ticks"
+            return f"{self.cause}, for up to {worst}; {due} fell due meanwhile"
         lost = {0: "none was", 1: "1 was"}.get(self.lost, f"{self.lost} were")
         why = f"; {self.cause}" if self.cause else ""
-        worst = format_duration(self.worst)
         return f"ticks were up to {worst} late for {lasted}, {lost} lost{why}"
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from probetui.durations import format_age, format_countdown, format_stopwatch
 from probetui.engine.snapshot import (
+    LatenessOwner,
     PlaybackKind,
     PlaybackSnapshot,
     PodSnapshot,
@@ -317,8 +318,16 @@ def overload_banner(
         ticks = f", its ticks are {format_countdown(snapshot.lateness)} late"
     return line(
         Span(f" {len(late)} of {running} probes time out at once", Role.WARNING),
-        f": this machine is busy{ticks}",
+        f": {_overload_cause(snapshot)}{ticks}",
     )
+
+
+def _overload_cause(snapshot: Snapshot) -> str:
+    """Return why probes time out at once: what stopped us also ran out their time."""
+    cause = snapshot.lateness_cause
+    if cause is not None and cause.owner is LatenessOwner.STOP:
+        return str(cause)
+    return "this machine is busy"
 
 
 def lateness_banner(snapshot: Snapshot) -> Line:
@@ -330,8 +339,8 @@ def lateness_banner(snapshot: Snapshot) -> Line:
         return EMPTY
     late = f" ticks come {format_countdown(snapshot.lateness)} late"
     cause = snapshot.lateness_cause
-    why = f"; {cause}" if cause is not None else "; probetui or this machine is busy"
-    return line(Span(late, Role.WARNING), why)
+    why = cause if cause is not None else "the cause is not known"
+    return line(Span(late, Role.WARNING), f"; {why}")
 
 
 def _probed_lately(probe: ProbeSnapshot, now: datetime) -> bool:

@@ -627,6 +627,17 @@ def test_ticks_lost_to_a_slow_probe_are_reported() -> None:
     )
 
 
+def test_ticks_that_fell_due_while_nobody_probed_are_not_called_lost() -> None:
+    tick = history(DEMO_KEY, LIVENESS, "s", NOW)[-1]._replace(late_drops=149)
+
+    sentences = explain_tick(tick, case_of(past_of(()), DEMO, "liveness")).sentences
+
+    assert (
+        "149 ticks fell due before it and did not run: probetui or this machine was "
+        "busy, stopped or suspended."
+    ) in sentences
+
+
 HANDLERS = [
     pytest.param(ExecAction(("cat", "/x")), id="exec"),
     pytest.param(HTTPGetAction(8080), id="http"),

@@ -324,7 +324,8 @@ def test_ticks_dropped_for_lateness_are_shown() -> None:
     fact_texts = facts(demo_tick("s")._replace(late_drops=3))
 
     assert fact_texts["taken late"] == (
-        "3 ticks dropped before it: probetui or this machine was busy"
+        "3 ticks fell due before it and did not run: probetui or this machine was "
+        "busy, stopped or suspended"
     )
 
 

@@ -22,6 +22,9 @@ from probetui.presentation.text.spans import Role
 
 STEP = " -> "
 
+NOBODY_PROBED = "probetui or this machine was busy, stopped or suspended"
+"""Why ticks fell due in vain. A tick does not say which of them it was."""
+
 
 class SkipText(Struct, frozen=True):
     """Why a tick did not probe, and what ends that."""

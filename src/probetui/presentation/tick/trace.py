@@ -32,6 +32,7 @@ from probetui.presentation.text.spans import (
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.marks import mark_span
 from probetui.presentation.tick.report import (
+    NOBODY_PROBED,
     TickEvent,
     blocking_gate,
     is_observed,
@@ -175,8 +176,8 @@ def _facts(
         yield TraceRow(
             "taken late",
             line(
-                Span(f"{due} dropped before it", Role.WARNING),
-                muted(": probetui or this machine was busy"),
+                Span(f"{due} fell due before it and did not run", Role.WARNING),
+                muted(f": {NOBODY_PROBED}"),
             ),
         )
     if tick.attempts:

@@ -24,6 +24,7 @@ from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
 from probetui.presentation.probe.refusals import as_sentence, refusal_text
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.report import (
+    NOBODY_PROBED,
     TickVerdict,
     blocking_gate,
     is_observed,
@@ -190,10 +191,8 @@ def _probed(tick: TickEntry, context: WhyContext) -> Iterator[str]:
 def _lost_ticks(tick: TickEntry, container: Container | None) -> Iterator[str]:
     """Yield how many ticks fell due in vain, and why."""
     if tick.late_drops:
-        ticks = (
-            "1 tick was" if tick.late_drops == 1 else f"{tick.late_drops} ticks were"
-        )
-        yield f"{ticks} lost before it: probetui or this machine was busy."
+        ticks = "1 tick" if tick.late_drops == 1 else f"{tick.late_drops} ticks"
+        yield f"{ticks} fell due before it and did not run: {NOBODY_PROBED}."
     probe = None if container is None else container.probe(tick.key.probe_type)
     if probe is None:
         return
