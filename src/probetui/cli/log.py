@@ -59,6 +59,8 @@ def start_log(path: Path | None, level: str) -> None:
     Raises:
         UsageError: a file that was named cannot be written.
     """
+    if path is not None and not path.name:
+        raise UsageError(f"--log-file {path}: not the name of a file")
     target = path or log_file()
     try:
         make_private_directory(target.parent)
