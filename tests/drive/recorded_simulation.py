@@ -24,12 +24,12 @@ CONFIG = KubeletConfig(seed=3)
 
 
 def simulation_factory(
-    *pods: Pod, scenario: Scenario = NO_SCENARIO
+    *pods: Pod, scenario: Scenario = NO_SCENARIO, config: KubeletConfig = CONFIG
 ) -> Callable[[], Simulation]:
     """Return a factory of simulations of some pods."""
 
     def create_simulation() -> Simulation:
-        simulation = Simulation(Engine(CONFIG, START), scenario.world(), START)
+        simulation = Simulation(Engine(config, START), scenario.world(), START)
         simulation.schedule(SetPods(pods), START)
         return simulation
 

@@ -61,7 +61,7 @@ def header_texts(
     [
         pytest.param(
             0,
-            " probetui  docker 27.3 (default)  kubelet v1.32 rules  shop.yaml  "
+            " probetui  docker 27.3 (default)  kubelet v1.36 rules  shop.yaml  "
             "demo.yaml  2 pods  5 containers   [LIVE 1x]",
             "  ready 2/5  restarts 8  warnings 0   rec session.jsonl  08:21:07 ",
             id="everything",

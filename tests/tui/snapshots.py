@@ -50,6 +50,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
+from probetui.kubelet_rules import DEFAULT_VERSION, rules_of
 from tests.ticks import (
     DEMO_KEY,
     FIRST,
@@ -180,6 +181,7 @@ def a_snapshot(
         "runtime_lost_since": None,
         "runtime_error": "",
         "queue": tuple(queue),
+        "rules": rules_of(DEFAULT_VERSION),
     }
     ordered = sorted(entries, key=lambda entry: entry.at)
     numbered = (

@@ -23,6 +23,8 @@ from probetui.drive.playback.simulated import SimulatedSource
 from probetui.drive.scenario.reader import read_scenario
 from probetui.drive.scenario.script import Scenario
 from probetui.k8s.pod import Pod
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet_rules import DEFAULT_VERSION
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile
 from probetui.tui.app import ProbetuiApp
@@ -47,7 +49,9 @@ def lesson(name: str) -> tuple[Pod, Scenario]:
 
 def simulated(*pods: Pod, scenario: Scenario | None = None) -> PlaybackSession:
     begin = simulation_factory(
-        *pods, **({} if scenario is None else {"scenario": scenario})
+        *pods,
+        config=KubeletConfig(version=DEFAULT_VERSION),
+        **({} if scenario is None else {"scenario": scenario}),
     )
     return PlaybackSession(SimulatedSource(begin), SystemClock(), runtime_name="sim")
 

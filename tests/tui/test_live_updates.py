@@ -198,7 +198,7 @@ async def until_shown(app: ProbetuiApp, pilot: Pilot[None], words: str) -> None:
         pytest.param((50, 12), "kill in 2.1s if the next probe fails", id="tiny"),
         pytest.param((80, 24), "3 Events  follow", id="narrow"),
         pytest.param((120, 40), "one mark per tick", id="normal"),
-        pytest.param((200, 50), "kubelet v1.32 rules", id="wide"),
+        pytest.param((200, 50), "kubelet v1.36 rules", id="wide"),
         pytest.param((39, 24), "Terminal too small", id="too narrow"),
         pytest.param((80, 9), "Terminal too small", id="too low"),
     ],

@@ -19,7 +19,7 @@ from probetui.engine.snapshot import (
     Snapshot,
 )
 from probetui.kubelet.outcome import Result
-from probetui.kubelet_rules import PORTED_RULES
+from probetui.kubelet_rules import DEFAULT_VERSION, rules_of
 from probetui.presentation.container.table import ready_containers
 from probetui.presentation.text.spans import (
     EMPTY,
@@ -257,7 +257,7 @@ def _kubelet(snapshot: Snapshot, level: int) -> str:
     release = snapshot.rules.release
     if level <= 1:
         return f"  kubelet v{release} rules"
-    if release == PORTED_RULES.release or level >= _TINY:
+    if release == rules_of(DEFAULT_VERSION).release or level >= _TINY:
         return ""
     return f"  v{release}" if level >= SHORT else f"  kubelet v{release}"
 
