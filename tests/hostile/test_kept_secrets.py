@@ -64,7 +64,7 @@ def test_only_its_owner_may_read_the_log(home: Path) -> None:
 
 def test_an_existing_log_becomes_private(tmp_path: Path) -> None:
     log = tmp_path / "my.log"
-    log.write_text("of before\n")
+    log.write_text("2026-11-20 08:18:00,123 INFO probetui.cli: of before\n")
     log.chmod(0o644)
 
     start_log(log, "info")
