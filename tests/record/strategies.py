@@ -25,7 +25,7 @@ lengths = st.timedeltas(timedelta(), timedelta(days=400))
 
 LEAVES: Mapping[Any, st.SearchStrategy[Any]] = {
     str: texts,
-    int: st.integers(-(2**63), 2**64 - 1),
+    int: st.integers(-(2**63), 2**63 - 1),
     bool: st.booleans(),
     bytes: st.binary(max_size=4),
     Decimal: st.integers(-5, 5).map(Decimal),
