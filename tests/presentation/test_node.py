@@ -68,7 +68,7 @@ def warned(node: NodeSnapshot) -> list[str]:
 def test_the_page_of_a_healthy_node() -> None:
     assert shown(WELL) == [
         "Name:     node-1",
-        "Kubelet:  v1.32",
+        "Kubelet:  v1.36",
         "Runtime:  fake 1.0",
         "Ready:    True, kubelet is posting ready status",
         "",
