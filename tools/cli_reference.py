@@ -13,6 +13,7 @@ from tools import reference_pages
 
 from probetui.cli.main import COMMANDS, group
 from probetui.cli.options import ALL_SETTINGS
+from probetui.cli.parameters import SHOWS_ALL
 
 DOCS = Path(__file__).parents[1] / "docs"
 DOCUMENT = DOCS / "CLI.md"
@@ -51,6 +52,7 @@ def _command(name: str, command: click.Command) -> Iterator[str]:
         terminal_width=_WIDTH,
         help_option_names=["-h", "--help"],
     )
+    ctx.meta[SHOWS_ALL] = True
     yield ""
     yield f"### `probetui {name}`"
     yield ""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from probetui import __version__
-from probetui.cli.main import COMMANDS, CommandEntry, run
+from probetui.cli.main import COMMANDS, CommandEntry, option_name, run
 from probetui.kubelet_rules import DEFAULT_VERSION
 from tests.cli.contexts import context_of
 
@@ -74,6 +76,61 @@ def test_every_command_has_a_help_text_of_its_own(
     assert run([name, "--help"]) == 0
 
     assert f"probetui {name}" in capsys.readouterr().out
+
+
+def listed_options(capsys: pytest.CaptureFixture[str], *args: str) -> set[str]:
+    """Return the long names of the options that a help text lists."""
+    assert run(args) == 0
+    rows = capsys.readouterr().out.splitlines()
+    return {
+        name for row in rows for name in re.findall(r"^  (?:-\w, )?(--[\w-]+)", row)
+    }
+
+
+@pytest.mark.parametrize("name", ["run", "attach", "test", "sim", "serve", "watch"])
+def test_the_help_of_a_command_lists_its_common_options(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    common = listed_options(capsys, name, "--help")
+    everything = listed_options(capsys, name, "--help-all")
+
+    declared = {
+        option_name(each)
+        for each in COMMANDS[name].load().params
+        if isinstance(each, click.Option) and not each.hidden
+    }
+    assert {"--record", "--help-all"} <= common
+    assert not {"--seed", "--log-level"} & common
+    assert everything == declared | {"--help", "--help-all"}
+
+
+def test_a_command_with_few_options_lists_them_all(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert "--log-level" in listed_options(capsys, "why", "--help")
+
+
+def test_a_lesson_has_no_options_of_engines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert not {"--docker-context", "--exec-errors"} & listed_options(
+        capsys, "demo", "--help-all"
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "answer"),
+    [
+        ("kill", "probetui down POD"),
+        ("logs", "shows what a container prints"),
+        ("sessions", "probetui replay"),
+    ],
+)
+def test_a_command_of_another_tool_is_answered(
+    capsys: pytest.CaptureFixture[str], word: str, answer: str
+) -> None:
+    status, errors = refused(capsys, word)
+
+    assert status == 2
+    assert answer in errors
 
 
 def test_help_names_the_default_kubelet_version(
@@ -149,9 +206,9 @@ def test_a_misspelt_command_is_refused_with_a_suggestion(
     status, errors = refused(capsys, "dmeo")
 
     assert status == 2
-    known = ", ".join(COMMANDS)
     assert errors == (
-        f'probetui: error: "dmeo" is not one of {known} (nearest: demo)\n'
+        'probetui: error: "dmeo" is not a command (nearest: demo); '
+        "`probetui --help` lists them\n"
     )
 
 

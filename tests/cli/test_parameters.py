@@ -84,7 +84,7 @@ def test_every_option_of_run_has_a_help_text_and_a_section() -> None:
 
 def test_the_help_has_no_ranges_of_numbers() -> None:
     # As the program does: click keeps the help option that a command had first.
-    help_text = CliRunner().invoke(group, ["run", "--help"]).output
+    help_text = CliRunner().invoke(group, ["run", "--help-all"]).output
 
     assert "--seed N" in help_text
     assert "x>=" not in help_text

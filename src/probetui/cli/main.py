@@ -27,6 +27,7 @@ _USAGE = 2
 _ERROR = "error"
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141
+_NAME_WIDTH = 10
 _COMPLETE_VARIABLE = "_PROBETUI_COMPLETE"
 
 
@@ -44,75 +45,95 @@ class CommandEntry(NamedTuple):
         return command
 
 
+COMMANDS_BY_JOB = {
+    "Run and watch": {
+        "run": CommandEntry(
+            "sessions:run", "Run the pods of -f and probe them (the default)."
+        ),
+        "attach": CommandEntry(
+            "sessions:attach", "Probe containers that already exist; change nothing."
+        ),
+        "sim": CommandEntry(
+            "sessions:sim", "Simulate pods on virtual time, with a script."
+        ),
+        "demo": CommandEntry(
+            "sessions:demo", "Run a built-in lesson; needs no engine and no files."
+        ),
+        "replay": CommandEntry(
+            "sessions:replay", "Replay the record of a session; by default the last."
+        ),
+        "probe": CommandEntry(
+            "inspection:probe", "Run one probe once and print its result."
+        ),
+    },
+    "Understand": {
+        "why": CommandEntry(
+            "inspection:why", "Explain from a record why containers were killed."
+        ),
+        "explain": CommandEntry(
+            "inspection:explain", "Explain probe settings and the timing that follows."
+        ),
+        "versions": CommandEntry(
+            "inspection:versions", "Compare what versions of the kubelet do with pods."
+        ),
+    },
+    "Decide and test": {
+        "check": CommandEntry(
+            "inspection:check", "Validate manifests, and check probes for bad practice."
+        ),
+        "test": CommandEntry(
+            "testing:test", "Test pods: ready in time, restarted after a crash; for CI."
+        ),
+        "whatif": CommandEntry(
+            "what_if:whatif", "Rerun a record under other probe settings or versions."
+        ),
+        "fit": CommandEntry(
+            "what_if:fit", "Find probe settings from what records measured."
+        ),
+    },
+    "Cluster": {
+        "watch": CommandEntry(
+            "clusters:watch",
+            "Watch the probes of a Kubernetes cluster's pods; read-only.",
+        ),
+        "node": CommandEntry(
+            "node:node", "Be a node of a cluster: run the pods that it assigns to us."
+        ),
+        "serve": CommandEntry(
+            "serve:serve", "Run pods and show them to kubectl as a read-only API."
+        ),
+    },
+    "Housekeeping": {
+        "ls": CommandEntry(
+            "management:ls", "List the pods that probetui runs or has left behind."
+        ),
+        "exec": CommandEntry(
+            "management:exec_", "Run a command in a container of a pod."
+        ),
+        "down": CommandEntry(
+            "management:down", "Stop and remove pods that were left behind."
+        ),
+        "images": CommandEntry(
+            "management:images",
+            "List the images that probetui pulled; remove unused ones.",
+        ),
+        "info": CommandEntry(
+            "management:info", "Print versions, detected runtimes, folders, terminal."
+        ),
+        "schema": CommandEntry(
+            "program:schema", "Print the JSON Schema of records or of settings."
+        ),
+        "completion": CommandEntry(
+            "program:completion", "Print the completion script for a shell."
+        ),
+        "version": CommandEntry("program:version", "Print the version."),
+    },
+}
+
 COMMANDS = {
-    "run": CommandEntry(
-        "sessions:run", "Run the pods of -f and probe them (the default)."
-    ),
-    "attach": CommandEntry(
-        "sessions:attach", "Probe containers that already exist; change nothing."
-    ),
-    "watch": CommandEntry(
-        "clusters:watch", "Watch the probes of a Kubernetes cluster's pods; read-only."
-    ),
-    "check": CommandEntry(
-        "inspection:check", "Validate manifests, and check probes for bad practice."
-    ),
-    "explain": CommandEntry(
-        "inspection:explain", "Explain probe settings and the timing that follows."
-    ),
-    "test": CommandEntry(
-        "testing:test", "Test pods: ready in time, restarted after a crash; for CI."
-    ),
-    "probe": CommandEntry(
-        "inspection:probe", "Run one probe once and print its result."
-    ),
-    "versions": CommandEntry(
-        "inspection:versions", "Compare what versions of the kubelet do with pods."
-    ),
-    "exec": CommandEntry("management:exec_", "Run a command in a container of a pod."),
-    "node": CommandEntry(
-        "node:node", "Be a node of a cluster: run the pods that it assigns to us."
-    ),
-    "serve": CommandEntry(
-        "serve:serve", "Run pods and show them to kubectl as a read-only API."
-    ),
-    "sim": CommandEntry(
-        "sessions:sim", "Simulate pods on virtual time, with a script."
-    ),
-    "replay": CommandEntry(
-        "sessions:replay", "Replay the record of a session; by default the last."
-    ),
-    "demo": CommandEntry(
-        "sessions:demo", "Run a built-in lesson; needs no engine and no files."
-    ),
-    "why": CommandEntry(
-        "inspection:why", "Explain from a record why containers were killed."
-    ),
-    "whatif": CommandEntry(
-        "what_if:whatif", "Rerun a record under other probe settings or versions."
-    ),
-    "fit": CommandEntry(
-        "what_if:fit", "Find probe settings from what records measured."
-    ),
-    "ls": CommandEntry(
-        "management:ls", "List the pods that probetui runs or has left behind."
-    ),
-    "down": CommandEntry(
-        "management:down", "Stop and remove pods that were left behind."
-    ),
-    "images": CommandEntry(
-        "management:images", "List the images that probetui pulled; remove unused ones."
-    ),
-    "info": CommandEntry(
-        "management:info", "Print versions, detected runtimes, folders, terminal."
-    ),
-    "schema": CommandEntry(
-        "program:schema", "Print the JSON Schema of records or of settings."
-    ),
-    "completion": CommandEntry(
-        "program:completion", "Print the completion script for a shell."
-    ),
-    "version": CommandEntry("program:version", "Print the version."),
+    name: entry
+    for commands in COMMANDS_BY_JOB.values()
+    for name, entry in commands.items()
 }
 
 
@@ -155,8 +176,10 @@ class _Commands(click.Group):
                 raise click.UsageError(
                     f'"{name}" is not a command of probetui: {here}', ctx
                 )
-            known, hint = ", ".join(COMMANDS), nearest_hint(name, COMMANDS)
-            raise click.UsageError(f'"{name}" is not one of {known}{hint}', ctx)
+            hint = nearest_hint(name, COMMANDS)
+            raise click.UsageError(
+                f'"{name}" is not a command{hint}; `probetui --help` lists them', ctx
+            )
         return super().resolve_command(ctx, args)
 
     def shell_complete(
@@ -173,16 +196,31 @@ class _Commands(click.Group):
         ]
         return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """Write `-f`, which belongs to `run`, before the options of the program."""
+        own = [parameter.get_help_record(ctx) for parameter in self.get_params(ctx)]
+        pods = ("-f FILE", "Run the pods of FILE: short for run -f FILE.")
+        with formatter.section("Options"):
+            formatter.write_dl([pods, *(row for row in own if row is not None)])
+        self.format_commands(ctx, formatter)
+
     def format_commands(
         self,
         ctx: click.Context,  # noqa: ARG002  # click hands it over
         formatter: click.HelpFormatter,
     ) -> None:
         """Write the commands without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, command.help) for name, command in COMMANDS.items()]
-            )
+        for job, commands in COMMANDS_BY_JOB.items():
+            with formatter.section(job):
+                # Padded, so that each section has its texts in the same column.
+                formatter.write_dl(
+                    [
+                        (name.ljust(_NAME_WIDTH), command.help)
+                        for name, command in commands.items()
+                    ]
+                )
 
 
 def _belongs_to_run(word: str) -> bool:
@@ -208,8 +246,8 @@ def _belongs_to_run(word: str) -> bool:
     },
     epilog="\b\nExamples:\n"
     "  probetui demo\n"
-    "  probetui pod.yaml\n"
-    "  probetui pod.yaml --until ready --timeout 90s\n\n"
+    "  probetui -f pod.yaml\n"
+    "  probetui -f pod.yaml --until ready --timeout 90s\n\n"
     "Every setting of a command may also be given as PROBETUI_NAME in the "
     "environment or as name: in the configuration file.",
 )

@@ -95,6 +95,7 @@ static_option = option(
     "--static",
     "static",
     section=_PODS,
+    is_rare=True,
     multiple=True,
     type=click.Path(),
     metavar="FILE",
@@ -105,6 +106,7 @@ static_option = option(
 skip_tls_verify_option = setting(
     "--insecure-skip-tls-verify",
     section=_PODS,
+    is_rare=True,
     is_flag=True,
     help="Do not verify the certificates of the servers of URLs.",
 )
@@ -155,6 +157,7 @@ filename_options = _group(
         "-R",
         "--recursive",
         section=_PODS,
+        is_rare=True,
         is_flag=True,
         help="Search folders recursively.",
     ),
@@ -204,6 +207,7 @@ def validate_option(default: str) -> Callable[[F], F]:
     return setting(
         "--validate",
         section=_PODS,
+        is_rare=True,
         type=OneOf(("strict", "warn", "ignore")),
         default=default,
         show_default=True,
@@ -214,6 +218,7 @@ def validate_option(default: str) -> Callable[[F], F]:
 stub_missing_option = option(
     "--stub-missing",
     section=_PODS,
+    is_rare=True,
     is_flag=True,
     help="Use stubs of ConfigMaps, Secrets and claims that the files do not have.",
 )
@@ -224,6 +229,7 @@ selection_options = _group(
     setting(
         "--strict",
         section=_PODS,
+        is_rare=True,
         is_flag=True,
         help="Like --validate strict; also refuse unsupported fields and pods without "
         "a probe.",
@@ -238,6 +244,7 @@ table_options = _group(
     option(
         "--no-headers",
         section=_OUTPUT,
+        is_rare=True,
         is_flag=True,
         help="Do not print column headings.",
     ),
@@ -263,6 +270,7 @@ _docker_options = _group(
     setting(
         "--docker-context",
         section=_RUNTIME,
+        is_rare=True,
         metavar="NAME",
         help="Docker context.  [default: DOCKER_HOST, DOCKER_CONTEXT, the current one]",
     ),
@@ -270,6 +278,7 @@ _docker_options = _group(
         "-H",
         "--host",
         section=_RUNTIME,
+        is_rare=True,
         metavar="URL",
         help="Docker endpoint, as in unix:///var/run/docker.sock.",
     ),
@@ -315,6 +324,7 @@ _cri_option = setting(
     "-r",
     "--runtime-endpoint",
     section=_RUNTIME,
+    is_rare=True,
     metavar="URL",
     help="CRI socket, as in unix:///run/containerd/containerd.sock.  [default: "
     "CONTAINER_RUNTIME_ENDPOINT, crictl's configuration, the known sockets]",
@@ -352,6 +362,7 @@ autosave_options = _group(
     setting(
         "--autosave/--no-autosave",
         section=_OUTPUT,
+        is_rare=True,
         default=True,
         show_default=True,
         help="Save a record of each session; `probetui replay` and `why` read the "
@@ -360,6 +371,7 @@ autosave_options = _group(
     setting(
         "--autosave-limit",
         section=_OUTPUT,
+        is_rare=True,
         type=ByteCount(),
         metavar="SIZE",
         default="1Gi",
@@ -371,6 +383,7 @@ autosave_options = _group(
 record_limit_option = option(
     "--record-limit",
     section=_RECORD,
+    is_rare=True,
     type=ByteCount(),
     metavar="SIZE",
     default="256Mi",
@@ -378,29 +391,36 @@ record_limit_option = option(
     help="Read records of at most this size, unpacked: 256Mi, 2Gi.",
 )
 
-play_options = _group(
-    option(
-        "--time-scale",
-        section=_ENDING,
-        type=Pace(),
-        metavar="N",
-        help="Simulation and replay only: speed as a multiple of real time, as in 0.5 "
-        "or 100.  [default: 1 on the screen, else as fast as possible]",
-    ),
-    option(
-        "--for",
-        "play_for",
-        section=_ENDING,
-        type=Duration(),
-        metavar="DUR",
-        help="Simulation only: stop after this much simulated time.  [default: 10m "
-        "without a screen]",
-    ),
-)
+
+def play_options(*, is_rare: bool = False) -> Callable[[F], F]:
+    """Return the options for the speed and the length of what is simulated."""
+    return _group(
+        option(
+            "--time-scale",
+            section=_ENDING,
+            is_rare=is_rare,
+            type=Pace(),
+            metavar="N",
+            help="Simulation and replay only: speed as a multiple of real time, as in "
+            "0.5 or 100.  [default: 1 on the screen, else as fast as possible]",
+        ),
+        option(
+            "--for",
+            "play_for",
+            section=_ENDING,
+            is_rare=is_rare,
+            type=Duration(),
+            metavar="DUR",
+            help="Simulation and replay only: stop after this much simulated or "
+            "recorded time.  [default of a simulation: 10m without a screen]",
+        ),
+    )
+
 
 freeze_option = option(
     "--freeze",
     section=_RUNTIME,
+    is_rare=True,
     is_flag=True,
     help="Freeze the containers while probes are paused.",
 )
@@ -416,6 +436,7 @@ step_option = option(
 pull_option = setting(
     "--pull",
     section=_RUNTIME,
+    is_rare=True,
     type=OneOf(("missing", "always", "never")),
     help="When to pull images.  [default: each container's imagePullPolicy]",
 )
@@ -423,6 +444,7 @@ pull_option = setting(
 image_gc_option = setting(
     "--image-gc",
     section=_RUNTIME,
+    is_rare=True,
     is_flag=True,
     help="When the disk is full, remove images that probetui pulled, as the kubelet "
     "does; see `probetui images gc --help`.",
@@ -431,6 +453,7 @@ image_gc_option = setting(
 beside_kubelet_option = setting(
     "--beside-kubelet",
     section=_RUNTIME,
+    is_rare=True,
     is_flag=True,
     help="Run the pods though a kubelet uses the same container runtime, which kills "
     "each pod that it does not know. Without it that is refused.",
@@ -453,6 +476,7 @@ def act_option(*, default: bool) -> Callable[[F], F]:
         "--act/--no-act",
         "act",
         section=_RUNTIME,
+        is_rare=default,
         default=default,
         show_default=True,
         help="Kill and restart containers as the probes require, or only report it.",
@@ -470,12 +494,14 @@ metrics_option = setting(
     "--metrics",
     metavar="ADDR",
     section=_OUTPUT,
+    is_rare=True,
     help="Serve the kubelet's probe metrics at HOST:PORT.  [default host: 127.0.0.1]",
 )
 
 runtime_events_option = setting(
     "--runtime-events",
     section=_OUTPUT,
+    is_rare=True,
     is_flag=True,
     help="On Docker, show commands that others run in the containers. Each exec probe "
     "then costs the daemon a little more.",
@@ -484,6 +510,7 @@ runtime_events_option = setting(
 exec_errors_option = setting(
     "--exec-errors",
     section=_KUBELET,
+    is_rare=True,
     type=OneOf(("cri", "docker")),
     help="On Docker, treat a probe command that cannot be started as an error, which "
     "is ignored (cri), or as a failure (docker, as dockershim did).  [default: cri; "
@@ -493,6 +520,7 @@ exec_errors_option = setting(
 findings_option = setting(
     "--no-findings",
     section=_OUTPUT,
+    is_rare=True,
     is_flag=True,
     help="Do not report findings.",
 )
@@ -500,6 +528,7 @@ findings_option = setting(
 feature_gates_option = setting(
     "--feature-gates",
     section=_KUBELET,
+    is_rare=True,
     metavar="NAME=BOOL,...",
     help="Set feature gates of that version, as in ExecProbeTimeout=false.",
 )
@@ -525,6 +554,7 @@ kubelet_options = _group(
     setting(
         "--kubelet-age",
         section=_KUBELET,
+        is_rare=True,
         type=OneOf(("old", "fresh")),
         default="old",
         show_default=True,
@@ -533,6 +563,7 @@ kubelet_options = _group(
     setting(
         "--max-container-restart-period",
         section=_KUBELET,
+        is_rare=True,
         type=Duration(),
         metavar="DUR",
         help="The longest wait of crash-loop back-off, 1s to 300s, as a node's "
@@ -541,6 +572,7 @@ kubelet_options = _group(
     setting(
         "--seed",
         section=_KUBELET,
+        is_rare=True,
         type=WholeNumber(min=0),
         metavar="N",
         help="Seed for random numbers, to repeat a session.",
@@ -558,6 +590,7 @@ ending_options = _group(
     option(
         "--for-at-least",
         section=_ENDING,
+        is_rare=True,
         type=Duration(),
         metavar="DUR",
         help="How long the state of --until ready or started has to hold.  [default: "
@@ -580,6 +613,7 @@ def container_filter_option(help_text: str) -> Callable[[F], F]:
         "--container",
         "containers",
         section=_OUTPUT,
+        is_rare=True,
         multiple=True,
         metavar="NAME",
         shell_complete=completions.complete_containers,
@@ -590,6 +624,7 @@ def container_filter_option(help_text: str) -> Callable[[F], F]:
 show_secrets_option = setting(
     "--show-secrets",
     section=_OUTPUT,
+    is_rare=True,
     is_flag=True,
     help="Show the values of variables and headers named token, key, password...",
 )
@@ -610,6 +645,7 @@ printing_options = _group(
         "--type",
         "types",
         section=_OUTPUT,
+        is_rare=True,
         multiple=True,
         type=OneOf(("liveness", "readiness", "startup")),
         help="Print only what probes of these types do and lead to. Repeatable.",
@@ -617,6 +653,7 @@ printing_options = _group(
     setting(
         "--since-start",
         section=_OUTPUT,
+        is_rare=True,
         is_flag=True,
         help="Print times as +41.2s instead of the time of day.",
     ),
@@ -624,6 +661,7 @@ printing_options = _group(
         "-v",
         "--verbose",
         section=_OUTPUT,
+        is_rare=True,
         is_flag=True,
         help="Print every tick, including skipped ones.",
     ),
@@ -640,6 +678,7 @@ printing_options = _group(
         "--tui",
         "form",
         section=_OUTPUT,
+        is_rare=True,
         flag_value="tui",
         help="Show the screen; fail if the terminal does not allow it.",
     ),
@@ -660,6 +699,7 @@ output_options = _group(
 ascii_option = setting(
     "--ascii",
     section=_SCREEN,
+    is_rare=True,
     is_flag=True,
     help="Use ASCII for marks and borders.",
 )
@@ -668,6 +708,7 @@ appearance_options = _group(
     setting(
         "--theme",
         section=_SCREEN,
+        is_rare=True,
         metavar="NAME",
         shell_complete=completions.complete_themes,
         help="Colour theme of the screen.",
@@ -675,6 +716,7 @@ appearance_options = _group(
     setting(
         "--keymap",
         section=_SCREEN,
+        is_rare=True,
         metavar="FILE",
         type=KeymapSource(),
         help="Custom keys: YAML with action IDs and keys, such as time.step: f9.",
@@ -682,6 +724,7 @@ appearance_options = _group(
     setting(
         "--color",
         section=_SCREEN,
+        is_rare=True,
         type=OneOf(("auto", "always", "never")),
         default="auto",
         show_default=True,
@@ -691,12 +734,14 @@ appearance_options = _group(
     setting(
         "--no-motion",
         section=_SCREEN,
+        is_rare=True,
         is_flag=True,
         help="No animation; update counters at most once a second.",
     ),
     setting(
         "--no-mouse",
         section=_SCREEN,
+        is_rare=True,
         is_flag=True,
         help="Do not capture the mouse.",
     ),
@@ -712,6 +757,7 @@ screen_options = _group(
     setting(
         "--read-only",
         section=_SCREEN,
+        is_rare=True,
         is_flag=True,
         help="Disable all keys that change something.",
     ),
@@ -719,6 +765,7 @@ screen_options = _group(
     setting(
         "--pause-opens-step/--no-pause-opens-step",
         section=_SCREEN,
+        is_rare=True,
         default=False,
         show_default=True,
         help="Pausing on the main screen opens step mode.",
@@ -729,6 +776,7 @@ program_options = _group(
     option(
         "--config",
         section=_PROGRAM,
+        is_rare=True,
         metavar="FILE",
         type=click.Path(path_type=Path),
         envvar="PROBETUI_CONFIG",
@@ -739,6 +787,7 @@ program_options = _group(
     setting(
         "--log-file",
         section=_PROGRAM,
+        is_rare=True,
         metavar="FILE",
         type=click.Path(path_type=Path),
         help="Write the log here.  [default: see `probetui info`]",
@@ -746,6 +795,7 @@ program_options = _group(
     setting(
         "--log-level",
         section=_PROGRAM,
+        is_rare=True,
         type=OneOf(LOG_LEVELS),
         default="info",
         show_default=True,
@@ -755,6 +805,7 @@ program_options = _group(
         "-q",
         "--quiet",
         section=_PROGRAM,
+        is_rare=True,
         is_flag=True,
         help="Print errors only.",
     ),

@@ -26,6 +26,7 @@ _BYTE_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BYTE_UNITS |= {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
 _FOR_PEOPLE = {"table", "text"}
 _NAME_WIDTH = 26
+_MANY_OPTIONS = 15
 _SLOWEST, _FASTEST = 0.001, 10_000.0
 
 
@@ -34,15 +35,22 @@ class Option(click.Option):
 
     Args:
         section: the heading it is listed under.
+        is_rare: of a command with many options only `--help-all` lists it.
         is_setting: it may also come from `PROBETUI_NAME` in the environment and from
             `name:` in the configuration file, in this order.
     """
 
     def __init__(
-        self, *args: Any, section: str, is_setting: bool = False, **kwargs: Any
+        self,
+        *args: Any,
+        section: str,
+        is_rare: bool = False,
+        is_setting: bool = False,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.section = section
+        self.is_rare = is_rare
         self.is_setting = is_setting
         if self.is_flag and isinstance(self.type, BoolParamType):
             self.type = _Switch()
@@ -57,14 +65,12 @@ class Option(click.Option):
         return extra
 
 
-def option(
-    *names: str, section: str, is_setting: bool = False, **attributes: Any
-) -> Callable[[F], F]:
+def option(*names: str, section: str, **attributes: Any) -> Callable[[F], F]:
     """Declare an option that only the command line can give.
 
     All commands that have it share one object: it takes long to make.
     """
-    made = Option(names, section=section, is_setting=is_setting, **attributes)
+    made = Option(names, section=section, **attributes)
     return click.option(cls=cast("type[Option]", lambda _names: made))
 
 
@@ -115,14 +121,27 @@ class SectionedCommand(click.Command):
             start_log(path, ctx.params["log_level"])
         return super().invoke(ctx)
 
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, with `--help-all` where `--help` leaves some out."""
+        params = super().get_params(ctx)
+        return [*params, _HELP_ALL] if self._is_long else params
+
+    @property
+    def _is_long(self) -> bool:
+        """Whether `--help` leaves the rare options out."""
+        return sum(isinstance(each, Option) for each in self.params) > _MANY_OPTIONS
+
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
         """Write the options, a section each, in the order of their declaration."""
+        lists_all = not self._is_long or SHOWS_ALL in ctx.meta
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             if isinstance(parameter, click.Argument):
                 continue  # the text above says what it is
+            if not lists_all and getattr(parameter, "is_rare", False):
+                continue
             row = parameter.get_help_record(ctx)
             if row is not None:
                 section = getattr(parameter, "section", "Program")
@@ -132,6 +151,34 @@ class SectionedCommand(click.Command):
                 # Padded, so that each section has its texts in the same column.
                 padded = [(name.ljust(_NAME_WIDTH), text) for name, text in rows]
                 formatter.write_dl(padded, col_max=_NAME_WIDTH + 2)
+
+
+SHOWS_ALL = "probetui.cli.parameters.SHOWS_ALL"
+"""The key of `click.Context.meta` with which a help text lists every option."""
+
+
+def _print_whole_help(
+    ctx: click.Context,
+    _option: click.Parameter,
+    is_given: bool,  # noqa: FBT001  # click's signature
+) -> None:
+    """Print the help text with every option, and exit."""
+    if is_given and not ctx.resilient_parsing:
+        from probetui.cli.printing import print_text
+
+        ctx.meta[SHOWS_ALL] = True
+        print_text(f"{ctx.get_help()}\n")
+        ctx.exit()
+
+
+_HELP_ALL = click.Option(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_whole_help,
+    help="Show this message with all options and exit.",
+)
 
 
 class _Switch(BoolParamType):

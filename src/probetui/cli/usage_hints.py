@@ -25,6 +25,10 @@ _COMMANDS: Mapping[str, str] = {
     "describe": "probetui explain -f FILE, or d on the screen of a session",
     "events": f"{_RUN} --plain prints them; on the screen they are below the pods",
     "wait": f"{_RUN} --until ready --timeout 90s",
+    "kill": "probetui down POD removes a pod; ctrl+k on the screen of a session kills "
+    "a container",
+    "sessions": "probetui replay and probetui why read the last session; "
+    "probetui ls lists the pods of those that run",
     "logs": "l on the screen of a session shows what a container prints",
     "lint": "probetui check -f FILE",
     "validate": "probetui check -f FILE",

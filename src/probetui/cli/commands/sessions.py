@@ -10,6 +10,7 @@ import click
 from probetui.cli import completions
 from probetui.cli.options import (
     FORMER_CONTEXT,
+    RUNTIMES,
     act_option,
     autosave_options,
     beside_kubelet_option,
@@ -34,9 +35,10 @@ from probetui.cli.options import (
     step_option,
     takes_files,
     takes_files_among,
+    version_options,
     watch_option,
 )
-from probetui.cli.parameters import OneOf, SectionedCommand, examples, option
+from probetui.cli.parameters import OneOf, SectionedCommand, examples, option, setting
 from probetui.cli.printing import print_notice, print_short_help
 
 _CLUSTER = "Cluster"
@@ -65,7 +67,7 @@ _POD_WORDS = ("pod/", "pods/", "po/")
 @runtime_events_option
 @freeze_option
 @step_option
-@play_options
+@play_options(is_rare=True)
 @session_options
 @takes_files
 def run(**params: Any) -> int:
@@ -193,7 +195,7 @@ def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
 )
 @freeze_option
 @step_option
-@play_options
+@play_options()
 @session_options
 @takes_files
 def sim(*, script: str | None, **params: Any) -> int:
@@ -221,7 +223,7 @@ def sim(*, script: str | None, **params: Any) -> int:
 )
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @record_limit_option
-@play_options
+@play_options()
 @ending_options
 @output_options
 @screen_options
@@ -248,13 +250,24 @@ def replay(*, file: Path | None, **params: Any) -> int:
 )
 @click.argument("name", default="liveness", shell_complete=completions.complete_lessons)
 @option("--list", "lists", section="Lesson", is_flag=True, help="List the lessons.")
-@session_runtime_options
-@pull_option
-@beside_kubelet_option
+@setting(
+    "--runtime",
+    section="Runtime",
+    type=OneOf((*RUNTIMES, "sim")),
+    default="auto",
+    show_default=True,
+    help="Where the lesson runs. process, which auto means here: as commands on this "
+    "machine, without images or isolation; docker or cri: in containers; sim: "
+    "simulated on virtual time.",
+)
 @keep_option
-@freeze_option
-@play_options
-@session_options
+@play_options()
+@version_options
+@ending_options
+@output_options
+@autosave_options
+@screen_options
+@program_options
 def demo(name: str, *, lists: bool, **params: Any) -> int:
     """Run the built-in lesson NAME (default: liveness) and explain what to watch.
 
