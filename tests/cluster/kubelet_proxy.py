@@ -17,7 +17,7 @@ from probetui.cluster.api_server.failure import ApiFailure, not_found
 from probetui.cluster.api_server.pod_connections import choose_container
 from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.api_server.resources import NODES
-from probetui.cluster.api_server.store import Store
+from probetui.cluster.api_server.store import WritableStore
 from probetui.cluster.serving.http_server import (
     CHUNK_BYTES,
     HttpAnswer,
@@ -51,7 +51,7 @@ class KubeletProxy:
 
     def __init__(
         self,
-        store: Store,
+        store: WritableStore,
         headers: Mapping[str, str],
         tls: ssl.SSLContext | None = None,
     ) -> None:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from probetui.cluster.api_server.resources import EVENTS, NODES, PODS
-from probetui.cluster.api_server.store import Store
+from probetui.cluster.api_server.store import WritableStore
 from probetui.cluster.serving.http_server import HttpResponse
 from probetui.drive.clocks import SystemClock
 from tests.cluster import recording
@@ -71,7 +71,7 @@ class Player:
         shift: how much instants are moved.
     """
 
-    def __init__(self, store: Store, shift: timedelta) -> None:
+    def __init__(self, store: WritableStore, shift: timedelta) -> None:
         self._store = store
         self.shift = shift
         self.metrics = b""
@@ -110,7 +110,7 @@ async def replay(player: Player, clock: SystemClock, since: float) -> None:
         player.replay(step)
 
 
-def put_state_at(store: Store, clock: SystemClock, instant: float) -> Player:
+def put_state_at(store: WritableStore, clock: SystemClock, instant: float) -> Player:
     """Put the objects at an instant of the recording, as if that were now."""
     player = Player(store, clock.now() - recording.at(instant))
     player.node()

@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import Struct
 
 from probetui.cluster.api_server.api import ApiServer
-from probetui.cluster.api_server.store import Store
+from probetui.cluster.api_server.store import WritableStore
 from probetui.cluster.serving.certificate import self_signed
 from probetui.cluster.serving.http_server import HttpServerAddress, serve_http
 from probetui.drive.clocks import SystemClock
@@ -35,7 +35,7 @@ class RunningServer(Struct):
     address: HttpServerAddress
 
     @property
-    def store(self) -> Store:
+    def store(self) -> WritableStore:
         """The server's objects."""
         return self.api.store
 
@@ -47,7 +47,7 @@ class RunningServer(Struct):
 
 @asynccontextmanager
 async def running_server(
-    store: Store | None = None,
+    store: WritableStore | None = None,
     *,
     port: int = 0,
     tls: ssl.SSLContext | None = None,
@@ -58,7 +58,7 @@ async def running_server(
     To simulate an outage, end the server and start another one with the same store and
     port.
     """
-    api = ApiServer(store or Store(SystemClock().now), **options)
+    api = ApiServer(store or WritableStore(SystemClock().now), **options)
     serving = serve_http(api.handle, port=port, tls=tls, now=api.store.now)
     async with serving as address:
         yield RunningServer(api, address)
@@ -93,7 +93,7 @@ async def running_cluster(folder: Path) -> AsyncIterator[tuple[RunningServer, Pa
     The certificate of its authority and the kubeconfig are written to a folder.
     """
     clock = SystemClock()
-    store = Store(clock.now)
+    store = WritableStore(clock.now)
     certificate = self_signed(["127.0.0.1"], clock.now())
     authority = folder / "ca.pem"
     authority.write_bytes(certificate.certificate)

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from probetui.cluster.api_server.resources import PODS as POD_RESOURCE
-from probetui.cluster.api_server.store import Store
+from probetui.cluster.api_server.store import WritableStore
 from probetui.cluster.client import PODS, ApiClient
 from probetui.cluster.errors import ServerUnreachableError
 from probetui.cluster.kubeconfig import load_access
@@ -287,7 +287,7 @@ async def test_the_pods_of_a_deployment_are_watched_and_no_others(
         ],
     }
     deployment = {"metadata": {"name": "web"}, "spec": {"selector": selector}}
-    store = Store(SystemClock().now)
+    store = WritableStore(SystemClock().now)
     for name, labels in (
         ("web-1", {"app": "web", "tier": "front"}),
         ("web-2", {"app": "web", "tier": "lost"}),

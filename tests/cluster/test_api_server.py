@@ -18,7 +18,7 @@ from probetui.cluster.api_server.failure import ApiFailure
 from probetui.cluster.api_server.patch import PATCH_TYPES
 from probetui.cluster.api_server.resources import NODES
 from probetui.cluster.api_server.resources import PODS as PODS_RESOURCE
-from probetui.cluster.api_server.store import Store
+from probetui.cluster.api_server.store import WritableStore
 from probetui.cluster.api_server.tables import table
 from probetui.drive.clocks import SystemClock
 from tests.cluster.kubelet_proxy import KubeletProxy
@@ -381,7 +381,7 @@ JSON_VALUES = st.recursive(
 
 @given(patch=JSON_VALUES, kind=st.sampled_from(sorted(PATCH_TYPES)))
 def test_no_patch_is_an_internal_error(patch: Any, kind: str) -> None:
-    store = Store(SystemClock().now)
+    store = WritableStore(SystemClock().now)
     store.create(PODS_RESOURCE, "default", pod("a"))
     for subresource in ("", "status"):
         with suppress(ApiFailure):
@@ -465,7 +465,7 @@ async def test_noise_on_a_stream_ends_it_and_breaks_nothing(
 async def test_an_error_names_a_kubelet_that_is_unreachable(
     unused_tcp_port: int,
 ) -> None:
-    store = Store(SystemClock().now)
+    store = WritableStore(SystemClock().now)
     status = {
         "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": unused_tcp_port}},

@@ -19,7 +19,7 @@ import pytest
 from probetui.cluster.api_server.api import ADMIN, ApiServer
 from probetui.cluster.api_server.pod_connections import log_connection
 from probetui.cluster.api_server.resources import PODS
-from probetui.cluster.api_server.store import Store
+from probetui.cluster.api_server.store import WritableStore
 from probetui.cluster.local_api.session_connections import SessionLogs
 from probetui.cluster.serving.certificate import self_signed
 from probetui.cluster.serving.http_server import (
@@ -58,8 +58,8 @@ SECONDS = pytest.mark.parametrize(
 """How long an attack takes: a part of it in every run, all of it in some."""
 
 
-def a_store(pods: int = 100) -> Store:
-    store = Store(lambda: NOW)
+def a_store(pods: int = 100) -> WritableStore:
+    store = WritableStore(lambda: NOW)
     for number in range(pods):
         container = {"name": "app", "image": "busybox:1.36"}
         store.create(

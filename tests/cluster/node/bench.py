@@ -16,7 +16,7 @@ import pytest
 from probetui.cluster.api_server.api import ApiServer, ServerFault
 from probetui.cluster.api_server.failure import ApiFailure
 from probetui.cluster.api_server.resources import EVENTS, LEASES, NODES, PODS
-from probetui.cluster.api_server.store import Store
+from probetui.cluster.api_server.store import WritableStore
 from probetui.cluster.client import ApiClient
 from probetui.cluster.kubeconfig import ApiServerInfo, ClusterAccess, UserCredentials
 from probetui.cluster.node.agent import NodeAgent
@@ -130,7 +130,7 @@ class Cluster:
     """An API server with its objects."""
 
     def __init__(self, clock: FakeClock) -> None:
-        self.store = Store(clock.now)
+        self.store = WritableStore(clock.now)
         self.api = ApiServer(self.store)
         self.transport = ServerTransport(self.api)
 

@@ -16,7 +16,7 @@ from probetui.cluster.api_server.api import ServerFault, no_fault
 from probetui.cluster.api_server.failure import ApiFailure
 from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.api_server.resources import EVENTS, PODS, SERVICES
-from probetui.cluster.api_server.store import Store
+from probetui.cluster.api_server.store import WritableStore
 from probetui.cluster.client import PODS as CLIENT_PODS
 from probetui.cluster.client import ApiClient
 from probetui.cluster.container_logs import ClusterLogs
@@ -256,7 +256,7 @@ async def test_a_kill_during_the_start_of_the_watch_is_reported_before_the_exit(
 
 
 async def test_an_expired_version_is_listed_again(tmp_path: Path) -> None:
-    store = Store(_CLOCK.now)
+    store = WritableStore(_CLOCK.now)
     store.put(PODS, _pod("old"))
     async with running_server(store) as server:
         port = server.address.port
@@ -272,7 +272,7 @@ async def test_an_expired_version_is_listed_again(tmp_path: Path) -> None:
 
 
 async def test_an_unreachable_server_is_noted_until_it_is_back(tmp_path: Path) -> None:
-    store = Store(_CLOCK.now)
+    store = WritableStore(_CLOCK.now)
     async with running_server(store) as server:
         port = server.address.port
         watching = _watching(server.url, tmp_path)

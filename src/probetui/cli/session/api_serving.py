@@ -32,7 +32,7 @@ from probetui.cluster.api_server.resources import (
     PODS,
     RULES_REVIEWS,
 )
-from probetui.cluster.api_server.store import Store
+from probetui.cluster.api_server.store import WritableStore
 from probetui.cluster.local_api.session_connections import SessionLogs, node_connection
 from probetui.cluster.local_api.session_objects import SessionObjects
 from probetui.cluster.node.machine import node_facts
@@ -111,8 +111,8 @@ async def serve_session(
         rules,
         0,
     )
-    store = Store(clock.now, rules=rules)
-    objects = SessionObjects(store, session, facts, rules, mask)
+    feed = WritableStore(clock.now)
+    objects = SessionObjects(feed, session, facts, rules, mask)
     metrics = ProbeMetrics(rules)
     registry = CollectorRegistry()
     registry.register(metrics)
@@ -123,14 +123,14 @@ async def serve_session(
     source = runtime if isinstance(runtime, LogSource) else None
     token = "" if options.no_token else secrets.token_urlsafe(_TOKEN_BYTES)
     api = ApiServer(
-        store,
+        feed,
         version=rules.full_version,
         served=SERVED,
         tokens={token: ADMIN} if token else None,
         connect={
             **log_connection(SessionLogs(source, mask), clock.now),
             **node_connection(
-                store, lambda: generate_latest(registry), CONTENT_TYPE_PLAIN_0_0_4
+                feed, lambda: generate_latest(registry), CONTENT_TYPE_PLAIN_0_0_4
             ),
         },
         read_only=READ_ONLY,

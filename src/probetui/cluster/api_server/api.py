@@ -47,7 +47,7 @@ from probetui.cluster.api_server.reviews import (
     allow_all,
 )
 from probetui.cluster.api_server.selection import Selection, parse_selection
-from probetui.cluster.api_server.store import DeleteOptions, Store
+from probetui.cluster.api_server.store import DeleteOptions, WritableStore
 from probetui.cluster.api_server.tables import partial_metadata, table
 from probetui.cluster.api_server.watching import (
     DEFAULT_TIMEOUT_SECONDS,
@@ -107,7 +107,7 @@ class ApiServer:
 
     def __init__(
         self,
-        store: Store,
+        store: WritableStore,
         *,
         version: str = "1.36.2",
         served: Sequence[ApiResource] = SERVED,

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.object_feed import ObjectFeed, Watch, WatchedChange
 from probetui.cluster.api_server.resources import ApiResource
-from probetui.cluster.api_server.store import Store, Watch, WatchedChange
 from probetui.k8s.api.codec import Json
 
 DEFAULT_TIMEOUT_SECONDS = 3600
@@ -38,7 +38,7 @@ class WatchLines:
     """The lines of one watch.
 
     Args:
-        store: where the objects are.
+        feed: where the objects are.
         resource: their kind.
         watch: the changes to send.
         options: how.
@@ -47,13 +47,13 @@ class WatchLines:
 
     def __init__(
         self,
-        store: Store,
+        feed: ObjectFeed,
         resource: ApiResource,
         watch: Watch,
         options: WatchOptions,
         represent: Callable[[Json], Json],
     ) -> None:
-        self._store = store
+        self._feed = feed
         self._resource = resource
         self._watch = watch
         self._options = options
@@ -62,7 +62,7 @@ class WatchLines:
     async def lines(self) -> AsyncIterator[bytes]:
         """Yield what happens, several lines at once if they are there."""
         changed = asyncio.Event()
-        end_listening = self._store.listen(changed.set)
+        end_listening = self._feed.listen(changed.set)
         clock = asyncio.get_running_loop().time
         end = clock() + self._options.timeout
         last = end - BEFORE_END_SECONDS

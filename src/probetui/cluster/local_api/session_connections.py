@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from probetui.cluster.api_server.api import Connect
 from probetui.cluster.api_server.failure import bad_request
+from probetui.cluster.api_server.object_feed import ObjectFeed
 from probetui.cluster.api_server.pod_connections import no_log_yet, no_previous_log
 from probetui.cluster.api_server.request_info import RequestInfo, unknown_path
 from probetui.cluster.api_server.resources import PODS
-from probetui.cluster.api_server.store import Store
 from probetui.cluster.serving.container_log import ALL_LINES, LogOptions
 from probetui.cluster.serving.http_server import HttpAnswer, HttpRequest, HttpResponse
 from probetui.errors import ContainerRuntimeError
@@ -93,7 +93,7 @@ def instance_id(pod: Json, container: str, *, is_previous: bool) -> ContainerID:
 
 
 def node_connection(
-    store: Store, metrics: Callable[[], bytes], metrics_type: str
+    feed: ObjectFeed, metrics: Callable[[], bytes], metrics_type: str
 ) -> Mapping[str, Connect]:
     """Return what answers for the kubelet's own paths, as far as they only read."""
 
@@ -105,7 +105,7 @@ def node_connection(
             case "healthz":
                 return HttpResponse(200, b"ok", "text/plain; charset=utf-8")
             case "pods":
-                items = store.list(PODS).items
+                items = feed.list(PODS).items
                 found = {"kind": "PodList", "apiVersion": "v1", "metadata": {}}
                 return HttpResponse(200, msgspec.json.encode({**found, "items": items}))
             case _:

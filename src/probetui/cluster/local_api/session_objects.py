@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from probetui.cluster.api_server.object_feed import ObjectFeed
 from probetui.cluster.api_server.resources import (
     EVENTS,
     LEASES,
@@ -17,7 +18,6 @@ from probetui.cluster.api_server.resources import (
     PODS,
     ApiResource,
 )
-from probetui.cluster.api_server.store import Store
 from probetui.drive.session import Session
 from probetui.engine.snapshot import PodSnapshot
 from probetui.k8s.api.codec import Json, format_time
@@ -43,10 +43,10 @@ EVENTS_KEPT = timedelta(hours=1)
 
 
 class SessionObjects:
-    """Keeps a store as a session is; a sink of its journal.
+    """Keeps a feed of objects as a session is; a sink of its journal.
 
     Args:
-        store: where the objects go.
+        feed: where the objects go.
         session: the session.
         facts: what is known of the node.
         rules: those of the kubelet's version.
@@ -55,13 +55,13 @@ class SessionObjects:
 
     def __init__(
         self,
-        store: Store,
+        feed: ObjectFeed,
         session: Session,
         facts: NodeFacts,
         rules: KubeletRules,
         mask: Mask,
     ) -> None:
-        self._store = store
+        self._feed = feed
         self._session = session
         self._facts = facts
         self._mask = mask
@@ -90,25 +90,25 @@ class SessionObjects:
 
     def beat(self) -> None:
         """Do what is to be done each `LEASE_RENEW_PERIOD`: the lease, old events."""
-        now, name = self._store.now(), self._facts.name
-        held = self._store.find(LEASES, LEASE_NAMESPACE, name)
+        now, name = self._feed.now(), self._facts.name
+        held = self._feed.find(LEASES, LEASE_NAMESPACE, name)
         if held is None:
-            node = self._store.get(NODES, "", name)
+            node = self._feed.get(NODES, "", name)
             lease = new_lease(name, node["metadata"]["uid"], now)
             self._put(LEASES, lease)
         else:
             self._put(LEASES, renewed_lease(held, now))
         oldest = now - EVENTS_KEPT
-        for event in self._store.list(EVENTS).items:
+        for event in self._feed.list(EVENTS).items:
             if datetime.fromisoformat(event["lastTimestamp"]) < oldest:
                 metadata = event["metadata"]
-                self._store.remove(EVENTS, metadata["namespace"], metadata["name"])
+                self._feed.remove(EVENTS, metadata["namespace"], metadata["name"])
 
     def _show_pods(self) -> None:
         pods = {pod.pod.uid: pod for pod in self._session.snapshot.pods}
         for uid, shown in self._shown.items():
             if uid not in pods:
-                self._store.remove(PODS, shown.pod.namespace, shown.pod.name)
+                self._feed.remove(PODS, shown.pod.namespace, shown.pod.name)
         for uid, pod in pods.items():
             if pod is not self._shown.get(uid):
                 self._show_pod(pod)
@@ -116,7 +116,7 @@ class SessionObjects:
 
     def _show_pod(self, snapshot: PodSnapshot) -> None:
         pod = snapshot.pod
-        if self._store.find(NAMESPACES, "", pod.namespace) is None:
+        if self._feed.find(NAMESPACES, "", pod.namespace) is None:
             self._put(NAMESPACES, _namespace(pod.namespace))
         written = POD.write(self._mask.pod(api_pod(pod)))
         status = api_status(
@@ -124,7 +124,7 @@ class SessionObjects:
             snapshot.api_status or snapshot.status,
             {},
             self._context,
-            self._store.now(),
+            self._feed.now(),
             could_have_running_containers=False,
         )
         metadata = {
@@ -137,7 +137,7 @@ class SessionObjects:
         )
         spec = {"nodeName": self._facts.name, **written["spec"]}
         masked = _masked(status, self._mask)
-        self._store.put(
+        self._feed.put(
             PODS, {**written, "metadata": metadata, "spec": spec, "status": masked}
         )
 
@@ -155,31 +155,31 @@ class SessionObjects:
         self._put(EVENTS, write.body)
 
     def _show_node(self) -> None:
-        held = self._store.find(NODES, "", self._facts.name) or {}
+        held = self._feed.find(NODES, "", self._facts.name) or {}
         status = node_status(
             self._facts,
             held.get("status", {}),
             self._not_ready or "",
             self._session.snapshot.node.images,
-            self._store.now(),
+            self._feed.now(),
         )
         self._put(NODES, new_node(self._facts, status))
 
     def _put(self, resource: ApiResource, given: Json) -> None:
         """Store an object under the identity that it has, or a new one."""
         metadata = given["metadata"]
-        held = self._store.find(
+        held = self._feed.find(
             resource, metadata.get("namespace", ""), metadata["name"]
         )
         identity = (
             {
                 "uid": str(uuid.uuid4()),
-                "creationTimestamp": format_time(self._store.now()),
+                "creationTimestamp": format_time(self._feed.now()),
             }
             if held is None
             else {key: held["metadata"][key] for key in ("uid", "creationTimestamp")}
         )
-        self._store.put(resource, {**given, "metadata": {**metadata, **identity}})
+        self._feed.put(resource, {**given, "metadata": {**metadata, **identity}})
 
 
 def _namespace(name: str) -> Json:
