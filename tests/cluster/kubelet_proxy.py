@@ -16,8 +16,8 @@ from probetui.cluster.api_server.api import Connect
 from probetui.cluster.api_server.failure import ApiFailure, not_found
 from probetui.cluster.api_server.pod_connections import choose_container
 from probetui.cluster.api_server.request_info import RequestInfo
-from probetui.cluster.api_server.resources import NODES
 from probetui.cluster.api_server.store import WritableStore
+from probetui.cluster.api_server.writable_resources import NODES
 from probetui.cluster.serving.http_server import (
     CHUNK_BYTES,
     HttpAnswer,

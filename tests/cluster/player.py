@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from probetui.cluster.api_server.resources import EVENTS, NODES, PODS
 from probetui.cluster.api_server.store import WritableStore
+from probetui.cluster.api_server.writable_resources import EVENTS, NODES, PODS
 from probetui.cluster.serving.http_server import HttpResponse
 from probetui.drive.clocks import SystemClock
 from tests.cluster import recording

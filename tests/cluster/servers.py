@@ -18,7 +18,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from probetui.cluster.api_server.api import ApiServer
+from probetui.cluster.api_server.api import ADMIN, ApiServer
+from probetui.cluster.api_server.faulty_server import FaultyServer
+from probetui.cluster.api_server.object_feed import ObjectFeed
 from probetui.cluster.api_server.store import WritableStore
 from probetui.cluster.serving.certificate import self_signed
 from probetui.cluster.serving.http_server import HttpServerAddress, serve_http
@@ -31,7 +33,7 @@ TOKENS = {"admin": "kubernetes-admin", "api-server": "kube-apiserver"}
 class RunningServer(Struct):
     """A running server; `api.fault` can be set meanwhile."""
 
-    api: ApiServer
+    api: FaultyServer
     address: HttpServerAddress
 
     @property
@@ -58,10 +60,27 @@ async def running_server(
     To simulate an outage, end the server and start another one with the same store and
     port.
     """
-    api = ApiServer(store or WritableStore(SystemClock().now), **options)
+    api = FaultyServer(store or WritableStore(SystemClock().now), **options)
     serving = serve_http(api.handle, port=port, tls=tls, now=api.store.now)
     async with serving as address:
         yield RunningServer(api, address)
+
+
+@asynccontextmanager
+async def read_only_server(
+    read_only: str, *, token: str, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[HttpServerAddress]:
+    """Serve a feed without pods, as `probetui serve` does, until the context ends."""
+    clock = SystemClock()
+    api = ApiServer(
+        ObjectFeed(clock.now),
+        version="1.36.2",
+        tokens={token: ADMIN},
+        connect={},
+        read_only=read_only,
+    )
+    async with serve_http(api.handle, tls=tls, now=clock.now) as address:
+        yield address
 
 
 def write_kubeconfig(

@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probetui.cluster.api_server.api import ServerFault
 from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.faulty_server import ServerFault
 from probetui.cluster.api_server.patch import PATCH_TYPES
-from probetui.cluster.api_server.resources import NODES
-from probetui.cluster.api_server.resources import PODS as PODS_RESOURCE
 from probetui.cluster.api_server.store import WritableStore
 from probetui.cluster.api_server.tables import table
+from probetui.cluster.api_server.writable_resources import NODES
+from probetui.cluster.api_server.writable_resources import PODS as PODS_RESOURCE
 from probetui.drive.clocks import SystemClock
 from tests.cluster.kubelet_proxy import KubeletProxy
 from tests.cluster.pod_streams import exec_connection
-from tests.cluster.servers import RunningServer, running_server
+from tests.cluster.servers import RunningServer, read_only_server, running_server
 
 PODS = "/api/v1/namespaces/default/pods"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -312,9 +312,10 @@ async def test_a_user_is_authenticated_by_the_token() -> None:
 
 
 async def test_a_read_only_server_refuses_writes_with_a_reason() -> None:
+    headers = {"Authorization": "Bearer secret"}
     async with (
-        running_server(read_only="nothing can be changed here") as server,
-        httpx2.AsyncClient(base_url=server.url) as client,
+        read_only_server("nothing can be changed here", token="secret") as server,
+        httpx2.AsyncClient(base_url=server.url, headers=headers) as client,
     ):
         answer = await client.post(PODS, json=pod("a"))
         listed = await client.get(PODS)

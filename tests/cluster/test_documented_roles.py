@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from probetui.cluster.api_server.request_info import RequestInfo
-from probetui.cluster.api_server.resources import CONFIG_MAPS, PODS, SECRETS
+from probetui.cluster.api_server.writable_resources import CONFIG_MAPS, PODS, SECRETS
 from probetui.cluster.serving.http_server import HttpResponse
 from probetui.drive.clocks import SystemClock
 from tests.checkout import ROOT

@@ -13,7 +13,7 @@ import pytest
 
 from probetui.cluster.api_server.pod_connections import log_connection, no_previous_log
 from probetui.cluster.api_server.request_info import RequestInfo
-from probetui.cluster.api_server.resources import EVENTS, LEASES, NODES, PODS
+from probetui.cluster.api_server.writable_resources import EVENTS, LEASES, NODES, PODS
 from probetui.cluster.serving.certificate import self_signed
 from probetui.cluster.serving.container_log import LogOptions
 from probetui.cluster.serving.http_server import HttpRequest
@@ -27,7 +27,12 @@ from probetui.k8s.api.codec import Json, format_time
 from probetui.ports import LogLine
 from tests.cluster.kubectl import Kubectl, next_line
 from tests.cluster.pod_streams import exec_connection, port_connection
-from tests.cluster.servers import RunningServer, running_server, write_kubeconfig
+from tests.cluster.servers import (
+    RunningServer,
+    read_only_server,
+    running_server,
+    write_kubeconfig,
+)
 
 pytestmark = pytest.mark.kubectl
 
@@ -380,10 +385,8 @@ async def test_a_refusal_has_the_message_of_the_server(tmp_path: Path) -> None:
     certificate = self_signed(["127.0.0.1"], NOW())
     authority = tmp_path / "ca.pem"
     authority.write_bytes(certificate.certificate)
-    async with running_server(
-        tls=certificate.tls_context(),
-        tokens={"secret": "alice"},
-        read_only="this is read-only",
+    async with read_only_server(
+        "this is read-only", token="secret", tls=certificate.tls_context()
     ) as server:
         config = write_kubeconfig(
             tmp_path / "config", server.url, token="secret", authority=str(authority)

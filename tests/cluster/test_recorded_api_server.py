@@ -15,8 +15,9 @@ from probetui.cluster.api_server import api
 from probetui.cluster.api_server.patch import STRATEGIC_MERGE, apply_patch
 from probetui.cluster.api_server.pod_connections import log_connection, no_previous_log
 from probetui.cluster.api_server.pod_rules import with_condition_fields
-from probetui.cluster.api_server.resources import EVENTS, LEASES, PODS, ApiResource
+from probetui.cluster.api_server.resources import ApiResource
 from probetui.cluster.api_server.tables import table
+from probetui.cluster.api_server.writable_resources import EVENTS, LEASES, PODS
 from probetui.cluster.local_api.session_connections import SessionLogs
 from probetui.cluster.serving.container_log import LogOptions
 from probetui.cluster.serving.remote_command import RemoteCommand, RemoteStreams

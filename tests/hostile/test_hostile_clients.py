@@ -17,9 +17,9 @@ import httpx2
 import pytest
 
 from probetui.cluster.api_server.api import ADMIN, ApiServer
+from probetui.cluster.api_server.object_feed import ObjectFeed
 from probetui.cluster.api_server.pod_connections import log_connection
 from probetui.cluster.api_server.resources import PODS
-from probetui.cluster.api_server.store import WritableStore
 from probetui.cluster.local_api.session_connections import SessionLogs
 from probetui.cluster.serving.certificate import self_signed
 from probetui.cluster.serving.http_server import (
@@ -58,30 +58,29 @@ SECONDS = pytest.mark.parametrize(
 """How long an attack takes: a part of it in every run, all of it in some."""
 
 
-def a_store(pods: int = 100) -> WritableStore:
-    store = WritableStore(lambda: NOW)
+def a_feed(pods: int = 100) -> ObjectFeed:
+    feed = ObjectFeed(lambda: NOW)
     for number in range(pods):
         container = {"name": "app", "image": "busybox:1.36"}
-        store.create(
+        feed.put(
             PODS,
-            "default",
             {
-                "metadata": {"name": f"web-{number}"},
+                "metadata": {"name": f"web-{number}", "namespace": "default"},
                 "spec": {"nodeName": "node1", "containers": [container]},
+                "status": {"phase": "Pending"},
             },
         )
-    return store
+    return feed
 
 
 @asynccontextmanager
-async def a_session(
-    *, tls: bool = False, read_only: str = "no", token: str = TOKEN
-) -> AsyncIterator[Target]:
+async def a_session(*, tls: bool = False, token: str = TOKEN) -> AsyncIterator[Target]:
     """Serve pods as `probetui serve` does."""
     api = ApiServer(
-        a_store(),
+        a_feed(),
+        version="1.36.2",
         tokens={token: ADMIN},
-        read_only=read_only,
+        read_only="no",
         connect=log_connection(SessionLogs(None, Mask()), lambda: NOW),
     )
     certificate = self_signed(["127.0.0.1"], SystemClock().now()) if tls else None
@@ -273,7 +272,7 @@ async def test_an_odd_request_gets_its_status_and_nothing_else_happens(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with (
-        a_session(read_only="") as target,
+        a_session() as target,
         httpx2.AsyncClient(trust_env=False, timeout=30) as client,
     ):
         url = f"http://127.0.0.1:{target.port}"

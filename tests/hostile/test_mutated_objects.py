@@ -19,7 +19,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from probetui.cluster.api_server.resources import CONFIG_MAPS, NODES, PODS
+from probetui.cluster.api_server.writable_resources import CONFIG_MAPS, NODES, PODS
 from probetui.cluster.attach.containers import ClusterContainers
 from probetui.cluster.attach.reach import PodReach, ReachMode
 from probetui.cluster.attach.removal import PodRemoval, RemovalMode

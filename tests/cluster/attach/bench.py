@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
-from probetui.cluster.api_server.resources import EVENTS, PODS
+from probetui.cluster.api_server.writable_resources import EVENTS, PODS
 from probetui.cluster.attach.containers import ClusterContainers
 from probetui.cluster.attach.reach import PodReach, ReachMode
 from probetui.cluster.attach.removal import PodRemoval, RemovalMode

@@ -9,10 +9,10 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from probetui.cluster.api_server.api import ServerFault
 from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.faulty_server import ServerFault
 from probetui.cluster.api_server.request_info import RequestInfo
-from probetui.cluster.api_server.resources import PODS
+from probetui.cluster.api_server.writable_resources import PODS
 from probetui.cluster.attach.containers import ClusterContainers
 from probetui.cluster.attach.reach import ReachMode
 from probetui.cluster.attach.removal import RemovalMode

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from probetui.cluster.api_server.api import ServerFault
 from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.faulty_server import ServerFault
 from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.attach.execution import KEPT_BYTES, ClusterCommands
 from probetui.cluster.serving.http_server import HttpRequest

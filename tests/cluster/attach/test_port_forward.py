@@ -9,8 +9,8 @@ from datetime import timedelta
 
 import pytest
 
-from probetui.cluster.api_server.api import ServerFault
 from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.faulty_server import ServerFault
 from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.attach.port_forward import PortForward
 from probetui.cluster.attach.upgrade import LONGEST_BACKLOG

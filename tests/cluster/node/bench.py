@@ -13,10 +13,10 @@ from urllib.parse import parse_qsl
 import httpx2
 import pytest
 
-from probetui.cluster.api_server.api import ApiServer, ServerFault
 from probetui.cluster.api_server.failure import ApiFailure
-from probetui.cluster.api_server.resources import EVENTS, LEASES, NODES, PODS
+from probetui.cluster.api_server.faulty_server import FaultyServer, ServerFault
 from probetui.cluster.api_server.store import WritableStore
+from probetui.cluster.api_server.writable_resources import EVENTS, LEASES, NODES, PODS
 from probetui.cluster.client import ApiClient
 from probetui.cluster.kubeconfig import ApiServerInfo, ClusterAccess, UserCredentials
 from probetui.cluster.node.agent import NodeAgent
@@ -54,7 +54,7 @@ class ServerTransport(httpx2.AsyncBaseTransport):
     With `loses_deletions` a server answers that it deletes a pod, and does not.
     """
 
-    def __init__(self, api: ApiServer) -> None:
+    def __init__(self, api: FaultyServer) -> None:
         self._api = api
         self.loses_deletions = False
         self._away = asyncio.Event()
@@ -131,7 +131,7 @@ class Cluster:
 
     def __init__(self, clock: FakeClock) -> None:
         self.store = WritableStore(clock.now)
-        self.api = ApiServer(self.store)
+        self.api = FaultyServer(self.store)
         self.transport = ServerTransport(self.api)
 
     def fail(self, decide: Callable[[str, str], ApiFailure | None]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from probetui.cluster.api_server.failure import ApiFailure
-from probetui.cluster.api_server.resources import PODS
+from probetui.cluster.api_server.writable_resources import PODS
 from probetui.k8s.pod import Pod
 from probetui.k8s.pod_source import CONFIG_HASH
 from probetui.k8s.probe import ProbeKey, ProbeType

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from probetui.cluster.api_server.api import ServerFault, no_fault
 from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.faulty_server import ServerFault, no_fault
 from probetui.cluster.api_server.request_info import RequestInfo
-from probetui.cluster.api_server.resources import EVENTS, PODS, SERVICES
 from probetui.cluster.api_server.store import WritableStore
+from probetui.cluster.api_server.writable_resources import EVENTS, PODS, SERVICES
 from probetui.cluster.client import PODS as CLIENT_PODS
 from probetui.cluster.client import ApiClient
 from probetui.cluster.container_logs import ClusterLogs

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from probetui.cluster.api_server.resources import NODES
+from probetui.cluster.api_server.writable_resources import NODES
 from probetui.cluster.client import ApiClient
 from probetui.cluster.kubeconfig import ApiServerInfo, ClusterAccess, UserCredentials
 from probetui.cluster.observe.kubelet_counters import (

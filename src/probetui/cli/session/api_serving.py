@@ -21,18 +21,8 @@ from probetui.cli.folders import make_private_directory, state_folder
 from probetui.cli.option_values import ServeOptions
 from probetui.cli.session.pod_registry import PodRegistry
 from probetui.cluster.api_server.api import ADMIN, ApiServer
+from probetui.cluster.api_server.object_feed import ObjectFeed
 from probetui.cluster.api_server.pod_connections import log_connection
-from probetui.cluster.api_server.resources import (
-    ACCESS_REVIEWS,
-    EVENTS,
-    EVENTS_V1,
-    LEASES,
-    NAMESPACES,
-    NODES,
-    PODS,
-    RULES_REVIEWS,
-)
-from probetui.cluster.api_server.store import WritableStore
 from probetui.cluster.local_api.session_connections import SessionLogs, node_connection
 from probetui.cluster.local_api.session_objects import SessionObjects
 from probetui.cluster.node.machine import node_facts
@@ -51,9 +41,6 @@ from probetui.record.masking import Mask
 from probetui.untrusted_files import DirectoryRoot, read_regular
 
 HOST = "127.0.0.1"
-SERVED = (
-    PODS, EVENTS, EVENTS_V1, NODES, NAMESPACES, LEASES, ACCESS_REVIEWS, RULES_REVIEWS,
-)  # fmt: skip
 READ_ONLY = (
     "this is a session of probetui, which is read-only here: its pods come from "
     "manifests, and its own screen or commands act on them"
@@ -111,7 +98,7 @@ async def serve_session(
         rules,
         0,
     )
-    feed = WritableStore(clock.now)
+    feed = ObjectFeed(clock.now)
     objects = SessionObjects(feed, session, facts, rules, mask)
     metrics = ProbeMetrics(rules)
     registry = CollectorRegistry()
@@ -125,7 +112,6 @@ async def serve_session(
     api = ApiServer(
         feed,
         version=rules.full_version,
-        served=SERVED,
         tokens={token: ADMIN} if token else None,
         connect={
             **log_connection(SessionLogs(source, mask), clock.now),

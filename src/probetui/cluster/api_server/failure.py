@@ -5,9 +5,7 @@ Source: k8s.io/apimachinery pkg/api/errors/errors.go, v0.36.2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 
@@ -71,59 +69,8 @@ class ApiFailure(Exception):  # noqa: N818  # it is an answer
 
 def not_found(resource: str, name: str, group: str = "") -> ApiFailure:
     """Return what an object that is not there is answered with."""
-    message = f'{_qualified(resource, group)} "{name}" not found'
-    return ApiFailure(404, "NotFound", message, _details(resource, name, group))
-
-
-def already_exists(resource: str, name: str, group: str = "") -> ApiFailure:
-    """Return what a second object of a name is answered with."""
-    message = f'{_qualified(resource, group)} "{name}" already exists'
-    return ApiFailure(409, "AlreadyExists", message, _details(resource, name, group))
-
-
-def conflict(resource: str, name: str, why: str, group: str = "") -> ApiFailure:
-    """Return what a write that is based on something else is answered with."""
-    message = (
-        "Operation cannot be fulfilled on "
-        f'{_qualified(resource, group)} "{name}": {why}'
-    )
-    return ApiFailure(409, "Conflict", message, _details(resource, name, group))
-
-
-def modified(resource: str, name: str, group: str = "") -> ApiFailure:
-    """Return what an old resourceVersion is answered with."""
-    why = (
-        "the object has been modified; "
-        "please apply your changes to the latest version and try again"
-    )
-    return conflict(resource, name, why, group)
-
-
-def invalid(
-    kind: str, name: str, causes: Sequence[tuple[str, str, str]], group: str = ""
-) -> ApiFailure:
-    """Return what an object that may not be so is answered with.
-
-    Args:
-        kind: the object's kind.
-        name: its name.
-        causes: reason, message and field of each.
-        group: the kind's group.
-    """
-    texts = list(dict.fromkeys(f"{field}: {text}" for _, text, field in causes))
-    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    details: Json = {"name": name}
-    if group:
-        details["group"] = group
-    details["kind"] = kind
-    details["causes"] = [
-        {"reason": reason, "message": text, "field": field}
-        for reason, text, field in causes
-    ]
-    qualified = f"{kind}.{group}" if group else kind
-    return ApiFailure(
-        422, "Invalid", f'{qualified} "{name}" is invalid: {joined}', details
-    )
+    message = f'{qualified(resource, group)} "{name}" not found'
+    return ApiFailure(404, "NotFound", message, object_details(resource, name, group))
 
 
 def bad_request(message: str) -> ApiFailure:
@@ -136,10 +83,12 @@ def expired(message: str) -> ApiFailure:
     return ApiFailure(410, "Expired", message)
 
 
-def _qualified(resource: str, group: str) -> str:
+def qualified(resource: str, group: str) -> str:
+    """Return a resource with its group, as messages name it."""
     return f"{resource}.{group}" if group else resource
 
 
-def _details(resource: str, name: str, group: str) -> dict[str, Any]:
-    named: dict[str, Any] = {"name": name} if name else {}
+def object_details(resource: str, name: str, group: str) -> Json:
+    """Return the details of a failure that is about an object."""
+    named: Json = {"name": name} if name else {}
     return {**named, **({"group": group} if group else {}), "kind": resource}

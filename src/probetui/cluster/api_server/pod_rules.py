@@ -9,7 +9,8 @@ from __future__ import annotations
 import msgspec
 from lightkube.models import core_v1
 
-from probetui.cluster.api_server.failure import ApiFailure, invalid
+from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.write_failures import invalid
 from probetui.k8s.api.codec import Json
 from probetui.k8s.api.pod import POD
 from probetui.kubelet.status.generate import qos_class

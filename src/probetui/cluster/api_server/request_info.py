@@ -9,9 +9,13 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from probetui.cluster.api_server.failure import ApiFailure
-from probetui.cluster.api_server.resources import ApiResource
-from probetui.cluster.serving.http_server import HttpRequest
+from probetui.cluster.api_server.failure import ApiFailure, bad_request
+from probetui.cluster.api_server.resources import READING, ApiResource
+from probetui.cluster.serving.http_server import (
+    LARGEST_NUMBER,
+    HttpRequest,
+    ParameterError,
+)
 
 _VERBS: Mapping[str, str] = {
     "GET": "get",
@@ -42,12 +46,26 @@ class RequestInfo(Struct, frozen=True):
     @property
     def is_write(self) -> bool:
         """Whether it changes something, or could."""
-        return self.verb not in {"get", "list", "watch"}
+        return self.verb not in READING
 
 
 def read_flag(request: HttpRequest, name: str) -> bool:
     """Return whether a query parameter is true."""
     return request.parameter(name) in _TRUE
+
+
+def read_number(
+    request: HttpRequest, name: str, most: int = LARGEST_NUMBER
+) -> int | None:
+    """Return a parameter that is a whole number, None if it is not there.
+
+    Raises:
+        ApiFailure: it is none, or too large.
+    """
+    try:
+        return request.number(name, most)
+    except ParameterError as error:
+        raise bad_request(str(error)) from None
 
 
 def parse_request_info(

@@ -37,7 +37,6 @@ _FIELDS: Mapping[str, frozenset[str]] = {
     ),
     "nodes": frozenset({"spec.unschedulable"}),
     "namespaces": frozenset({"status.phase"}),
-    "secrets": frozenset({"type"}),
 }  # fmt: skip
 _TERM = re.compile(r"(?P<field>[^=!]+?)(?P<sign>==|=|!=)(?P<value>.*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\([\\,=])")

@@ -15,15 +15,7 @@ import msgspec
 from lightkube.models import core_v1, meta_v1
 from msgspec import Struct
 
-from probetui.cluster.api_server.failure import (
-    ApiFailure,
-    already_exists,
-    bad_request,
-    conflict,
-    invalid,
-    modified,
-    not_found,
-)
+from probetui.cluster.api_server.failure import ApiFailure, bad_request, not_found
 from probetui.cluster.api_server.object_feed import ObjectFeed
 from probetui.cluster.api_server.patch import PATCH_TYPES, PatchError, apply_patch
 from probetui.cluster.api_server.pod_rules import (
@@ -33,7 +25,14 @@ from probetui.cluster.api_server.pod_rules import (
     unknown_grace,
     with_condition_fields,
 )
-from probetui.cluster.api_server.resources import NAMESPACES, PODS, ApiResource
+from probetui.cluster.api_server.resources import ApiResource
+from probetui.cluster.api_server.writable_resources import NAMESPACES, PODS
+from probetui.cluster.api_server.write_failures import (
+    already_exists,
+    conflict,
+    invalid,
+    modified,
+)
 from probetui.k8s.api.codec import MAX_SECONDS, Json, format_time
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
@@ -145,7 +144,7 @@ class WritableStore(ObjectFeed):
         if resource is PODS:
             check_pod_update(old, new)
             new = with_condition_fields(new)
-        if resource.counts_generation and new.get("spec") != old.get("spec"):
+        if resource is PODS and new.get("spec") != old.get("spec"):
             metadata["generation"] = metadata.get("generation", 0) + 1
         written = self.put(resource, new)
         is_deleted = (
