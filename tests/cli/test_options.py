@@ -21,8 +21,8 @@ import pytest
 from msgspec import Struct
 
 from probetui.cli.main import COMMANDS, run
-from probetui.cluster.api_server.writable_resources import NAMESPACES, PODS
 from probetui.tui.actions.keymap import read_keymap
+from tests.cluster.api_server.resources import NAMESPACES, PODS
 from tests.cluster.servers import running_cluster
 
 POD = """\

@@ -16,8 +16,6 @@ from probetui.cluster.api_server.api import Connect
 from probetui.cluster.api_server.failure import ApiFailure, not_found
 from probetui.cluster.api_server.pod_connections import choose_container
 from probetui.cluster.api_server.request_info import RequestInfo
-from probetui.cluster.api_server.store import WritableStore
-from probetui.cluster.api_server.writable_resources import NODES
 from probetui.cluster.serving.http_server import (
     CHUNK_BYTES,
     HttpAnswer,
@@ -25,6 +23,8 @@ from probetui.cluster.serving.http_server import (
     HttpTunnel,
 )
 from probetui.k8s.api.codec import Json
+from tests.cluster.api_server.resources import NODES
+from tests.cluster.api_server.store import WritableStore
 
 DIAL_SECONDS = 10
 _KUBELET_PORT = 10250

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from probetui.cluster.api_server.store import WritableStore
-from probetui.cluster.api_server.writable_resources import EVENTS, NODES, PODS
 from probetui.cluster.serving.http_server import HttpResponse
 from probetui.drive.clocks import SystemClock
 from tests.cluster import recording
+from tests.cluster.api_server.resources import EVENTS, NODES, PODS
+from tests.cluster.api_server.store import WritableStore
 from tests.cluster.servers import running_server
 
 _TIME = re.compile(r'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?Z"')

@@ -19,12 +19,12 @@ from typing import Any
 from msgspec import Struct
 
 from probetui.cluster.api_server.api import ADMIN, ApiServer
-from probetui.cluster.api_server.faulty_server import FaultyServer
 from probetui.cluster.api_server.object_feed import ObjectFeed
-from probetui.cluster.api_server.store import WritableStore
 from probetui.cluster.serving.certificate import self_signed
 from probetui.cluster.serving.http_server import HttpServerAddress, serve_http
 from probetui.drive.clocks import SystemClock
+from tests.cluster.api_server.server import FaultyServer
+from tests.cluster.api_server.store import WritableStore
 from tests.cluster.kubelet_proxy import KubeletProxy
 
 TOKENS = {"admin": "kubernetes-admin", "api-server": "kube-apiserver"}

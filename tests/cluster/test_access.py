@@ -18,8 +18,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from probetui.cluster.api_server.store import WritableStore
-from probetui.cluster.api_server.writable_resources import PODS as POD_RESOURCE
 from probetui.cluster.client import PODS, ApiClient
 from probetui.cluster.errors import ServerUnreachableError
 from probetui.cluster.kubeconfig import load_access
@@ -30,6 +28,8 @@ from probetui.cluster.serving.http_server import (
     serve_http,
 )
 from probetui.drive.clocks import SystemClock
+from tests.cluster.api_server.resources import PODS as POD_RESOURCE
+from tests.cluster.api_server.store import WritableStore
 from tests.cluster.servers import running_server
 from tests.cluster.test_watch_command import _run as run_command
 

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probetui.cluster.api_server.failure import ApiFailure
-from probetui.cluster.api_server.faulty_server import ServerFault
-from probetui.cluster.api_server.patch import PATCH_TYPES
-from probetui.cluster.api_server.store import WritableStore
 from probetui.cluster.api_server.tables import table
-from probetui.cluster.api_server.writable_resources import NODES
-from probetui.cluster.api_server.writable_resources import PODS as PODS_RESOURCE
 from probetui.drive.clocks import SystemClock
+from tests.cluster.api_server.patch import PATCH_TYPES
+from tests.cluster.api_server.resources import NODES
+from tests.cluster.api_server.resources import PODS as PODS_RESOURCE
+from tests.cluster.api_server.server import ServerFault
+from tests.cluster.api_server.store import WritableStore
 from tests.cluster.kubelet_proxy import KubeletProxy
 from tests.cluster.pod_streams import exec_connection
 from tests.cluster.servers import RunningServer, read_only_server, running_server

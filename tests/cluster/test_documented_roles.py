@@ -15,10 +15,10 @@ import pytest
 import yaml
 
 from probetui.cluster.api_server.request_info import RequestInfo
-from probetui.cluster.api_server.writable_resources import CONFIG_MAPS, PODS, SECRETS
 from probetui.cluster.serving.http_server import HttpResponse
 from probetui.drive.clocks import SystemClock
 from tests.checkout import ROOT
+from tests.cluster.api_server.resources import CONFIG_MAPS, PODS, SECRETS
 from tests.cluster.player import put_state_at
 from tests.cluster.servers import RunningServer, running_server, write_kubeconfig
 from tests.e2e.program import Program

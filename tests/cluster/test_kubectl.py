@@ -13,7 +13,6 @@ import pytest
 
 from probetui.cluster.api_server.pod_connections import log_connection, no_previous_log
 from probetui.cluster.api_server.request_info import RequestInfo
-from probetui.cluster.api_server.writable_resources import EVENTS, LEASES, NODES, PODS
 from probetui.cluster.serving.certificate import self_signed
 from probetui.cluster.serving.container_log import LogOptions
 from probetui.cluster.serving.http_server import HttpRequest
@@ -25,6 +24,7 @@ from probetui.cluster.serving.remote_command import (
 from probetui.drive.clocks import SystemClock
 from probetui.k8s.api.codec import Json, format_time
 from probetui.ports import LogLine
+from tests.cluster.api_server.resources import EVENTS, LEASES, NODES, PODS
 from tests.cluster.kubectl import Kubectl, next_line
 from tests.cluster.pod_streams import exec_connection, port_connection
 from tests.cluster.servers import (

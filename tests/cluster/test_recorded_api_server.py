@@ -12,12 +12,9 @@ import httpx2
 import pytest
 
 from probetui.cluster.api_server import api
-from probetui.cluster.api_server.patch import STRATEGIC_MERGE, apply_patch
 from probetui.cluster.api_server.pod_connections import log_connection, no_previous_log
-from probetui.cluster.api_server.pod_rules import with_condition_fields
 from probetui.cluster.api_server.resources import ApiResource
 from probetui.cluster.api_server.tables import table
-from probetui.cluster.api_server.writable_resources import EVENTS, LEASES, PODS
 from probetui.cluster.local_api.session_connections import SessionLogs
 from probetui.cluster.serving.container_log import LogOptions
 from probetui.cluster.serving.remote_command import RemoteCommand, RemoteStreams
@@ -25,6 +22,9 @@ from probetui.drive.clocks import SystemClock
 from probetui.k8s.api.codec import Json
 from probetui.ports import LogLine
 from probetui.record.masking import Mask
+from tests.cluster.api_server.patch import STRATEGIC_MERGE, apply_patch
+from tests.cluster.api_server.pod_rules import with_condition_fields
+from tests.cluster.api_server.resources import EVENTS, LEASES, PODS
 from tests.cluster.pod_streams import exec_connection
 from tests.cluster.recorded import recorded
 from tests.cluster.servers import RunningServer, running_server

@@ -12,9 +12,9 @@ import pytest
 
 from probetui.cli.main import main_of_plugin
 from probetui.cluster.api_server.failure import ApiFailure
-from probetui.cluster.api_server.faulty_server import ServerFault
 from probetui.cluster.serving.http_server import HttpResponse
 from probetui.drive.clocks import SystemClock
+from tests.cluster.api_server.server import ServerFault
 from tests.cluster.player import put_state_at, replay
 from tests.cluster.servers import running_server, write_kubeconfig
 

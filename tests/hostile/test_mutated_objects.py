@@ -19,7 +19,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from probetui.cluster.api_server.writable_resources import CONFIG_MAPS, NODES, PODS
 from probetui.cluster.attach.containers import ClusterContainers
 from probetui.cluster.attach.reach import PodReach, ReachMode
 from probetui.cluster.attach.removal import PodRemoval, RemovalMode
@@ -37,6 +36,7 @@ from probetui.cluster.selection import selector_of
 from probetui.errors import NothingToDoError, UsageError
 from probetui.kubelet_rules import rules_for_kubelet
 from tests.builders import a_container, a_pod
+from tests.cluster.api_server.resources import CONFIG_MAPS, NODES, PODS
 from tests.cluster.node.bench import Cluster, NodeBench, ServerTransport, running
 from tests.cluster.recorded import recorded
 from tests.fakes import FakeClock

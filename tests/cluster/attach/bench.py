@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
-from probetui.cluster.api_server.writable_resources import EVENTS, PODS
 from probetui.cluster.attach.containers import ClusterContainers
 from probetui.cluster.attach.reach import PodReach, ReachMode
 from probetui.cluster.attach.removal import PodRemoval, RemovalMode
@@ -19,6 +18,7 @@ from probetui.cluster.serving.remote_command import RemoteCommand, RemoteStreams
 from probetui.drive.clocks import SystemClock
 from probetui.k8s.api.codec import Json, format_time
 from tests.builders import a_container, a_pod, a_tcp_probe
+from tests.cluster.api_server.resources import EVENTS, PODS
 from tests.cluster.pod_streams import exec_connection, port_connection
 from tests.cluster.servers import RunningServer, running_server
 

@@ -10,9 +10,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from probetui.cluster.api_server.failure import ApiFailure
-from probetui.cluster.api_server.faulty_server import ServerFault
 from probetui.cluster.api_server.request_info import RequestInfo
-from probetui.cluster.api_server.writable_resources import PODS
 from probetui.cluster.attach.containers import ClusterContainers
 from probetui.cluster.attach.reach import ReachMode
 from probetui.cluster.attach.removal import RemovalMode
@@ -25,6 +23,8 @@ from probetui.k8s.runtime import ContainerID, RuntimeState
 from probetui.runtimes.attached.matching import make_targets
 from probetui.runtimes.attached.runtime import AttachedRuntime
 from tests.builders import START, a_container, a_pod
+from tests.cluster.api_server.resources import PODS
+from tests.cluster.api_server.server import ServerFault
 from tests.cluster.attach.bench import Bench, a_bench
 
 FIRST, SECOND = ContainerID("containerd://1"), ContainerID("containerd://2")

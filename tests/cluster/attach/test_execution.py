@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 import pytest
 
 from probetui.cluster.api_server.failure import ApiFailure
-from probetui.cluster.api_server.faulty_server import ServerFault
 from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.attach.execution import KEPT_BYTES, ClusterCommands
 from probetui.cluster.serving.http_server import HttpRequest
@@ -23,6 +22,7 @@ from probetui.errors import (
     ExecutableMissingError,
 )
 from probetui.runtimes.streaming.exit_status import exit_code
+from tests.cluster.api_server.server import ServerFault
 from tests.cluster.attach.bench import Bench, a_bench
 
 FORBIDDEN = ApiFailure(403, "Forbidden", 'cannot get resource "pods/exec"', {})

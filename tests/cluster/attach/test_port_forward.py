@@ -10,7 +10,6 @@ from datetime import timedelta
 import pytest
 
 from probetui.cluster.api_server.failure import ApiFailure
-from probetui.cluster.api_server.faulty_server import ServerFault
 from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.attach.port_forward import PortForward
 from probetui.cluster.attach.upgrade import LONGEST_BACKLOG
@@ -20,6 +19,7 @@ from probetui.kubelet.outcome import ProbeResult
 from probetui.ports import Destination
 from probetui.probers.tcp_probe import probe_tcp
 from probetui.runtimes.streaming import spdy_streams
+from tests.cluster.api_server.server import ServerFault
 from tests.cluster.attach.bench import Bench, a_bench
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

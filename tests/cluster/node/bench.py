@@ -14,9 +14,6 @@ import httpx2
 import pytest
 
 from probetui.cluster.api_server.failure import ApiFailure
-from probetui.cluster.api_server.faulty_server import FaultyServer, ServerFault
-from probetui.cluster.api_server.store import WritableStore
-from probetui.cluster.api_server.writable_resources import EVENTS, LEASES, NODES, PODS
 from probetui.cluster.client import ApiClient
 from probetui.cluster.kubeconfig import ApiServerInfo, ClusterAccess, UserCredentials
 from probetui.cluster.node.agent import NodeAgent
@@ -33,6 +30,9 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.nodestatus.node_status import NodeFacts
 from probetui.kubelet_rules import rules_of
 from tests.builders import START
+from tests.cluster.api_server.resources import EVENTS, LEASES, NODES, PODS
+from tests.cluster.api_server.server import FaultyServer, ServerFault
+from tests.cluster.api_server.store import WritableStore
 from tests.cluster.transports import Pieces
 from tests.drive.test_realtime import NoHooks
 from tests.fakes import FakeClock, FakeEngine, FakeProber, FakeRuntime

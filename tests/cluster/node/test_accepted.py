@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from probetui.cluster.api_server.failure import ApiFailure
-from probetui.cluster.api_server.writable_resources import PODS
 from probetui.k8s.pod import Pod
 from probetui.k8s.pod_source import CONFIG_HASH
 from probetui.k8s.probe import ProbeKey, ProbeType
 from tests.builders import a_container, a_pod
+from tests.cluster.api_server.resources import PODS
 from tests.cluster.node.bench import NODE, NodeBench, running
 from tests.cluster.node.test_agent import LIVENESS
 from tests.fakes import FAILING, Answer

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from probetui.cluster.api_server.failure import ApiFailure
-from probetui.cluster.api_server.writable_resources import CONFIG_MAPS, PODS
 from probetui.k8s.probe import ProbeKey, ProbeType
 from tests.builders import a_pod
+from tests.cluster.api_server.resources import CONFIG_MAPS, PODS
 from tests.cluster.node.bench import NODE, NodeBench, running
 from tests.cluster.recorded import recorded
 from tests.fakes import FAILING, Answer

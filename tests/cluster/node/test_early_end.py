@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from probetui.cluster.api_server.faulty_server import ServerFault
 from probetui.cluster.api_server.request_info import RequestInfo
-from probetui.cluster.api_server.writable_resources import LEASES, NODES, PODS
 from probetui.cluster.serving.http_server import HttpRequest
+from tests.cluster.api_server.resources import LEASES, NODES, PODS
+from tests.cluster.api_server.server import ServerFault
 from tests.cluster.servers import RunningServer, running_cluster
 from tests.e2e.program import Program
 

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 import yaml
 
-from probetui.cluster.api_server.writable_resources import LEASES, NODES, PODS
+from tests.cluster.api_server.resources import LEASES, NODES, PODS
 from tests.cluster.kubectl import Kubectl, next_line
 from tests.cluster.servers import RunningServer, running_cluster
 from tests.e2e.program import Program

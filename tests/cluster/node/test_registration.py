@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from probetui.cluster.api_server.writable_resources import LEASES, NODES, PODS
 from probetui.cluster.node.registration import NodeExistsError
 from probetui.k8s.pod import Pod
 from probetui.k8s.pod_source import CONFIG_HASH
 from tests.builders import a_container, a_pod
+from tests.cluster.api_server.resources import LEASES, NODES, PODS
 from tests.cluster.node.bench import NODE, NodeBench, running
 
 

@@ -13,10 +13,7 @@ from typing import Any
 import pytest
 
 from probetui.cluster.api_server.failure import ApiFailure
-from probetui.cluster.api_server.faulty_server import ServerFault, no_fault
 from probetui.cluster.api_server.request_info import RequestInfo
-from probetui.cluster.api_server.store import WritableStore
-from probetui.cluster.api_server.writable_resources import EVENTS, PODS, SERVICES
 from probetui.cluster.client import PODS as CLIENT_PODS
 from probetui.cluster.client import ApiClient
 from probetui.cluster.container_logs import ClusterLogs
@@ -38,6 +35,9 @@ from probetui.kubelet.journal import (
     LifecycleStep,
     NoteEntry,
 )
+from tests.cluster.api_server.resources import EVENTS, PODS, SERVICES
+from tests.cluster.api_server.server import ServerFault, no_fault
+from tests.cluster.api_server.store import WritableStore
 from tests.cluster.player import Player
 from tests.cluster.servers import RunningServer, running_server, write_kubeconfig
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from probetui.cluster.api_server.writable_resources import NODES
 from probetui.cluster.client import ApiClient
 from probetui.cluster.kubeconfig import ApiServerInfo, ClusterAccess, UserCredentials
 from probetui.cluster.observe.kubelet_counters import (
@@ -22,6 +21,7 @@ from probetui.cluster.serving.http_server import (
     serve_http,
 )
 from probetui.drive.clocks import SystemClock
+from tests.cluster.api_server.resources import NODES
 from tests.cluster.servers import running_server
 
 _CLOCK = SystemClock()

@@ -39,13 +39,6 @@ from probetui.cluster.api_server.reviews import (
     reviewed_request,
     rules_status,
 )
-from probetui.cluster.api_server.store import DeleteOptions, WritableStore
-from probetui.cluster.api_server.writable_resources import (
-    EVENTS_V1,
-    PODS,
-    SERVED,
-    TOKEN_REVIEWS,
-)
 from probetui.cluster.serving.http_server import (
     HttpAnswer,
     HttpCut,
@@ -54,6 +47,13 @@ from probetui.cluster.serving.http_server import (
     HttpStream,
 )
 from probetui.k8s.api.codec import Json
+from tests.cluster.api_server.resources import (
+    EVENTS_V1,
+    PODS,
+    SERVED,
+    TOKEN_REVIEWS,
+)
+from tests.cluster.api_server.store import DeleteOptions, WritableStore
 
 _OLD_NAMES = {new: old for old, new in NEW_NAMES.items()}
 

@@ -17,24 +17,24 @@ from msgspec import Struct
 
 from probetui.cluster.api_server.failure import ApiFailure, bad_request, not_found
 from probetui.cluster.api_server.object_feed import ObjectFeed
-from probetui.cluster.api_server.patch import PATCH_TYPES, PatchError, apply_patch
-from probetui.cluster.api_server.pod_rules import (
+from probetui.cluster.api_server.resources import ApiResource
+from probetui.k8s.api.codec import MAX_SECONDS, Json, format_time
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
+from tests.cluster.api_server.failures import (
+    already_exists,
+    conflict,
+    invalid,
+    modified,
+)
+from tests.cluster.api_server.patch import PATCH_TYPES, PatchError, apply_patch
+from tests.cluster.api_server.pod_rules import (
     check_pod_update,
     grace_seconds,
     new_pod,
     unknown_grace,
     with_condition_fields,
 )
-from probetui.cluster.api_server.resources import ApiResource
-from probetui.cluster.api_server.writable_resources import NAMESPACES, PODS
-from probetui.cluster.api_server.write_failures import (
-    already_exists,
-    conflict,
-    invalid,
-    modified,
-)
-from probetui.k8s.api.codec import MAX_SECONDS, Json, format_time
-from probetui.kubelet_rules import PORTED_RULES, KubeletRules
+from tests.cluster.api_server.resources import NAMESPACES, PODS
 
 _SUFFIX_BYTES = 3
 _MISSING = "missing required field"

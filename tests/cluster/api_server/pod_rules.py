@@ -10,7 +10,6 @@ import msgspec
 from lightkube.models import core_v1
 
 from probetui.cluster.api_server.failure import ApiFailure
-from probetui.cluster.api_server.write_failures import invalid
 from probetui.k8s.api.codec import Json
 from probetui.k8s.api.pod import POD
 from probetui.kubelet.status.generate import qos_class
@@ -18,6 +17,7 @@ from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.defaults import DEFAULT_GRACE_PERIOD_SECONDS, set_defaults
 from probetui.manifest.validation.pod import validate_pod
 from probetui.manifest.version_fields import drop_disabled_fields
+from tests.cluster.api_server.failures import invalid
 
 _UNREACHABLE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATION_SECONDS = 300
