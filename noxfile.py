@@ -86,7 +86,7 @@ def rest(session: nox.Session) -> None:
     run(session, "pytest", "--rest")
 
 
-@nox.session(python=["3.12", "3.13"])
+@nox.session(python=["3.12", "3.13", "3.14"])
 def coverage(session: nox.Session) -> None:
     """Run the quick tests, and fail below the floor of coverage in pyproject.toml.
 
@@ -96,7 +96,7 @@ def coverage(session: nox.Session) -> None:
     session.run("pytest", *COVERAGE, env={"COVERAGE_CORE": "sysmon"})
 
 
-@nox.session(python=["3.12", "3.13"])
+@nox.session(python=["3.12", "3.13", "3.14"])
 def quick(session: nox.Session) -> None:
     """Run the quick tests of all but the screen on another Python, if it is found."""
     session.install("-q", "-e", ".[dev]")

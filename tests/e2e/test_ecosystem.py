@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from string import Template
@@ -22,6 +23,7 @@ from tests.e2e.program import SAMPLES
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 ACTION = ROOT / "action.yml"
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml"))
 K9S = ROOT / "packaging" / "k9s" / "plugins.yaml"
 K9S_SCHEMA = {
@@ -78,6 +80,13 @@ def output(*command: str | Path, within: Path, **variables: str) -> str:
             pytest.param("vendor.github-issue-forms", form, id=form.stem)
             for form in FORMS
         ),
+        *(
+            pytest.param("vendor.github-workflows", workflow, id=workflow.stem)
+            for workflow in WORKFLOWS
+        ),
+        pytest.param(
+            "vendor.dependabot", ROOT / ".github" / "dependabot.yml", id="dependabot"
+        ),
         pytest.param(
             "vendor.github-issue-config", FORMS[0].with_name("config.yml"), id="config"
         ),
@@ -88,6 +97,28 @@ def test_files_for_github_conform_to_its_schemas(
 ) -> None:
     check = (sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema)
     output(*check, file, within=tmp_path)
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_runs_what_ci_runs_and_may_only_read(workflow: Path) -> None:
+    content = yaml.safe_load(workflow.read_text(encoding="utf-8"))
+
+    steps = [step for job in content["jobs"].values() for step in job["steps"]]
+    assert "bash .ci/run" in {step.get("run") for step in steps}
+    assert content["permissions"] == {"contents": "read"}
+
+
+def test_the_pythons_of_the_workflow_are_those_that_the_package_claims() -> None:
+    content = yaml.safe_load((WORKFLOWS[0]).read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+    prefix = "Programming Language :: Python :: 3."
+    claimed = [
+        f"3.{name.removeprefix(prefix)}"
+        for name in project["project"]["classifiers"]
+        if name.startswith(prefix)
+    ]
+    assert content["jobs"]["pythons"]["strategy"]["matrix"]["python"] == claimed
 
 
 def test_the_plugins_are_valid_for_k9s(tmp_path: Path) -> None:
