@@ -65,6 +65,10 @@ async def test_kubectl_shows_the_pod_its_restarts_and_its_events(
     assert "exec [sh -c test -e no-such-file] delay=0s timeout=1s" in described
     assert "hunter22" not in described
     assert "failed liveness probe, will be restarted" in events
+    path = "jsonpath={.items[*].involvedObject.resourceVersion}"
+    versions = (await served.output("get", "events", "-o", path)).split()
+    assert len(versions) >= 4
+    assert len({*versions}) == 1
     ready = "--for=condition=ContainersReady"
     waited = await served.output("wait", ready, "pod", "-l", "app=web")
     assert waited == "pod/served condition met\n"

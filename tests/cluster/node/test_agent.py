@@ -116,6 +116,24 @@ async def test_a_restart_is_counted_and_its_events_are_there(
     assert (events["Killing"], events["Started"]) == (1, 2)
 
 
+async def test_an_event_refers_to_the_version_in_which_its_pod_came(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod()
+        first = bench.cluster.pod()["metadata"]["resourceVersion"]
+        await bench.pass_time(3)
+        bench.cluster.store.delete(PODS, "default", "web")
+        await bench.pass_time(10)
+
+    involved = [
+        body["involvedObject"]["resourceVersion"]
+        for body in bench.cluster.writes("POST", "/default/events")
+        if body["involvedObject"]["name"] == "web"
+    ]
+    assert involved == [first] * 4  # Pulled, Created, Started, Killing
+
+
 async def test_a_deletion_is_confirmed_after_the_grace_period(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,13 +13,22 @@ FIRST_POD = datetime(2026, 11, 23, 1, 3, 39, 744876, tzinfo=UTC)
 POD = Pod("u", "web", "shop")
 
 
+def _first_seen() -> dict[str, tuple[str, str]]:
+    """Return uid and version of each pod, as the API server sent it first."""
+    events = [line["event"] for line in recorded("pods.watch") if "event" in line]
+    added = [one["object"]["metadata"] for one in events if one["type"] == "ADDED"]
+    return {one["name"]: (one["uid"], one["resourceVersion"]) for one in added}
+
+
 def _writes_of_ours() -> list[tuple[str, dict[str, Any]]]:
     recorder = EventRecorder("node1", allows_by_type=True)
+    first_seen = _first_seen()
     writes = []
     for line in recorded("events-made"):
         if line["kind"] != "Pod":
             continue
-        name, uid = line["object"]["name"], line["object"]["name"]
+        name = line["object"]["name"]
+        uid, version = first_seen[name]
         event = Event(
             EventType(line["type"]),
             line["reason"],
@@ -28,7 +37,7 @@ def _writes_of_ours() -> list[tuple[str, dict[str, Any]]]:
             line["fieldPath"],
             FIRST_POD + timedelta(seconds=line["t"]),
         )
-        write = recorder.record(event, Pod(uid, name))
+        write = recorder.record(event, Pod(uid, name), version)
         if write is not None:
             body = write.body if write.patch is None else write.patch
             writes.append((name, body))
@@ -48,21 +57,23 @@ def _writes_of_kubelet() -> list[tuple[str, dict[str, Any]]]:
 def _by_pod(
     writes: list[tuple[str, dict[str, Any]]],
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the writes of each pod without the fields that always differ."""
+    """Return the writes of each pod, all but the instants that were measured.
+
+    Of the name stays the pod and whether the rest is the first timestamp.
+    """
     pods = defaultdict(list)
     for name, body in writes:
         plain = {
             key: value
             for key, value in body.items()
-            if key not in {"metadata", "firstTimestamp", "lastTimestamp"}
+            if key not in {"firstTimestamp", "lastTimestamp"}
         }
-        if "involvedObject" in plain:
-            involved = plain["involvedObject"]
-            plain["involvedObject"] = {
-                key: value
-                for key, value in involved.items()
-                if key not in {"uid", "resourceVersion"}
-            }
+        if "metadata" in plain:
+            metadata = plain["metadata"]
+            about, _, nanoseconds = metadata["name"].rpartition(".")
+            seen = datetime.fromtimestamp(int(nanoseconds, 16) // 10**9, UTC)
+            is_first = seen == datetime.fromisoformat(body["firstTimestamp"])
+            plain["metadata"] = {**metadata, "name": (about, is_first)}
         pods[name].append(plain)
     return dict(pods)
 
@@ -104,3 +115,8 @@ def test_an_event_of_the_node_is_in_the_namespace_default() -> None:
     assert write is not None
     assert write.namespace == "default"
     assert write.body["involvedObject"]["kind"] == "Node"
+
+
+def test_an_event_of_a_static_pod_refers_to_no_version() -> None:
+    write = _record(EventRecorder("n", allows_by_type=True), "failed", FIRST_POD)
+    assert "resourceVersion" not in write.body["involvedObject"]

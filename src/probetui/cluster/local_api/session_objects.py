@@ -23,7 +23,7 @@ from probetui.engine.snapshot import PodSnapshot
 from probetui.k8s.api.codec import Json, format_time
 from probetui.k8s.api.pod import POD
 from probetui.k8s.pod import Pod
-from probetui.k8s.pod_source import api_pod
+from probetui.k8s.pod_source import api_pod, is_static_pod
 from probetui.kubelet.events.event_recorder import EventRecorder, EventWrite
 from probetui.kubelet.journal import EventEntry, JournalEntry
 from probetui.kubelet.nodestatus.node_status import (
@@ -71,6 +71,7 @@ class SessionObjects:
         )
         self._pods: dict[str, Pod] = {}
         self._shown: dict[str, PodSnapshot] = {}
+        self._first_versions: dict[str, str] = {}
         self._not_ready: str | None = None
 
     def register_pods(self, pods: Iterable[Pod]) -> None:
@@ -137,9 +138,12 @@ class SessionObjects:
         )
         spec = {"nodeName": self._facts.name, **written["spec"]}
         masked = _masked(status, self._mask)
-        self._feed.put(
+        stored = self._feed.put(
             PODS, {**written, "metadata": metadata, "spec": spec, "status": masked}
         )
+        if not is_static_pod(pod):
+            version = stored["metadata"]["resourceVersion"]
+            self._first_versions.setdefault(pod.uid, version)
 
     def _add_event(self, entry: EventEntry) -> None:
         event = entry.event
@@ -147,7 +151,8 @@ class SessionObjects:
         if pod is None:
             return
         masked = replace(event, message=self._mask.text(event.message))
-        write = self._recorder.record(masked, pod)
+        version = self._first_versions.get(pod.uid, "")
+        write = self._recorder.record(masked, pod, version)
         if write is not None:
             self._write_event(write)
 

@@ -130,6 +130,7 @@ class NodeAgent:
         self._known: dict[str, Pod] = {}
         self._static: tuple[Pod, ...] = ()
         self._given: set[str] = set()
+        self._first_versions: dict[str, str] = {}
         self._rejected: set[str] = set()
         self._has_rejected = False
         self._reported_problems: dict[str, tuple[str, ...]] = {}
@@ -240,6 +241,9 @@ class NodeAgent:
         pods = [pod for pod in seen.values() if not is_mirror(pod)]
         await self._refresh_objects(pods)
         self._reader.forget_others(seen)
+        for uid, pod in seen.items():
+            version = str(pod["metadata"].get("resourceVersion") or "")
+            self._first_versions.setdefault(uid, version)
         runnable: list[ReadPod] = []
         refused: list[Object] = []
         for pod in sorted(pods, key=_creation):
@@ -400,7 +404,8 @@ class NodeAgent:
                 pass
 
     def _record(self, event: Event, pod: Pod) -> None:
-        write = self._recorder.record(event, pod)
+        version = self._first_versions.get(pod.uid, "")
+        write = self._recorder.record(event, pod, version)
         if write is not None:
             self._events.put(write)
 

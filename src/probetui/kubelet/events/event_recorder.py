@@ -56,8 +56,21 @@ class EventRecorder:
         self._names: LRUCache[tuple[str, ...], str] = LRUCache(CACHE_LIMIT)
         self._last_name = 0
 
-    def record(self, event: Event, pod: Pod) -> EventWrite | None:
-        """Take one event of a pod; return what is to be written, None for nothing."""
+    def record(
+        self, event: Event, pod: Pod, resource_version: str = ""
+    ) -> EventWrite | None:
+        """Record an event of a pod; return what is to be written, None for nothing.
+
+        Quirk, kept: a kubelet brings its copy of a pod up to date field by field, and
+        the version is not among these fields, so that every event refers to the version
+        that it saw first (recorded in 1.36.2).
+
+        Args:
+            event: what happened.
+            pod: whose event it is.
+            resource_version: the pod's version when it was first seen; empty for a
+                static pod, which has none.
+        """
         involved = {
             "kind": "Pod",
             "namespace": pod.namespace,
@@ -65,6 +78,8 @@ class EventRecorder:
             "uid": pod.uid,
             "apiVersion": "v1",
         }
+        if resource_version:
+            involved["resourceVersion"] = resource_version
         if event.field_path:
             involved["fieldPath"] = event.field_path
         return self._record(event, involved, pod.namespace)
