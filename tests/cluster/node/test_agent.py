@@ -323,6 +323,35 @@ async def test_a_pod_gets_config_maps_of_the_cluster(
         assert bench.cluster.pod()["status"]["phase"] == "Running"
 
 
+async def test_an_ephemeral_container_is_refused_by_an_event_of_the_pod(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    debuggers = [{"name": name, "image": "busybox"} for name in ("debug-1", "debug-2")]
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod()
+        await bench.pass_time(3)
+        for count in (1, 2):
+            pod = bench.cluster.pod()
+            spec = {**pod["spec"], "ephemeralContainers": debuggers[:count]}
+            bench.cluster.store.put(PODS, {**pod, "spec": spec})
+            await bench.pass_time(3)
+
+    refusals = [
+        body
+        for body in bench.cluster.writes("POST", "/default/events")
+        if body["reason"] == "EphemeralContainerRefused"
+    ]
+    assert [one["type"] for one in refusals] == ["Warning", "Warning"]
+    assert [one["involvedObject"]["fieldPath"] for one in refusals] == [
+        "spec.ephemeralContainers{debug-1}",
+        "spec.ephemeralContainers{debug-2}",
+    ]
+    assert "debug-1 is not started; kubectl exec" in refusals[0]["message"]
+    assert len([it for it in bench.messages if "ephemeral container" in it]) == 2
+    assert "ephemeralContainerStatuses" not in bench.cluster.pod()["status"]
+    assert bench.cluster.pod()["status"]["phase"] == "Running"
+
+
 async def test_a_drained_node_leaves_nothing_behind(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

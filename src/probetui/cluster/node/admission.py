@@ -1,4 +1,4 @@
-"""Admission of pods by the node: it has room for as many as it says.
+"""Admission of pods by the node: as many as it has room for, no ephemeral containers.
 
 Source: lifecycle/predicate.go, v1.32.10, Admit, InsufficientResourceError; kubelet.go,
 rejectPod.
@@ -35,6 +35,21 @@ class Rejection(Struct, frozen=True):
             qos_class=qos_class(pod),
             start_time=now,
         )
+
+
+def ephemeral_refusal(pod: Pod, name: str, now: datetime) -> Event:
+    """Return the event of an ephemeral container, which `kubectl debug` adds to a pod.
+
+    Difference: a kubelet runs it; here it is refused, and has no status.
+    """
+    message = (
+        f"probetui runs no ephemeral container: {name} is not started; "
+        "kubectl exec runs a command in a container of the pod"
+    )
+    path = f"spec.ephemeralContainers{{{name}}}"
+    return Event(
+        EventType.WARNING, "EphemeralContainerRefused", message, pod.uid, path, now
+    )
 
 
 def check_room(active: int, most: int) -> Rejection | None:

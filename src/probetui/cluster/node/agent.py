@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import (
     Awaitable,
     Callable,
+    Collection,
     Container,
     Iterable,
     Mapping,
@@ -21,7 +22,7 @@ from msgspec.structs import replace
 
 from probetui.cluster.client import PODS, ApiClient, Object
 from probetui.cluster.errors import ApiError, ClusterError, ServerUnreachableError
-from probetui.cluster.node.admission import check_room
+from probetui.cluster.node.admission import check_room, ephemeral_refusal
 from probetui.cluster.node.api_pods import (
     PodReader,
     ReadPod,
@@ -135,6 +136,7 @@ class NodeAgent:
         self._has_rejected = False
         self._reported_problems: dict[str, tuple[str, ...]] = {}
         self._daemon_sets: set[tuple[str, str]] = set()
+        self._refused_ephemeral: dict[str, set[str]] = {}
         self._objects: dict[ObjectKey, Object] = {}
         self._objects_at = clock.now() - OBJECTS_PERIOD
         self._session: Session | None = None
@@ -247,27 +249,12 @@ class NodeAgent:
         runnable: list[ReadPod] = []
         refused: list[Object] = []
         for pod in sorted(pods, key=_creation):
-            uid = pod["metadata"]["uid"]
-            is_new = uid not in self._given
-            if is_new and (uid in self._rejected or has_ended(pod)):
+            read = self._accept(pod)
+            if read is None:
                 refused.append(pod)
-                continue
-            read = self._reader.read(pod, self._objects)
-            self._report_problems(pod, read)
-            if read.loaded is None:
-                refused.append(pod)
-                continue
-            if is_new and not self._admit(read.loaded.pod):
-                refused.append(pod)
-                continue
-            if is_new:
-                self._warn_of_daemon_set(pod)
-            self._given.add(uid)
-            runnable.append(read)
-        self._given &= set(seen)
-        for uid in self._rejected - set(seen):
-            self._rejected.discard(uid)
-            self._statuses.forget(uid)
+            else:
+                runnable.append(read)
+        self._forget_gone(seen)
         await self._apply(runnable)
         self._statuses.compare()
         for pod in refused:
@@ -281,6 +268,33 @@ class NodeAgent:
             self._facts.name,
             self.registration.uid,
         )
+
+    def _accept(self, pod: Object) -> ReadPod | None:
+        """Return a pod of the API server as it is run here, None if it is not."""
+        uid = pod["metadata"]["uid"]
+        is_new = uid not in self._given
+        if is_new and (uid in self._rejected or has_ended(pod)):
+            return None
+        read = self._reader.read(pod, self._objects)
+        self._report_problems(pod, read)
+        if read.loaded is None:
+            return None
+        if is_new and not self._admit(read.loaded.pod):
+            return None
+        if is_new:
+            self._warn_of_daemon_set(pod)
+        self._given.add(uid)
+        self._refuse_ephemeral(pod, read.loaded.pod)
+        return read
+
+    def _forget_gone(self, seen: Collection[str]) -> None:
+        """Forget what is known of the pods that the API server no longer has."""
+        self._given.intersection_update(seen)
+        for uid in self._rejected.difference(seen):
+            self._rejected.discard(uid)
+            self._statuses.forget(uid)
+        for uid in set(self._refused_ephemeral).difference(seen):
+            del self._refused_ephemeral[uid]
 
     def _admit(self, pod: Pod) -> bool:
         """Return whether there is room for a new pod; one without is rejected."""
@@ -341,6 +355,17 @@ class NodeAgent:
                     f"{key[1]} tolerates the taint of this node, as one that "
                     "tolerates every taint does"
                 )
+
+    def _refuse_ephemeral(self, seen: Object, pod: Pod) -> None:
+        """Record an event for each new ephemeral container of a pod."""
+        known = self._refused_ephemeral.setdefault(pod.uid, set())
+        for container in seen["spec"].get("ephemeralContainers") or ():
+            name = container["name"]
+            if name not in known:
+                known.add(name)
+                event = ephemeral_refusal(pod, name, self._clock.now())
+                self._record(event, pod)
+                self._notify(f"pod {pod.namespace}/{pod.name}: {event.message}")
 
     async def _confirm_deletion(self, pod: Object) -> None:
         """Let go of a pod that is deleted and of which nothing runs here."""
