@@ -715,7 +715,7 @@ def test_a_status_at_an_api_server_has_the_resources_of_its_version(
     version: str, *, of_container: bool, of_pod: bool
 ) -> None:
     status = api_status(
-        a_pod(),
+        {"containers": [{"name": "app"}]},
         a_status(a_container_status(state=Running(START))),
         {},
         StatusContext(("192.0.2.1",), rules_of(version)),

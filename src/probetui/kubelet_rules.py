@@ -823,13 +823,16 @@ class KubeletRules(Struct, frozen=True, eq=False):
     )
     reports_resources: bool = since(
         "1.33",
-        "The status of a container that was created has its resources.",
-        "KEP-1287, gate InPlacePodVerticalScaling",
+        "The status of a container that was created has its resources and those that "
+        "are allocated to it.",
+        "KEP-1287",
+        gate=FeatureGate("InPlacePodVerticalScaling", "1.33", "1.34"),
     )
     reports_pod_resources: bool = since(
         "1.36",
         "So has the status of a pod.",
-        "gate InPlacePodLevelResourcesVerticalScaling; recorded in 1.36.2",
+        "KEP-5419; recorded in 1.36.2",
+        gate=FeatureGate("InPlacePodLevelResourcesVerticalScaling", "1.35"),
     )
     reports_generation: bool = since(
         "1.34",

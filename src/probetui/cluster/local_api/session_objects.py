@@ -121,7 +121,7 @@ class SessionObjects:
             self._put(NAMESPACES, _namespace(pod.namespace))
         written = POD.write(self._mask.pod(api_pod(pod)))
         status = api_status(
-            pod,
+            written["spec"],
             snapshot.api_status or snapshot.status,
             {},
             self._context,

@@ -195,7 +195,7 @@ class StatusWriter:
     def _patch(self, published: _Published, held: Object) -> Object:
         before: Mapping[str, object] = held.get("status") or {}
         new = api_status(
-            published.pod,
+            held["spec"],
             published.status,
             before,
             self._context,

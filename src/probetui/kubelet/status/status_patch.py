@@ -13,18 +13,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.k8s.api.codec import Json
-from probetui.k8s.api.pod import RESOURCES
 from probetui.k8s.api.status import POD_STATUS
 from probetui.k8s.api.strategic_merge import two_way_merge_patch
-from probetui.k8s.pod import Pod
 from probetui.k8s.status import ContainerStatus, PodStatus
 from probetui.kubelet.status.conditions import OWNED_BY_KUBELET
+from probetui.kubelet.status.pod_resources import container_resources, pod_resources
 from probetui.kubelet.status.status_manager import merge_pod_status
 from probetui.kubelet_rules import KubeletRules
 
 _NOT_OURS = frozenset(
     {
-        "allocatedResources",
         "ephemeralContainerStatuses",
         "extendedResourceClaimStatus",
         "nominatedNodeName",
@@ -33,6 +31,10 @@ _NOT_OURS = frozenset(
     }
 )
 """Fields of a status that others set, or that are not carried out here."""
+
+
+_OF_NEWER = frozenset({"allocatedResources", "resources"})
+"""Fields that old versions do not know and so leave alone."""
 
 
 class StatusContext(Struct, frozen=True):
@@ -46,7 +48,7 @@ class StatusContext(Struct, frozen=True):
 
 
 def api_status(
-    pod: Pod,
+    spec: Mapping[str, Any],
     status: PodStatus,
     held: Mapping[str, Any],
     context: StatusContext,
@@ -60,7 +62,7 @@ def api_status(
     runtime may have lost the containers that were counted.
 
     Args:
-        pod: the spec.
+        spec: the pod's spec as the API server holds it, as its JSON.
         status: what is published.
         held: the status that the API server holds, as its JSON.
         context: the node and the kubelet's version.
@@ -86,11 +88,20 @@ def api_status(
         json["hostIP"] = context.node_ips[0]
         json["hostIPs"] = [{"ip": ip} for ip in context.node_ips]
     if context.rules.reports_resources:
+        asked = container_resources(spec)
         for key in ("containerStatuses", "initContainerStatuses"):
             for one in json.get(key, ()):
-                _add_resources(one, pod)
+                _add_resources(one, asked.get(one["name"]))
     if context.rules.reports_pod_resources:
-        json["resources"] = held.get("resources", {})
+        json["resources"], allocated = pod_resources(
+            spec,
+            held.get("phase", ""),
+            has_pod_level=context.rules.pod_level_resources,
+        )
+        if allocated:
+            json["allocatedResources"] = allocated
+    else:
+        json |= {key: held[key] for key in _OF_NEWER & held.keys()}
     return {
         **json,
         **{key: value for key, value in held.items() if key in _NOT_OURS},
@@ -132,12 +143,10 @@ def _counted(
     )
 
 
-def _add_resources(status: Json, pod: Pod) -> None:
+def _add_resources(status: Json, resources: Json | None) -> None:
     """Add the resources of a container that was created."""
-    container = pod.container(status["name"])
-    if not status.get("containerID") or container is None:
+    if not status.get("containerID") or resources is None:
         return
-    resources = RESOURCES.write(container.resources)
     status["resources"] = resources
     if "requests" in resources:
         status["allocatedResources"] = resources["requests"]
