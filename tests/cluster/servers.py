@@ -23,7 +23,7 @@ from probetui.cluster.api_server.object_feed import ObjectFeed
 from probetui.cluster.serving.certificate import self_signed
 from probetui.cluster.serving.http_server import HttpServerAddress, serve_http
 from probetui.drive.clocks import SystemClock
-from tests.cluster.api_server.server import FaultyServer
+from tests.cluster.api_server.server import Authorize, FaultyServer, allow_all
 from tests.cluster.api_server.store import WritableStore
 from tests.cluster.kubelet_proxy import KubeletProxy
 
@@ -106,7 +106,9 @@ def write_kubeconfig(
 
 
 @asynccontextmanager
-async def running_cluster(folder: Path) -> AsyncIterator[tuple[RunningServer, Path]]:
+async def running_cluster(
+    folder: Path, authorize: Authorize = allow_all
+) -> AsyncIterator[tuple[RunningServer, Path]]:
     """Serve a cluster that forwards to its nodes, and yield it with a kubeconfig.
 
     The certificate of its authority and the kubeconfig are written to a folder.
@@ -121,6 +123,7 @@ async def running_cluster(folder: Path) -> AsyncIterator[tuple[RunningServer, Pa
         store,
         tls=certificate.tls_context(),
         tokens=TOKENS,
+        authorize=authorize,
         connect=proxy.connections(),
     ) as server:
         kubeconfig = write_kubeconfig(

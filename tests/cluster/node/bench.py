@@ -31,7 +31,12 @@ from probetui.kubelet.nodestatus.node_status import NodeFacts
 from probetui.kubelet_rules import rules_of
 from tests.builders import START
 from tests.cluster.api_server.resources import EVENTS, LEASES, NODES, PODS
-from tests.cluster.api_server.server import FaultyServer, ServerFault
+from tests.cluster.api_server.server import (
+    Authorize,
+    FaultyServer,
+    ServerFault,
+    allow_all,
+)
 from tests.cluster.api_server.store import WritableStore
 from tests.cluster.transports import Pieces
 from tests.drive.test_realtime import NoHooks
@@ -129,9 +134,9 @@ async def _next(chunks: AsyncIterator[bytes]) -> bytes:
 class Cluster:
     """An API server with its objects."""
 
-    def __init__(self, clock: FakeClock) -> None:
+    def __init__(self, clock: FakeClock, authorize: Authorize = allow_all) -> None:
         self.store = WritableStore(clock.now)
-        self.api = FaultyServer(self.store)
+        self.api = FaultyServer(self.store, authorize=authorize)
         self.transport = ServerTransport(self.api)
 
     def fail(self, decide: Callable[[str, str], ApiFailure | None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import os
 import signal
 import sys
@@ -30,10 +31,10 @@ MOST_SECONDS = 7
 """5 after the second signal are wanted; the rest is for a machine that is busy."""
 
 
-async def start_node(kubeconfig: Path) -> asyncio.subprocess.Process:
+async def start_node(kubeconfig: Path, *more: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "probetui", "node", "--name", NODE, "--runtime", "process"),
+        *("-m", "probetui", "node", "--name", NODE, "--runtime", "process", *more),
         *("--plain", "--no-autosave", "--kubeconfig", str(kubeconfig)),
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
@@ -99,6 +100,35 @@ async def test_the_first_signal_ends_a_node_while_pods_pour_in(tmp_path: Path) -
         assert not is_registered(server)
         assert not has_lease(server)
     assert "did not end in time" not in printed.decode()
+
+
+async def test_a_node_of_a_kubelets_rights_ends_well_and_is_left_not_ready(
+    tmp_path: Path,
+) -> None:
+    def as_node_authorizer(user: str, info: RequestInfo) -> str | None:
+        del user
+        may_not = info.verb == "delete" and info.resource == NODES
+        return "can only delete pods and leases" if may_not else None
+
+    async with running_cluster(tmp_path, authorize=as_node_authorizer) as (
+        server,
+        kubeconfig,
+    ):
+        static = tmp_path / "static.yaml"
+        static.write_text(json.dumps(a_pod(0, grace=1)))
+        process = await start_node(
+            kubeconfig, "--static", str(static), "--until", "started"
+        )
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            _, printed = await process.communicate()
+        assert process.returncode == 0, printed.decode()
+        node = server.store.get(NODES, "", NODE)
+        ready = {it["type"]: it["status"] for it in node["status"]["conditions"]}
+        assert ready["Ready"] == "False"
+        assert not has_lease(server)
+    text = printed.decode()
+    assert f"note: this user may not delete node {NODE}: at the end" in text
+    assert f"note: node {NODE} is left in the cluster, not ready" in text
 
 
 async def test_a_second_signal_ends_a_node_whose_server_answers_nothing(

@@ -7,12 +7,15 @@ from datetime import timedelta
 
 import pytest
 
+from probetui.cluster.api_server.failure import ApiFailure
+from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.node.registration import NodeExistsError
 from probetui.k8s.pod import Pod
 from probetui.k8s.pod_source import CONFIG_HASH
 from tests.builders import a_container, a_pod
 from tests.cluster.api_server.resources import LEASES, NODES, PODS
-from tests.cluster.node.bench import NODE, NodeBench, running
+from tests.cluster.node.bench import NODE, Cluster, NodeBench, running
+from tests.fakes import FakeClock
 
 
 async def _leave_behind(bench: NodeBench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,6 +194,72 @@ async def test_a_node_that_is_removed_deletes_its_mirror_pods(
         await bench.pass_time(5)
     assert bench.cluster.pod(f"static-{NODE}") is None
     assert bench.cluster.node() is None
+
+
+def _is_forbidden(method: str, path: str) -> ApiFailure | None:
+    """Refuse what the Node authorizer refuses to a kubelet."""
+    if method == "DELETE" and path == f"/api/v1/nodes/{NODE}":
+        return ApiFailure(403, "Forbidden", f'nodes "{NODE}" is forbidden')
+    return None
+
+
+async def test_a_node_that_may_not_be_deleted_is_left_not_ready(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.cluster.fail(_is_forbidden)
+    async with running(bench, monkeypatch):
+        await bench.pass_time(3)
+        bench.agent.detach()
+        is_gone = await bench.agent.withdraw(keeps_node=False)
+        bench.agent.registration.check_soon()
+        await bench.pass_time(5)
+    assert not is_gone
+    ready = bench.cluster.node()["status"]["conditions"][-1]
+    assert (ready["type"], ready["status"]) == ("Ready", "False")
+    assert "probetui has ended" in ready["message"]
+    assert bench.cluster.lease() is None
+
+
+async def test_a_node_of_another_is_not_reported_as_ended(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.cluster.fail(_is_forbidden)
+    async with running(bench, monkeypatch):
+        await bench.pass_time(3)
+        bench.agent.detach()
+        other = {**bench.cluster.node(), "status": {}}
+        other["metadata"] = {"name": NODE, "uid": "another"}
+        bench.cluster.store.put(NODES, other)
+        await bench.agent.withdraw(keeps_node=False)
+        assert bench.cluster.node()["status"] == {}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "expected"),
+    [
+        pytest.param(None, True, id="allowed"),
+        pytest.param("no", False, id="refused"),
+    ],
+)
+async def test_the_right_to_delete_the_node_is_asked_for(
+    refusal: str | None, *, expected: bool
+) -> None:
+    def authorize(user: str, info: RequestInfo) -> str | None:
+        del user
+        return refusal if (info.verb, info.name) == ("delete", NODE) else None
+
+    clock = FakeClock()
+    bench = NodeBench(Cluster(clock, authorize), clock)
+    async with bench.client:
+        assert await bench.agent.registration.may_delete() is expected
+
+
+async def test_a_right_that_may_not_be_asked_for_is_not_known(
+    bench: NodeBench,
+) -> None:
+    bench.cluster.fail(lambda *_: ApiFailure(403, "Forbidden", "no reviews"))
+    async with bench.client:
+        assert await bench.agent.registration.may_delete() is None
 
 
 async def test_a_kept_node_can_be_adopted_at_once(

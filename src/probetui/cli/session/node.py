@@ -201,7 +201,7 @@ class NodeSession:
             await self.withdraw(notes)
             return
         self._has_left = True
-        await self._agent.withdraw(keeps_node=self._keeps_node)
+        await self._withdraw(notes)
 
     async def withdraw(self, notes: Notes) -> None:
         """Deregister the node of a session that has not come to its end."""
@@ -209,9 +209,16 @@ class NodeSession:
             return
         self._has_left = True
         try:
-            await self._agent.withdraw(keeps_node=self._keeps_node)
+            await self._withdraw(notes)
         except ClusterError as error:
             notes.error(f"node {self.name} may be left in the cluster: {error}")
+
+    async def _withdraw(self, notes: Notes) -> None:
+        if not await self._agent.withdraw(keeps_node=self._keeps_node):
+            notes.note(
+                f"node {self.name} is left in the cluster, not ready: this user may "
+                f"not delete it; kubectl delete node {self.name} removes it"
+            )
 
 
 async def _until(leave: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
@@ -276,6 +283,11 @@ async def open_node(
         )
         stack.push_async_callback(node_session.withdraw, notes)
         await _finish(agent.register(adopts=options.adopt))
+        if not options.keep_node and await agent.registration.may_delete() is False:
+            notes.note(
+                f"this user may not delete node {name}: at the end it is left in the "
+                "cluster, not ready"
+            )
         pod_registry.subscribe(
             lambda current: agent.on_pods(current, pod_registry.desired.static)
         )

@@ -17,6 +17,7 @@ from collections.abc import (
     Sequence,
 )
 from datetime import timedelta
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -79,6 +80,7 @@ FIRST_LIST_PATIENCE = timedelta(seconds=5)
 STARTING = "node is starting"
 _NOT_FOUND, _CONFLICT = 404, 409
 
+Answer = TypeVar("Answer")
 ApplyPods = Callable[[Sequence[ReadPod]], Awaitable[None]]
 
 
@@ -546,8 +548,11 @@ class NodeAgent:
         except TimeoutError:
             self._notify("some events were not written")
 
-    async def withdraw(self, *, keeps_node: bool) -> None:
+    async def withdraw(self, *, keeps_node: bool) -> bool:
         """Deregister the node, or only give up its lease.
+
+        Returns:
+            Whether all is done: a node that our user may not delete is left behind.
 
         Raises:
             ClusterError: the API server does not answer soon, or refuses.
@@ -555,14 +560,14 @@ class NodeAgent:
         self._is_leaving = True
         if keeps_node:
             await _await_answer(self.registration.release_lease())
-            return
+            return True
         for pod in tuple(self._watch.pods.values()):
             if is_mirror(pod):
                 await _await_answer(delete_mirror(self._api, pod))
-        await _await_answer(self.registration.deregister())
+        return await _await_answer(self.registration.deregister())
 
 
-async def _await_answer(request: Awaitable[None]) -> None:
+async def _await_answer(request: Awaitable[Answer]) -> Answer:
     """Make a request at the end of a node, which waits for no server for long.
 
     Raises:
@@ -570,7 +575,7 @@ async def _await_answer(request: Awaitable[None]) -> None:
     """
     try:
         async with asyncio.timeout(LAST_ANSWER_SECONDS):
-            await request
+            return await request
     except TimeoutError:
         text = f"the API server did not answer within {LAST_ANSWER_SECONDS}s"
         raise ServerUnreachableError(text) from None

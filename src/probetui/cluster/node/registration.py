@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 
 from probetui.cluster.api_objects import check_lease, check_node
-from probetui.cluster.client import LEASES, NODES, ApiClient, Object
+from probetui.cluster.client import LEASES, NODES, ApiClient, Object, Resource
 from probetui.cluster.errors import ApiError, ClusterError
 from probetui.cluster.node.contact import ServerContact
 from probetui.k8s.runtime import StoredImage
@@ -35,7 +35,13 @@ from probetui.kubelet.nodestatus.node_status import (
 
 log = logging.getLogger(__name__)
 
-_NOT_FOUND, _CONFLICT = 404, 409
+SELF_REVIEWS = Resource(
+    "selfsubjectaccessreviews", "authorization.k8s.io", is_namespaced=False
+)
+ENDED = "probetui has ended; its user may not delete the node"
+"""The message of the condition Ready of a node that is left behind."""
+
+_FORBIDDEN, _NOT_FOUND, _CONFLICT = 403, 404, 409
 _MOST_RENEWALS = 5
 """Source: apimachinery/lease/controller.go, v0.32.10, maxUpdateRetries."""
 
@@ -73,6 +79,7 @@ class NodeRegistration:
         self._renewed_with = ""
         self._reported_at: datetime | None = None
         self._is_gone = False
+        self._has_ended = False
         self._is_changed = asyncio.Event()
 
     @property
@@ -114,6 +121,26 @@ class NodeRegistration:
             if error.code != _NOT_FOUND:
                 raise
             self._contact.on_failure(error)
+
+    async def may_delete(self) -> bool | None:
+        """Return whether our user may delete the node, None where that is not known.
+
+        A kubelet's own user may not: the Node authorizer has no such right.
+        """
+        attributes = {"verb": "delete", "resource": "nodes", "name": self._facts.name}
+        review: Object = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        try:
+            answer = await self._api.create(SELF_REVIEWS, "", review)
+        except ClusterError as error:
+            log.info("whether the node may be deleted: %s", error)
+            return None
+        status = answer.get("status")
+        allowed = status.get("allowed") if isinstance(status, dict) else None
+        return allowed if isinstance(allowed, bool) else None
 
     async def _refuse_foreign(self, node: Object, *, adopts: bool) -> None:
         name = self._facts.name
@@ -263,14 +290,43 @@ class NodeRegistration:
 
     def _status(self, held: Object, now: datetime) -> Object:
         not_ready, images = self._readiness()
+        if self._has_ended:
+            not_ready = ENDED
         return node_status(self._facts, held, not_ready, images, now)
 
     # -- the end
 
-    async def deregister(self) -> None:
-        """Delete the node and its lease; what is gone already is no error."""
-        await _gone(self._api.delete(NODES, "", self._facts.name, uid=self._uid))
+    async def deregister(self) -> bool:
+        """Delete the node and its lease; return whether the node is gone.
+
+        A node that our user may not delete is left behind, not ready. What is gone
+        already is no error.
+
+        Raises:
+            ClusterError: the API server does not answer, or refuses anything else.
+        """
+        name, is_deleted = self._facts.name, True
+        try:
+            await _gone(self._api.delete(NODES, "", name, uid=self._uid))
+        except ApiError as error:
+            if error.code != _FORBIDDEN:
+                raise
+            is_deleted = False
+            await self._report_end()
         await self.release_lease()
+        return is_deleted
+
+    async def _report_end(self) -> None:
+        """Report that the node is not ready, from now on."""
+        self._has_ended = True
+        name = self._facts.name
+        node = check_node(await self._api.get(NODES, "", name))
+        if node["metadata"]["uid"] != self._uid:
+            return  # another's by now
+        held = node.get("status") or {}
+        new = self._status(held, self._contact.clock.now())
+        patch = node_status_patch(held, new)
+        await self._api.patch(NODES, "", name, patch, subresource="status")
 
     async def release_lease(self) -> None:
         """Delete the lease, so that the node may be taken over at once."""
