@@ -90,11 +90,11 @@ def _total(spec: Mapping[str, Any], kind: str, own: Quantities) -> Quantities:
     """
     total: Quantities = {}
     for container in spec.get("containers") or ():
-        _add(total, _asked(container, kind))
+        _add(total, _read_quantities(container, kind))
     most: Quantities = {}
     sidecars: Quantities = {}
     for container in spec.get("initContainers") or ():
-        asked = _asked(container, kind)
+        asked = _read_quantities(container, kind)
         if container.get("restartPolicy") == "Always":
             _add(total, asked)
             _add(sidecars, asked)
@@ -125,7 +125,7 @@ def _containers(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield from spec.get("containers") or ()
 
 
-def _asked(container: Mapping[str, Any], kind: str) -> Quantities:
+def _read_quantities(container: Mapping[str, Any], kind: str) -> Quantities:
     return _quantities((container.get("resources") or {}).get(kind))
 
 
