@@ -27,6 +27,7 @@ from probetui.cluster.serving.http_server import (
     HttpLimits,
     HttpRequest,
     HttpResponse,
+    HttpStream,
     serve_http,
 )
 from probetui.cluster.serving.remote_command import (
@@ -297,6 +298,26 @@ async def test_an_error_of_a_handler_is_an_answer_and_a_line_in_the_log(
 
     assert (answer.status_code, answer.text) == (500, "internal error\n")
     assert "GET /some/path failed" in caplog.text
+
+
+async def test_an_error_in_a_stream_cuts_the_answer_off(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"a line\n"
+        raise ZeroDivisionError("for example")
+
+    async def answer(_: HttpRequest) -> HttpAnswer:
+        return HttpStream(200, chunks())
+
+    async with (
+        serve_http(answer) as address,
+        httpx2.AsyncClient(trust_env=False) as client,
+    ):
+        with pytest.raises(httpx2.RemoteProtocolError, match="incomplete chunked read"):
+            await client.get(address.url)
+
+    assert "the answer is cut off" in caplog.text
     assert "ZeroDivisionError: for example" in caplog.text
 
 

@@ -39,14 +39,9 @@ from probetui.cluster.api_server.reviews import (
     reviewed_request,
     rules_status,
 )
-from probetui.cluster.serving.http_server import (
-    HttpAnswer,
-    HttpCut,
-    HttpRequest,
-    HttpResponse,
-    HttpStream,
-)
+from probetui.cluster.serving.http_server import HttpAnswer, HttpRequest
 from probetui.k8s.api.codec import Json
+from tests.cluster.api_server.cut_answers import cut_answer
 from tests.cluster.api_server.resources import (
     EVENTS_V1,
     PODS,
@@ -146,9 +141,7 @@ class FaultyServer(ApiServer):
         answer = await super().answer(request, info, user)
         if fault.cut_after_bytes is None:
             return answer
-        if isinstance(answer, HttpResponse | HttpStream):
-            return HttpCut(fault.cut_after_bytes, answer)
-        return HttpCut(0)
+        return cut_answer(answer, fault.cut_after_bytes)
 
     async def write(
         self, request: HttpRequest, info: RequestInfo, resource: ApiResource

@@ -167,17 +167,7 @@ class HttpTunnel(Struct, frozen=True):
     headers: Mapping[str, str] = {}
 
 
-class HttpCut(Struct, frozen=True):
-    """An answer of which so many bytes are sent before the connection is closed.
-
-    0 closes it at once; the head counts.
-    """
-
-    after_bytes: int
-    answer: HttpResponse | HttpStream | None = None
-
-
-HttpAnswer: TypeAlias = HttpResponse | HttpStream | HttpTunnel | HttpCut
+HttpAnswer: TypeAlias = HttpResponse | HttpStream | HttpTunnel
 Handler: TypeAlias = Callable[[HttpRequest], Awaitable[HttpAnswer]]
 
 
@@ -355,10 +345,6 @@ class _Server:
             transport.abort()
 
 
-class _CutOff(Exception):  # noqa: N818  # no error: the answer ends here
-    """As much was sent as was to be sent."""
-
-
 class _ClientConnection:
     """One client's connection, request after request."""
 
@@ -372,7 +358,6 @@ class _ClientConnection:
         self._writer = writer
         self._server = server
         self._task = asyncio.current_task()
-        self._left_to_send: int | None = None
         self._lines_of_head = 0
         self._is_last = False
         """Whether the connection ends with the next answer."""
@@ -410,8 +395,6 @@ class _ClientConnection:
                 await self._send_answer(
                     HttpResponse(error.error_status_hint, text, "text/plain")
                 )
-        except _CutOff:
-            pass
         await self._close()
 
     async def _read_request(self) -> HttpRequest | None:
@@ -464,19 +447,16 @@ class _ClientConnection:
             return HttpResponse(405, b"only GET and POST\n", "text/plain")
         return answer
 
-    async def _send_answer(self, answer: HttpAnswer, *, is_head: bool = False) -> None:
-        if isinstance(answer, HttpCut):
-            self._left_to_send = answer.after_bytes
-            if answer.answer is None or not answer.after_bytes:
-                raise _CutOff
-            answer = answer.answer
+    async def _send_answer(
+        self, answer: HttpResponse | HttpStream, *, is_head: bool = False
+    ) -> None:
         if isinstance(answer, HttpStream) and not is_head:
             await self._send_stream(answer)
             return
         if isinstance(answer, HttpStream):
             await _close_chunks(answer.chunks)
             self._write(self._head(answer, {}))
-        elif isinstance(answer, HttpResponse):
+        else:
             length = {"Content-Length": str(len(answer.body))}
             self._write(self._head(answer, length))
             if not is_head:
@@ -500,11 +480,11 @@ class _ClientConnection:
             for task in (gone, sending):
                 task.cancel()
             read, sent = await asyncio.gather(gone, sending, return_exceptions=True)
-        if isinstance(sent, _CutOff | OSError):
+        if isinstance(sent, OSError):
             raise sent
         if isinstance(sent, Exception):
             log.error("the answer is cut off", exc_info=sent)
-            raise _CutOff
+            return
         if isinstance(sent, asyncio.CancelledError) or isinstance(read, bytes):
             raise ConnectionResetError
 
@@ -562,13 +542,7 @@ class _ClientConnection:
             await self._writer.wait_closed()
 
     def _write(self, event: h11.Event) -> None:
-        data = self._h11.send(event) or b""
-        if self._left_to_send is not None:
-            data = data[: self._left_to_send]
-            self._left_to_send -= len(data)
-        self._writer.write(data)
-        if self._left_to_send == 0:
-            raise _CutOff
+        self._writer.write(self._h11.send(event) or b"")
 
 
 async def _close_chunks(chunks: AsyncIterator[bytes]) -> None:
