@@ -400,9 +400,13 @@ async def test_a_refusal_has_the_message_of_the_server(tmp_path: Path) -> None:
         created = await kubectl("create", "-f", "-", stdin=json.dumps(TICKS))
         can_list = await kubectl("auth", "can-i", "list", "pods")
         can_create = await kubectl("auth", "can-i", "create", "pods")
+        can_read = await kubectl("auth", "can-i", "get", "/version")
+        can_post = await kubectl("auth", "can-i", "post", "/version")
         refused = await wrong("get", "pods")
     assert created.exit_code == 1
     assert "this is read-only" in created.stderr
     assert (can_list.stdout, can_list.exit_code) == ("yes\n", 0)
     assert (can_create.stdout, can_create.exit_code) == ("no - this is read-only\n", 1)
+    assert (can_read.stdout, can_read.exit_code) == ("yes\n", 0)
+    assert (can_post.stdout, can_post.exit_code) == ("no - this is read-only\n", 1)
     assert "You must be logged in to the server" in refused.stderr

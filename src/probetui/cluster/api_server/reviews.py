@@ -93,6 +93,8 @@ def access_status(why: str | None) -> Json:
 
 def reviewed_request(spec: ReviewSpec, served: Sequence[ApiResource]) -> RequestInfo:
     """Return the request that a review is about."""
+    if spec.non_resource_attributes is not None:
+        return RequestInfo(spec.non_resource_attributes.verb or "")
     attributes = spec.resource_attributes or ResourceAttributes()
     plural, group = attributes.resource or "", attributes.group or ""
     resource = next(
