@@ -470,12 +470,12 @@ class ImageStore(Protocol):
 
 @runtime_checkable
 class FaultInjector(Protocol):
-    """A runtime that can do to containers what happens to them in real life.
+    """Injects faults: freezes, kills and disconnects containers.
 
-    What it cannot do it refuses with a `ContainerRuntimeError` that says why; nothing
-    else is raised. To freeze what is frozen, and to unfreeze what is not, is no error,
-    and likewise to cut and to restore. Who is closed leaves nothing frozen or cut off
-    that it froze or cut off itself.
+    An unsupported fault raises a `ContainerRuntimeError` that says why; nothing else is
+    raised. Freezing a frozen container, or unfreezing a running one, is no error; the
+    same holds for disconnecting and restoring. Closing it undoes every fault that it
+    injected.
     """
 
     async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
@@ -573,7 +573,7 @@ class ForwardedConnection(Protocol):
         """Return received bytes; none at the end of the stream."""
 
     async def finish_sending(self) -> None:
-        """Say that nothing more is sent."""
+        """Close the sending half of the connection."""
 
     def close(self) -> None:
         """Close the connection; it may be closed already."""

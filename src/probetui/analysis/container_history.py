@@ -201,9 +201,9 @@ class ContainerHistories:
                 case BackoffEntry():
                     self._add_backoff(entry)
                 case ListenersEntry(key=key):
-                    self._of(key[:2]).listener_checks.append(entry)
+                    self._collected_of(key[:2]).listener_checks.append(entry)
                 case FindingEntry(key=key):
-                    self._of(key[:2]).findings.append(entry)
+                    self._collected_of(key[:2]).findings.append(entry)
                 case TickEntry(action=TickAction.KILL):
                     self._add_kill(entry)
                 case StatusEntry(pod_uid=pod_uid, status=status):
@@ -260,11 +260,11 @@ class ContainerHistories:
         """Return the last IP that a pod is known to have had, empty if none."""
         return self._addresses.get(pod_uid, "")
 
-    def _of(self, container: tuple[str, str]) -> _Collected:
+    def _collected_of(self, container: tuple[str, str]) -> _Collected:
         return self._collected.setdefault(container, _Collected())
 
     def _add_lifecycle(self, entry: ContainerEntry) -> None:
-        known = self._of((entry.pod_uid, entry.container_name))
+        known = self._collected_of((entry.pod_uid, entry.container_name))
         instance = known.instances.get(entry.container_id)
         if instance is None:
             instance = ContainerInstance(entry.container_id, entry.restart_count)
@@ -286,7 +286,7 @@ class ContainerHistories:
         known.put(instance)
 
     def _add_backoff(self, entry: BackoffEntry) -> None:
-        known = self._of((entry.pod_uid, entry.container_name))
+        known = self._collected_of((entry.pod_uid, entry.container_name))
         known.decision = entry
         # The exit of the killed instance moves the window that was computed without it.
         is_another = known.waits is None or known.waits.until != entry.until
@@ -294,7 +294,7 @@ class ContainerHistories:
             known.waits = entry
 
     def _add_kill(self, tick: TickEntry) -> None:
-        known = self._of(tick.key[:2])
+        known = self._collected_of(tick.key[:2])
         instance = known.instances.get(tick.container_id)
         if instance is None:
             if tick.container_id == NO_CONTAINER:

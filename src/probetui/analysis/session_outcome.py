@@ -199,7 +199,7 @@ class _Reader:
         if entry.restart_count > 0:
             own.restarts += 1
             text = f"restart {entry.restart_count}"
-            self.happenings.append(_of(entry, HappeningKind.RESTART, text))
+            self.happenings.append(_happening(entry, HappeningKind.RESTART, text))
 
     def add_readiness(self, entry: StateEntry) -> None:
         """Read that a container became ready, or is ready no more."""
@@ -215,7 +215,7 @@ class _Reader:
                 own.not_ready_since = None
             if own.first_ready is None:
                 own.first_ready = entry.at - self._started_at
-        self.happenings.append(_of(entry, kind, text, is_guess))
+        self.happenings.append(_happening(entry, kind, text, is_guess))
 
     def _container(self, pod_uid: str, name: str) -> _Container:
         fresh = _Container(not_ready_since=self._started_at)
@@ -235,7 +235,7 @@ def _kill(tick: TickEntry, unmeasured: int) -> Happening:
     )
 
 
-def _of(
+def _happening(
     entry: ContainerEntry | StateEntry,
     kind: HappeningKind,
     text: str,

@@ -46,7 +46,7 @@ class ProbeOverrides:
         self.holds_ticks = True
 
     def resume(self, now: datetime) -> None:
-        """Let ticks run again."""
+        """Resume ticks."""
         self.holds_ticks = False
         self._resumed_at = now
 

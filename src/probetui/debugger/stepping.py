@@ -31,7 +31,7 @@ class Stepper:
         self._overrides.pause()
 
     def resume(self, now: datetime) -> None:
-        """Let ticks run; each worker runs at most one that was held back.
+        """Resume ticks; each worker runs at most one that was held back.
 
         Results that a breakpoint held back go first.
         """

@@ -184,10 +184,11 @@ class Executor:
             return ListenersFound(container_id, None, str(error))
 
     async def _finish_look(self, container_id: ContainerID) -> None:
-        """Let a look at a container's listeners end before the container is stopped.
+        """Wait for the listing of a container's ports before the container is stopped.
 
-        A container that is being stopped closes its ports: what is seen then says
-        nothing about the refused connection. A look that takes too long is given up.
+        A container that is being stopped closes its ports, so a later listing says
+        nothing about the refused connection. A listing that takes too long is given
+        up.
         """
         look = self._looks.get(container_id)
         if look is not None:
@@ -243,7 +244,7 @@ class Executor:
                     fallback_host=hook.fallback_host,
                 )
             if isinstance(operation, MountVolume | UnmountVolume):
-                await self._have_volume(operation)
+                await self._mount_or_unmount(operation)
                 return OperationFinished(operation_id)
             if isinstance(operation, GetImageUser):
                 return OperationFinished(operation_id, await self._user(operation))
@@ -271,7 +272,7 @@ class Executor:
             )
         await self._fault_injector.inject_fault(operation.container_id, operation.fault)
 
-    async def _have_volume(self, operation: MountVolume | UnmountVolume) -> None:
+    async def _mount_or_unmount(self, operation: MountVolume | UnmountVolume) -> None:
         """Mount or unmount a volume.
 
         Difference: a volume in which something else is mounted, so that not all of it

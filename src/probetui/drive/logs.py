@@ -109,11 +109,11 @@ class LogTail:
         self._schedule_notice()
 
     def skip(self) -> None:
-        """Note that lines are missing before the next one."""
+        """Record that lines are missing before the next one."""
         self._skips.append(self._dropped + len(self._lines))
 
     def finish(self, state: LogState, problem: str = "") -> None:
-        """Note that no more lines come."""
+        """Mark the log as complete."""
         self._state, self._problem = state, problem
         self._schedule_notice()
 

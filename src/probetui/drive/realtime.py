@@ -185,7 +185,7 @@ class RealtimeSession:
         return self._run_ended
 
     def send(self, command: Command) -> None:
-        """Give a command to the engine."""
+        """Submit a command to the engine."""
         self._put(command)
 
     def follow_logs(
@@ -271,7 +271,7 @@ class RealtimeSession:
             self._turn(self._clock.now())
 
     def stop(self) -> None:
-        """Let `run` return soon."""
+        """Make `run` return soon."""
         self._is_stopping = True
         self._wake.set()
 
@@ -339,7 +339,7 @@ class RealtimeSession:
         self._wake.set()
 
     def _note_lateness(self, now: datetime) -> None:
-        """Note by how much the engine was woken too late, if that is worth showing."""
+        """Record by how much the engine woke too late, if that is worth showing."""
         deadline = self._engine.next_deadline()
         if deadline is not None:
             self._note_late(deadline, now)

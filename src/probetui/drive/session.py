@@ -64,7 +64,7 @@ class Session(Protocol):
         """
 
     def send(self, command: Command) -> None:
-        """Give a command to the engine, which carries it out as soon as it can."""
+        """Submit a command to the engine, which carries it out as soon as it can."""
 
 
 @runtime_checkable

@@ -79,12 +79,12 @@ class Simulation:
         return self._journal
 
     def submit(self, item: Input) -> Turn:
-        """Give an input to the engine at this instant."""
+        """Submit an input to the engine now."""
         self._on_input(item, self.now)
         return self._apply_turn(self.engine.submit(item, self.now))
 
     def schedule(self, item: Input, at: datetime) -> None:
-        """Give an input to the engine at a later instant."""
+        """Schedule an input for the engine at `at`."""
         self._count += 1
         heapq.heappush(self._scheduled, (at, self._count, item))
 
@@ -129,7 +129,7 @@ class Simulation:
         return turn
 
     def carry_out(self, effects: Iterable[Effect]) -> None:
-        """Have the world answer effects of the engine."""
+        """Schedule the world's answers to effects of the engine."""
         for effect in effects:
             at, fact = self._world.answer(effect, self.now)
             self.schedule(fact, at)

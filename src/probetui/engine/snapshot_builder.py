@@ -250,7 +250,7 @@ class SnapshotBuilder:
     ) -> ContainerSnapshot:
         own = status.container(container.name)
         container_id = ContainerID("" if own is None else own.container_id)
-        frozen, cut_off = self._done_to_it(pod.uid, container_id, own)
+        frozen, cut_off = self._active_faults_of(pod.uid, container_id, own)
         return ContainerSnapshot(
             container,
             is_init,
@@ -269,10 +269,10 @@ class SnapshotBuilder:
             self._kubelet.runtime.image_backoff.until(pull_key(pod, container)),
         )
 
-    def _done_to_it(
+    def _active_faults_of(
         self, pod_uid: str, container_id: ContainerID, status: ContainerStatus | None
     ) -> tuple[datetime | None, datetime | None]:
-        """Return since when an instance that runs is frozen, and is cut off."""
+        """Return since when a running instance is frozen, and disconnected."""
         if not _runs(status):
             return None, None
         return (

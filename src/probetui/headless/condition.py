@@ -176,7 +176,7 @@ class ConditionWatch:
             self.is_met = self.is_met or self._has_occurred()
 
     def advance(self, now: datetime) -> None:
-        """Note that it is now so late, and nothing has changed since the last entry."""
+        """Advance the clock to `now`; no entry came."""
         if self.due_at is not None and now >= self.due_at:
             self.is_met = True
 

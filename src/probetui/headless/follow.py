@@ -51,7 +51,7 @@ class EndCondition(Protocol):
         """Evaluate the next journal entry; they come in order, each once."""
 
     def advance(self, now: datetime) -> None:
-        """Note that it is now so late, and nothing has changed since the last entry."""
+        """Advance the clock to `now`; no entry came."""
 
 
 class Follower:

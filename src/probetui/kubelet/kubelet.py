@@ -373,7 +373,7 @@ class Kubelet:
         return counts and not is_static_pod(pod)
 
     def _take_generation(self, pod: Pod) -> None:
-        """Take the generation that a pod has in a source which counts them."""
+        """Adopt the generation that a pod has in a source which counts them."""
         known = self.pods.get(pod.uid)
         if known is not None and not self.config.counts_generations:
             self.pods[pod.uid] = replace(known, generation=pod.generation)
@@ -628,7 +628,7 @@ class Kubelet:
             self.sync(pod.uid, now)
 
     def sync(self, pod_uid: str, now: datetime) -> None:
-        """Have the worker of a pod that is known sync it."""
+        """Ask the worker of a known pod to sync it."""
         pod = self.pods.get(pod_uid)
         if pod is not None:
             self.workers.update(UpdatePodOptions(UpdateType.SYNC, pod), now)

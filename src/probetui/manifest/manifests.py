@@ -87,17 +87,17 @@ class Manifests(Struct, frozen=True):
     @property
     def errors(self) -> tuple[Problem, ...]:
         """The problems that prevent a start."""
-        return self._of(Severity.ERROR)
+        return self._problems_of(Severity.ERROR)
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
         """The problems that are likely mistakes."""
-        return self._of(Severity.WARNING)
+        return self._problems_of(Severity.WARNING)
 
     @property
     def notes(self) -> tuple[Problem, ...]:
         """How documents that are not plain pods were treated."""
-        return self._of(Severity.NOTE)
+        return self._problems_of(Severity.NOTE)
 
     @property
     def unsupported(self) -> tuple[Problem, ...]:
@@ -123,7 +123,7 @@ class Manifests(Struct, frozen=True):
             ],
         )
 
-    def _of(self, severity: Severity) -> tuple[Problem, ...]:
+    def _problems_of(self, severity: Severity) -> tuple[Problem, ...]:
         return tuple(
             problem for problem in self.problems if problem.severity is severity
         )

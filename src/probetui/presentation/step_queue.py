@@ -273,7 +273,7 @@ def _name(upcoming: Upcoming, names: Mapping[str, str], view: View) -> str:
 
 
 def _action(upcoming: Upcoming, snapshot: Snapshot, view: View) -> Line:
-    """Return what comes: what is probed, or what is over; a skip is the least of it."""
+    """Describe the next event; skipped ticks come last."""
     word, what = _WORDS[upcoming.what], _what(upcoming, snapshot, view)
     gap = "  " if word and what else ""
     role = Role.MUTED if what.startswith(_SKIP) else Role.PLAIN

@@ -361,7 +361,7 @@ class ReplaySource:
             self._wants_checkpoint_at = position + self._apart
 
     def _compare(self, entries: Sequence[JournalEntry], first: int) -> None:
-        """Note the first entry of a turn that differs from the recorded one.
+        """Record the first entry of a turn that differs from the recorded one.
 
         The order within a turn is not compared: earlier versions wrote what a tick
         changed before the tick's event.

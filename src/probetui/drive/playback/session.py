@@ -228,7 +228,7 @@ class PlaybackSession:
             await self._wait(rest)
 
     def stop(self) -> None:
-        """Let `run` return soon."""
+        """Make `run` return soon."""
         self._is_stopping = True
         self._wake.set()
 

@@ -125,9 +125,9 @@ class SimulatedSource:
         self._simulation.pass_until(instant)
 
     def submit(self, command: Command) -> None:
-        """Give a command to the engine; a probe that it starts is run to its end.
+        """Submit a command to the engine and run a probe that it starts to its end.
 
-        Otherwise it would be in flight for as long as the clock is stopped.
+        Otherwise the probe would be in flight for as long as the clock is stopped.
         """
         self._submit(command)
         if self.is_held:

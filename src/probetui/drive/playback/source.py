@@ -70,7 +70,7 @@ class PlaybackSource(Protocol):
         """Advance `now` to an instant before which nothing is due."""
 
     def submit(self, command: Command) -> None:
-        """Give a command to the engine; a replay ignores it."""
+        """Submit a command to the engine; a replay ignores it."""
 
     def hold(self, *, is_internal: bool = True) -> None:
         """Pause the probes, because the clock is about to stop.

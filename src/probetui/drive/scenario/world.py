@@ -186,7 +186,7 @@ class World:
     # -- a world that was there before
 
     def put_in(self, found: Iterable[RuntimePodStatus]) -> None:
-        """Let pods be there that a runtime has listed; they live as any do."""
+        """Add pods that a runtime has listed; they live like any other."""
         for status in found:
             addresses = (*status.ips, *(it.ip for it in status.sandboxes if it.ip))
             on_host = any(it.host_network for it in status.sandboxes)
@@ -210,9 +210,9 @@ class World:
     def repeat(  # noqa: C901  # one arm per operation
         self, pod_uid: str, operation: Operation, done: OperationFinished, now: datetime
     ) -> None:
-        """Let an operation have been carried out by another runtime, at `now`.
+        """Apply an operation that another runtime carried out, as of `now`.
 
-        What is done already is not done again.
+        What has been applied already is left alone.
         """
         if done.error is not None:
             return
@@ -515,7 +515,7 @@ class World:
         self._plan_end(started)
 
     def _plan_end(self, container: RuntimeContainerStatus) -> None:
-        """Let a container that runs end by itself when its life is over."""
+        """Schedule the exit of a running container at the end of its scripted life."""
         life = self._life(container.container_id)
         if (
             container.state is RuntimeState.RUNNING

@@ -380,7 +380,7 @@ class Measurements:
 def _with_stop_of(
     behavior: InstanceBehavior, known: Sequence[_Instance]
 ) -> InstanceBehavior:
-    """Let an instance that was never stopped end as another one of its container."""
+    """Make an instance that was never stopped end as another one of its container."""
     for instance in reversed(known):
         if instance.stop_asked is not None:
             other = instance.behavior()

@@ -224,7 +224,7 @@ class _OtherSession:
         in_flight = dict(self._in_flight)
 
         def follow(item: Input | None, now: datetime) -> None:
-            """Let the world know what the recorded runtime did for both sessions."""
+            """Apply to the world what the recorded runtime did for both sessions."""
             if isinstance(item, OperationFinished):
                 asked = in_flight.pop(item.operation_id, None)
                 if isinstance(asked, RunOperation):

@@ -179,7 +179,7 @@ class CaseProgress:
         self._evaluate(entry.at)
 
     def advance(self, now: datetime) -> None:
-        """Note that it is now so late, and nothing has changed since the last entry."""
+        """Advance the clock to `now`; no entry came."""
         while not self.is_over and (due := self.due_at) and due <= now:
             self._reach(due)
 
@@ -482,11 +482,11 @@ class CaseProgress:
             status = self._statuses.get(pod.uid)
             for container in pod.all_containers():
                 if wanted in {"", container.name}:
-                    yield from self._words_about(
+                    yield from self._describe_container(
                         pod, container.name, status, _DECIDING.get(condition.kind)
                     )
 
-    def _words_about(
+    def _describe_container(
         self,
         pod: Pod,
         name: str,

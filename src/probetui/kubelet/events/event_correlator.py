@@ -104,7 +104,7 @@ class EventCorrelator:
         self._recorded: LRUCache[_Key, ClusterEvent] = LRUCache(CACHE_LIMIT)
 
     def correlate(self, event: Event) -> ClusterEvent | None:
-        """Take one occurrence; return what a cluster shows for it, None if dropped."""
+        """Count one occurrence; return what a cluster shows for it, None if dropped."""
         key: _Key = _EqualKey(
             event.pod_uid, event.field_path, event.type, event.reason, event.message
         )

@@ -71,7 +71,7 @@ class ImageManager:
     def ensure_image(
         self, pod: Pod, container: Container, now: datetime
     ) -> Routine[EnsuredImage]:
-        """Have a container's image on this machine, as its pull policy wants it.
+        """Ensure that a container's image is present, as its pull policy requires.
 
         Quirk, kept: since 1.32 the event about an image that cannot be inspected names
         no image.

@@ -19,7 +19,7 @@ class ActionPolicy:
     """Allows everything; a policy that does not overrides these methods."""
 
     def register_containers(self, pod: Pod, status: RuntimePodStatus) -> None:
-        """Take note of what the runtime has of a pod at the beginning of a sync."""
+        """Observe what the runtime has of a pod at the beginning of a sync."""
 
     def may_kill(
         self,
@@ -48,7 +48,7 @@ class ActionPolicy:
         _newest: RuntimeContainerStatus | None,
         _now: datetime,
     ) -> StartFailure | None:
-        """Take note of a start that may not be; return why the container waits."""
+        """Handle a start that is not allowed; return why the container waits."""
         return None
 
     def forget_pod(self, pod_uid: str) -> None:

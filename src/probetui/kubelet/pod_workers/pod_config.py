@@ -88,7 +88,7 @@ class PodConfig:
         return source in self._set_sources
 
     def merge(self, update: SourceUpdate, now: datetime) -> MergedUpdates:
-        """Take an update of one source and return what it changes.
+        """Merge an update of one source and return what it changes.
 
         Args:
             update: SET replaces the pods of its source; REMOVE drops those named;

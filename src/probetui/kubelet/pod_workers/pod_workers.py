@@ -370,7 +370,7 @@ class PodWorkers:
         return may
 
     def _wake_next(self, full_name: str, now: datetime) -> None:
-        """Let the next pod of a name begin, if an API server has it.
+        """Start the next pod of a name, if an API server has it.
 
         Difference: where a manifest stands for an API server, the new pod is there
         before the old one is gone, so that it waits as a static pod does; but an API
@@ -416,7 +416,7 @@ class PodWorkers:
         kind: SyncCallKind,
         result: CallOutcome,
     ) -> bool:
-        """Take the next state if this call leads there."""
+        """Advance to the next state if the result of this call leads there."""
         if kind is SyncCallKind.SYNC and result is SyncCallResult.TERMINAL:
             status.terminating = True
             status.started_terminating = True

@@ -49,7 +49,7 @@ class ProbeHooks(Protocol):
 
 
 class NoHooks:
-    """The hooks of a kubelet that nobody debugs: nothing is changed."""
+    """Default hooks: change nothing."""
 
     holds_ticks = False
 

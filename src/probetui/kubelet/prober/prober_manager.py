@@ -109,7 +109,7 @@ class ProbeManager:
                 self.scheduler.add(worker, now + jitter)
 
     def replace_pod(self, pod: Pod) -> None:
-        """Let the workers of a pod see its changed definition."""
+        """Pass the changed definition of a pod to its workers."""
         for key, loop in self.scheduler.loops.items():
             if key.pod_uid == pod.uid:
                 loop.worker.pod = pod
@@ -124,7 +124,7 @@ class ProbeManager:
                 self.scheduler.stop(ProbeKey(pod.uid, container.name, probe_type))
 
     def cancel_commands(self, pod: Pod, now: datetime) -> None:
-        """Let no command of a pod's probes run any more; one that runs ends at once.
+        """Cancel the commands of a pod's probes, now and from here on.
 
         Source: pod_workers.go, v1.35.0, cleanupPodUpdates, whose context the workers
         have; k/k#140881.

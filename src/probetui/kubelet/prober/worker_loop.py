@@ -120,7 +120,7 @@ class WorkerLoop:
         return self.first_at if self.ticker_at is None else self.ticker_at
 
     def end_flight(self) -> InFlight:
-        """Take in that the probe in flight has been answered, and return it."""
+        """Return the probe in flight, which has been answered, and clear it."""
         flight = self.in_flight
         if flight is None:
             msg = f"{self.worker.key} has no probe in flight"
@@ -141,7 +141,7 @@ class WorkerLoop:
                 self.errors += 1
 
     def select(self, now: datetime, rng: Random) -> Trigger | Stop | None:
-        """Take one of the things that are ready, at random if there are several.
+        """Consume one of the events that are ready, at random if there are several.
 
         Nothing is ready while a step runs. Until the first step only that step is.
         """
@@ -166,7 +166,7 @@ class WorkerLoop:
         return chosen
 
     def select_while_held(self, now: datetime) -> Trigger | Stop | None:
-        """Take a stop, or a trigger by a person, while ticks are held back."""
+        """Consume a stop, or a trigger by a person, while ticks are held back."""
         if self.in_flight is not None or self.ticker_at is None:
             return None
         if self.stop:
@@ -178,7 +178,7 @@ class WorkerLoop:
         return None
 
     def run_early(self, now: datetime) -> Trigger:
-        """Take the next thing although it is not due; the phase of the ticker stays."""
+        """Consume the next event although it is not due; the ticker keeps its phase."""
         if self.trigger is not None and self.ticker_at is not None:
             taken = self.trigger
             self._consume(taken, now)

@@ -70,7 +70,7 @@ class PendingOutcomes:
         return probe_id in self._finished
 
     def set(self, finished: ProbeFinished, at: datetime) -> None:
-        """Have the outcome of a probe that is under way taken in at an instant."""
+        """Schedule a probe's outcome, which has arrived, to be handled at `at`."""
         self._finished[finished.probe_id] = finished
         self._deadlines.set(finished.probe_id, at)
 
@@ -138,15 +138,15 @@ class WorkerScheduler:
     # -- workers
 
     def add(self, worker: Worker, first_at: datetime) -> None:
-        """Have a worker step, for the first time at an instant."""
+        """Schedule a worker; `first_at` is its first tick."""
         loop = self.loops[worker.key] = WorkerLoop(worker, first_at)
         self._timers.set(worker.key, loop.next_tick_at)
         self.changed_pods.add(worker.key.pod_uid)
 
     def stop(self, key: ProbeKey) -> None:
-        """Have a worker leave as soon as its loop looks.
+        """Ask a worker to stop at its next step.
 
-        A result that is held back counts no more.
+        A result that is held back is dropped.
         """
         loop = self.loops.get(key)
         if loop is None or loop.stop:
@@ -173,11 +173,11 @@ class WorkerScheduler:
         return True
 
     def wake(self, key: ProbeKey) -> None:
-        """Have a worker look at its slots."""
+        """Wake a worker, so that it looks at its trigger and its stop."""
         self._woken[key] = None
 
     def reload_timing(self, key: ProbeKey, now: datetime) -> None:
-        """Have a worker go by the timing of its hooks; its ticker begins anew."""
+        """Apply the timing of a worker's hooks; its ticker starts anew."""
         loop = self.loops.get(key)
         probe = None if loop is None else loop.worker.container.probe(key.probe_type)
         if loop is None or probe is None:
@@ -226,7 +226,7 @@ class WorkerScheduler:
         return None if self._hooks.holds_ticks else self._timers.pop_due(now)
 
     def _select(self, key: ProbeKey, now: datetime) -> None:
-        """Let a worker take one of the things that are ready for it."""
+        """Run one step of a worker, by one of the events that are ready for it."""
         loop = self.loops.get(key)
         if loop is None:
             return
@@ -336,7 +336,7 @@ class WorkerScheduler:
             self._pending.set(finished, now + outcome.duration)
 
     def cancel_commands(self, pod_uid: str, now: datetime) -> None:
-        """Let no command of a pod's probes run any more; one that runs ends at once."""
+        """Cancel the commands of a pod's probes, now and from here on."""
         self._canceled_pods.add(pod_uid)
         for probe_id, loop in list(self._in_flight.items()):
             flight = loop.in_flight
@@ -350,7 +350,7 @@ class WorkerScheduler:
         return is_command and effect.key.pod_uid in self._canceled_pods
 
     def finish(self, finished: ProbeFinished, now: datetime) -> None:
-        """Take in what a probe came to in the world, now or once it is to be known."""
+        """Handle a probe's outcome, delayed if a hook asks for it."""
         if finished.probe_id in self._canceled_runs:
             self._canceled_runs.discard(finished.probe_id)
             return
@@ -366,7 +366,7 @@ class WorkerScheduler:
         self._receive(finished, now)
 
     def _receive(self, finished: ProbeFinished, now: datetime) -> None:
-        """Take in what a probe came to, unless the hooks hold it back."""
+        """Judge a probe's outcome and record it, unless a hook holds it back."""
         loop = self._in_flight[finished.probe_id]
         worker = loop.worker
         judged = judge_outcome(worker.key.probe_type, finished.outcome, self.rules)
@@ -376,7 +376,7 @@ class WorkerScheduler:
             self._record(loop, finished, judged, now)
 
     def release(self, key: ProbeKey, now: datetime) -> None:
-        """Take in a result that was held back."""
+        """Record a result that was held back."""
         finished = self.held.pop(key)
         judged = judge_outcome(key.probe_type, finished.outcome, self.rules)
         self._record(self.loops[key], finished, judged, now)

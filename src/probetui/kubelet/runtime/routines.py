@@ -160,7 +160,7 @@ class RoutineRunner:
         return self._limits.next_deadline()
 
     def run_due(self, now: datetime) -> None:
-        """Let go on what has reached its limit."""
+        """Resume the routines whose time limit has passed."""
         while (number := self._limits.pop_due(now)) is not None:
             task = self._tasks[number]
             if task.operation_id is not None:
@@ -245,7 +245,7 @@ class RoutineRunner:
         task.operation_id = task.if_late = None
 
     def resume_released(self, now: datetime) -> None:
-        """Let those go on whose latches were set from outside of any routine."""
+        """Resume the routines whose latches were set from outside of any routine."""
         while self._waiting_for and (number := self._released()) is not None:
             del self._waiting_for[number]
             self._limits.cancel(number)

@@ -51,7 +51,7 @@ class Timers(Generic[Key]):
         return None
 
     def pop_due(self, now: datetime) -> Key | None:
-        """Take the earliest key whose deadline is not after `now`, or None."""
+        """Remove and return the earliest key that is due at `now`, or None."""
         heap = self._heap
         tickets = self._ticket
         while heap and heap[0][0] <= now:

@@ -110,7 +110,7 @@ class VolumeManager:
         self._retries: Timers[VolumeKey] = Timers()
 
     def wait_for_mounts(self, pod: Pod, now: datetime) -> Routine[bool]:
-        """Have all volumes that a pod's containers mount; False if that took too long.
+        """Mount all volumes of a pod's containers; return False if that took too long.
 
         Files are brought up to date on the way, but not waited for.
 

@@ -60,7 +60,7 @@ _INSTANCES_ALONE = 3
 
 
 def card_tone(subject: Subject, view: View) -> Tone:
-    """Return how alarming the state of what is chosen is."""
+    """Return the severity of what is selected."""
     if subject.probe is None:
         return unprobed_verdict(subject.pod, subject.container, view, 0).tone
     return _verdict(subject, view, 0).tone

@@ -230,7 +230,7 @@ def state(
     """
     if container.stopping is not None:
         return Span("Stopping", Role.ERROR)
-    for words, since in _done_to_it(container):
+    for words, since in _active_faults_of(container):
         return Span(f"{words} {age(view.now - since)}", Role.ACCENT)
     match container.status:
         case ContainerStatus(state=Running(started_at)):
@@ -298,7 +298,7 @@ def _is_settled(shown: Line, view: View) -> bool:
     return text in {f"{success} ok", f"{success} done", view.marks.empty}
 
 
-def _done_to_it(container: ContainerSnapshot) -> Iterator[tuple[str, datetime]]:
+def _active_faults_of(container: ContainerSnapshot) -> Iterator[tuple[str, datetime]]:
     if container.frozen_since is not None:
         yield "Frozen", container.frozen_since
     if container.cut_off_since is not None:

@@ -167,7 +167,7 @@ class EventLog:
     ) -> EventLine | None:
         match entry:
             case TickEntry(key=key):
-                return self._of(key[:2]).take_tick(entry, names)
+                return self._threads_of(key[:2]).take_tick(entry, names)
             case EventEntry():
                 return self._event(entry, names)
             case StateEntry(what=what) if what in _KEPT_TO_ITSELF:
@@ -197,12 +197,12 @@ class EventLog:
             case _:
                 return None
 
-    def _of(self, container: tuple[str, str]) -> _Threads:
+    def _threads_of(self, container: tuple[str, str]) -> _Threads:
         return self._containers.setdefault(container, _Threads())
 
     def _event(self, entry: EventEntry, names: Mapping[str, str]) -> EventLine:
         event = entry.event
-        threads = self._of((event.pod_uid, event.container_name))
+        threads = self._threads_of((event.pod_uid, event.container_name))
         self.cluster.add_event(entry, threads.restarts)
         is_warning = event.type is EventType.WARNING
         self.warnings += is_warning
@@ -221,7 +221,9 @@ class EventLog:
         shown = _line(entry, names, "state", entry.what, text)
         if entry.what not in _IN_A_STATUS:
             return shown
-        tick = self._of((entry.pod_uid, entry.container_name)).take_change(entry)
+        tick = self._threads_of((entry.pod_uid, entry.container_name)).take_change(
+            entry
+        )
         if tick is None:
             return replace(shown, is_state=True)
         word, role = _CHANGES[tick.action]
@@ -233,9 +235,9 @@ class EventLog:
     def _container(
         self, entry: ContainerEntry, names: Mapping[str, str], pod: Pod | None
     ) -> EventLine | None:
-        threads = self._of((entry.pod_uid, entry.container_name))
+        threads = self._threads_of((entry.pod_uid, entry.container_name))
         threads.restarts = entry.restart_count
-        self._of((entry.pod_uid, "")).last_event = None
+        self._threads_of((entry.pod_uid, "")).last_event = None
         match entry.what:
             case LifecycleStep.STOPPING:
                 reason, message = "stop", _stopping(entry, pod)
@@ -271,7 +273,7 @@ class EventLog:
         self, entry: BackoffEntry, names: Mapping[str, str]
     ) -> EventLine | None:
         """Return the line, but only one for each wait: it is asked about many times."""
-        threads = self._of((entry.pod_uid, entry.container_name))
+        threads = self._threads_of((entry.pod_uid, entry.container_name))
         is_known = entry.waits and entry.until == threads.until
         threads.until = entry.until
         if is_known:

@@ -1,4 +1,4 @@
-"""The verdict on a probe: one word, one sentence, one meter, and how alarming it is."""
+"""The verdict on a probe: one word, one sentence, one meter, and its severity."""
 
 from __future__ import annotations
 

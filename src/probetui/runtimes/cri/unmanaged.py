@@ -45,7 +45,7 @@ class UnmanagedCriContainers:
         listing: reads the status of any sandbox or container.
         runtime_name: the prefix of its container IDs.
         exec_patience: how long to wait for a response after an exec's timeout.
-        disruptions: does to containers what happens to them in real life.
+        disruptions: freezes, kills and disconnects containers.
         daemon_clock: converts the runtime's instants.
     """
 

@@ -200,7 +200,7 @@ def clicked_probe(
 
 
 class CardPage(SubjectPage):
-    """The verdict card of the probe that is shown, tinted by how alarming it is."""
+    """The verdict card of the probe that is shown, tinted by its severity."""
 
     IS_SCROLLED = True
 
