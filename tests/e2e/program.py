@@ -65,12 +65,14 @@ class Program:
         )
 
     @contextmanager
-    def started(self, *args: str) -> Iterator[subprocess.Popen[str]]:
+    def started(
+        self, *args: str, stdin: int = subprocess.DEVNULL
+    ) -> Iterator[subprocess.Popen[str]]:
         """Start the program; it is stopped or killed at the end of the block."""
         with subprocess.Popen(
             [self.executable, *args],
             env=self.environment,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.on_terminal import on_terminal
-from tests.e2e.program import Program, wait_until
+from tests.e2e.program import PATIENCE_SECONDS, Program, wait_for, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -27,6 +28,9 @@ spec:
     livenessProbe: {{exec: {{command: ["true"]}}, periodSeconds: 60}}
 """
 """No tick of its own comes during a test: each is a step."""
+
+FAILURES = "wait\ninject app liveness failure 3\n3\n\n\n"
+"""Lines by which the container is killed."""
 
 RUNTIMES = [
     pytest.param(("sim",), id="sim"),
@@ -124,7 +128,7 @@ def test_what_cannot_be_used_is_told_and_ends_nothing(
     ("lines", "until", "status"),
     [
         ("", "killed", 1),
-        ("wait\ninject app liveness failure 3\n3\n\n\n", "killed", 0),
+        (FAILURES, "killed", 0),
         ("quit\n\n\n", None, 0),
     ],
     ids=["not met", "met", "quit"],
@@ -138,6 +142,46 @@ def test_the_end_of_the_lines_ends_the_session(
 
     assert done.returncode == status, done.stderr
     assert ("the lines ended before" in done.stderr) == (status == 1)
+
+
+@pytest.mark.parametrize(
+    ("lines", "until"),
+    [
+        pytest.param("hepl\n", None, id="end of the lines"),
+        pytest.param("hepl\nquit\n", None, id="quit"),
+        pytest.param("hepl\nchange\nchange\n2\n", None, id="nothing changes any more"),
+        pytest.param(f"hepl\n{FAILURES}", "killed", id="the condition has held"),
+        pytest.param("hepl\n2\n", "killed", id="the condition has not held"),
+        pytest.param("hepl\nchange\nchange\n", "killed", id="it has not by the limit"),
+    ],
+)
+def test_a_script_with_a_wrong_line_ends_with_2(
+    program: Program, manifest: str, lines: str, until: str | None
+) -> None:
+    condition = () if until is None else ("--until", until)
+
+    done = step(program, manifest, lines, "sim", *condition)
+
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("1 line could not be carried out") == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+)
+def test_a_signal_keeps_its_status_after_a_wrong_line(
+    program: Program, manifest: str, number: signal.Signals, status: int
+) -> None:
+    arguments = ("sim", "-f", manifest, "--step", "--no-findings")
+    with program.started(*arguments, stdin=subprocess.PIPE) as running:
+        assert running.stdin is not None
+        assert running.stderr is not None
+        print("hepl", file=running.stdin, flush=True)
+        wait_for("help lists the lines", running.stderr)
+
+        running.send_signal(number)
+
+        assert running.wait(PATIENCE_SECONDS) == status
 
 
 @pytest.mark.parametrize(

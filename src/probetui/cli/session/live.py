@@ -633,10 +633,11 @@ class _LiveSession:
             if not plan.options.step:
                 return await follower.verdict(plan.options.timeout)
             # Late: few sessions are stepped by lines.
-            from probetui.cli.session.stepping import stepped
+            from probetui.cli.session.stepping import step_by_lines
 
-            async with stepped(plan, session, follower, self._mask):
-                return await follower.verdict(plan.options.timeout)
+            return await step_by_lines(
+                plan, session, follower, self._mask, plan.options.timeout
+            )
         # Late: the screen's library is slow to import.
         from probetui.cli.session.screen import show_screen
 

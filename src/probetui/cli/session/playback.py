@@ -211,10 +211,9 @@ class _PlaybackRun:
             gc_tuning.freeze()
             if plan.options.step:
                 # Late: few sessions are stepped by lines.
-                from probetui.cli.session.stepping import stepped
+                from probetui.cli.session.stepping import step_by_lines
 
-                async with stepped(plan, self._session, follower, self._mask):
-                    return await follower.verdict()
+                return await step_by_lines(plan, self._session, follower, self._mask)
             if not plan.options.paused:
                 return await follower.verdict()
             # No session time passes that could reach the limit: here it is a real one.

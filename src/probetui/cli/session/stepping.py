@@ -6,8 +6,11 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from datetime import timedelta
+
+from msgspec.structs import replace
 
 from probetui.cli.printing import print_line, print_text
 from probetui.cli.session.plan import Plan, Stdout
@@ -51,16 +54,27 @@ INPUT_ENDED = "input ended"
 """The reason of a session whose lines have all been read."""
 
 
-@asynccontextmanager
-async def stepped(
-    plan: Plan, session: Session, follower: Follower, mask: Mask
-) -> AsyncIterator[None]:
-    """Step a session by the lines of standard input until the block ends."""
+async def step_by_lines(
+    plan: Plan,
+    session: Session,
+    follower: Follower,
+    mask: Mask,
+    time_limit: timedelta | None = None,
+) -> Verdict:
+    """Step a session by the lines of standard input until it ends; return why it did.
+
+    Args:
+        plan: what was asked for.
+        session: the session, paused.
+        follower: follows it, and decides when it is over.
+        mask: what is not to be shown.
+        time_limit: how long to wait for its end, None for ever.
+    """
     stepper = _LineStepper(plan, session, follower, mask)
     follower.add_sinks([stepper])
     stepping = asyncio.ensure_future(stepper.run())
     try:
-        yield
+        return stepper.judge(await follower.verdict(time_limit))
     finally:
         stepping.cancel()
         with suppress(asyncio.CancelledError):
@@ -99,6 +113,21 @@ class _LineStepper:
         except Exception as error:  # noqa: BLE001  # the pods are stopped first
             self._follower.fail(error)
 
+    def judge(self, verdict: Verdict) -> Verdict:
+        """Return a verdict, changed where lines of a script could not be carried out.
+
+        Whether a condition has held then says nothing of the script that was meant. On
+        a terminal who typed a line has seen the refusal. Signals, limits and faults keep
+        their status.
+        """
+        is_answer = verdict.exit_status in {EXIT_OK, EXIT_NO}
+        if not (is_answer and self._refused) or sys.stdin.isatty():
+            return verdict
+        count = f"{self._refused} line{'' if self._refused == 1 else 's'}"
+        refusal = f"{count} could not be carried out"
+        message = "\n".join(filter(None, (verdict.message, refusal)))
+        return replace(verdict, exit_status=UsageError.exit_status, message=message)
+
     async def _run_lines(self) -> None:
         lines = _StandardInput(prompts=sys.stdin.isatty())
         while (text := await lines.next_line()) is not None:
@@ -120,11 +149,6 @@ class _LineStepper:
         if watch is not None:
             message = f"the lines ended before {watch.condition}"
             self._follower.end(Verdict(reason, EXIT_NO, message))
-        elif self._refused and not sys.stdin.isatty():
-            count = f"{self._refused} line{'' if self._refused == 1 else 's'}"
-            message = f"{count} could not be carried out"
-            verdict = Verdict(reason, UsageError.exit_status, message)
-            self._follower.end(verdict)
         else:
             self._follower.end(Verdict(reason, EXIT_OK))
 
