@@ -37,6 +37,14 @@ from probetui.untrusted_trees import (
 
 MAX_NAME_BYTES = 255
 
+SETTINGS_BYTES = 16 * 1024 * 1024
+"""The most that a file of settings may have: a kubeconfig, one of an engine."""
+
+KERNEL_FILE_BYTES = 8 * 1024 * 1024
+"""The most that is read of a file of the kernel; more than exec(3) can pass on."""
+
+_PIECE_BYTES = 64 * 1024
+
 _NEVER_WAITS = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _WRITES = os.O_WRONLY | os.O_RDWR
 
@@ -188,10 +196,43 @@ def claim_file(descriptor: int, claim: str) -> None:
     FILE_CLAIMS[facts.st_dev, facts.st_ino] = claim
 
 
-def read_regular(path: Path, limit: int = -1, *, claim: str | None = AN_INPUT) -> bytes:
-    """Read a file that a user named, or its first bytes; see `open_regular`."""
+def read_regular(path: Path, limit: int, *, claim: str | None = AN_INPUT) -> bytes:
+    """Read the first `limit` bytes of a file that a user named; see `open_regular`."""
     with os.fdopen(open_regular(path, claim=claim), "rb") as file:
         return file.read(limit)
+
+
+def read_settings(path: Path, limit: int = SETTINGS_BYTES) -> bytes:
+    """Read a whole file of settings; see `open_regular`.
+
+    Raises:
+        OSError: it has more than `limit` bytes, is no regular file, or the system
+            refuses.
+    """
+    data = read_regular(path, limit + 1)
+    if len(data) > limit:
+        text = f"it has more than {limit} bytes"
+        raise OSError(errno.EFBIG, text, str(path))
+    return data
+
+
+def read_kernel_file(path: Path) -> bytes:
+    """Read a file of /proc or /sys, or its first `KERNEL_FILE_BYTES`.
+
+    Such files have no length to ask for, and some are as long as a process wants: it
+    may point its arguments and its environment at all of its memory
+    (prctl(2), PR_SET_MM_MAP).
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        pieces: list[bytes] = []
+        left = KERNEL_FILE_BYTES
+        while left and (piece := os.read(descriptor, min(left, _PIECE_BYTES))):
+            pieces.append(piece)
+            left -= len(piece)
+        return b"".join(pieces)
+    finally:
+        os.close(descriptor)
 
 
 def _open_regular(

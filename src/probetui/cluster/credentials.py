@@ -25,7 +25,7 @@ from probetui.cluster.errors import ClusterError
 from probetui.cluster.kubeconfig import ApiServerInfo, ExecCredential, UserCredentials
 from probetui.ports import Clock
 from probetui.safe_text import safe_line
-from probetui.untrusted_files import read_regular
+from probetui.untrusted_files import read_settings
 
 _FILE_LIFETIME = timedelta(minutes=1)
 _EXPIRY_MARGIN = timedelta(seconds=10)
@@ -164,7 +164,7 @@ def impersonation_headers(user: UserCredentials) -> list[tuple[str, str]]:
 
 def _read_token(path: Path) -> str:
     try:
-        token = read_regular(path, _LARGEST_TOKEN).decode().strip()
+        token = read_settings(path, _LARGEST_TOKEN).decode().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ClusterError(f"the token file {path}: {error}") from error
     if not token:

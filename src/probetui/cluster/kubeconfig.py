@@ -22,10 +22,9 @@ from probetui.cluster.errors import ClusterError
 from probetui.errors import UsageError
 from probetui.manifest.yaml.parser import YAML_LOADER
 from probetui.safe_text import safe_line
-from probetui.untrusted_files import read_regular
+from probetui.untrusted_files import read_settings
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_LARGEST_FILE = 16 * 2**20
 
 
 class ApiServerInfo(Struct, frozen=True):
@@ -160,15 +159,13 @@ def _merge(paths: Sequence[Path], *, may_be_missing: bool) -> _Merged:
 
 def _read(path: Path, *, may_be_missing: bool) -> dict[str, Any]:
     try:
-        data = read_regular(path, _LARGEST_FILE + 1)
+        data = read_settings(path)
     except FileNotFoundError as error:
         if may_be_missing:
             return {}
         raise UsageError(f"{path}: {error.strerror}") from error
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
-    if len(data) > _LARGEST_FILE:
-        raise UsageError(f"{path}: too large for a kubeconfig")
     try:
         document = yaml.load(data, YAML_LOADER)  # noqa: S506  # a safe one, in C
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -337,7 +334,7 @@ def _pem(item: _Item, key: str, where: str) -> str | None:
         return None
     path = item.folder / name
     try:
-        return read_regular(path, _LARGEST_FILE).decode()
+        return read_settings(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"{safe_line(where)}: {key}: {safe_line(str(error))}"
@@ -355,8 +352,8 @@ def _in_cluster(
         return None
     host = f"[{host}]" if ":" in host else host
     try:
-        ca_data = read_regular(service_account / "ca.crt", _LARGEST_FILE).decode()
-        namespace = read_regular(service_account / "namespace", 1000).decode().strip()
+        ca_data = read_settings(service_account / "ca.crt").decode()
+        namespace = read_settings(service_account / "namespace").decode().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ClusterError(f"the service account of this pod: {error}") from error
     return ClusterAccess(

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from probetui.engine.snapshot import LatenessCause, LatenessOwner
 from probetui.ports import Clock
+from probetui.untrusted_files import read_kernel_file
 
 _SCHEDSTAT = Path("/proc/self/schedstat")
 """Linux only. Source: the kernel's Documentation/scheduler/sched-stats.rst."""
@@ -35,7 +36,7 @@ class ProcessorTimes(Struct, frozen=True):
 def processor_times() -> ProcessorTimes:
     """Return those up to now."""
     try:
-        waited_ns = int(_SCHEDSTAT.read_bytes().split()[1])
+        waited_ns = int(read_kernel_file(_SCHEDSTAT).split()[1])
     except (OSError, IndexError):
         return ProcessorTimes(time.process_time_ns(), None)
     return ProcessorTimes(time.process_time_ns(), waited_ns)

@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from probetui.untrusted_files import read_kernel_file
+
 if TYPE_CHECKING:
     import ctypes
 
@@ -33,7 +35,7 @@ def may_mount() -> bool:
     False where /proc does not show it.
     """
     try:
-        found = _EFFECTIVE.search(STATUS.read_bytes())
+        found = _EFFECTIVE.search(read_kernel_file(STATUS))
     except OSError:
         return False
     return found is not None and bool(int(found[1], 16) >> CAP_SYS_ADMIN & 1)
@@ -62,7 +64,7 @@ def mounts_at(target: Path) -> tuple[tuple[str, ...], tuple[Path, ...]]:
     """
     kinds, beneath = [], []
     real = Path(os.path.realpath(target))
-    for line in MOUNTS.read_bytes().splitlines():
+    for line in read_kernel_file(MOUNTS).splitlines():
         before, _, after = line.partition(b" - ")
         point = Path(os.fsdecode(_unescaped(before.split()[4])))
         if point == real:

@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 from probetui.k8s.pod import Pod
 from probetui.ports import PodKey
 from probetui.runtimes.process_identity import Process, identify, is_alive
+from probetui.untrusted_files import read_kernel_file
 
 _PROC = Path("/proc")
 
@@ -91,7 +92,8 @@ def host_name() -> str:
 def machine_id() -> str:
     """Return the ID of this boot of this machine."""
     with suppress(OSError):
-        return (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
+        boot_id = _PROC / "sys/kernel/random/boot_id"
+        return read_kernel_file(boot_id).decode("ascii").strip()
     return host_name()
 
 

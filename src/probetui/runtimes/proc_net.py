@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import Listeners, ListenerScope, SocketAddress
+from probetui.untrusted_files import read_kernel_file
 
 PROC = Path("/proc")
 
@@ -100,7 +101,7 @@ def _sockets(folder: Path) -> list[ListeningSocket]:
     found: list[ListeningSocket] = []
     for name in _TABLES:
         try:
-            text = (folder / name).read_text("ascii")
+            text = read_kernel_file(folder / name).decode("ascii")
         except FileNotFoundError:
             if name == _TABLES[0]:
                 raise

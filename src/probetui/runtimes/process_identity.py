@@ -13,6 +13,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from probetui.untrusted_files import read_kernel_file
+
 PROC = Path("/proc")
 ZOMBIE_STATES = frozenset({"Z", "X"})
 STOPPED_STATE = "T"
@@ -60,7 +62,7 @@ def _read_state(pid: int) -> tuple[str, str] | None:
 
 def _read_proc(pid: int) -> tuple[str, str] | None:
     try:
-        stat = (PROC / str(pid) / "stat").read_bytes()
+        stat = read_kernel_file(PROC / str(pid) / "stat")
     except OSError:
         return None
     # The name in parentheses may contain blanks and parentheses.
@@ -72,7 +74,8 @@ def _read_proc(pid: int) -> tuple[str, str] | None:
 def _boot() -> str:
     """Return the ID of this boot, from which start times are counted."""
     with contextlib.suppress(OSError):
-        return (PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
+        boot_id = PROC / "sys/kernel/random/boot_id"
+        return read_kernel_file(boot_id).decode("ascii").strip()
     return ""
 
 
@@ -127,7 +130,7 @@ def _kill_marked_once(marker: bytes, killed: set[int]) -> Iterator[int]:
 
 def _has(marker: bytes, pid: str) -> bool:
     try:
-        environ = (PROC / pid / "environ").read_bytes()
+        environ = read_kernel_file(PROC / pid / "environ")
     except OSError:  # it has ended, or is another user's
         return False
     return marker in environ.split(b"\0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from probetui.cli.folders import state_folder
 from probetui.cli.images import commands as image_commands
 from probetui.cli.images.pull_records import PulledImageRecord, PulledImageStore
 from probetui.cli.main import run
@@ -59,6 +61,20 @@ def full(store: FakeImageStore) -> FakeImageStore:
     store.bring("theirs:1")
     store.filesystem = ImageFilesystem(1_000_000_000, 100_000_000)
     return store
+
+
+def test_a_record_that_is_too_long_is_none(
+    full: FakeImageStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder,) = (state_folder() / "images").iterdir()
+    record = next(path for path in folder.iterdir() if "fresh" in path.name)
+    record.write_bytes(b" " * 1_048_576 + record.read_bytes())
+    os.mkfifo(folder / "fifo.json")
+
+    assert run(["images", "-o", "name"]) == 0
+
+    assert full.images
+    assert "fresh" not in capsys.readouterr().out
 
 
 def test_the_table_lists_our_images_and_their_users(

@@ -80,6 +80,19 @@ async def test_a_state_folder_with_a_long_path_has_a_socket_too(
         assert await read_states(VERSION) == [state]
 
 
+async def test_an_answer_that_is_too_long_is_ignored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = {"apiVersion": VERSION}
+    text = json.dumps(state)
+
+    async with serve_state(lambda: text):
+        monkeypatch.setattr(state_socket, "LARGEST_STATE", len(text))
+        assert await read_states(VERSION) == [state]
+        monkeypatch.setattr(state_socket, "LARGEST_STATE", len(text) - 1)
+        assert await read_states(VERSION) == []
+
+
 @pytest.mark.parametrize(
     "answer",
     [

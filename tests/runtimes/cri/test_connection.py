@@ -147,6 +147,8 @@ class TestPlaces:
         [
             pytest.param("runtime-endpoint: [", "it is not YAML", id="no YAML"),
             pytest.param("just words", "it has no settings", id="no settings"),
+            pytest.param("[" * 100_000, "it is not YAML", id="too deep"),
+            pytest.param("#" * 1_048_577, "more than 1048576 bytes", id="too long"),
             pytest.param(None, "there is no such file", id="missing"),
         ],
     )

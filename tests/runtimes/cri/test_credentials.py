@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from probetui.errors import ContainerRuntimeError
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.images import registry_credentials
+from probetui.untrusted_files import SETTINGS_BYTES
 
 HELPER = """\
 #!/bin/sh
@@ -84,6 +86,20 @@ def test_a_credential_helper_is_run(
     found = registry_credentials("registry.test/app")
 
     assert found == cri.AuthConfig(username="helper", password="of registry.test")
+
+
+@pytest.mark.parametrize("kind", ["large", "FIFO"])
+def test_a_configuration_that_cannot_be_read_whole_is_reported(
+    config: Path, kind: str
+) -> None:
+    if kind == "large":
+        config.touch()
+        os.truncate(config, SETTINGS_BYTES + 1)  # noqa: TID251  # a file of this test
+    else:
+        os.mkfifo(config)
+
+    with pytest.raises(ContainerRuntimeError, match=str(config)):
+        registry_credentials("registry.test/app")
 
 
 def test_a_missing_credential_helper_is_reported(config: Path) -> None:

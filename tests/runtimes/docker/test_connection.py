@@ -40,6 +40,7 @@ from probetui.runtimes.docker.errors import (
     to_runtime_error,
 )
 from probetui.runtimes.docker.runtime import DockerOptions
+from probetui.untrusted_files import SETTINGS_BYTES
 
 OPTIONS = DockerOptions(Path("/nowhere"))
 DEAD = "unix:///nowhere/docker.sock"
@@ -186,8 +187,37 @@ class TestWhere:
         (meta,) = config.glob("contexts/meta/*/meta.json")
         meta.write_text("{")
 
-        with pytest.raises(RuntimeUnavailableError, match="contexts cannot be read"):
+        with pytest.raises(RuntimeUnavailableError, match="settings cannot be read"):
             list_endpoints(None, "there", {})
+
+    @pytest.mark.parametrize("kind", ["large", "FIFO"])
+    @pytest.mark.parametrize("name", ["config.json", "meta.json"])
+    @pytest.mark.parametrize(
+        ("host", "context"), [(None, "there"), (None, "gone"), ("tcp://a:1", None)]
+    )
+    def test_settings_that_cannot_be_read_whole_are_an_error(
+        self,
+        config: Path,
+        add_context: Callable[[str, str], None],
+        name: str,
+        kind: str,
+        host: str | None,
+        context: str | None,
+    ) -> None:
+        add_context("there", "unix:///there.sock")
+        (path,) = config.rglob(name)
+        path.unlink()
+        if kind == "large":
+            path.touch()
+            os.truncate(path, SETTINGS_BYTES + 1)  # noqa: TID251  # of this test
+        else:
+            os.mkfifo(path)
+        if host is not None and name == "meta.json":
+            assert list_endpoints(host, context, {}), "it is not asked for"
+            return
+
+        with pytest.raises(RuntimeUnavailableError, match=name):
+            list_endpoints(host, context, {})
 
     def test_missing_certificates_are_an_error(self, tmp_path: Path) -> None:
         environ = {

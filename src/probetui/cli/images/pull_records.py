@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 _FILE_MODE = 0o600
 _SUFFIX = ".json"
+_MAX_BYTES = 1024 * 1024
+"""The most that is read of a record: the names of an image are few."""
 
 
 class PulledImageRecord(Struct, frozen=True):
@@ -120,7 +122,9 @@ class PulledImageStore:
 
 def _read(path: Path) -> PulledImageRecord | None:
     try:
-        document: Any = json.loads(path.read_text(encoding="utf-8"))
+        document: Any = json.loads(
+            DirectoryRoot(path.parent).read_file(path.name, _MAX_BYTES)
+        )
         last_used = document["lastUsed"]
         return PulledImageRecord(
             str(document["id"]),

@@ -24,6 +24,9 @@ MAX_CONNECTIONS = 8
 TIMEOUT_SECONDS = 5
 """For a session to answer, and for a reader to take the answer."""
 
+LARGEST_STATE = 64 * 1024 * 1024
+"""Bytes of an answer; a session of 20,000 containers has half of it."""
+
 CACHE_SECONDS = 0.5
 """How long an answer is used again: to make one delays the probes."""
 
@@ -114,13 +117,22 @@ async def _read(root: DirectoryRoot, short: Path, name: str) -> dict[str, Any]:
         async with asyncio.timeout(TIMEOUT_SECONDS):
             reader, writer = await asyncio.open_unix_connection(short / name)
             with contextlib.closing(writer):
-                state = json.loads(await reader.read())
+                state = json.loads(await _read_to_end(reader, LARGEST_STATE))
                 return state if isinstance(state, dict) else {}
     except ConnectionRefusedError:
         root.unlink(name, missing_ok=True)
         return {}
     except (OSError, TimeoutError, ValueError):
         return {}
+
+
+async def _read_to_end(reader: asyncio.StreamReader, limit: int) -> bytes:
+    """Read all that comes; raises `ValueError` if it is more than `limit` bytes."""
+    try:
+        await reader.readexactly(limit + 1)
+    except asyncio.IncompleteReadError as ended:
+        return ended.partial
+    raise ValueError("the answer is too long")
 
 
 @contextmanager

@@ -117,8 +117,8 @@ class _LineStepper:
         """Return a verdict, changed where lines of a script could not be carried out.
 
         Whether a condition has held then says nothing of the script that was meant. On
-        a terminal who typed a line has seen the refusal. Signals, limits and faults keep
-        their status.
+        a terminal the user has seen the refusal. Signals, limits and faults keep their
+        status.
         """
         is_answer = verdict.exit_status in {EXIT_OK, EXIT_NO}
         if not (is_answer and self._refused) or sys.stdin.isatty():

@@ -19,6 +19,7 @@ from probetui.k8s.runtime import Node
 from probetui.kubelet.nodestatus.node_status import ARCHITECTURES, NodeFacts
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.validation.names import check_subdomain
+from probetui.untrusted_files import read_kernel_file
 
 MOST_PODS = "110"
 _HTTPS = 443
@@ -131,6 +132,6 @@ def _system_name() -> str:
 
 def _read(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="ascii").strip()
+        return read_kernel_file(Path(path)).decode("ascii").strip()
     except (OSError, ValueError):
         return ""

@@ -35,7 +35,7 @@ from probetui.runtimes.cri.errors import (
     diagnose_socket,
 )
 from probetui.runtimes.cri.runtime import CriOptions, CriRuntime, CriVersion
-from probetui.untrusted_files import read_regular
+from probetui.untrusted_files import read_settings
 
 CRICTL_CONFIG = Path("/etc/crictl.yaml")
 
@@ -50,6 +50,9 @@ KNOWN_SOCKETS = (
 )
 
 _SCHEME = "unix://"
+
+_LARGEST_CONFIG = 1024 * 1024
+"""Bytes of crictl's configuration, which has a dozen lines."""
 
 
 class CriEndpoint(Struct, frozen=True):
@@ -118,14 +121,14 @@ def _crictl_config(environ: Mapping[str, str]) -> tuple[str, Mapping[str, Any]]:
     named = environ.get(CONFIG_VARIABLE)
     file = Path(named) if named else CRICTL_CONFIG
     try:
-        found = yaml.safe_load(read_regular(file).decode())
+        found = yaml.safe_load(read_settings(file, _LARGEST_CONFIG).decode())
     except FileNotFoundError as error:
         if named:
             raise _unreadable(file, "there is no such file") from error
         return str(file), {}
     except OSError as error:
         raise _unreadable(file, error.strerror or str(error)) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(file, "it is not YAML") from error
     if not isinstance(found, dict | None):
         raise _unreadable(file, "it has no settings")

@@ -48,7 +48,12 @@ from probetui.runtimes.volume_folders import (
     UNKNOWN_NAMESPACE,
     VolumeFolders,
 )
-from probetui.untrusted_files import DirectoryRoot, child_path, make_own_directory
+from probetui.untrusted_files import (
+    DirectoryRoot,
+    child_path,
+    make_own_directory,
+    read_settings,
+)
 from probetui.untrusted_trees import MAX_NAMED, Leftover
 
 ETC_HOSTS = "/etc/hosts"
@@ -359,6 +364,6 @@ def _make_log_folder(folder: Path) -> None:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8", errors="surrogateescape")
+        return os.fsdecode(read_settings(file))
     except OSError:
         return ""

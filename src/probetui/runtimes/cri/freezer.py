@@ -19,6 +19,7 @@ from probetui.runtimes.cri.local_processes import (
     list_pids,
     send_signal,
 )
+from probetui.untrusted_files import read_kernel_file
 
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 LOOKS = 200
@@ -176,6 +177,6 @@ def _path_up_to(path: str, cri_id: str) -> Path | None:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text().strip()
+        return os.fsdecode(read_kernel_file(file)).strip()
     except OSError:
         return ""

@@ -17,6 +17,7 @@ from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import CriClient
 from probetui.runtimes.cri.errors import CriStatusError
 from probetui.runtimes.cri.translate import image_user, to_stored_images
+from probetui.runtimes.docker_settings import check_docker_settings
 
 
 class CriImages:
@@ -122,12 +123,13 @@ def registry_credentials(image: str) -> cri.AuthConfig | None:
     import docker.errors  # noqa: PLC0415
 
     try:
+        check_docker_settings()
         registry, _ = docker.auth.resolve_repository_name(image)
         with warnings.catch_warnings():
             # A missing helper warns on standard error, and raises all the same.
             warnings.simplefilter("ignore")
             found = docker.auth.load_config().resolve_authconfig(registry)
-    except docker.errors.DockerException as error:
+    except (docker.errors.DockerException, OSError) as error:
         raise ContainerRuntimeError(f"no credentials for {image}: {error}") from error
     if not found:
         return None

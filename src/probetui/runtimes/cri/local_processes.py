@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from probetui.errors import ContainerRuntimeError
+from probetui.untrusted_files import read_kernel_file
 
 PROC = Path("/proc")
 STOPPED = b"T"
@@ -50,7 +51,8 @@ def main_pid(info: Mapping[str, str], cri_id: str) -> int:
 def list_cgroups(pid: int) -> Iterator[tuple[str, str]]:
     """Yield the cgroups of a process: controllers (empty for v2) and path."""
     with contextlib.suppress(OSError):
-        for line in (PROC / str(pid) / "cgroup").read_text().splitlines():
+        text = os.fsdecode(read_kernel_file(PROC / str(pid) / "cgroup"))
+        for line in text.splitlines():
             _, controllers, path = line.split(":", 2)
             yield controllers, path
 
@@ -70,7 +72,7 @@ def list_pids(cri_id: str) -> Iterator[int]:
 def is_stopped(pid: int) -> bool:
     """Return whether a process is stopped or gone."""
     try:
-        stat = (PROC / str(pid) / "stat").read_bytes()
+        stat = read_kernel_file(PROC / str(pid) / "stat")
     except OSError:
         return True
     # The name in parentheses may contain spaces and parentheses.

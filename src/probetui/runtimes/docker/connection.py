@@ -22,6 +22,8 @@ from probetui.runtimes.docker.client import LONG_CALLS, SHORT_CALLS, run_in_own_
 from probetui.runtimes.docker.errors import SDK_ERRORS, diagnose
 from probetui.runtimes.docker.port_publishing import DockerDaemon
 from probetui.runtimes.docker.runtime import DockerOptions, DockerRuntime
+from probetui.runtimes.docker_settings import check_docker_settings
+from probetui.untrusted_files import read_settings
 
 REQUEST_SECONDS = 120
 """How long a daemon may take to answer; the kubelet's runtimeRequestTimeout."""
@@ -76,8 +78,9 @@ def list_endpoints(
     is the default socket, followed by those of other engines that exist.
 
     Raises:
-        RuntimeUnavailableError: a context does not exist or cannot be read.
+        RuntimeUnavailableError: a context does not exist, or settings cannot be read.
     """
+    _read_settings(check_docker_settings)
     if host:
         return (DockerEndpoint(host, "option --host", _tls(environ)),)
     if context:
@@ -86,7 +89,7 @@ def list_endpoints(
         return (DockerEndpoint(named, "DOCKER_HOST", _tls(environ)),)
     if name := environ.get("DOCKER_CONTEXT"):
         return (_of_context(name, "DOCKER_CONTEXT"),)
-    current = str(_read_contexts(get_current_context_name))
+    current = str(_read_settings(get_current_context_name))
     if current != "default":
         return (_of_context(current, "current context"),)
     return (
@@ -223,9 +226,10 @@ def _tls(environ: Mapping[str, str]) -> Any:
 
 def _of_context(name: str, source: str) -> DockerEndpoint:
     label = f"{source} {name}"
-    found = _read_contexts(lambda: ContextAPI.get_context(name))
+    _read_settings(lambda: check_docker_settings(name))
+    found = _read_settings(lambda: ContextAPI.get_context(name))
     if found is None:
-        known = ", ".join(_read_contexts(_context_names))
+        known = ", ".join(_read_settings(_context_names))
         raise RuntimeUnavailableError(
             f'Docker has no context "{name}" ({source}); it has: {known}',
             tried=[f"{label}: no such context"],
@@ -236,17 +240,18 @@ def _of_context(name: str, source: str) -> DockerEndpoint:
 def _context_names() -> list[str]:
     """Return the names of all contexts; the SDK's own list leaks open files."""
     files = Path(get_meta_dir()).glob("*/meta.json")
-    return ["default", *sorted(json.loads(file.read_text())["Name"] for file in files)]
+    names = (json.loads(read_settings(file))["Name"] for file in files)
+    return ["default", *sorted(names)]
 
 
-def _read_contexts(read: Callable[[], Any]) -> Any:
+def _read_settings(read: Callable[[], Any]) -> Any:
     """Read Docker's configuration folder; raises `RuntimeUnavailableError`."""
     try:
         return read()
     except Exception as error:  # the SDK raises a bare Exception
         raise RuntimeUnavailableError(
-            f"Docker's contexts cannot be read: {error}",
-            tried=[f"contexts: {error}"],
+            f"Docker's settings cannot be read: {error}",
+            tried=[f"settings: {error}"],
         ) from error
 
 

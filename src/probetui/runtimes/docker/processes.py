@@ -16,6 +16,7 @@ from probetui.runtimes.docker.api import DockerApi
 from probetui.runtimes.docker.client import DockerClient
 from probetui.runtimes.network_namespace import network_file
 from probetui.runtimes.proc_net import listeners_in_network_of
+from probetui.untrusted_files import read_kernel_file
 
 T = TypeVar("T")
 
@@ -56,10 +57,10 @@ class HostProcesses:
         if process_id <= 0:
             return False
         try:
-            groups = (self._proc / str(process_id) / "cgroup").read_text()
+            groups = read_kernel_file(self._proc / str(process_id) / "cgroup")
         except OSError:
             return False
-        return container_id in groups
+        return container_id.encode() in groups
 
     def kill_tree(self, process_id: int, container_id: str) -> tuple[int, ...]:
         """Kill the process of an exec and its descendants, also new ones.
@@ -103,11 +104,11 @@ class HostProcesses:
     def inner_id(self, process_id: int) -> int | None:
         """Return a process's PID in its own PID namespace, None if it is gone."""
         try:
-            status = (self._proc / str(process_id) / "status").read_text()
+            status = read_kernel_file(self._proc / str(process_id) / "status")
         except OSError:
             return None
         for line in status.splitlines():
-            if line.startswith("NSpid:"):
+            if line.startswith(b"NSpid:"):
                 return int(line.split()[-1])
         return None
 
@@ -116,7 +117,7 @@ class HostProcesses:
             if not entry.name.isdecimal():
                 continue
             try:
-                stat = (entry / "stat").read_text(errors="replace")
+                stat = read_kernel_file(entry / "stat").decode(errors="replace")
             except OSError:
                 continue
             # The name in parentheses may contain anything, parentheses too.

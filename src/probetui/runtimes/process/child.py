@@ -21,6 +21,7 @@ from probetui.ports import ExecResult
 from probetui.runtimes.missing_executable import command_error
 from probetui.runtimes.process.descendants import numbering
 from probetui.runtimes.process_identity import PROC, Process, identify, is_alive
+from probetui.untrusted_files import read_kernel_file
 
 POLL_SECONDS = 0.05
 SIGNAL_EXIT_CODE = 128
@@ -182,7 +183,7 @@ def _has(mask: bytes, number: int) -> bool:
 def _read(file: Path) -> bytes:
     """Return a file's content, empty if it cannot be read."""
     try:
-        return file.read_bytes()
+        return read_kernel_file(file)
     except OSError:
         return b""
 

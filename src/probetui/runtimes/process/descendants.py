@@ -23,6 +23,7 @@ from random import SystemRandom
 from msgspec import Struct
 
 from probetui.runtimes.process_identity import PROC, Process, identify, is_alive
+from probetui.untrusted_files import read_kernel_file
 
 LOOKS = 800
 """How often to check for new processes: long enough for a program that only starts
@@ -154,7 +155,7 @@ def _new(
 
 def _last_pid() -> int:
     """Return the PID that was allocated last (proc(5), loadavg)."""
-    return int((PROC / "loadavg").read_bytes().split()[-1])
+    return int(read_kernel_file(PROC / "loadavg").split()[-1])
 
 
 def _send(process: Process, number: int, what: signal.Signals) -> str:
@@ -179,7 +180,7 @@ def _send(process: Process, number: int, what: signal.Signals) -> str:
 def _number_of(pid: int) -> int | None:
     """Return the soft limit of a process, None without one or if it has ended."""
     try:
-        found = _LIMIT.search((PROC / str(pid) / "limits").read_bytes())
+        found = _LIMIT.search(read_kernel_file(PROC / str(pid) / "limits"))
     except OSError:
         return None
     return int(found[1]) if found else None

@@ -25,6 +25,7 @@ from probetui.runtimes.process_identity import (
     is_alive,
 )
 from probetui.runtimes.translation import LOCALHOST
+from probetui.untrusted_files import read_kernel_file
 
 LSTART_WORDS = 5
 """The number of words of `lstart` in ps(1): `Fri Nov 20 13:33:33 2026`."""
@@ -106,8 +107,8 @@ def _from_proc() -> Iterator[ListedProcess]:
 def read_proc(folder: Path) -> ListedProcess | None:
     """Read a process's folder in /proc; None for kernel threads and ended ones."""
     try:
-        stat = (folder / "stat").read_bytes()
-        words = (folder / "cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+        stat = read_kernel_file(folder / "stat")
+        words = read_kernel_file(folder / "cmdline").rstrip(b"\0").split(b"\0")
     except OSError:
         return None
     begin, end = stat.index(b"(") + 1, stat.rindex(b")")
@@ -126,7 +127,7 @@ def read_proc(folder: Path) -> ListedProcess | None:
 @lru_cache(maxsize=1)
 def _booted() -> datetime:
     """Return when this machine booted: start times are counted from then."""
-    for line in (PROC / "stat").read_text("ascii").splitlines():
+    for line in read_kernel_file(PROC / "stat").decode("ascii").splitlines():
         name, _, value = line.partition(" ")
         if name == "btime":
             return datetime.fromtimestamp(int(value), UTC)
@@ -202,7 +203,7 @@ def environment_of_container(
 
 def _environment(pid: int) -> Mapping[str, str]:
     try:
-        text = (PROC / str(pid) / "environ").read_bytes()
+        text = read_kernel_file(PROC / str(pid) / "environ")
     except OSError:
         return os.environ
     pairs = (
