@@ -12,6 +12,7 @@ from probetui.analysis.container_history import (
     ContainerHistory,
     SessionHistory,
 )
+from probetui.analysis.timeline import Timeline
 from probetui.drive.scenario.behavior import InstanceBehavior as Lasting
 from probetui.engine.inputs import DeletePod
 from probetui.k8s.event import Event, EventType
@@ -30,7 +31,7 @@ from probetui.kubelet.journal import (
     TickEntry,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from tests.builders import START, a_container, a_pod, a_probe, at
+from tests.builders import START, a_container, a_key, a_pod, a_probe, at
 from tests.drive.engine_bench import FAILS, EngineBench, always, probing
 from tests.ticks import DEMO_KEY, a_tick
 
@@ -281,3 +282,27 @@ class TestObstacles:
         waiting = self.waiting(self.WAITS, self.NO_NETWORK, made)
 
         assert waiting == Waiting("ContainerCreating")
+
+
+def test_the_probes_of_a_container_are_found_without_a_look_at_all_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    keys = [a_key(ProbeType.LIVENESS, container=f"c{number}") for number in range(500)]
+    journal = [a_tick(key, at(1)) for key in keys]
+    past = SessionHistory(journal)
+    past.add_entries(journal, 0)
+    looks = 0
+
+    def indexes(timeline: Timeline) -> range:
+        nonlocal looks
+        looks += 1
+        return every_index(timeline)
+
+    every_index = Timeline.indexes.fget
+    assert every_index is not None
+    monkeypatch.setattr(Timeline, "indexes", property(indexes))
+
+    found = [past.probes(key.pod_uid, key.container_name) for key in keys]
+
+    assert found == [[key] for key in keys]
+    assert looks == len(keys)

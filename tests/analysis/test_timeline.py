@@ -47,7 +47,9 @@ def test_a_timeline_has_the_ticks_of_its_probe_only() -> None:
 
     timeline = timelines.of(DEMO_KEY)
     assert [timeline.tick(index) for index in timeline.indexes] == mine
-    assert timelines.probes() == [DEMO_KEY, READINESS_KEY]
+    container = DEMO_KEY.pod_uid, DEMO_KEY.container_name
+    assert timelines.probes(*container) == [DEMO_KEY, READINESS_KEY]
+    assert timelines.probes(DEMO_KEY.pod_uid, "another") == []
 
 
 def test_a_probe_that_never_ticked_has_an_empty_timeline() -> None:

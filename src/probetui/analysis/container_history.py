@@ -353,8 +353,4 @@ class SessionHistory:
 
     def probes(self, pod_uid: str, container_name: str) -> list[ProbeKey]:
         """Return the probes of a container that have ticked, in the order they did."""
-        return [
-            probe
-            for probe in self._timelines.probes()
-            if (probe.pod_uid, probe.container_name) == (pod_uid, container_name)
-        ]
+        return self._timelines.probes(pod_uid, container_name)

@@ -298,6 +298,7 @@ class Timelines:
     def __init__(self, journal: Sequence[JournalEntry]) -> None:
         self._journal = journal
         self._by_key: dict[ProbeKey, Timeline] = {}
+        self._of_container: dict[tuple[str, str], list[ProbeKey]] = {}
         self._first = 0
 
     def add_entries(self, entries: Iterable[JournalEntry], place: int) -> None:
@@ -317,15 +318,18 @@ class Timelines:
         journal = self._journal
         return journal.first if isinstance(journal, _Forgetful) else 0
 
-    def probes(self) -> list[ProbeKey]:
-        """Return the probes that have ticked, in the order of their first ticks."""
-        return [key for key, timeline in self._by_key.items() if timeline.indexes]
+    def probes(self, pod_uid: str, container_name: str) -> list[ProbeKey]:
+        """Return the probes of a container that have ticked, in the order they did."""
+        known = self._of_container.get((pod_uid, container_name), ())
+        return [key for key in known if self._by_key[key].indexes]
 
     def of(self, key: ProbeKey) -> Timeline:
         """Return a probe's timeline; an empty one for a probe without a tick."""
         timeline = self._by_key.get(key)
         if timeline is None:
             timeline = self._by_key[key] = Timeline(self._journal)
+            place = (key.pod_uid, key.container_name)
+            self._of_container.setdefault(place, []).append(key)
         return timeline
 
 
