@@ -1,13 +1,15 @@
-"""Signals of one program that many sessions receive."""
+"""Signals: delivered to sessions, and enforced where a loop does not take them in."""
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections.abc import Callable
 
 import pytest
 
-from probetui.cli.session.signal_watch import SharedSignals
+from probetui.cli.session.signal_watch import ENDING, SharedSignals, SignalWatch
 
 INT = signal.SIGINT
 
@@ -76,3 +78,23 @@ def test_a_new_session_gets_the_signal_that_arrived_before_it(
 
     assert got == [INT]
     assert watch.left_by == [INT]
+
+
+@pytest.mark.parametrize("number", ENDING)
+async def test_where_nothing_is_left_one_signal_ends_a_loop_that_is_stuck(
+    number: signal.Signals,
+) -> None:
+    statuses: list[int] = []
+    has_ended = threading.Event()
+
+    def end(status: int) -> None:
+        statuses.append(status)
+        has_ended.set()
+
+    with SignalWatch(ends_within=0.1, end=end) as signals:
+        signals.deliver(lambda _: None, str)
+        os.kill(os.getpid(), number)
+        # The loop does not run meanwhile; how long the machine takes does not matter.
+        assert has_ended.wait(60)
+
+    assert statuses == [128 + number]

@@ -26,7 +26,7 @@ from probetui.debugger.commands import (
     UnmuteProbes,
 )
 from probetui.debugger.scope import ALL_PROBES, Scope
-from probetui.drive.playback.replay import ReplaySource
+from probetui.drive.playback.replay import ReplayEngine, ReplaySource
 from probetui.drive.scenario.behavior import (
     InstanceBehavior,
     ResultName,
@@ -41,6 +41,7 @@ from probetui.errors import RecordError
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import TickEntry
+from probetui.kubelet.runtime.turn import Turn
 from probetui.record.reader import RecordingFile, read_recording
 from tests.builders import a_container, a_key, a_pod, a_probe, at
 from tests.drive.recorded_simulation import Recorded, open_replay
@@ -106,6 +107,35 @@ def test_a_replay_has_the_snapshots_of_the_session_at_every_instant(
     assert source.note == ""
     assert list(source.journal) == list(recorded.source.journal)
     assert sum(isinstance(entry, TickEntry) for entry in source.journal) > 80
+
+
+class CountingEngine(ReplayEngine):
+    """Counts the inputs that are fed to all engines."""
+
+    inputs = 0
+
+    def feed_next_input(self, recording: RecordingFile) -> Turn:
+        CountingEngine.inputs += 1
+        return super().feed_next_input(recording)
+
+
+def test_a_turn_feeds_one_input_to_one_engine(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CountingEngine, "inputs", 0)
+    recorded.run_until(at(20))
+    recorded.end()
+    record = RecordingFile(recorded.path)
+    source = ReplaySource(record, begin=CountingEngine)
+    turns = 0
+
+    while source.next_at() is not None:
+        source.turn()
+        turns += 1
+        assert CountingEngine.inputs == turns
+
+    assert turns == 2 * len(record)
+    assert source.position == len(record)
 
 
 def test_commands_of_the_user_are_replayed(recorded: Recorded) -> None:

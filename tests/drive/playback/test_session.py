@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,7 @@ from probetui.kubelet.journal import (
 from probetui.ports import Clock
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
 from tests.drive.recorded_simulation import Recorded, simulation_factory
+from tests.fakes import FakeClock
 
 POD = a_pod(a_container(liveness_probe=a_probe(period_seconds=2)))
 FAILURES = ResultPhases(
@@ -119,6 +121,36 @@ async def test_at_full_speed_a_session_runs_to_its_limit_and_no_further() -> Non
     assert session.snapshot.playback is not None
     assert session.snapshot.playback.has_ended
     assert ticks(session) > 250
+
+
+async def test_at_full_speed_other_tasks_run_after_each_turn_that_takes_long() -> None:
+    happened: list[str] = []
+    ends: list[datetime] = []
+
+    class LongTurns(SimulatedSource):
+        def turn(self) -> Sequence[JournalEntry]:
+            happened.append("turn")
+            return super().turn()
+
+    class ClockOfTurns(FakeClock):
+        def now(self) -> datetime:
+            return at(happened.count("turn"))
+
+    session = PlaybackSession(
+        LongTurns(simulation_factory(POD, scenario=SCENARIO), apart=30),
+        ClockOfTurns(),
+        runtime_name="sim",
+        pace=None,
+        limit=at(60),
+    )
+    session.on_end = lambda: ends.append(session.snapshot.taken_at)
+    async with running(session):
+        while not ends:
+            happened.append("other")
+            await asyncio.sleep(0)
+
+    assert happened.count("turn") > 20
+    assert ("turn", "turn") not in pairwise(happened)
 
 
 async def test_the_session_clock_runs_faster_than_wall_time_by_its_pace() -> None:

@@ -41,6 +41,9 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.record.masking import Mask
 from probetui.record.reader import RecordingFile
 
+_END_SECONDS = 4.0
+"""How long a signal may take: no pod is left, and a record is whole up to there."""
+
 LONG_ENOUGH = timedelta(minutes=10)
 """Simulated time after which a simulation without a screen or a limit ends."""
 
@@ -153,7 +156,7 @@ class _PlaybackRun:
 
     def run(self, config: KubeletConfig) -> int:
         """Play the session to its end and return the exit status."""
-        with SignalWatch() as signals:
+        with SignalWatch(ends_within=_END_SECONDS) as signals:
             return asyncio.run(self._play(config, signals))
 
     async def _play(self, config: KubeletConfig, signals: SignalWatch) -> int:

@@ -139,15 +139,24 @@ class SignalWatch:
       does;
     - the second SIGINT or SIGTERM that such a loop does not take in ends the program,
       with the terminal as it was;
-    - so does `leave` some seconds later, or soon after one more signal.
+    - so does `leave` some seconds later, or soon after one more signal, and the first
+      signal where `ends_within` says so.
 
     While the loop is stuck, ^C is a signal on a screen too, where it is a key.
 
     Args:
+        ends_within: seconds after the first signal at which the program is ended, if
+            there is nothing that it would leave behind; None for as long as it takes.
         end: ends the process with a status; for tests.
     """
 
-    def __init__(self, end: Callable[[int], object] = os._exit) -> None:
+    def __init__(
+        self,
+        *,
+        ends_within: float | None = None,
+        end: Callable[[int], object] = os._exit,
+    ) -> None:
+        self._ends_within = ends_within
         self._end = end
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -236,6 +245,9 @@ class SignalWatch:
                 self._unheard.append((number, now))
                 if self._leaves_at is not None:
                     self._leaves_at = min(self._leaves_at, now + INSISTED_SECONDS)
+            if self._ends_within is not None and self._leaves_at is None:
+                self._leaving_status = _EXIT_STATUS + number
+                self._leaves_at = now + self._ends_within
         self._call(self._deliver, number)
 
     def _check(self) -> None:
@@ -252,7 +264,7 @@ class SignalWatch:
             is_stuck = now - at > STUCK_SECONDS
             if len(unheard) > 1 and is_stuck:
                 self._end_now(_EXIT_STATUS + number)
-            if is_stuck and not self._has_warned:
+            if is_stuck and not self._has_warned and self._ends_within is None:
                 self._has_warned = True
                 _print_line(
                     "warning: probetui is busy and has not handled the signal yet; a "

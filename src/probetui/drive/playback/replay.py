@@ -247,9 +247,13 @@ class ReplaySource:
     # -- going on and back
 
     def turn(self) -> Sequence[JournalEntry]:
-        """Feed the next input."""
-        while self.inputs_surveyed <= self.position < self._last:
+        """Feed the next input; one that has not been surveyed is surveyed before.
+
+        Each takes a turn of its own: an input of a pod with many containers is long.
+        """
+        if self.inputs_surveyed <= self.position < self._last:
             self._survey()
+            return ()
         if self.position >= self._last:
             return ()
         entries = self._present.feed_next_input(self._recording).entries

@@ -306,7 +306,8 @@ class PlaybackSession:
         return min(reached / (self._goal - self._began_at), 1.0)
 
     def _run_fast(self) -> timedelta | None:
-        """Run some turns without waiting for the clock."""
+        """Run some turns for some milliseconds, without waiting for the clock."""
+        began_at = self._clock.now()
         for _ in range(_TURNS_PER_SLICE):
             if not self._is_due(self._bound):
                 self._reach_end()
@@ -317,6 +318,8 @@ class PlaybackSession:
             if entries and self._pace is None:
                 self._notify_subscribers()
             if self._is_stopping or self._is_paused:
+                break
+            if self._clock.now() - began_at > _SLICE:
                 break
         return _NO_REST
 

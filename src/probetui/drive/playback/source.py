@@ -64,7 +64,7 @@ class PlaybackSource(Protocol):
         """Return when something is due next, None for never."""
 
     def turn(self) -> Sequence[JournalEntry]:
-        """Run what is due next and return its entries."""
+        """Run what is due next, or a part of it, and return its entries."""
 
     def pass_until(self, instant: datetime) -> None:
         """Advance `now` to an instant before which nothing is due."""
