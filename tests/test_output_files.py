@@ -55,7 +55,7 @@ def test_an_input_is_refused_by_whatever_name(
             name.hardlink_to(path)
         case _:
             name = path
-    read_regular(path)
+    read_regular(path, 1)
 
     with pytest.raises(OSError, match="this command uses the file as an input"):
         OutputFile(name, KIND)

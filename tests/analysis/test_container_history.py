@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -298,8 +299,7 @@ def test_the_probes_of_a_container_are_found_without_a_look_at_all_others(
         looks += 1
         return every_index(timeline)
 
-    every_index = Timeline.indexes.fget
-    assert every_index is not None
+    every_index: Callable[[Timeline], range] = vars(Timeline)["indexes"].fget
     monkeypatch.setattr(Timeline, "indexes", property(indexes))
 
     found = [past.probes(key.pod_uid, key.container_name) for key in keys]

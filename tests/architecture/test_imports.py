@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from probetui.cli.main import COMMANDS
+from tests.architecture.modules import trees
 
 HEAVY = {
     "docker", "google", "grpc", "h2", "httpx2", "lightkube", "msgspec",
@@ -128,6 +130,25 @@ def test_manifests_are_read_without_a_client() -> None:
 
     assert "lightkube" in modules
     assert modules & {"asyncio", "http", "httpx2", "socket", "ssl"} == set()
+
+
+BY_STRING = {
+    "cli/main.py": "commands, by a table that the tests compare",
+    "manifest/workloads.py": "lightkube's models, by the API version of a manifest",
+}
+"""Modules that import by a name in a string, with reasons: types are lost there."""
+
+
+def test_what_is_imported_late_keeps_its_types() -> None:
+    by_string = {
+        path
+        for path, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).endswith(("import_module", "__import__"))
+    }
+
+    assert by_string == BY_STRING.keys()
 
 
 NOT_ON_THE_FIRST_SCREEN = {

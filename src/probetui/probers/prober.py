@@ -8,10 +8,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from functools import cache, partial
-from importlib import import_module
+from functools import partial
 from sys import intern
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -65,32 +64,23 @@ class ProbeHandlers(Struct, frozen=True):
         return cls(partial(probe_exec, runtime), _probe_http, _probe_tcp, _probe_grpc)
 
 
-@cache
-def _load(target: str) -> Any:
-    """Import what a kind of probe needs, once: an import costs also where it is done.
-
-    HTTP takes 25 ms, and many pods have no HTTP probe; TCP needs the resolver, which
-    the first screen does not wait for.
-    """
-    module, _, name = target.partition(":")
-    return getattr(import_module(f"probetui.probers.{module}"), name)
-
-
 async def _probe_http(
     request: ProbeRequest, time_limit: timedelta, route: Route
 ) -> Attempt:
-    transport = _load("go.http_transport:OneShotTransport")(route)
-    attempt: Attempt = await _load("http_probe:probe_http")(
-        request, time_limit, transport
-    )
-    return attempt
+    # 25 ms to import, and many pods have no HTTP probe.
+    from probetui.probers.go.http_transport import OneShotTransport
+    from probetui.probers.http_probe import probe_http
+
+    return await probe_http(request, time_limit, OneShotTransport(route))
 
 
 async def _probe_tcp(
     host: str, port: int, time_limit: timedelta, route: Route
 ) -> Attempt:
-    attempt: Attempt = await _load("tcp_probe:probe_tcp")(host, port, time_limit, route)
-    return attempt
+    # It needs the resolver, which the first screen does not wait for.
+    from probetui.probers.tcp_probe import probe_tcp
+
+    return await probe_tcp(host, port, time_limit, route)
 
 
 async def _probe_grpc(
@@ -101,7 +91,7 @@ async def _probe_grpc(
     rules: KubeletRules,
 ) -> Attempt:
     # 40 ms to import, and few pods have gRPC probes.
-    from probetui.probers.grpc_probe import probe_grpc  # noqa: PLC0415
+    from probetui.probers.grpc_probe import probe_grpc
 
     port, service, is_tls = action.port, action.service, action.uses_tls
     return await probe_grpc(
@@ -147,7 +137,7 @@ class ProbeDispatcher:
         """
         if isinstance(effect.probe.handler, HTTPGetAction):
             # Before the clock is read: the import is no part of the first probe.
-            _load("go.http_transport:OneShotTransport")
+            import probetui.probers.go.http_transport  # noqa: F401
         started_at = ended_at = self._clock.now()
         attempts: list[Attempt] = []
         for _ in range(MAX_PROBE_RETRIES):
@@ -217,7 +207,8 @@ class ProbeDispatcher:
             case HTTPGetAction() as action:
                 port = resolve_port(action.port, container, effect.rules)
                 host = action.host or effect.pod_ip
-                build_request = _load("http_request:build_request")
+                from probetui.probers.http_request import build_request
+
                 request = build_request(action, host, port, effect.rules)
                 return await self._handlers.http_get(request, timeout, route)
             case TCPSocketAction(port=named) as action:

@@ -47,9 +47,9 @@ from probetui.tui.options import ScreenOptions
 from probetui.tui.panes.bars import HeaderBar
 from probetui.tui.screens.main import MainScreen
 from probetui.tui.screens.registry import (
-    SCREEN_FACTORIES,
-    late,
+    SCREEN_OPENERS,
     open_command_line,
+    open_events,
     open_help,
 )
 from probetui.tui.screens.sizes import within_most
@@ -58,6 +58,7 @@ from probetui.tui.services.terminal import (
     BackgroundQueryDriver,
     TerminalBackpressure,
     TerminalDriver,
+    toggle_mouse,
 )
 from probetui.tui.state import (
     StatefulApp,
@@ -78,15 +79,15 @@ from probetui.tui.view_model import SessionObserver, countdown_step, is_counting
 
 if TYPE_CHECKING:
     from probetui.tui.actions.command_parser import TypedCommand
+    from probetui.tui.host_services import Timings
 
 SECONDS_TO_QUIT = 2.0
 
-_copy = late("services.clipboard", "copy")
 _STYLES = Path(__file__).parent / "styles"
 
 
 def _load_action_provider() -> type[Provider]:
-    from probetui.tui.actions.palette import ActionProvider  # noqa: PLC0415  # for the palette only
+    from probetui.tui.actions.palette import ActionProvider  # for the palette only
 
     return ActionProvider
 
@@ -119,21 +120,6 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.PROGRAM,)
     BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
     COMMANDS = {_load_action_provider}  # noqa: RUF012  # annotated by the framework
-
-    action_pause = late("services.playback", "pause_probes")
-    action_resume = late("services.playback", "resume_probes")
-    action_step_back = late("services.playback", "step_back")
-    action_change_pace = late("services.playback", "change_pace")
-    action_seek = late("services.playback", "seek")
-    action_turn_page = late("services.playback", "change_lesson")
-    action_save = late("services.exports", "save_record")
-    action_export = late("services.exports", "save_state")
-    action_save_picture = late("services.exports", "save_picture")
-    action_copy_menu = late("services.exports", "choose_copy")
-    action_reload = late("services.manifests", "reload_manifests")
-    action_write_manifest = late("services.manifests", "write_manifest")
-    action_shell = late("services.shell", "open_container_shell")
-    action_mouse = late("services.terminal", "toggle_mouse")
 
     def __init__(
         self,
@@ -280,6 +266,74 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         roles = role_variables(theme)
         return {**theme, **(without_hues(roles) if self.no_color else roles)}
 
+    def action_pause(self) -> None:
+        from probetui.tui.services.playback import pause_probes
+
+        pause_probes(self)
+
+    def action_resume(self) -> None:
+        from probetui.tui.services.playback import resume_probes
+
+        resume_probes(self)
+
+    def action_step_back(self) -> None:
+        from probetui.tui.services.playback import step_back
+
+        step_back(self)
+
+    def action_change_pace(self, steps: int) -> None:
+        from probetui.tui.services.playback import change_pace
+
+        change_pace(self, steps)
+
+    def action_seek(self, to: str = "") -> None:
+        from probetui.tui.services.playback import seek
+
+        seek(self, to)
+
+    def action_turn_page(self, steps: int) -> None:
+        from probetui.tui.services.playback import change_lesson
+
+        change_lesson(self, steps)
+
+    def action_save(self) -> None:
+        from probetui.tui.services.exports import save_record
+
+        save_record(self)
+
+    def action_export(self, form: str = "json") -> None:
+        from probetui.tui.services.exports import save_state
+
+        save_state(self, form)
+
+    def action_save_picture(self, form: str = "svg") -> None:
+        from probetui.tui.services.exports import save_picture
+
+        save_picture(self, form)
+
+    def action_copy_menu(self) -> None:
+        from probetui.tui.services.exports import choose_copy
+
+        choose_copy(self)
+
+    def action_reload(self) -> None:
+        from probetui.tui.services.manifests import reload_manifests
+
+        reload_manifests(self)
+
+    def action_write_manifest(self, shown: Timings | None = None) -> None:
+        from probetui.tui.services.manifests import write_manifest
+
+        write_manifest(self, shown)
+
+    async def action_shell(self) -> None:
+        from probetui.tui.services.shell import open_container_shell
+
+        await open_container_shell(self)
+
+    def action_mouse(self) -> None:
+        toggle_mouse(self)
+
     def action_help(self) -> None:
         focused = self.focused
         name = focused.id if focused is not None and focused.id else "everywhere"
@@ -332,9 +386,11 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
 
     @work(exclusive=True, group="copy")
     async def _write_clipboard(self, text: str) -> None:
+        from probetui.tui.services.clipboard import copy
+
         driver = self._driver
         write = None if driver is None or self.is_headless else driver.write
-        result = await _copy(text, os.environ, write)
+        result = await copy(text, os.environ, write)
         severity: SeverityLevel = "error" if result.is_refused else "information"
         self.notify(result.words, severity=severity)
 
@@ -370,9 +426,13 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
     def choose(self, key: ContainerKey, probe: ProbeType | None = None) -> None:
         self._main.choose(key, probe)
 
-    def action_show_screen(self, name: str, *words: str) -> None:
-        """Put another screen before this one; typed words say more about it."""
-        self.push_screen(SCREEN_FACTORIES[name](self.ui_state, *words))
+    def action_show_screen(self, name: str) -> None:
+        """Put another screen before this one."""
+        self.push_screen(SCREEN_OPENERS[name](self.ui_state))
+
+    def action_show_events(self, what: str = "") -> None:
+        """Put the event log before this screen; `what` is the part of it."""
+        self.push_screen(open_events(self.ui_state, what))
 
     def action_time_format(self) -> None:
         self._observer.time_format = self._observer.time_format.following

@@ -154,7 +154,7 @@ DISPLAY_ACTIONS = (
         "v",
         "Show all events",
         _MAIN,
-        "app.show_screen('events')",
+        "app.show_events",
         on=Target.ALL_PODS,
         arguments=(Argument("what", ("all", "cluster", "folded")),),
         footer=58,

@@ -20,7 +20,7 @@ from probetui.tui.panes.event_detail import EventDetail
 from probetui.tui.panes.event_pane import EventPane
 from probetui.tui.panes.reading_area import ReadingArea
 from probetui.tui.screens.action_screen import ActionScreen
-from probetui.tui.screens.registry import SCREEN_FACTORIES
+from probetui.tui.screens.registry import SCREEN_OPENERS
 from probetui.tui.state import UiState
 from probetui.tui.view_model import ViewModel
 
@@ -118,7 +118,7 @@ class EventsScreen(ActionScreen, inherit_bindings=False):
         """Say why, of the tick behind the chosen line or else of its container."""
         chosen = None if self._is_folded else self._log.chosen_line
         if chosen is None or not chosen.container_name:
-            self.app.push_screen(SCREEN_FACTORIES["why"](self.ui_state))
+            self.app.push_screen(SCREEN_OPENERS["why"](self.ui_state))
             return
         key = ContainerKey(chosen.pod_uid, chosen.container_name)
         self.post_message(WhyRequested(key, chosen.tick))

@@ -33,7 +33,7 @@ from probetui.tui.panes.subject_panes import (
     WhyPage,
 )
 from probetui.tui.screens.action_screen import ActionScreen
-from probetui.tui.screens.registry import SCREEN_FACTORIES
+from probetui.tui.screens.registry import SCREEN_OPENERS
 from probetui.tui.screens.sizes import (
     BY_HEIGHT,
     BY_WIDTH,
@@ -188,9 +188,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         if pane is not None and pane.display:
             pane.focus()
         elif self.ui_state.subject is not None:
-            self.app.push_screen(
-                SCREEN_FACTORIES[_SCREENS_INSTEAD[name]](self.ui_state)
-            )
+            self.app.push_screen(SCREEN_OPENERS[_SCREENS_INSTEAD[name]](self.ui_state))
 
     def action_other_pane(self, step: int) -> None:
         names = self._in_turn if self._zoomed else self._displayed()
@@ -204,7 +202,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
     def action_open(self) -> None:
         pane = self._focused_pane()
         if pane in {self._containers, self._detail} and self.ui_state.subject:
-            self.app.push_screen(SCREEN_FACTORIES["container"](self.ui_state))
+            self.app.push_screen(SCREEN_OPENERS["container"](self.ui_state))
         else:
             self._zoom(pane.id or "")
 

@@ -1,46 +1,154 @@
-"""Screens and services by name, imported when they are first used.
+"""Screens by name, imported when they are first opened.
 
 Importing all of them takes 50 ms, and the first screen needs none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.screen import Screen
+
+if TYPE_CHECKING:
+    from probetui.presentation.text.spans import Line
+    from probetui.presentation.tick.marks import MarkSet
+    from probetui.tui.actions.command_parser import TypedCommand
+    from probetui.tui.actions.key_labels import KeyLabel
+    from probetui.tui.host_services import CurrentLesson
+    from probetui.tui.options import ScreenOptions
+    from probetui.tui.state import UiState
 
 
-def late(module: str, name: str, **options: bool | str) -> Callable[..., Any]:
-    """Return a function that imports `name` from a module of `tui/` and calls it."""
+def open_events(ui_state: UiState, what: str = "") -> Screen[None]:
+    """Open the event log, or the part of it that is typed."""
+    from probetui.tui.screens.events import EventsScreen
 
-    def call(*arguments: object, **named: object) -> Any:
-        made = getattr(import_module(f"probetui.tui.{module}"), name)
-        return made(*arguments, **named, **options)
-
-    return call
+    return EventsScreen(ui_state, what)
 
 
-SCREEN_FACTORIES: Mapping[str, Callable[..., Any]] = {
-    "events": late("screens.events", "EventsScreen"),
-    "logs": late("screens.logs", "LogsScreen"),
-    "previous-logs": late("screens.logs", "LogsScreen", is_previous=True),
-    "explain": late("screens.pod_pages", "open_page", page="explain"),
-    "describe": late("screens.pod_pages", "open_page", page="describe"),
-    "node": late("screens.pod_pages", "open_page", page="node"),
-    "yaml": late("screens.pod_pages", "open_page", page="yaml"),
-    "container": late("screens.container", "ContainerScreen"),
-    "gates": late("screens.container", "ContainerScreen", is_at_gates=True),
-    "probe-output": late("screens.answers", "ProbeOutputScreen"),
-    "why": late("screens.answers", "WhyScreen"),
-    "step": late("screens.step", "StepScreen"),
-    "inject": late("screens.result_injection", "ResultInjectionScreen"),
-    "break": late("screens.fault_injection", "FaultInjectionScreen"),
-    "edit": late("screens.edit", "EditScreen"),
+def _open_logs(ui_state: UiState, *, is_previous: bool = False) -> Screen[None]:
+    """Open the log of the selected container, or of the instance before it."""
+    from probetui.tui.screens.logs import LogsScreen
+
+    return LogsScreen(ui_state, is_previous=is_previous)
+
+
+def _open_page(ui_state: UiState, *, page: str) -> Screen[None]:
+    """Open a page of the selected pod."""
+    from probetui.tui.screens.pod_pages import open_page
+
+    return open_page(ui_state, page)
+
+
+def _open_container(ui_state: UiState, *, is_at_gates: bool = False) -> Screen[None]:
+    """Open the page of the selected container, perhaps at the gates of its tick."""
+    from probetui.tui.screens.container import ContainerScreen
+
+    return ContainerScreen(ui_state, is_at_gates=is_at_gates)
+
+
+def _open_probe_output(ui_state: UiState) -> Screen[None]:
+    """Open what the selected probe printed."""
+    from probetui.tui.screens.answers import ProbeOutputScreen
+
+    return ProbeOutputScreen(ui_state)
+
+
+def _open_why(ui_state: UiState) -> Screen[None]:
+    """Open why the selected container is as it is."""
+    from probetui.tui.screens.answers import WhyScreen
+
+    return WhyScreen(ui_state)
+
+
+def _open_step(ui_state: UiState) -> Screen[None]:
+    """Open step mode."""
+    from probetui.tui.screens.step import StepScreen
+
+    return StepScreen(ui_state)
+
+
+def _open_injection(ui_state: UiState) -> Screen[None]:
+    """Open the results that can be injected."""
+    from probetui.tui.screens.result_injection import ResultInjectionScreen
+
+    return ResultInjectionScreen(ui_state)
+
+
+def _open_faults(ui_state: UiState) -> Screen[None]:
+    """Open the faults that can be injected."""
+    from probetui.tui.screens.fault_injection import FaultInjectionScreen
+
+    return FaultInjectionScreen(ui_state)
+
+
+def _open_edit(ui_state: UiState) -> Screen[None]:
+    """Open the numbers of the selected probe."""
+    from probetui.tui.screens.edit import EditScreen
+
+    return EditScreen(ui_state)
+
+
+SCREEN_OPENERS: Mapping[str, Callable[[UiState], Screen[None]]] = {
+    "events": open_events,
+    "logs": _open_logs,
+    "previous-logs": partial(_open_logs, is_previous=True),
+    "explain": partial(_open_page, page="explain"),
+    "describe": partial(_open_page, page="describe"),
+    "node": partial(_open_page, page="node"),
+    "yaml": partial(_open_page, page="yaml"),
+    "container": _open_container,
+    "gates": partial(_open_container, is_at_gates=True),
+    "probe-output": _open_probe_output,
+    "why": _open_why,
+    "step": _open_step,
+    "inject": _open_injection,
+    "break": _open_faults,
+    "edit": _open_edit,
 }
-"""What `app.show_screen('name')` opens with the UI state; typed words follow it."""
+"""What `app.show_screen('name')` opens with the UI state."""
 
-open_help = late("screens.help", "HelpScreen")
-open_command_line = late("screens.command_line", "CommandLine")
-open_question = late("screens.dialogs", "QuestionScreen")
-open_choice = late("screens.dialogs", "ChoiceScreen")
-open_lesson_change = late("screens.dialogs", "LessonChangeScreen")
+
+def open_help(
+    name: str, labels: Sequence[KeyLabel], marks: MarkSet, *, is_ascii: bool
+) -> Screen[str | None]:
+    """Open the keys of a pane; dismissed with the one that is pressed."""
+    from probetui.tui.screens.help import HelpScreen
+
+    return HelpScreen(name, labels, marks, is_ascii=is_ascii)
+
+
+def open_command_line(
+    ui_state: UiState, history: list[str], begun: str = ""
+) -> Screen[TypedCommand | None]:
+    """Open the line for an action, with `begun` typed already."""
+    from probetui.tui.screens.command_line import CommandLine
+
+    return CommandLine(ui_state, history, begun)
+
+
+def open_question(question: Sequence[Line], *, is_ascii: bool) -> Screen[bool]:
+    """Ask for a confirmation."""
+    from probetui.tui.screens.dialogs import QuestionScreen
+
+    return QuestionScreen(question, is_ascii=is_ascii)
+
+
+def open_choice(
+    name: str, choices: Sequence[tuple[str, str]], *, is_ascii: bool
+) -> Screen[int | None]:
+    """Offer things to choose from; dismissed with the place of one."""
+    from probetui.tui.screens.dialogs import ChoiceScreen
+
+    return ChoiceScreen(name, choices, is_ascii=is_ascii)
+
+
+def open_lesson_change(
+    lesson: CurrentLesson, steps: int, options: ScreenOptions
+) -> Screen[None]:
+    """Show that a lesson ends and another one begins."""
+    from probetui.tui.screens.dialogs import LessonChangeScreen
+
+    return LessonChangeScreen(lesson, steps, options)

@@ -8,7 +8,7 @@ from probetui.debugger.commands import PauseProbes, ResumeProbes
 from probetui.drive.session import Playback
 from probetui.durations import parse_instant
 from probetui.tui.actions.action import KeyContext
-from probetui.tui.screens.registry import SCREEN_FACTORIES, open_lesson_change
+from probetui.tui.screens.registry import SCREEN_OPENERS, open_lesson_change
 from probetui.tui.state import StatefulApp
 
 _NO_PLAYBACK = "Seeking works in sim and replay only."
@@ -19,7 +19,7 @@ def pause_probes(app: StatefulApp) -> None:
     app.session.send(PauseProbes())
     opens_step = app.ui_state.options.pause_opens_step
     if opens_step and KeyContext.PANES in _key_contexts(app):
-        app.push_screen(SCREEN_FACTORIES["step"](app.ui_state))
+        app.push_screen(SCREEN_OPENERS["step"](app.ui_state))
 
 
 def resume_probes(app: StatefulApp) -> None:
