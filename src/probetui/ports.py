@@ -609,7 +609,9 @@ class UnmanagedContainer(Struct, frozen=True):
     """A container that somebody else made, with all that it can be found by.
 
     The first of `names` is the one to show. `is_named` says that a person chose them;
-    those of a plain process are only what its program happens to be called.
+    those of a plain process are only what its program happens to be called. Its status
+    stays as it is while `revision` does, but for changes that are reported; empty where
+    nothing tells.
     """
 
     container_id: ContainerID
@@ -619,6 +621,7 @@ class UnmanagedContainer(Struct, frozen=True):
     image: str = ""
     created_at: datetime | None = None
     is_named: bool = True
+    revision: str = ""
 
 
 class UnmanagedStatus(Struct, frozen=True):
@@ -651,7 +654,7 @@ class UnmanagedContainers(FaultInjector, Protocol):
         """Return all there are, dead or alive, sandboxes left out."""
 
     async def inspect(self, container_id: ContainerID) -> UnmanagedStatus | None:
-        """Return what one is like now, None if it is gone."""
+        """Return what a listed one is like now, None if it is gone."""
 
     async def exec_sync(
         self,

@@ -22,6 +22,8 @@ class FakeUnmanaged:
         self.containers: dict[str, UnmanagedStatus] = {}
         self.labels: dict[str, dict[str, str]] = {}
         self.injected: dict[str, Fault] = {}
+        self.inspections = 0
+        self.revision = ""
         self._seconds = 0
         for name in names:
             self.run(name)
@@ -52,11 +54,13 @@ class FakeUnmanaged:
                 found.status.state is RuntimeState.RUNNING,
                 self.labels.get(name, {}),
                 found.status.image,
+                revision=self.revision,
             )
             for name, found in self.containers.items()
         )
 
     async def inspect(self, container_id: ContainerID) -> UnmanagedStatus | None:
+        self.inspections += 1
         return self.containers.get(self._name(container_id))
 
     async def exec_sync(

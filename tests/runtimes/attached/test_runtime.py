@@ -30,6 +30,7 @@ from probetui.kubelet.effects import (
 from probetui.kubelet.kuberuntime.pod_actions import pod_sandbox_changed
 from probetui.kubelet.outcome import ProbeOutcome
 from probetui.ports import HookResult, StartedExec
+from probetui.runtimes.attached import runtime as attached_runtime
 from probetui.runtimes.attached.addresses import (
     ContainerAddressHookRunner,
     ContainerAddressProber,
@@ -91,6 +92,64 @@ async def test_a_pod_of_which_nothing_is_there_needs_no_new_sandbox(
 
     assert status.containers == ()
     assert not pod_sandbox_changed(pod, status).is_needed
+
+
+@pytest.mark.parametrize(
+    ("revision", "count"), [pytest.param("1", 1, id="known"), pytest.param("", 2)]
+)
+async def test_what_has_not_changed_is_not_inspected_again(
+    unmanaged: FakeUnmanaged, revision: str, count: int
+) -> None:
+    unmanaged.revision = revision
+    runtime = attached(unmanaged)
+
+    assert await runtime.relist() == await runtime.relist()
+    assert unmanaged.inspections == count
+
+
+async def _report_a_change(runtime: AttachedRuntime, _: FakeUnmanaged) -> None:
+    assert [report async for report in runtime.watch()] == [None]
+
+
+async def _raise_the_revision(_: AttachedRuntime, unmanaged: FakeUnmanaged) -> None:
+    unmanaged.revision = "2"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(_report_a_change, id="event"),
+        pytest.param(_raise_the_revision, id="revision"),
+        pytest.param(lambda it, _: it.stop_container(WEB, 1), id="stop"),
+        pytest.param(lambda it, _: it.start_container(WEB), id="start"),
+        pytest.param(lambda it, _: it.inject_fault(WEB, Fault.KILL), id="fault"),
+    ],
+)
+async def test_what_may_have_changed_is_inspected_again(
+    unmanaged: FakeUnmanaged, change: Any
+) -> None:
+    unmanaged.revision = "1"
+    runtime = attached(unmanaged, acts=True)
+    await runtime.relist()
+
+    await change(runtime, unmanaged)
+    await runtime.relist()
+
+    assert unmanaged.inspections == 2
+
+
+async def test_a_missed_event_is_made_up_for(
+    unmanaged: FakeUnmanaged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attached_runtime, "GOOD_FOR_SECONDS", 0)
+    unmanaged.revision = "1"
+    runtime = attached(unmanaged)
+    await runtime.relist()
+    unmanaged.run("web", "10.0.0.3")
+
+    (pod,) = await runtime.relist()
+
+    assert pod.ips == ("10.0.0.3",)
 
 
 async def test_matches_describe_which_container_is_used(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -66,9 +65,15 @@ async def test_all_are_listed_with_what_they_can_be_found_by(
             labels=KUBELETS,
             image=IMAGE,
             created_at=at,
+            revision="CONTAINER_RUNNING",
         ),
         UnmanagedContainer(
-            id_of(other), ("app",), is_running=False, image=IMAGE, created_at=at
+            id_of(other),
+            ("app",),
+            is_running=False,
+            image=IMAGE,
+            created_at=at,
+            revision="CONTAINER_EXITED",
         ),
     )
 
@@ -104,6 +109,7 @@ async def test_a_container_is_inspected_without_a_manifest(
     app = server.add_container(KUBELETS)
     server.containers[app][1].annotations["io.kubernetes.container.hash"] = "ff"
 
+    await unmanaged.list()
     found = await unmanaged.inspect(id_of(app))
 
     assert found is not None
@@ -112,23 +118,19 @@ async def test_a_container_is_inspected_without_a_manifest(
     assert (found.status.name, found.status.hash) == ("", 0)
 
 
-async def test_unchanged_containers_are_not_inspected_again(
+async def test_an_end_is_another_revision(
     server: CriServer, unmanaged: UnmanagedCriContainers
 ) -> None:
     app = server.add_container(KUBELETS)
-    before = await unmanaged.inspect(id_of(app))
-    server.call_counts = Counter()
+    (before,), (again,) = await unmanaged.list(), await unmanaged.list()
 
-    again = await unmanaged.inspect(id_of(app))
-    call_counts = dict(server.call_counts)
     server.end_container(app, exit_code=3)
-    await unmanaged.list()
-    after = await unmanaged.inspect(id_of(app))
+    (after,) = await unmanaged.list()
+    found = await unmanaged.inspect(id_of(app))
 
-    assert again == before
-    assert call_counts == {}
-    assert after is not None
-    assert (after.status.state, after.status.exit_code) == (RuntimeState.EXITED, 3)
+    assert before.revision == again.revision != after.revision
+    assert found is not None
+    assert (found.status.state, found.status.exit_code) == (RuntimeState.EXITED, 3)
 
 
 async def test_in_the_network_of_the_machine_ports_are_on_this_machine(
@@ -138,6 +140,7 @@ async def test_in_the_network_of_the_machine_ports_are_on_this_machine(
     sandbox = server.sandboxes[server.containers[app][0]]
     sandbox.linux.namespaces.options.network = cri.NODE
 
+    await unmanaged.list()
     found = await unmanaged.inspect(id_of(app))
 
     assert found is not None
@@ -151,6 +154,7 @@ async def test_without_its_sandbox_one_has_no_address(
     app = server.add_container(KUBELETS)
     server.sandboxes.clear()
 
+    await unmanaged.list()
     found = await unmanaged.inspect(id_of(app))
 
     assert found is not None

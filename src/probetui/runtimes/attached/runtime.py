@@ -7,7 +7,9 @@ call is refused here.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 
 from msgspec import Struct
@@ -57,6 +59,9 @@ from probetui.runtimes.attached.matching import (
 
 _SANDBOX = "attached-"
 
+GOOD_FOR_SECONDS = 10
+"""When to inspect a container again that seems unchanged: an event may be missed."""
+
 ONLY_WATCHED = "watch only: --act allows changes to containers"
 
 
@@ -68,11 +73,21 @@ class TargetMatch(Struct, frozen=True):
     others: tuple[UnmanagedContainer, ...] = ()
 
 
+class _Inspection(Struct, frozen=True):
+    """A container's status, None if it is gone; `at` is by the loop's clock."""
+
+    at: float
+    container_id: ContainerID
+    revision: str
+    found: UnmanagedStatus | None
+
+
 class _Watched(Struct):
-    """A target and the instances of its container."""
+    """A target, the instances of its container, and the last inspection of it."""
 
     target: AttachTarget
     tracker: InstanceTracker
+    inspection: _Inspection | None = None
 
 
 class AttachedRuntime:
@@ -103,6 +118,8 @@ class AttachedRuntime:
         self._acts = acts
         self._began_at = began_at
         self._addresses: dict[ContainerID, str] = {}
+        self._changed_at = 0.0
+        """When a container changed last, or may have, by the loop's clock."""
 
     @property
     def name(self) -> str:
@@ -148,7 +165,7 @@ class AttachedRuntime:
         for watched, match in zip(self._watched, await self.matches(), strict=True):
             found = None
             if match.chosen is not None:
-                found = await self._unmanaged.inspect(match.chosen.container_id)
+                found = await self._inspect(watched, match.chosen)
             _update(watched.tracker, found)
             if found is not None:
                 addresses[found.status.container_id] = found.ip
@@ -184,6 +201,7 @@ class AttachedRuntime:
     async def watch(self) -> AsyncIterator[None]:
         """Yield whenever a container changes."""
         async for _ in self._unmanaged.watch():
+            self._note_change()
             yield
 
     async def watch_execs(self) -> AsyncIterator[StartedExec]:
@@ -229,9 +247,10 @@ class AttachedRuntime:
         for watched in self._watched:
             if watched.tracker.is_current_instance(container_id):
                 self._check_allowed(watched.target.label)
-                await self._unmanaged.stop(
-                    watched.tracker.current, grace_period_seconds
-                )
+                with self._changing():
+                    await self._unmanaged.stop(
+                        watched.tracker.current, grace_period_seconds
+                    )
 
     async def container_status(
         self, container_id: ContainerID
@@ -240,8 +259,8 @@ class AttachedRuntime:
         for watched in self._watched:
             tracker = watched.tracker
             if tracker.is_current_instance(container_id):
-                found = await self._unmanaged.inspect(tracker.current)
-                _update(tracker, found)
+                _update(tracker, await self._unmanaged.inspect(tracker.current))
+                watched.inspection = None
             for instance in tracker.instances:
                 if instance.container_id == container_id:
                     return instance
@@ -252,7 +271,8 @@ class AttachedRuntime:
         for watched in self._watched:
             if watched.tracker.is_current_instance(container_id):
                 self._check_allowed(watched.target.label)
-                await self._unmanaged.inject_fault(watched.tracker.current, fault)
+                with self._changing():
+                    await self._unmanaged.inject_fault(watched.tracker.current, fault)
                 return
         raise ContainerRuntimeError(f"{container_id} no longer exists")
 
@@ -278,7 +298,8 @@ class AttachedRuntime:
         Difference: it keeps its files; the kubelet creates another container.
         """
         self._check_allowed(container_id)
-        await self._unmanaged.start(runtime_container_id(container_id))
+        with self._changing():
+            await self._unmanaged.start(runtime_container_id(container_id))
 
     async def remove_container(self, container_id: ContainerID) -> None:
         """Forget an earlier instance; the container itself stays."""
@@ -315,6 +336,36 @@ class AttachedRuntime:
         return PulledImage(operation.image, 0)
 
     # -- inside
+
+    async def _inspect(
+        self, watched: _Watched, listed: UnmanagedContainer
+    ) -> UnmanagedStatus | None:
+        """Return what a container is like; nothing is asked if it has not changed."""
+        now, last = asyncio.get_running_loop().time(), watched.inspection
+        if (
+            last is not None
+            and last.container_id == listed.container_id
+            and last.revision == listed.revision != ""
+            and last.at > max(self._changed_at, now - GOOD_FOR_SECONDS)
+        ):
+            return last.found
+        found = await self._unmanaged.inspect(listed.container_id)
+        watched.inspection = _Inspection(
+            now, listed.container_id, listed.revision, found
+        )
+        return found
+
+    def _note_change(self) -> None:
+        """Forget what containers were like: one has changed."""
+        self._changed_at = asyncio.get_running_loop().time()
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Change a container in the block, or try to."""
+        try:
+            yield
+        finally:
+            self._note_change()
 
     def _check_allowed(self, what: str) -> None:
         if not self._acts:

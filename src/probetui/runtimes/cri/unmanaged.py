@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import timedelta
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
@@ -30,11 +29,6 @@ from probetui.runtimes.daemon_clock import DaemonClock
 from probetui.runtimes.translation import IMAGE, LOCALHOST, pod_name_from_labels
 
 ID_PREFIX = "sha256:"
-
-
-class _Listed(Struct, frozen=True):
-    state: int
-    sandbox_id: str
 
 
 class UnmanagedCriContainers:
@@ -66,45 +60,29 @@ class UnmanagedCriContainers:
         self._exec_patience = exec_patience
         self._fault_injector = disruptions
         self._daemon_clock = daemon_clock
-        self._listed: dict[str, _Listed] = {}
-        self._kept: dict[str, tuple[_Listed, UnmanagedStatus]] = {}
+        self._sandbox_ids: dict[str, str] = {}
 
     async def list(self) -> tuple[UnmanagedContainer, ...]:
         """Return all containers, exited ones included."""
         request = cri.ListContainersRequest()
         answer = await self._client.call(calls.LIST_CONTAINERS, request)
-        self._listed = {
-            container.id: _Listed(container.state, container.pod_sandbox_id)
-            for container in answer.containers
+        self._sandbox_ids = {
+            container.id: container.pod_sandbox_id for container in answer.containers
         }
-        for gone in self._kept.keys() - self._listed:
-            del self._kept[gone]
         return tuple(
             self._in_our_time(unmanaged_container(container, self._runtime_name))
             for container in answer.containers
         )
 
     async def inspect(self, container_id: ContainerID) -> UnmanagedStatus | None:
-        """Return what one is like now, None if it is gone.
-
-        One that is in the state of the last look has not changed since.
-        """
+        """Return what a listed container is like now, None if it is gone."""
         cri_id = to_cri_id(container_id)
-        if cri_id not in self._listed:
-            await self.list()
-        listed = self._listed.get(cri_id)
-        if listed is None:
-            return None
-        kept = self._kept.get(cri_id)
-        if kept is not None and kept[0] == listed:
-            return kept[1]
-        found = await self._listing.container(cri_id)
-        if found is None:
+        sandbox_id = self._sandbox_ids.get(cri_id)
+        found = sandbox_id and await self._listing.container(cri_id)
+        if not sandbox_id or not found:
             return None
         status = replace(found.status, name="", hash=0, restart_count=0)
-        seen = UnmanagedStatus(status, await self._address(listed.sandbox_id))
-        self._kept[cri_id] = (listed, seen)
-        return seen
+        return UnmanagedStatus(status, await self._address(sandbox_id))
 
     async def exec_sync(
         self,
@@ -184,6 +162,7 @@ def unmanaged_container(found: cri.Container, runtime_name: str) -> UnmanagedCon
         dict(found.labels),
         _image(found),
         to_instant(found.created_at),
+        revision=cri.ContainerState.Name(found.state),
     )
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.k8s.pod import Pod
@@ -37,15 +35,7 @@ from probetui.runtimes.translation import IMAGE, LOCALHOST
 
 _ID_PREFIX = "sha256:"
 
-GOOD_FOR_SECONDS = 10
-"""When to inspect a container again, should an event have been missed."""
-
 WATCHED_EVENTS = ("create", "destroy", "die", "oom", "rename", "start")
-
-
-class _Kept(Struct, frozen=True):
-    at: float
-    found: UnmanagedStatus
 
 
 class UnmanagedDockerContainers:
@@ -83,8 +73,6 @@ class UnmanagedDockerContainers:
         self._published = published
         self._daemon_clock = daemon_clock
         self._host = host
-        self._kept: dict[ContainerID, _Kept] = {}
-        self._states: dict[ContainerID, str] = {}
         self._targets: dict[tuple[str, int], int] = {}
 
     async def list(self) -> tuple[UnmanagedContainer, ...]:
@@ -92,11 +80,6 @@ class UnmanagedDockerContainers:
         listed: list[dict[str, Any]] = await self._client.call(
             lambda api: api.containers(all=True)
         )
-        states = {to_container_id(it["Id"]): it["State"] for it in listed}
-        for container_id, state in self._states.items():
-            if states.get(container_id) != state:
-                self._kept.pop(container_id, None)
-        self._states = states
         await self._daemon_clock.measure()
         return tuple(
             self._unmanaged(it)
@@ -106,22 +89,16 @@ class UnmanagedDockerContainers:
 
     async def inspect(self, container_id: ContainerID) -> UnmanagedStatus | None:
         """Return the status of a container, None if it is gone."""
-        now = asyncio.get_running_loop().time()
-        kept = self._kept.get(container_id)
-        if kept is not None and now - kept.at < GOOD_FOR_SECONDS:
-            return kept.found
         inspected = await self._client.call_or_none(
             lambda api: api.inspect_container(to_docker_id(container_id))
         )
         if inspected is None:
-            self._kept.pop(container_id, None)
             return None
         status = await self._daemon_clock.container(container_status(inspected))
         found = UnmanagedStatus(
             replace(status, name="", image=inspected["Config"]["Image"]),
             await self._address(inspected),
         )
-        self._kept[container_id] = _Kept(now, found)
         for port, on_host in published_ports(inspected).items():
             self._targets[found.ip, port] = on_host
         return found
@@ -143,31 +120,23 @@ class UnmanagedDockerContainers:
 
     async def stop(self, container_id: ContainerID, grace_period_seconds: int) -> None:
         """Stop a container, unless it is gone or does not run."""
-        docker_id = to_docker_id(container_id)
-        try:
-            await stop_container(self._client, docker_id, grace_period_seconds)
-        finally:
-            self._kept.pop(container_id, None)
+        await stop_container(
+            self._client, to_docker_id(container_id), grace_period_seconds
+        )
 
     async def start(self, container_id: ContainerID) -> None:
         """Start a container again that has ended."""
         docker_id = to_docker_id(container_id)
         asked_at = self._daemon_clock.now()
-        try:
-            await self._client.call(lambda api: api.start(docker_id))
-            self._daemon_clock.started(container_id, asked_at)
-        finally:
-            self._kept.pop(container_id, None)
+        await self._client.call(lambda api: api.start(docker_id))
+        self._daemon_clock.started(container_id, asked_at)
 
     async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
         """Freeze, unfreeze, signal or cut off a container."""
         docker_id = to_docker_id(container_id)
-        try:
-            await self._fault_injector.inject_fault(
-                docker_id, fault, in_network_of=docker_id
-            )
-        finally:
-            self._kept.pop(container_id, None)
+        await self._fault_injector.inject_fault(
+            docker_id, fault, in_network_of=docker_id
+        )
 
     def fault_refusal(self, pod: Pod, fault: Fault) -> str:
         """Return why a pod cannot have a fault, empty where it may be tried."""
@@ -184,8 +153,7 @@ class UnmanagedDockerContainers:
         """Yield once per event; raises when the connection breaks."""
         filters = {"type": ["container"], "event": list(WATCHED_EVENTS)}
         async with aclosing(self._client.events(filters)) as events:
-            async for event in events:
-                self._kept.pop(to_container_id(event["Actor"]["ID"]), None)
+            async for _ in events:
                 yield
 
     async def watch_execs(self) -> AsyncIterator[StartedExec]:
@@ -225,6 +193,7 @@ class UnmanagedDockerContainers:
             listed["Labels"] or {},
             _image(listed),
             created_at,
+            revision=listed["State"],
         )
 
 
