@@ -32,13 +32,16 @@ class EventWriter:
         self._api = api
         self._contact = contact
         self._waiting: asyncio.Queue[EventWrite] = asyncio.Queue(MOST_WAITING)
+        self._dropped = 0
 
     def put(self, write: EventWrite) -> None:
-        """Have an event written."""
+        """Have an event written; the log has the first of those that are dropped."""
         try:
             self._waiting.put_nowait(write)
         except asyncio.QueueFull:
-            log.warning("event %s is dropped: too many are waiting", write.name)
+            if not self._dropped:
+                log.warning("event %s is dropped: too many are waiting", write.name)
+            self._dropped += 1
 
     async def run(self) -> None:
         """Write events until cancelled."""
@@ -48,6 +51,9 @@ class EventWriter:
                 await self._write(write)
             finally:
                 self._waiting.task_done()
+            if self._dropped and self._waiting.empty():
+                log.warning("%d events were dropped", self._dropped)
+                self._dropped = 0
 
     async def finish(self) -> None:
         """Return once all have been written; somebody else bounds that."""
