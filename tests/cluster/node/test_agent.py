@@ -492,3 +492,52 @@ async def test_a_node_rejects_the_pods_that_it_has_no_room_for(
     assert [text for text in bench.messages if "rejected" in text] == [
         f"pod default/web-109 is rejected: {message}"
     ]
+
+
+async def test_a_node_that_ends_leaves_new_pods_aside(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env_from = [{"secretRef": {"name": "token", "optional": True}}]
+    requests: list[str] = []
+
+    def count(_method: str, path: str) -> None:
+        requests.append(path)
+
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod()
+        await bench.pass_time(3)
+        bench.cluster.fail(count)
+        bench.agent.refuse_new()
+        for number in range(200):
+            bench.cluster.create_pod(f"late-{number}", app={"envFrom": env_from})
+        await bench.pass_time(3)
+
+        assert bench.cluster.pod()["status"]["phase"] == "Running"
+        assert bench.cluster.pod("late-0")["status"]["phase"] == "Pending"
+    assert not [path for path in requests if "token" in path or "late" in path]
+    assert bench.cluster.events("late-199") == []
+    assert bench.messages == []
+
+
+async def test_the_objects_of_a_rejected_pod_are_read_once(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env_from = [{"secretRef": {"name": "token", "optional": True}}]
+    requests: list[str] = []
+
+    def count(_method: str, path: str) -> None:
+        requests.append(path)
+
+    bench.cluster.fail(count)
+    async with running(bench, monkeypatch):
+        for number in range(110):
+            bench.cluster.create_pod(f"web-{number:03d}")
+        await bench.pass_time(10)
+        bench.cluster.create_pod("rejected", app={"envFrom": env_from})
+        await bench.pass_time(3)
+        for number in range(5):
+            bench.cluster.create_pod(f"more-{number}")
+            await bench.pass_time(1)
+
+        assert bench.cluster.pod("rejected")["status"]["phase"] == "Failed"
+    assert len([path for path in requests if path.endswith("/token")]) == 1

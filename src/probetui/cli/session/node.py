@@ -82,14 +82,12 @@ class NodePods:
         """Run what the API server has now."""
         notes = self._plan.notes
         known = {pod.uid for pod in self._pod_registry.all_known}
-        if self._is_ending:
-            read = [it for it in read if it.loaded and it.loaded.pod.uid in known]
         new = [
             one.loaded
             for one in read
             if one.loaded is not None and one.loaded.pod.uid not in known
         ]
-        if new:
+        if new and not self._is_ending:
             if self._plan.host_access_warning is not None:
                 self._plan.host_access_warning.warn_again(new)
             try:
@@ -97,6 +95,8 @@ class NodePods:
                 await replace_leftovers(self._runtime, pods, notes, known)
             except (UsageError, ContainerRuntimeError) as error:
                 notes.error(str(error))
+        if self._is_ending:
+            read = [it for it in read if it.loaded and it.loaded.pod.uid in known]
         self._read = read
         self._apply()
 
@@ -177,6 +177,7 @@ class NodeSession:
     async def drain(self, leave: asyncio.Event) -> None:
         """End the pods in the cluster, unless they are kept or somebody insists."""
         self.pods.refuse_new()
+        self._agent.refuse_new()
         if self._keeps_node or self._is_lost:
             self._agent.detach()
             return

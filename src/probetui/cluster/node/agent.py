@@ -69,8 +69,8 @@ Source: apis/config/v1beta1/defaults.go, v1.32.10, SyncFrequency.
 DRAIN_PATIENCE = timedelta(seconds=5)
 """How long a drain waits for an API server when nothing of its pods stops here."""
 
-LAST_WRITES_SECONDS = 5
-"""How long the last events may take."""
+LAST_WRITES_SECONDS = 2
+"""How long the last events may take; a kubelet that ends does not write them at all."""
 
 LAST_ANSWER_SECONDS = 4
 """How long each other request may at the end; a second ^C waits only for these."""
@@ -143,6 +143,7 @@ class NodeAgent:
         self._objects_at = clock.now() - OBJECTS_PERIOD
         self._session: Session | None = None
         self._read_entries = 0
+        self._refuses_new = False
         self._is_leaving = False
         self._last_not_ready = STARTING
         self._end_subscription: Callable[[], None] = _do_nothing
@@ -243,7 +244,7 @@ class NodeAgent:
     async def _reconcile_once(self) -> None:
         seen = self._watch.pods
         pods = [pod for pod in seen.values() if not is_mirror(pod)]
-        await self._refresh_objects(pods)
+        await self._refresh_objects([pod for pod in pods if self._may_run(pod)])
         self._reader.forget_others(seen)
         for uid, pod in seen.items():
             version = str(pod["metadata"].get("resourceVersion") or "")
@@ -273,10 +274,10 @@ class NodeAgent:
 
     def _accept(self, pod: Object) -> ReadPod | None:
         """Return a pod of the API server as it is run here, None if it is not."""
+        if not self._may_run(pod):
+            return None
         uid = pod["metadata"]["uid"]
         is_new = uid not in self._given
-        if is_new and (uid in self._rejected or has_ended(pod)):
-            return None
         read = self._reader.read(pod, self._objects)
         self._report_problems(pod, read)
         if read.loaded is None:
@@ -297,6 +298,13 @@ class NodeAgent:
             self._statuses.forget(uid)
         for uid in set(self._refused_ephemeral).difference(seen):
             del self._refused_ephemeral[uid]
+
+    def _may_run(self, pod: Object) -> bool:
+        """Return whether a pod runs here, or is a new one that may be admitted."""
+        uid = pod["metadata"]["uid"]
+        return uid in self._given or not (
+            self._refuses_new or uid in self._rejected or has_ended(pod)
+        )
 
     def _admit(self, pod: Pod) -> bool:
         """Return whether there is room for a new pod; one without is rejected."""
@@ -448,6 +456,13 @@ class NodeAgent:
         return node.not_ready, node.images
 
     # -- the end
+
+    def refuse_new(self) -> None:
+        """Leave new pods aside: neither run nor reject them.
+
+        A server that assigns pods without an end would keep the node from its own.
+        """
+        self._refuses_new = True
 
     async def drain(self) -> None:
         """Delete all pods of the node but static ones, and wait for their end.
