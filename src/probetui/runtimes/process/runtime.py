@@ -57,7 +57,7 @@ from probetui.runtimes.process.unmanaged import (
     UnmanagedProcesses,
     fault_refusal,
 )
-from probetui.runtimes.process_identity import Process, identify
+from probetui.runtimes.process_identity import Process, identify, is_alive
 from probetui.runtimes.translation import LOCALHOST, build_node, host_memory_bytes
 from probetui.runtimes.volume_folders import VolumeFolders
 from probetui.untrusted_files import DirectoryRoot, make_own_directory
@@ -166,7 +166,8 @@ class ProcessRuntime:
         )
 
         with wrap_os_errors():
-            self._load()
+            if not self._sandboxes:  # otherwise a list has just shown all of them
+                self._load()
             taken = {
                 it.record.ip for it in self._sandboxes.values() if it.record.is_ready
             }
@@ -476,8 +477,12 @@ class ProcessRuntime:
         return translate.unknown_sandbox(name, self._me, self._clock.now())
 
     def _written_logs(self) -> Iterator[Path]:
-        for sandbox in tuple(self._sandboxes.values()):
-            if not sandbox.is_anothers():
+        sandboxes = tuple(self._sandboxes.values())
+        # One look for each probetui, not for each of the pods that one has left.
+        owners = {sandbox.record.owner for sandbox in sandboxes} - {self._me}
+        others = {owner for owner in owners if is_alive(owner)}
+        for sandbox in sandboxes:
+            if sandbox.record.owner not in others:
                 for container in tuple(sandbox.containers.values()):
                     if container.state is RuntimeState.RUNNING:
                         yield container.log

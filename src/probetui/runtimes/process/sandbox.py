@@ -98,7 +98,7 @@ class ProcessSandbox:
         except FileNotFoundError:  # and it cannot be made again
             names = []
         for name in names:
-            if name not in self.containers:
+            if records.is_id(name) and name not in self.containers:
                 self._find(name)
         return True
 
