@@ -686,8 +686,9 @@ class RemarkSource(Protocol):
         """What one must know, in sentences."""
 
 
-class AttachableRuntime(Protocol):
-    """What attaching needs of a runtime, besides its containers."""
+@runtime_checkable
+class UnmanagedSource(Protocol):
+    """What has containers of others: a runtime, or a cluster's pod."""
 
     @property
     def name(self) -> str:
@@ -698,11 +699,6 @@ class AttachableRuntime(Protocol):
 
     async def close(self) -> None:
         """Close connections and end tasks; containers are left as they are."""
-
-
-@runtime_checkable
-class UnmanagedSource(Protocol):
-    """A runtime on which there may be containers of others."""
 
     def unmanaged(self) -> UnmanagedContainers:
         """Return them; they can be used until the runtime is closed."""

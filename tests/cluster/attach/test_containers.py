@@ -77,7 +77,6 @@ async def test_the_current_and_the_previous_instance_are_listed(bench: Bench) ->
     async with bench.attached() as containers:
         attached = AttachedRuntime(
             containers,
-            containers,
             make_targets([a_pod(a_container("app"), name="web")], ()),
             acts=False,
             began_at=START,

@@ -38,8 +38,7 @@ from probetui.runtimes.attached.addresses import (
 from probetui.runtimes.attached.matching import make_targets
 from probetui.runtimes.attached.runtime import AttachedRuntime
 from tests.builders import START, a_container, a_pod, a_probe
-from tests.fakes import FakeClock, FakeEngine, FakeRuntime
-from tests.runtimes.fake_unmanaged import FakeUnmanaged
+from tests.runtimes.fake_unmanaged import FakeUnmanaged, RuntimeOfOthers
 
 POD = a_pod(a_container("web"), a_container("db"), name="shop")
 WEB = ContainerID("docker://web1")
@@ -56,8 +55,7 @@ def attached(
     unmanaged: FakeUnmanaged, *, acts: bool = False, pods: tuple[Pod, ...] = (POD,)
 ) -> AttachedRuntime:
     return AttachedRuntime(
-        FakeRuntime(FakeEngine(FakeClock())),
-        unmanaged,
+        RuntimeOfOthers(unmanaged),
         make_targets(pods, []),
         acts=acts,
         began_at=START,
@@ -332,13 +330,12 @@ async def test_what_is_there_beside_containers_is_the_runtime_s_own(
 
 
 async def test_logs_are_those_of_the_container_itself() -> None:
-    engine = FakeEngine(FakeClock())
-    own = FakeRuntime(engine)
+    own = RuntimeOfOthers(FakeUnmanaged())
     sandbox = await own.run_pod_sandbox(RunPodSandbox(POD, 0))
     container_id = await own.create_container(
         CreateContainer(POD, POD.containers[0], sandbox, 0, "")
     )
-    runtime = AttachedRuntime(own, FakeUnmanaged(), [], acts=False, began_at=START)
+    runtime = AttachedRuntime(own, [], acts=False, began_at=START)
 
     lines = runtime.follow_logs(ContainerID(f"{container_id}@3"), tail=5, follow=False)
 
@@ -348,10 +345,9 @@ async def test_logs_are_those_of_the_container_itself() -> None:
 async def test_a_runtime_without_logs_has_none_of_others() -> None:
     class Mute:
         name = "mute"
+        unmanaged = FakeUnmanaged
 
-    runtime = AttachedRuntime(
-        cast("Any", Mute()), FakeUnmanaged(), [], acts=False, began_at=START
-    )
+    runtime = AttachedRuntime(cast("Any", Mute()), [], acts=False, began_at=START)
 
     with pytest.raises(ContainerRuntimeError, match="mute has no logs"):
         await anext(runtime.follow_logs(WEB, tail=1, follow=False))

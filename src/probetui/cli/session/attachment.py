@@ -74,7 +74,7 @@ def _attachable(container: Container) -> Container:
 
 
 async def attach(
-    runtime: Runtime,
+    runtime: Runtime | UnmanagedSource,
     pods: Sequence[Pod],
     attachment: AttachOptions,
     clock: Clock,
@@ -95,10 +95,8 @@ async def attach(
 
     if not isinstance(runtime, UnmanagedSource):
         raise UsageError(f"{runtime.name} has no containers to attach to")
-    unmanaged = runtime.unmanaged()
     attached = AttachedRuntime(
         runtime,
-        unmanaged,
         make_targets(pods, attachment.words),
         acts=attachment.acts,
         began_at=clock.now(),
@@ -113,7 +111,7 @@ async def attach(
     for match in matches:
         _report_match(match, "" if attachment.looks_once else "; waiting for it", notes)
     if any(match.chosen is None for match in matches):
-        _report_others(await unmanaged.list(), matches, notes)
+        _report_others(await attached.list_unmanaged(), matches, notes)
     return attached
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -36,7 +36,7 @@ from probetui.kubelet_rules import DEFAULT_VERSION, rules_for_kubelet
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation, Manifests
 from probetui.manifest.yaml.parser import SourceFile
-from probetui.ports import Clock, Runtime
+from probetui.ports import Clock
 from probetui.runtimes.probed_ports import probed_ports
 
 if TYPE_CHECKING:
@@ -98,8 +98,10 @@ def attach_cluster_pod(
     return run_session(replace(plan, cluster=target))
 
 
-async def open_cluster_pod(target: ClusterTarget, plan: Plan, clock: Clock) -> Runtime:
-    """Return the containers of a pod as what is attached to.
+async def open_cluster_pod(
+    target: ClusterTarget, plan: Plan, clock: Clock
+) -> ClusterContainers:
+    """Return the containers of a pod, which are attached to.
 
     Raises:
         ClusterError: the cluster cannot be used; a right that is missing is named.
@@ -115,7 +117,7 @@ async def open_cluster_pod(target: ClusterTarget, plan: Plan, clock: Clock) -> R
 
 async def _open(
     target: ClusterTarget, plan: Plan, clock: Clock, client: ApiClient
-) -> Runtime:
+) -> ClusterContainers:
     options, (pod,) = target.options, plan.pods
     if any(isinstance(probe.handler, ExecAction) for probe in pod.probes()):
         await _check(client, pod, "exec")
@@ -135,8 +137,7 @@ async def _open(
     await containers.open()
     if reach.remarks:
         await _check(client, pod, "portforward")
-    # Attaching needs no more of a runtime than this.
-    return cast("Runtime", containers)
+    return containers
 
 
 async def _check(client: ApiClient, pod: Pod, subresource: str) -> None:

@@ -72,6 +72,7 @@ from probetui.ports import (
     Prober,
     Runtime,
     RuntimeStatusSource,
+    UnmanagedSource,
     VolumeHost,
 )
 from probetui.probers.lifecycle_hooks import LifecycleHookRunner
@@ -81,6 +82,7 @@ from probetui.suggestions import removal_command
 if TYPE_CHECKING:
     from probetui.cli.images.maintenance import ImageMaintenance
     from probetui.cli.session.api_serving import ServedSession
+    from probetui.cli.session.cluster_attachment import ClusterTarget
     from probetui.cli.session.node import NodeSession
     from probetui.runtimes.attached.runtime import AttachedRuntime
 
@@ -108,10 +110,11 @@ async def _live(plan: Plan, signals: Signals) -> int:
     clock = SystemClock()
     early = EarlyEnd(signals)
     try:
+        if plan.cluster is not None:
+            return await _run_on_cluster_pod(plan, plan.cluster, clock, signals)
         async with open_session_runtime(plan, clock) as runtime:
             if plan.attachment is not None:
-                pod_registry = PodRegistry(plan.desired)
-                return await _run_attached(plan, pod_registry, runtime, clock, signals)
+                return await _run_attached(plan, runtime, clock, signals)
             return await run_on_runtime(plan, runtime, clock, signals)
     except asyncio.CancelledError:
         if early.received is None:
@@ -129,7 +132,9 @@ async def open_session_runtime(plan: Plan, clock: Clock) -> AsyncIterator[Runtim
         ManifestError: with `--strict`, the runtime does not support some fields.
         UsageError: a kubelet uses the runtime too.
     """
-    runtime = await _open_runtime(plan, clock)
+    runtime = await open_runtime(
+        plan.runtime, clock, exec_errors=plan.exec_errors, rules=plan.rules
+    )
     if isinstance(runtime, ClockSource):
         name = runtime.name
         runtime.on_clock_offset(
@@ -181,17 +186,6 @@ async def run_on_runtime(
             raise _first_cause(error) from error
 
 
-async def _open_runtime(plan: Plan, clock: Clock) -> Runtime:
-    if plan.cluster is None:
-        return await open_runtime(
-            plan.runtime, clock, exec_errors=plan.exec_errors, rules=plan.rules
-        )
-    # Late: few sessions attach to a cluster's pod.
-    from probetui.cli.session.cluster_attachment import open_cluster_pod
-
-    return await open_cluster_pod(plan.cluster, plan, clock)
-
-
 async def _lock_pods(
     runtime: Runtime, pod_registry: PodRegistry, notes: Notes, stack: AsyncExitStack
 ) -> None:
@@ -217,7 +211,7 @@ async def _lock_pods(
     pod_registry.set_admission(admit)
 
 
-async def _close(runtime: Runtime, notes: Notes) -> None:
+async def _close(runtime: Runtime | UnmanagedSource, notes: Notes) -> None:
     """Close a runtime, which may have to undo faults that were injected."""
     try:
         async with asyncio.timeout(CLOSE_SECONDS):
@@ -231,12 +225,26 @@ async def _close(runtime: Runtime, notes: Notes) -> None:
         notes.error(f"what was frozen or cut off here may still be so: {error}")
 
 
+async def _run_on_cluster_pod(
+    plan: Plan, target: ClusterTarget, clock: Clock, signals: Signals
+) -> int:
+    """Run a session on the containers of a cluster's pod.
+
+    Raises:
+        ClusterError: the cluster cannot be used; a right that is missing is named.
+    """
+    # Late: few sessions attach to a cluster's pod.
+    from probetui.cli.session.cluster_attachment import open_cluster_pod
+
+    containers = await open_cluster_pod(target, plan, clock)
+    try:
+        return await _run_attached(plan, containers, clock, signals)
+    finally:
+        await _close(containers, plan.notes)
+
+
 async def _run_attached(
-    plan: Plan,
-    pod_registry: PodRegistry,
-    runtime: Runtime,
-    clock: Clock,
-    signals: Signals,
+    plan: Plan, runtime: Runtime | UnmanagedSource, clock: Clock, signals: Signals
 ) -> int:
     """Run a session on containers that exist; nothing of them is ever removed."""
     assert plan.attachment is not None, "it is attached"  # noqa: S101  # for the type
@@ -246,7 +254,7 @@ async def _run_attached(
         return 0
     try:
         return await _LiveSession(
-            plan, pod_registry, attached, clock, signals, attached
+            plan, PodRegistry(plan.desired), attached, clock, signals, attached
         ).run()
     except BaseExceptionGroup as error:
         raise _first_cause(error) from error

@@ -35,7 +35,6 @@ from probetui.kubelet.effects import (
     RunPodSandbox,
 )
 from probetui.ports import (
-    AttachableRuntime,
     Destination,
     ExecResult,
     ExecSource,
@@ -47,7 +46,7 @@ from probetui.ports import (
     RemarkSource,
     StartedExec,
     UnmanagedContainer,
-    UnmanagedContainers,
+    UnmanagedSource,
     UnmanagedStatus,
 )
 from probetui.runtimes.attached.instances import InstanceTracker, runtime_container_id
@@ -95,7 +94,6 @@ class AttachedRuntime:
 
     Args:
         runtime: the runtime of the containers; closed together with this one.
-        unmanaged: all containers that the runtime has.
         targets: the containers of pods, and how to find what stands for them.
         acts: whether containers may be stopped and started.
         began_at: the start of the session, as the creation time of the sandboxes.
@@ -103,15 +101,14 @@ class AttachedRuntime:
 
     def __init__(
         self,
-        runtime: AttachableRuntime,
-        unmanaged: UnmanagedContainers,
+        runtime: UnmanagedSource,
         targets: Sequence[AttachTarget],
         *,
         acts: bool,
         began_at: datetime,
     ) -> None:
         self._runtime = runtime
-        self._unmanaged = unmanaged
+        self._unmanaged = runtime.unmanaged()
         self._watched = [
             _Watched(target, InstanceTracker(target.container)) for target in targets
         ]
@@ -148,9 +145,13 @@ class AttachedRuntime:
             return self._runtime.remarks
         return ()
 
+    async def list_unmanaged(self) -> tuple[UnmanagedContainer, ...]:
+        """Return all containers that the runtime has."""
+        return await self._unmanaged.list()
+
     async def matches(self) -> tuple[TargetMatch, ...]:
         """Return the match of each target now."""
-        everything = await self._unmanaged.list()
+        everything = await self.list_unmanaged()
         return tuple(
             TargetMatch(
                 watched.target, choose_candidate(found, watched.tracker.current), found
