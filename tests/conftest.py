@@ -44,7 +44,8 @@ pytest.register_assert_rewrite(
     "tests.runtimes.volume_contract",
 )
 
-settings.register_profile("default", deadline=None)
+# A developer's run looks at some examples, CI at Hypothesis' own number of them.
+settings.register_profile("default", deadline=None, max_examples=30)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.register_profile("nightly", deadline=None, max_examples=2000)
 settings.load_profile(
@@ -164,6 +165,40 @@ AGAINST_THE_CLOCK = (
 )
 """Tests that wait for real processes and servers."""
 
+SWEEPS = (
+    "tests/architecture/test_dependencies.py",
+    "tests/cli/test_command_options.py",
+    "tests/cli/test_named_outputs.py",
+    "tests/cli/test_options.py",
+    "tests/cluster/observe/test_feed.py",
+    "tests/cluster/test_watch_command.py",
+    "tests/drive/test_kept_tasks.py",
+    "tests/images/",
+    "tests/runtimes/cri/test_kubelet_neighbour.py",
+    "tests/traces/test_versions.py",
+    "tests/tui/test_colours.py",
+    "tests/tui/test_help.py",
+    "tests/tui/test_hostile_text.py",
+    "tests/tui/test_key_bursts.py",
+    "tests/tui/test_keys.py",
+    "tests/tui/test_live_updates.py",
+    "tests/tui/test_pages.py",
+    "tests/tui/test_painted_bytes.py",
+    "tests/tui/test_painting.py",
+    "tests/tui/test_pictures.py",
+    "tests/tui/test_play_pictures.py",
+    "tests/tui/test_reading_pictures.py",
+    "tests/tui/test_refusals.py",
+    "tests/tui/test_screen_rules.py",
+    "tests/tui/test_styled_text.py",
+)
+"""Tests that take long and that hardly any change of another room breaks."""
+
+LEFT_OUT_BY_PATH = {
+    AGAINST_THE_CLOCK: "run processes and servers against the clock",
+    SWEEPS: "sweep over screens, keys, options, pictures or recordings",
+}
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options that select tests of the whole suite."""
@@ -228,6 +263,24 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Refuse a path that is left out of quick runs and is not there any more."""
+    for path in (path for paths in LEFT_OUT_BY_PATH for path in paths):
+        if not (session.config.rootpath / path).exists():
+            raise pytest.UsageError(f"{path} of tests/conftest.py is not there")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say what is run, before the seconds that it takes to collect it."""
+    match selected_tests(config), config.option.numprocesses:
+        case Selection.QUICK, int(count):
+            return f"quick tests: {count} processes, each collects them first"
+        case selection, int(count):
+            return f"{selection} tests: {count} processes, each collects them first"
+        case _:
+            return ""
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Keep collected tests out of garbage collection, because all of them stay.
@@ -248,8 +301,10 @@ def not_quick_reason(item: pytest.Item) -> str:
     for marker, reason in LEFT_OUT_BY_MARKER.items():
         if item.get_closest_marker(marker) is not None:
             return reason
-    waits = item.nodeid.startswith(AGAINST_THE_CLOCK)
-    return "run processes and servers against the clock" if waits else ""
+    for paths, reason in LEFT_OUT_BY_PATH.items():
+        if item.nodeid.startswith(paths):
+            return reason
+    return ""
 
 
 @pytest.hookimpl(trylast=True)

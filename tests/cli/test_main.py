@@ -95,9 +95,9 @@ def test_the_help_of_a_command_lists_its_common_options(
     everything = listed_options(capsys, name, "--help-all")
 
     declared = {
-        option_name(each)
-        for each in COMMANDS[name].load().params
-        if isinstance(each, click.Option) and not each.hidden
+        option_name(parameter)
+        for parameter in COMMANDS[name].load().params
+        if isinstance(parameter, click.Option) and not parameter.hidden
     }
     assert {"--record", "--help-all"} <= common
     assert not {"--seed", "--log-level"} & common

@@ -129,7 +129,7 @@ class SectionedCommand(click.Command):
     @property
     def _is_long(self) -> bool:
         """Whether `--help` leaves the rare options out."""
-        return sum(isinstance(each, Option) for each in self.params) > _MANY_OPTIONS
+        return sum(isinstance(known, Option) for known in self.params) > _MANY_OPTIONS
 
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
