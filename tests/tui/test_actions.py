@@ -104,6 +104,10 @@ def test_no_two_actions_have_the_same_id_or_name() -> None:
     assert max(names.values()) == 1
 
 
+def test_only_leaving_has_a_second_name_as_in_vim() -> None:
+    assert [name for action in ACTIONS for name in action.aliases] == ["q", "q!"]
+
+
 @pytest.mark.parametrize(
     "places",
     [pytest.param(pair, id="-".join(map(str, pair))) for pair in OVERLAPPING_CONTEXTS],

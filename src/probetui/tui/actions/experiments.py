@@ -274,7 +274,6 @@ EXPERIMENT_ACTIONS = (
         typed="fault",
         arguments=(Argument("how", tuple(Fault)),),
         footer=96,
-        aliases=("break",),
     ),
     Action(
         "probe.delay",
