@@ -12,7 +12,6 @@ from collections.abc import (
     Sequence,
 )
 from datetime import datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -352,25 +351,14 @@ class LeftoverFileSource(Protocol):
         """Remove the files of a pod that has neither a sandbox nor volumes."""
 
 
-class UnownedReason(StrEnum):
-    """Why a pod with probetui's labels is not recorded as ours."""
-
-    ANOTHERS = "another user's"
-    """Valid names and labels: made by another user, or with another state folder."""
-
-    UNVERIFIED = "unverified"
-    """It only looks as if an earlier version made it, which recorded nothing."""
-
-
 class UnownedPod(Struct, frozen=True):
-    """A pod with probetui's labels that is not recorded as ours.
+    """A pod that another user made, or this user with another state folder.
 
     `made_by` is for people, empty if it is not known. `things` are the IDs to record
     when it is taken over.
     """
 
     status: RuntimePodStatus
-    claim: UnownedReason
     made_by: str = ""
     things: tuple[str, ...] = ()
 

@@ -116,7 +116,7 @@ ROWS: Mapping[str, Row] = {
     "--runtime": Row(),
     "--docker-context": Row(("--docker-context", "x")),
     "-H": Row(("-H", "unix:///x")),
-    "--context": Row(("--context", "x"), shows="--docker-context now"),
+    "--context": Row(("--context", "tests")),
     "-r": Row(("-r", "unix:///x")),
     "--kubeconfig": Row(),
     "--reach": Row(("--reach", "auto")),
@@ -193,10 +193,8 @@ ROWS: Mapping[str, Row] = {
     "replay --paused": Row(("--paused", "--timeout", "1s"), TIME_LIMIT, "#1 skipped"),
     "replay --timeout": Row(("--timeout", "1s"), replaces="--until"),
     "replay --for-at-least": Row(("--for-at-least", "1s"), NO),
-    "attach --context": Row(("--context", "x"), shows="--docker-context now"),
-    "node --context": Row(("--context", "tests")),
+    "attach --context": Row(("--context", "x"), USAGE, "--docker-context"),
     "watch --log-file": Row(("--log-file", "{folder}/own.log")),
-    "watch --context": Row(("--context", "tests")),
 }
 
 

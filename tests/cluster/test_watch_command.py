@@ -104,10 +104,22 @@ async def test_a_right_that_is_missing_is_named_with_its_command(
     assert "`kubectl auth can-i list pods -n shop`" in errors
 
 
-async def test_the_old_context_option_is_accepted_with_its_new_name() -> None:
-    _, _, errors = await _run("run", "--context", "x", "absent.yaml")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param(("run",), '"--context" is not an option', id="run"),
+        pytest.param(
+            ("attach",), "a context of Docker is --docker-context", id="attach"
+        ),
+    ],
+)
+async def test_a_context_is_one_of_a_kubeconfig(
+    words: tuple[str, ...], message: str
+) -> None:
+    status, _, errors = await _run(*words, "--context", "x", "absent.yaml")
 
-    assert "its name is --docker-context now" in errors
+    assert status == 2
+    assert message in errors
 
 
 async def test_facts_are_printed_as_json_lines(tmp_path: Path) -> None:

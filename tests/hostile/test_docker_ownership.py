@@ -16,7 +16,6 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.volume import Volume
 from probetui.kubelet.effects import CreateContainer, MountVolume, UnmountVolume
-from probetui.ports import UnownedReason
 from probetui.runtimes.docker.helper_containers import HELPER
 from probetui.runtimes.docker.mounts import VOLUME, volume_name
 from probetui.runtimes.docker.port_publishing import DockerDaemon
@@ -151,7 +150,7 @@ async def test_another_users_pod_is_reported_and_taken_over_only_on_request(
     with pytest.raises(ContainerRuntimeError, match="left alone"):
         await other_home.remove_container(theirs)
     assert seen == ()
-    assert (found.claim, found.status.pod_uid) == (UnownedReason.ANOTHERS, pod.uid)
+    assert found.status.pod_uid == pod.uid
     assert "@" in found.made_by
 
     await other_home.take_over(found)
@@ -216,54 +215,30 @@ async def test_a_container_created_before_a_kill_is_ours_on_the_next_start(
     await next_start.close()
 
 
-async def test_leftovers_of_an_earlier_version_are_unverified(
+async def test_a_container_and_a_volume_without_a_nonce_are_nobodys(
     bench: DockerBench,
 ) -> None:
-    """Version 0.1 set neither nonce nor name, and noted nothing."""
+    """Whatever their names and labels are: each probetui gives a nonce."""
     uid, owner = bench.options.owner, bench.options.owner
-    labels = {
+    pod = {
         OWNER: owner,
-        "dev.probetui.attempt": "0",
-        "io.kubernetes.docker.type": "podsandbox",
         "io.kubernetes.pod.name": "web",
         "io.kubernetes.pod.namespace": "default",
         "io.kubernetes.pod.uid": uid,
     }
-    kept = bench.run_unmanaged(name=f"k8s_POD_web_default_{uid}_0", labels=labels)
-    bench.run_unmanaged(labels=labels)  # a copy of it with another name
+    sandbox = {"dev.probetui.attempt": "0", "io.kubernetes.docker.type": "podsandbox"}
+    name = f"k8s_POD_web_default_{uid}_0"
+    bench.run_unmanaged(name=name, labels={**pod, **sandbox})
+    volume = volume_name(owner, uid, "data")
+    bench.sdk.volumes.create(volume, labels={**pod, VOLUME: "data"})
 
-    (found,) = await bench.runtime.unowned_pods()
-
-    assert found.claim is UnownedReason.UNVERIFIED
-    assert found.things == (kept.id,)
+    assert await bench.runtime.unowned_pods() == ()
     assert await bench.runtime.relist() == ()
+    assert await bench.runtime.list_volumes() == ()
     assert await bench.unmanaged_is_running()
-
-
-async def test_a_volume_of_an_earlier_version_is_taken_over_by_its_creation_time(
-    bench: DockerBench,
-) -> None:
-    """It has no nonce; a later volume with its name is another one."""
-    uid, volume = bench.options.owner, "v" * 63
-    name = volume_name(bench.options.owner, uid, volume)
-    labels = {
-        OWNER: bench.options.owner,
-        VOLUME: volume,
-        "io.kubernetes.pod.name": "web",
-        "io.kubernetes.pod.namespace": "default",
-        "io.kubernetes.pod.uid": uid,
-    }
-    bench.sdk.volumes.create(name, labels=labels)
-    before = await bench.runtime.list_volumes()
-    (found,) = await bench.runtime.unowned_pods()
-
-    await bench.runtime.take_over(found)
-    await bench.runtime.unmount_volume(UnmountVolume(uid, volume))
-
-    assert before == ()
-    assert found.claim is UnownedReason.UNVERIFIED
-    assert bench.volumes() == []
-    assert notes_of(bench) == []
+    with pytest.raises(ContainerRuntimeError, match="was not made by probetui of"):
+        await bench.runtime.unmount_volume(UnmountVolume(uid, "data"))
+    assert [found.name for found in bench.volumes()] == [volume]
 
 
 async def test_a_copy_of_a_volume_with_its_labels_is_not_removed(

@@ -73,22 +73,15 @@ class RuntimeOptions(Struct, frozen=True):
 
     runtime: str = "auto"
     docker_context: str | None = None
-    context: str | None = None
-    """The former name of `docker_context`, in older records and settings."""
     host: str | None = None
     runtime_endpoint: str | None = None
-
-    @property
-    def docker_context_name(self) -> str | None:
-        """The Docker context, by whichever name it was given."""
-        return self.docker_context or self.context
 
     @property
     def reach(self) -> CommandLineReach:
         """The options with which the runtime's own programs reach it."""
         return CommandLineReach.by(
             host=self.host,
-            context=self.docker_context_name,
+            context=self.docker_context,
             runtime_endpoint=self.runtime_endpoint,
         )
 

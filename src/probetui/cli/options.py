@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import click
-from click.core import ParameterSource
 
 from probetui.cli import completions
 from probetui.cli.parameters import (
@@ -27,7 +26,6 @@ from probetui.cli.parameters import (
     output_option,
     setting,
 )
-from probetui.cli.printing import print_notice
 from probetui.cli.usage_hints import MANIFEST_SUFFIXES
 
 RUNTIMES = ("auto", "docker", "cri", "process")
@@ -251,22 +249,7 @@ table_options = _group(
 )
 
 
-FORMER_CONTEXT = "--context means Docker's here; its name is --docker-context now"
-
-
-def _note_former_name(
-    ctx: click.Context, parameter: click.Parameter, name: str | None
-) -> str | None:
-    """Say that `--context` of Docker has another name now, where it was typed."""
-    is_typed = (
-        ctx.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
-    )
-    if is_typed and not ctx.resilient_parsing:
-        print_notice("note", FORMER_CONTEXT)
-    return name
-
-
-_docker_options = _group(
+docker_options = _group(
     setting(
         "--docker-context",
         section=_RUNTIME,
@@ -281,19 +264,6 @@ _docker_options = _group(
         is_rare=True,
         metavar="URL",
         help="Docker endpoint, as in unix:///var/run/docker.sock.",
-    ),
-)
-
-docker_options = _group(
-    _docker_options,
-    # Its name until it was that of a cluster's; settings of that name stay Docker's.
-    setting(
-        "--context",
-        section=_RUNTIME,
-        metavar="NAME",
-        hidden=True,
-        callback=_note_former_name,
-        help="The former name of --docker-context.",
     ),
 )
 
@@ -342,9 +312,6 @@ _runtime_option = setting(
 )
 
 runtime_options = _group(_runtime_option, _endpoint_options)
-
-node_runtime_options = _group(_runtime_option, _docker_options, _cri_option)
-"""Without Docker's former `--context`, which is the cluster's there."""
 
 session_runtime_options = _group(
     setting(

@@ -75,7 +75,7 @@ def candidate_engines(options: RuntimeOptions) -> tuple[str, ...]:
     """Return the engines to try, in order; an endpoint option decides."""
     if options.runtime != AUTO:
         return (options.runtime,)
-    if options.host or options.docker_context_name:
+    if options.host or options.docker_context:
         return (DOCKER,)
     return (CRI,) if options.runtime_endpoint else (DOCKER, CRI)
 
@@ -159,7 +159,7 @@ async def _open_docker(
             limits_commands=rules.limits_commands(exec_errors),
         ),
         host=options.host,
-        context=options.docker_context_name,
+        context=options.docker_context,
     )
 
 

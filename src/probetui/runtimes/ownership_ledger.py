@@ -12,8 +12,8 @@ between the response and the note, the object is ours by its name and its nonce.
 must match: no image existed that could have passed on that nonce.
 
 An object with our labels but no note was created by another user's probetui, by one
-with another state folder, by an earlier version, or is a copy. It is never stopped,
-removed or adopted, unless the user takes it over (`take_over`).
+with another state folder, or is a copy. It is never stopped, removed or adopted, unless
+the user takes it over (`take_over`).
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def _kubelet(rules: KubeletRules) -> str:
 async def _runtimes(options: RuntimeOptions) -> AsyncIterator[tuple[str, str]]:
     """Yield each endpoint where a runtime is looked for, in order, with the outcome."""
     for endpoint, outcome in await describe_endpoints(
-        host=options.host, context=options.docker_context_name
+        host=options.host, context=options.docker_context
     ):
         yield "docker", f"{endpoint}: {outcome}"
     for endpoint, outcome in await describe_cri(endpoint=options.runtime_endpoint):

@@ -33,7 +33,7 @@ from probetui.k8s.runtime import (
     RuntimeState,
 )
 from probetui.k8s.selector import LabelRequirement, has_labels, parse_selector
-from probetui.ports import Clock, PodKey, Runtime, UnownedPod, UnownedReason
+from probetui.ports import Clock, PodKey, Runtime, UnownedPod
 from probetui.presentation.state_json import STATE_API_VERSION
 from probetui.runtimes.translation import EPOCH
 
@@ -81,11 +81,9 @@ class ListedPod(Struct, frozen=True):
 
     @property
     def owner(self) -> str:
-        """Who made it: you, another user, or unverified."""
+        """Who made it: you, or another user."""
         if self.unowned is None:
             return "you"
-        if self.unowned.claim is UnownedReason.UNVERIFIED:
-            return "unverified"
         return self.unowned.made_by or "unknown"
 
     @property

@@ -102,13 +102,6 @@ def ls(**params: Any) -> int:
     is_flag=True,
     help="Also pods made by probetui of other users, or with another state folder.",
 )
-@option(
-    "--unverified",
-    section=_PODS,
-    is_flag=True,
-    help="Also pods that look as if version 0.1 made them, which kept no list of its "
-    "pods.",
-)
 @output_option("text", "name")
 @runtime_options
 @program_options

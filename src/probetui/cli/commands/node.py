@@ -13,9 +13,9 @@ from probetui.cli.options import (
     freeze_option,
     image_gc_option,
     metrics_option,
-    node_runtime_options,
     pull_option,
     runtime_events_option,
+    runtime_options,
     session_options,
     skip_tls_verify_option,
     static_option,
@@ -64,7 +64,7 @@ _NODE = "Node"
 @cluster_options
 @static_option
 @skip_tls_verify_option
-@node_runtime_options
+@runtime_options
 @pull_option
 @beside_kubelet_option
 @image_gc_option

@@ -23,17 +23,12 @@ from probetui.cli.session.locks import PodLocks
 from probetui.drive.clocks import SystemClock
 from probetui.errors import ContainerRuntimeError, PodInUseError
 from probetui.k8s.pod import Pod
-from probetui.ports import SharedEngine, UnownedReason
+from probetui.ports import SharedEngine
 
 _GRACE_SECONDS = 10
 """For pods without a manifest; as `docker stop`."""
 
 _REFUSED = 1
-
-_FLAGS = {
-    UnownedReason.ANOTHERS: "--all-users",
-    UnownedReason.UNVERIFIED: "--unverified",
-}
 
 
 async def remove_found_pods(params: Mapping[str, Any]) -> int:
@@ -41,7 +36,6 @@ async def remove_found_pods(params: Mapping[str, Any]) -> int:
     notes = Notes(quiet=params["quiet"])
     wanted = _grace_periods(params)
     labels = () if wanted else wanted_labels(params)
-    claims = _claims(params)
     async with PodSearch(pick_options(RuntimeOptions, params), SystemClock()) as search:
         for sentence in search.undone:
             notes.note(sentence)
@@ -58,9 +52,7 @@ async def remove_found_pods(params: Mapping[str, Any]) -> int:
                     "are not known; remove it by its name"
                 )
         taken = [
-            found
-            for found in meant
-            if found.unowned is None or found.unowned.claim in claims
+            found for found in meant if found.unowned is None or params["all_users"]
         ]
         by_name: dict[str, list[ListedPod]] = {}
         for found in taken:
@@ -89,27 +81,12 @@ async def remove_found_pods(params: Mapping[str, Any]) -> int:
     return max(statuses, default=0)
 
 
-def _claims(params: Mapping[str, Any]) -> frozenset[UnownedReason]:
-    """Return which pods that are not ours are removed too."""
-    asked = {
-        UnownedReason.ANOTHERS: params["all_users"],
-        UnownedReason.UNVERIFIED: params["unverified"],
-    }
-    return frozenset(claim for claim, is_asked in asked.items() if is_asked)
-
-
 def _report_skipped(pod: ListedPod, notes: Notes) -> None:
     """Report a pod that is not ours: who made it and how to remove it."""
-    assert pod.unowned is not None, "it is not ours"  # noqa: S101  # for the type
-    flag = _FLAGS[pod.unowned.claim]
-    if pod.unowned.claim is UnownedReason.UNVERIFIED:
-        whose = "it looks as if version 0.1 made it, which kept no list of its pods"
-    else:
-        whose = f"{pod.owner} made it"
     held = f", and {pod.holder} runs it" if pod.holder else ""
     notes.note(
-        f"left {pod.full_name} ({pod.runtime.name}): {whose}{held}; "
-        f"`probetui down {flag}` removes it too"
+        f"left {pod.full_name} ({pod.runtime.name}): {pod.owner} made it{held}; "
+        "`probetui down --all-users` removes it too"
     )
 
 

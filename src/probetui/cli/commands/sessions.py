@@ -9,7 +9,6 @@ import click
 
 from probetui.cli import completions
 from probetui.cli.options import (
-    FORMER_CONTEXT,
     RUNTIMES,
     act_option,
     autosave_options,
@@ -22,13 +21,13 @@ from probetui.cli.options import (
     kubelet_options,
     manifest_options,
     metrics_option,
-    node_runtime_options,
     output_options,
     play_options,
     program_options,
     pull_option,
     record_limit_option,
     runtime_events_option,
+    runtime_options,
     screen_options,
     session_options,
     session_runtime_options,
@@ -39,7 +38,7 @@ from probetui.cli.options import (
     watch_option,
 )
 from probetui.cli.parameters import OneOf, SectionedCommand, examples, option, setting
-from probetui.cli.printing import print_notice, print_short_help
+from probetui.cli.printing import print_short_help
 
 _CLUSTER = "Cluster"
 _POD_WORDS = ("pod/", "pods/", "po/")
@@ -100,7 +99,7 @@ def run(**params: Any) -> int:
     shell_complete=completions.complete_container_targets,
 )
 @manifest_options
-@node_runtime_options
+@runtime_options
 @cluster_options
 @option(
     "--reach",
@@ -163,8 +162,10 @@ def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
 
         return attach_cluster_pod(words, params, waits=not no_wait)
     if params["kube_context"] is not None:
-        print_notice("note", FORMER_CONTEXT)
-        params["context"] = params["kube_context"]
+        raise click.UsageError(
+            "--context names a context of the kubeconfig, for pod/NAME; a context of "
+            "Docker is --docker-context"
+        )
     if not (params["filenames"] or params["static"]):
         if words:
             raise click.UsageError(

@@ -8,7 +8,7 @@ from probetui.cli.printing import Notes
 from probetui.cli.runtimes import all_pods, remove_pods, unowned_pods
 from probetui.errors import UsageError
 from probetui.k8s.pod import Pod
-from probetui.ports import Runtime, UnownedPod, UnownedReason
+from probetui.ports import Runtime, UnownedPod
 
 
 async def replace_leftovers(
@@ -46,12 +46,6 @@ async def replace_leftovers(
 def _conflict_text(runtime: Runtime, pod: UnownedPod) -> str:
     """Return why a pod that exists already is not taken over, and what to do."""
     name = f"{pod.status.namespace}/{pod.status.name}"
-    if pod.claim is UnownedReason.UNVERIFIED:
-        return (
-            f"pod {name} is on {runtime.name} already: it looks as if version 0.1 made "
-            "it, which kept no list of its pods; `probetui down --unverified -f FILE` "
-            "removes it"
-        )
     return (
         f"pod {name} is on {runtime.name} already: {pod.made_by or 'another user'} "
         "made it; `probetui down --all-users -f FILE` removes it"

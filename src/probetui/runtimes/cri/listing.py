@@ -17,7 +17,7 @@ from probetui.kubelet.kuberuntime.termination_message import (
     termination_message,
     wants_log,
 )
-from probetui.ports import UnownedPod, UnownedReason
+from probetui.ports import UnownedPod
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import CriClient
@@ -36,7 +36,6 @@ from probetui.runtimes.daemon_clock import DaemonClock
 from probetui.runtimes.translation import OWNER, PodName, labels_of_pod
 
 S = TypeVar("S", CriSandbox, CriContainer)
-_UnownedKey = tuple[PodName, UnownedReason]
 
 REMOVAL_POLLS = 20
 REMOVAL_PAUSE_SECONDS = 0.1
@@ -273,39 +272,33 @@ class CriListing:
 def unowned_pods(
     sandboxes: Iterable[CriSandbox], containers: Iterable[CriContainer]
 ) -> tuple[UnownedPod, ...]:
-    """Group sandboxes and containers by pod and by why they are not ours.
+    """Group the sandboxes and containers that other probetuis made by pod.
 
     Args:
         sandboxes: those with our label that the ownership ledger does not have.
         containers: likewise.
     """
-    parts: dict[_UnownedKey, tuple[list[CriSandbox], list[CriContainer]]] = {}
+    parts: dict[PodName, tuple[list[CriSandbox], list[CriContainer]]] = {}
     for sandbox in sandboxes:
-        if sandbox.is_as_we_make_it:
-            parts.setdefault(_unowned_key(sandbox), ([], []))[0].append(sandbox)
+        if sandbox.nonce and sandbox.is_as_we_make_it:
+            parts.setdefault(sandbox.pod, ([], []))[0].append(sandbox)
     for container in containers:
-        parts.setdefault(_unowned_key(container), ([], []))[1].append(container)
-    return tuple(
-        _unowned_pod(claim, *parts[pod, claim]) for pod, claim in sorted(parts)
-    )
+        if container.nonce:
+            parts.setdefault(container.pod, ([], []))[1].append(container)
+    return tuple(_unowned_pod(*parts[pod]) for pod in sorted(parts))
 
 
 def _unowned_pod(
-    claim: UnownedReason, sandboxes: list[CriSandbox], containers: list[CriContainer]
+    sandboxes: list[CriSandbox], containers: list[CriContainer]
 ) -> UnownedPod:
     (status,) = pod_statuses(sandboxes, containers)
     makers = [sandbox.made_by for sandbox in sandboxes]
     makers += [container.made_by for container in containers]
     return UnownedPod(
         status,
-        claim,
         next(filter(None, makers), ""),
         (
             *(sandbox.status.sandbox_id for sandbox in sandboxes),
             *(to_cri_id(container.status.container_id) for container in containers),
         ),
     )
-
-
-def _unowned_key(seen: CriSandbox | CriContainer) -> _UnownedKey:
-    return seen.pod, UnownedReason.ANOTHERS if seen.nonce else UnownedReason.UNVERIFIED

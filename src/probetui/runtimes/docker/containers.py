@@ -17,7 +17,7 @@ from probetui.runtimes.docker.errors import (
     ignore_status,
 )
 from probetui.runtimes.docker.listing import DockerListing
-from probetui.runtimes.docker.ownership import DockerOwnership, claim_of
+from probetui.runtimes.docker.ownership import DockerOwnership, is_made_by_another
 from probetui.runtimes.docker.translate import InspectedContainer, inside
 
 ENDED_STATES = frozenset({"exited", "dead"})
@@ -149,7 +149,7 @@ class DockerContainers:
         )
         for other in found:
             is_ours = self._ownership.is_listed_as_ours(other)
-            if not is_ours and claim_of(other) is None:
+            if not is_ours and not is_made_by_another(other):
                 raise ContainerRuntimeError(
                     f"the name {name} is taken by container {other['Id'][:12]}, "
                     "which probetui did not make"

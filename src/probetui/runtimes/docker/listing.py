@@ -16,13 +16,13 @@ from probetui.kubelet.kuberuntime.labels import (
     DOCKER_TYPE,
     DOCKER_TYPE_SANDBOX,
 )
-from probetui.ports import UnownedPod, UnownedReason
+from probetui.ports import UnownedPod
 from probetui.runtimes.daemon_clock import DaemonClock
 from probetui.runtimes.docker.client import DockerClient
 from probetui.runtimes.docker.ownership import (
     DockerOwnership,
     ListedContainer,
-    claim_of,
+    is_made_by_another,
 )
 from probetui.runtimes.docker.translate import (
     InspectedContainer,
@@ -30,7 +30,7 @@ from probetui.runtimes.docker.translate import (
     pod_statuses,
     to_inspected_container,
 )
-from probetui.runtimes.docker.volumes import DockerVolumes, UnownedVolume
+from probetui.runtimes.docker.volumes import DockerVolumes
 from probetui.runtimes.translation import (
     MADE_BY,
     OWNER,
@@ -183,9 +183,6 @@ class DockerListing:
         return found
 
 
-Key = tuple[PodName, UnownedReason]
-
-
 class UnownedDockerPods:
     """Pods with our label that are not noted as ours, without copies.
 
@@ -203,25 +200,23 @@ class UnownedDockerPods:
         self._ownership = ownership
 
     async def pods(self) -> tuple[UnownedPod, ...]:
-        """Return the pods; the parts of a pod with different reasons are separate."""
-        parts: dict[Key, list[InspectedContainer]] = {}
-        made_by: dict[Key, str] = {}
+        """Return the pods."""
+        parts: dict[PodName, list[InspectedContainer]] = {}
+        made_by: dict[PodName, str] = {}
         for listed, found in await self._listing.list_unowned():
-            if (claim := claim_of(listed)) is not None:
-                parts.setdefault((found.pod, claim), []).append(found)
-                labels = listed["Labels"] or {}
-                made_by.setdefault((found.pod, claim), labels.get(MADE_BY, ""))
+            if is_made_by_another(listed):
+                parts.setdefault(found.pod, []).append(found)
+                made_by.setdefault(found.pod, listed["Labels"].get(MADE_BY, ""))
         for volume in await self._volumes.list_unowned():
-            parts.setdefault(_key(volume), [])
-            made_by.setdefault(_key(volume), volume.made_by or "")
+            parts.setdefault(volume.pod, [])
+            made_by.setdefault(volume.pod, volume.made_by)
         return tuple(
             UnownedPod(
-                _status(pod, parts[pod, claim]),
-                claim,
-                made_by[pod, claim],
-                tuple(part.docker_id for part in parts[pod, claim]),
+                _status(pod, parts[pod]),
+                made_by[pod],
+                tuple(part.docker_id for part in parts[pod]),
             )
-            for pod, claim in sorted(parts)
+            for pod in sorted(parts)
         )
 
     async def take_over(self, pod: UnownedPod) -> None:
@@ -229,18 +224,11 @@ class UnownedDockerPods:
         status = pod.status
         name = PodName(status.namespace, status.name, status.pod_uid)
         for listed, found in await self._listing.list_unowned():
-            if found.docker_id in pod.things and claim_of(listed) is pod.claim:
+            if found.docker_id in pod.things and is_made_by_another(listed):
                 self._ownership.take_over(found.docker_id, found.name)
         for volume in await self._volumes.list_unowned():
-            if _key(volume) == (name, pod.claim):
+            if volume.pod == name:
                 self._volumes.take_over(volume)
-
-
-def _key(volume: UnownedVolume) -> Key:
-    return (
-        volume.pod,
-        UnownedReason.ANOTHERS if volume.nonce else UnownedReason.UNVERIFIED,
-    )
 
 
 def _status(pod: PodName, parts: list[InspectedContainer]) -> RuntimePodStatus:

@@ -4,8 +4,6 @@ Ours is what is in the ledger, whatever its labels are. Of the rest with our lab
 
 - a container whose name equals the one in its labels was created by another user's
   probetui, or by one with another state folder;
-- one without such a label, but with a name as an earlier version gave, may be that
-  version's;
 - any other one has its labels from an image, and is ignored.
 """
 
@@ -15,24 +13,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from probetui.kubelet.kuberuntime.labels import (
-    CONTAINER_NAME,
-    DOCKER_NAME_PREFIX,
     DOCKER_SANDBOX_ID,
-    DOCKER_SANDBOX_NAME,
     DOCKER_TYPE,
     DOCKER_TYPE_CONTAINER,
-    DOCKER_TYPE_SANDBOX,
-    RESTART_COUNT,
-    annotations_of_docker_labels,
 )
-from probetui.ports import UnownedReason
 from probetui.runtimes.docker.api import DockerApi
 from probetui.runtimes.docker.client import DockerClient
 from probetui.runtimes.docker.errors import SERVER_ERROR, DockerStatusError
-from probetui.runtimes.docker.translate import ATTEMPT, NAME, OF_ANOTHER
+from probetui.runtimes.docker.translate import NAME, OF_ANOTHER
 from probetui.runtimes.lease_holder import user_and_host
 from probetui.runtimes.ownership_ledger import EngineOwnership, OwnershipLedger
-from probetui.runtimes.translation import MADE_BY, NONCE, pod_name_from_labels
+from probetui.runtimes.translation import MADE_BY, NONCE
 
 ListedContainer = Mapping[str, Any]
 """A container in Docker's list."""
@@ -147,15 +138,12 @@ def listed_name(listed: ListedContainer) -> str:
     return next((name for name in names if "/" not in name), "")
 
 
-def claim_of(listed: ListedContainer) -> UnownedReason | None:
-    """Return why a container with our label is not ours; None for a copy."""
+def is_made_by_another(listed: ListedContainer) -> bool:
+    """Return whether another probetui made a container with our label; else a copy."""
     labels: Mapping[str, str] = listed["Labels"] or {}
     name = listed_name(listed)
-    if not _is_where_it_says(listed, labels):
-        return None
-    if NONCE in labels:
-        return UnownedReason.ANOTHERS if name and labels.get(NAME) == name else None
-    return UnownedReason.UNVERIFIED if _is_earlier_name(name, labels) else None
+    has_own_name = bool(name) and labels.get(NAME) == name
+    return NONCE in labels and has_own_name and _is_where_it_says(listed, labels)
 
 
 def _is_where_it_says(listed: ListedContainer, labels: Mapping[str, str]) -> bool:
@@ -167,17 +155,3 @@ def _is_where_it_says(listed: ListedContainer, labels: Mapping[str, str]) -> boo
         return True
     mode = (listed.get("HostConfig") or {}).get("NetworkMode", "")
     return bool(mode == f"{OF_ANOTHER}{labels.get(DOCKER_SANDBOX_ID, '')}")
-
-
-def _is_earlier_name(name: str, labels: Mapping[str, str]) -> bool:
-    """Return whether a name is one that versions without nonces gave."""
-    pod = pod_name_from_labels(labels)
-    if labels.get(DOCKER_TYPE) == DOCKER_TYPE_SANDBOX:
-        part, attempt = DOCKER_SANDBOX_NAME, labels.get(ATTEMPT, "0")
-    else:
-        part = labels.get(CONTAINER_NAME, "")
-        attempt = annotations_of_docker_labels(labels).get(RESTART_COUNT, "")
-    parts = (DOCKER_NAME_PREFIX, part, pod.name, pod.namespace, pod.uid, attempt)
-    usual = "_".join(parts)
-    # A name that was taken got a suffix.
-    return name == usual or name.startswith(f"{usual}_")

@@ -542,7 +542,7 @@ class DockerRuntime:
         return await self._listing.sandbox_labels()
 
     async def unowned_pods(self) -> tuple[UnownedPod, ...]:
-        """Return the pods of other users' probetuis, or of earlier versions."""
+        """Return the pods of other users' probetuis."""
         return await self._unowned.pods()
 
     async def kubelet_pods(self) -> tuple[str, ...]:

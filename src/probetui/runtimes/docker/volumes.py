@@ -86,12 +86,11 @@ _WANTED = {
 
 
 class UnownedVolume(Struct, frozen=True):
-    """A volume with our label that is not ours, and who created it, if known."""
+    """A volume that another probetui created, and who that was, if known."""
 
     name: str
     pod: PodName
-    made_by: str | None
-    nonce: str | None
+    made_by: str
     proof: str
 
 
@@ -173,19 +172,18 @@ class DockerVolumes:
         return self._parts.add_mounted(_by_pod([*ours, *await self._helpers.left()]))
 
     async def list_unowned(self) -> tuple[UnownedVolume, ...]:
-        """Return the volumes with our label that are not noted as ours."""
+        """Return the volumes that other probetuis have created."""
         filters = owner_filter(self._owner)
         found = await self._client.call(lambda api: api.volumes(filters=filters))
         return tuple(
             UnownedVolume(
                 volume["Name"],
                 pod_name_from_labels(labels),
-                labels.get(MADE_BY),
-                labels.get(NONCE),
+                labels.get(MADE_BY, ""),
                 _proof(volume),
             )
             for volume in found["Volumes"] or ()
-            if VOLUME in (labels := volume["Labels"] or {})
+            if {VOLUME, NONCE} <= (labels := volume["Labels"] or {}).keys()
             and not self._is_ours(volume)
         )
 
@@ -315,13 +313,8 @@ class DockerVolumes:
 
 
 def _proof(volume: Mapping[str, Any]) -> str:
-    """Return the ID to note for a volume: a hash of its name and nonce.
-
-    A volume of an earlier version has no nonce, but a creation time, which a later one
-    of that name does not have.
-    """
-    nonce = (volume["Labels"] or {}).get(NONCE)
-    return _proof_of(volume["Name"], nonce or str(volume.get("CreatedAt")))
+    """Return the ID to note for a volume: a hash of its name and nonce."""
+    return _proof_of(volume["Name"], (volume["Labels"] or {}).get(NONCE, ""))
 
 
 def _proof_of(name: str, nonce: str) -> str:
