@@ -19,7 +19,7 @@ from probetui.drive.scenario.world import World
 from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import DeletePod, SetPods
-from probetui.k8s.pod import ContainerPort, EnvVar, Pod, RestartPolicy
+from probetui.k8s.pod import ContainerPort, EnvVar, Pod, RestartPolicy, VolumeMount
 from probetui.k8s.probe import (
     ExecAction,
     HTTPGetAction,
@@ -29,6 +29,7 @@ from probetui.k8s.probe import (
     SleepAction,
 )
 from probetui.k8s.status import PodStatus
+from probetui.k8s.volume import EmptyDir, Volume
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import (
     Operation,
@@ -47,6 +48,7 @@ from probetui.kubelet.journal import (
     TickEntry,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.kubelet.status.status_patch import StatusContext, api_status
 from probetui.kubelet_rules import KubeletRules, rules_of
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile
@@ -657,3 +659,58 @@ def test_a_failed_pod_has_the_conditions_of_its_version(
         condition = status.condition(name)
         assert condition is not None
         assert (condition.reason, condition.message) == expected
+
+
+def _last_statuses(version: str, *gates: str) -> list[PodStatus]:
+    mount = VolumeMount("data", "/data")
+    probe = a_probe(period_seconds=1)
+    pod = a_pod(
+        a_container(readiness_probe=probe, volume_mounts=(mount,)),
+        volumes=(Volume("data", EmptyDir()),),
+    )
+    journal = run(pod, version, None, *gates, seconds=20)
+    return [entry.status for entry in journal if isinstance(entry, StatusEntry)]
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "fields"),
+    [
+        pytest.param("1.15", (), set(), id="1.15"),
+        pytest.param("1.16", (), {"started", "podIPs"}, id="1.16"),
+        pytest.param("1.28", (), {"started", "podIPs"}, id="1.28"),
+        pytest.param(
+            "1.28",
+            ("PodHostIPs=true",),
+            {"started", "podIPs", "hostIPs"},
+            id="1.28 with the gate",
+        ),
+        pytest.param("1.30", (), {"started", "podIPs", "hostIPs"}, id="1.30"),
+        pytest.param(
+            "1.31", (), {"started", "podIPs", "hostIPs", "volumeMounts"}, id="1.31"
+        ),
+        pytest.param(
+            "1.36", (), {"started", "podIPs", "hostIPs", "volumeMounts"}, id="1.36"
+        ),
+    ],
+)
+def test_a_status_has_the_fields_of_its_version(
+    version: str, gates: tuple[str, ...], fields: set[str]
+) -> None:
+    statuses = _last_statuses(version, *gates)
+
+    written = [
+        api_status(
+            {},
+            status,
+            {},
+            StatusContext(("192.0.2.1",), rules_of(version, gates)),
+            START,
+            could_have_running_containers=True,
+        )
+        for status in statuses
+    ]
+    asked = {"started", "podIPs", "hostIPs", "volumeMounts"}
+    seen = {key for json in written for key in (*json, *json["containerStatuses"][0])}
+    assert seen & asked == fields
+    assert {"podIP", "hostIP", "ready"} <= seen
+    assert [status.ready for status in statuses[-1].container_statuses or ()] == [True]

@@ -187,7 +187,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     feature_gates: tuple[str, ...]
     startup_probes: bool = since(
         "1.18",
-        "Containers can have startup probes, and `started` in their statuses.",
+        "Containers can have startup probes.",
         "KEP-950",
         gate=STARTUP_PROBE,
     )
@@ -449,6 +449,12 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "The message of the event BackOff.",
         "k/k#113216; kuberuntime_manager.go, v1.24.14, v1.26.7",
     )
+    back_off_wait_text: str = by_release(
+        {"1.15": "Back-off", "1.17": "back-off"},
+        "What the message of a container that waits with CrashLoopBackOff begins with.",
+        "kuberuntime_manager.go, v1.15.1, v1.17.0, doBackOff",
+        doubt="between 1.15.1 and 1.17.0",
+    )
     sleeps_until_back_off_ends: bool = since(
         "1.35",
         "A pod of which all errors are back-offs is synced again when the first of "
@@ -537,6 +543,22 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "What FailedCreatePodSandBox begins with.",
         "kuberuntime_manager.go, v1.15.0, v1.17.0",
         doubt="between 1.15.0 and 1.17.0",
+    )
+    retries_sandbox: bool = since(
+        "1.15.1",
+        "A pod with restartPolicy Never whose sandbox could not be made is given "
+        "another one; before, it waited for ever.",
+        "k/k#79398, k/k#79451; kuberuntime_manager.go, v1.15.1, computePodActions",
+    )
+    renews_ended_sandbox: bool = until(
+        "1.20",
+        "A pod with restartPolicy OnFailure whose containers have all succeeded is "
+        "given a new sandbox if it is synced without one, in which nothing runs.",
+        "k/k#92613, k/k#92614; kuberuntime_manager.go, v1.19.1, v1.19.10, "
+        "computePodActions",
+        backports=("1.18.14", "1.19.4"),
+        doubt="which patch of 1.17 has it (k/k#95508), if one does, and whether one of "
+        "1.18 before 1.18.14",
     )
     starts_inits: bool = since(
         "1.28",
@@ -820,6 +842,33 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "containers have, of addresses in an unusual form and of a negative grace "
         "period.",
         "k/k#121968, k/k#122170, k/k#128786",
+    )
+    reports_started: bool = since(
+        "1.16",
+        "The status of a container says whether it has `started`, also where no "
+        "container can have a startup probe.",
+        "KEP-950; prober_manager.go, v1.15.1, v1.17.0, UpdatePodStatus",
+        doubt="between 1.15.1 and 1.17.0, by source; with the startup probes of 1.16",
+    )
+    reports_pod_ips: bool = since(
+        "1.16",
+        "The status of a pod has `podIPs` beside `podIP`.",
+        "KEP-563; kuberuntime_manager.go, v1.15.1, v1.17.0, SyncPod; the change log of "
+        "1.17.4 has API servers from 1.16 on write them (k/k#88505)",
+        doubt="between 1.15.1 and 1.17.0, by source",
+    )
+    reports_host_ips: bool = since(
+        "1.29",
+        "It has `hostIPs` beside `hostIP`.",
+        "KEP-2681; kubelet_pods.go, v1.27.7, v1.28.6, v1.29.6, generateAPIPodStatus",
+        gate=FeatureGate("PodHostIPs", "1.28", "1.29"),
+    )
+    reports_volume_mounts: bool = since(
+        "1.31",
+        "The status of a container has its `volumeMounts`.",
+        "KEP-3857; kubelet_pods.go, v1.29.6, v1.30.7, v1.31.11, "
+        "convertToAPIContainerStatuses",
+        gate=FeatureGate("RecursiveReadOnlyMounts", "1.30", "1.32"),
     )
     reports_resources: bool = since(
         "1.33",

@@ -293,7 +293,7 @@ class ConditionWatch:
                 for container_status in found
             )
         return all(
-            container_status is not None and container_status.started is True
+            container_status is not None and container_status.has_started
             for container_status in found
         )
 

@@ -101,6 +101,13 @@ class ContainerStatus(Struct, frozen=True):
     volume_mounts: tuple[VolumeMountStatus, ...] = ()
     stop_signal: str = ""
 
+    @property
+    def has_started(self) -> bool:
+        """Whether it has started up; without `started`, as before 1.16, if it runs."""
+        if self.started is None:
+            return isinstance(self.state, Running)
+        return self.started
+
 
 class PodStatus(Struct, frozen=True, dict=True):
     """`v1.PodStatus`; lists of statuses are None where the API has null.

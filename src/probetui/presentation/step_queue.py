@@ -334,7 +334,7 @@ def _flags(container: ContainerSnapshot) -> str:
     status = container.status
     if status is None:
         return "no / no"
-    return f"{_yes(status.ready)} / {_yes(bool(status.started))}"
+    return f"{_yes(status.ready)} / {_yes(status.has_started)}"
 
 
 def _restarts(container: ContainerSnapshot) -> str:

@@ -13,6 +13,7 @@ from probetui.kubelet.kuberuntime.backoff import (
     newest_exited,
 )
 from probetui.kubelet.runtime.backoff import Backoff
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules, rules_of
 from tests.builders import a_container, a_pod, a_runtime_status, an_instance, at
 
 EXITED = RuntimeState.EXITED
@@ -32,14 +33,17 @@ def seconds(value: float) -> timedelta:
 
 
 def start(
-    backoff: Backoff, now: float, finished: float | None = None
+    backoff: Backoff,
+    now: float,
+    finished: float | None = None,
+    rules: KubeletRules = PORTED_RULES,
 ) -> BackoffDecision:
     """Ask for a start of `app` whose last instance finished at that second."""
     exited = an_instance(
         state=EXITED, finished_at=None if finished is None else at(finished)
     )
     return do_back_off(
-        backoff, a_pod(), a_container(), a_runtime_status(exited), at(now)
+        backoff, a_pod(), a_container(), a_runtime_status(exited), at(now), rules
     )
 
 
@@ -130,6 +134,18 @@ def test_a_wait_has_its_length_its_start_and_its_end() -> None:
             "Back-off restarting failed container app in pod web_default(uid-of-web)"
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("version", "begins"), [("1.15", "Back-off 10s"), ("1.17", "back-off 10s")]
+)
+def test_a_wait_has_the_message_of_its_version(version: str, begins: str) -> None:
+    backoff, rules = a_backoff(), rules_of(version)
+    start(backoff, now=6, finished=5, rules=rules)
+
+    decision = start(backoff, now=9, finished=8, rules=rules)
+
+    assert decision.message.startswith(f"{begins} restarting failed container=app ")
 
 
 def test_a_start_after_a_wait_has_the_window_that_passed() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from probetui.k8s.pod import Pod, RestartPolicy
+from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimeContainerStatus,
@@ -14,6 +14,7 @@ from probetui.k8s.runtime import (
 from probetui.kubelet.kuberuntime.grace_period import KillReason
 from probetui.kubelet.kuberuntime.pod_actions import PodActions, compute_pod_actions
 from probetui.kubelet.outcome import Result
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules, rules_of
 from tests.builders import (
     START,
     a_container,
@@ -42,9 +43,11 @@ def decide(
     return compute_pod_actions(pod, a_runtime_status(*instances), liveness, startup)
 
 
-def decide_without_sandbox(pod: Pod, *instances: RuntimeContainerStatus) -> PodActions:
+def decide_without_sandbox(
+    pod: Pod, *instances: RuntimeContainerStatus, rules: KubeletRules = PORTED_RULES
+) -> PodActions:
     status = a_runtime_status(*instances, sandboxes=DEAD_SANDBOX)
-    return compute_pod_actions(pod, status, {}, {})
+    return compute_pod_actions(pod, status, {}, {}, rules=rules)
 
 
 def kills(actions: PodActions) -> list[tuple[str, str, KillReason]]:
@@ -94,6 +97,20 @@ class TestSandbox:
 
         assert (actions.create_sandbox, actions.containers_to_start) == (True, (0,))
 
+    @pytest.mark.parametrize(
+        ("version", "is_retried"), [("1.15.0", False), ("1.15.1", True), ("1.15", True)]
+    )
+    def test_a_sandbox_that_could_not_be_made_is_tried_again_from_1_15_1_on(
+        self, version: str, *, is_retried: bool
+    ) -> None:
+        pod, rules = a_pod(restart_policy=NEVER), rules_of(version)
+
+        actions = decide_without_sandbox(pod, rules=rules)
+        first = compute_pod_actions(pod, RuntimePodStatus(pod.uid), {}, {}, rules=rules)
+
+        assert actions.create_sandbox is is_retried
+        assert first.create_sandbox
+
     def test_what_succeeded_is_not_started_again(self) -> None:
         actions = decide_without_sandbox(
             a_pod(APP, OTHER, restart_policy=ON_FAILURE), an_instance(APP, EXITED)
@@ -138,6 +155,31 @@ class TestSandbox:
         )
 
         assert (actions.kill_pod, actions.create_sandbox) == (True, False)
+
+    @pytest.mark.parametrize(
+        ("version", "is_renewed"),
+        [
+            ("1.15", True),
+            ("1.18.13", True),
+            ("1.18.14", False),
+            ("1.19.3", True),
+            ("1.19.4", False),
+            ("1.20", False),
+        ],
+    )
+    @pytest.mark.parametrize("inits", [(), (INIT,)], ids=["no init", "init"])
+    def test_a_pod_that_has_succeeded_is_given_no_sandbox_in_new_versions(
+        self, version: str, inits: tuple[Container, ...], *, is_renewed: bool
+    ) -> None:
+        actions = decide_without_sandbox(
+            a_pod(restart_policy=ON_FAILURE, init_containers=inits),
+            an_instance(state=EXITED),
+            *(an_instance(container, EXITED) for container in inits),
+            rules=rules_of(version),
+        )
+
+        assert (actions.kill_pod, actions.create_sandbox) == (True, is_renewed)
+        assert actions.containers_to_start == ()
 
     def test_nor_does_one_with_sidecars(self) -> None:
         pod = a_pod(restart_policy=ON_FAILURE, init_containers=(SIDE,))

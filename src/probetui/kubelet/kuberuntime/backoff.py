@@ -76,7 +76,7 @@ def do_back_off(
             until=since + window,
             next_window=backoff.following(window),
             message=(
-                f"back-off {go_duration(window)} restarting failed "
+                f"{rules.back_off_wait_text} {go_duration(window)} restarting failed "
                 f"container={container.name} pod={where}"
             ),
             event_message=rules.back_off_text.format(name=container.name, where=where),

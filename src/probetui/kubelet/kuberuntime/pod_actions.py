@@ -119,7 +119,7 @@ def compute_pod_actions(
             containers_to_reset=tuple(_instances_to_reset(pod, status)),
         )
     if sandbox.is_needed:
-        return _with_new_sandbox(pod, status, sandbox)
+        return _with_new_sandbox(pod, status, sandbox, rules)
     plan = _Plan(sandbox)
     plan.ephemeral_containers_to_start = tuple(
         index
@@ -189,11 +189,12 @@ class _Plan:
 
 
 def _with_new_sandbox(
-    pod: Pod, status: RuntimePodStatus, sandbox: SandboxChange
+    pod: Pod, status: RuntimePodStatus, sandbox: SandboxChange, rules: KubeletRules
 ) -> PodActions:
     """Kill what is left and begin from the start, unless the pod is over.
 
-    Quirk, kept: a container of its own policy Never begins again, too.
+    Quirks, kept: a container of its own policy Never begins again, too; in older
+    versions a pod that is over is given a sandbox in which nothing runs.
     """
     only_kill = PodActions(
         kill_pod=True,
@@ -202,7 +203,8 @@ def _with_new_sandbox(
         attempt=sandbox.attempt,
     )
     # Without any container the pod never got going, and may still do so.
-    if not should_restart_on_failure(pod) and sandbox.attempt and status.containers:
+    has_begun = bool(status.containers) or not rules.retries_sandbox
+    if not should_restart_on_failure(pod) and sandbox.attempt and has_begun:
         return only_kill
     to_start = tuple(
         index
@@ -210,7 +212,8 @@ def _with_new_sandbox(
         if effective_restart_policy(pod, container) is not RestartPolicy.ON_FAILURE
         or not _has_succeeded(container, status)
     )
-    if not to_start and _has_been_initialized(pod, status):
+    is_over = not to_start and _has_been_initialized(pod, status)
+    if is_over and not rules.renews_ended_sandbox:
         return only_kill
     first_init = pod.init_containers[0] if pod.init_containers else None
     has_sidecars = bool(pod.sidecars)

@@ -111,7 +111,9 @@ def _container_gates(
     delay = _gate(
         "initial delay", _delay_words(facts), passed=decision is not Skip.INITIAL_DELAY
     )
-    if decision is Skip.INITIAL_DELAY:
+    # Nobody asks where the status does not say it, as before 1.16.
+    asks_for_startup = container.started is not None or decision is not None
+    if decision is Skip.INITIAL_DELAY or not asks_for_startup:
         return hold, running, deleting, delay
     startup = _gate(
         "startup gate",

@@ -179,10 +179,12 @@ class ProbeManager:
         )
 
     def _with_started(self, pod_uid: str, status: ContainerStatus) -> ContainerStatus:
-        """Return a container's status with `started` filled in.
+        """Return a container's status with `started` filled in, if the version has it.
 
         Source: prober_manager.go, v1.32.10, isContainerStarted.
         """
+        if not self._rules.reports_started:
+            return status
         started = False
         if isinstance(status.state, Running):
             container_id = parse_container_id(status.container_id)
@@ -201,7 +203,7 @@ class ProbeManager:
         Source: prober_manager.go, v1.32.10, setReadyStateOnContainerStatus; v1.36.2,
         setReadyStateOnKubeletRestart.
         """
-        if not status.started:
+        if not status.has_started:
             return status
         container_id = parse_container_id(status.container_id)
         key = ProbeKey(pod.uid, status.name, ProbeType.READINESS)
@@ -227,7 +229,7 @@ class ProbeManager:
         """
         if self._rules.starts_inits:
             status = self._with_started(pod.uid, status)
-        elif status.started is not False:
+        elif self._rules.reports_started and status.started is not False:
             status = replace(status, started=False)
         spec: Container | None = None
         if index < len(pod.init_containers):

@@ -274,7 +274,7 @@ class Worker:
         if self.key.probe_type is ProbeType.STARTUP:
             if container.started:
                 return Skip.ALREADY_STARTED
-        elif not container.started:
+        elif self.rules.reports_started and not container.started:
             return Skip.NOT_STARTED
         return ProbeNow(self.container_id)
 

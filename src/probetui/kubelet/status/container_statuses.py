@@ -81,7 +81,7 @@ def container_statuses(
         if instances:
             found = _from_runtime(instances, before, rules)
         else:
-            found = _without_instance(pod, container, before)
+            found = _without_instance(pod, container, before, rules)
             if restarts_all and before and not isinstance(before.state, Waiting):
                 found = _removed_to_restart(found, before)
         has_finished = of_init and bool(instances) and _succeeded(instances[0])
@@ -100,7 +100,10 @@ def _succeeded(newest: RuntimeContainerStatus) -> bool:
 
 
 def _without_instance(
-    pod: Pod, container: Container, before: ContainerStatus | None
+    pod: Pod,
+    container: Container,
+    before: ContainerStatus | None,
+    rules: KubeletRules,
 ) -> ContainerStatus:
     """Return the status of a container without an instance in the runtime.
 
@@ -122,7 +125,7 @@ def _without_instance(
         last_state=last_state,
         restart_count=restart_count,
         image=container.image,
-        volume_mounts=_volume_mounts(container),
+        volume_mounts=_volume_mounts(container) if rules.reports_volume_mounts else (),
     )
 
 

@@ -112,14 +112,15 @@ def generate_api_pod_status(
         reason=reason,
         message=message,
         pod_ip=ips[0] if ips else "",
-        pod_ips=ips,
+        pod_ips=ips if rules.reports_pod_ips else (),
         qos_class=api_status.qos_class or qos_class(pod),
         init_container_statuses=inits,
         container_statuses=regular,
         observed_generation=observed_generation(pod, rules),
     )
     if is_past_deadline and rules.status_ends_at_deadline:
-        unprobed = tuple(replace(status, started=False) for status in regular)
+        started = False if rules.reports_started else None
+        unprobed = tuple(replace(status, started=started) for status in regular)
         return replace(generated, container_statuses=unprobed)
     probed = update_pod_status(pod, generated)
     conditions = _conditions(pod, status, probed, old, api_status, rules)

@@ -86,7 +86,8 @@ def api_status(
     json["conditions"] = _conditions(json.get("conditions", []), held)
     if context.node_ips:
         json["hostIP"] = context.node_ips[0]
-        json["hostIPs"] = [{"ip": ip} for ip in context.node_ips]
+        if context.rules.reports_host_ips:
+            json["hostIPs"] = [{"ip": ip} for ip in context.node_ips]
     if context.rules.reports_resources:
         asked = container_resources(spec)
         for key in ("containerStatuses", "initContainerStatuses"):

@@ -176,7 +176,11 @@ def _is_last_chance(probe: ProbeSnapshot) -> bool:
 def _has_started(container: ContainerSnapshot) -> bool:
     """Return whether a container is past its startup probe and initial delays."""
     status = container.status
-    if status is None or not isinstance(status.state, Running) or not status.started:
+    if (
+        status is None
+        or not isinstance(status.state, Running)
+        or not status.has_started
+    ):
         return False
     return not any(
         probe.upcoming_skip is Skip.INITIAL_DELAY

@@ -234,7 +234,7 @@ def state(
         return Span(f"{words} {age(view.now - since)}", Role.ACCENT)
     match container.status:
         case ContainerStatus(state=Running(started_at)):
-            word = "Running" if container.status.started else "Starting"
+            word = "Running" if container.status.has_started else "Starting"
             if started_at is None:
                 return Span(word)
             return Span(f"{word} {age(view.now - started_at)}")
