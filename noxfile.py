@@ -35,6 +35,7 @@ WITHOUT_A_SCREEN = [
 WITHOUT_CACHE = ["-p", "no:cacheprovider"]
 COVERAGE = [
     *WITHOUT_CACHE,
+    "--sweeps",
     *("-n", "4", "--dist", "worksteal"),
     *("--cov", "--cov-report=term:skip-covered"),
 ]
@@ -88,7 +89,7 @@ def rest(session: nox.Session) -> None:
 
 @nox.session(python=["3.12", "3.13", "3.14"])
 def coverage(session: nox.Session) -> None:
-    """Run the quick tests, and fail below the floor of coverage in pyproject.toml.
+    """Run all that needs no engine, and fail below the floor of pyproject.toml.
 
     From 3.12 on Python itself reports the lines that run, which costs little.
     """

@@ -141,6 +141,7 @@ class Selection(StrEnum):
     """Which part of the whole suite to run."""
 
     QUICK = "quick"
+    SWEEPS = "sweeps"
     REST = "rest"
     ALL = "all"
 
@@ -194,9 +195,11 @@ SWEEPS = (
 )
 """Tests that take long and that hardly any change of another room breaks."""
 
+_SWEEP = "sweep over screens, keys, options, pictures or recordings"
+
 LEFT_OUT_BY_PATH = {
     AGAINST_THE_CLOCK: "run processes and servers against the clock",
-    SWEEPS: "sweep over screens, keys, options, pictures or recordings",
+    SWEEPS: _SWEEP,
 }
 
 
@@ -204,6 +207,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options that select tests of the whole suite."""
     group = parser.getgroup("probetui")
     for selection, description in (
+        (Selection.SWEEPS, "the quick tests and the sweeps, as coverage does"),
         (Selection.REST, "the tests that `pytest` alone leaves out"),
         (Selection.ALL, "every test"),
     ):
@@ -253,7 +257,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     is_controller = not hasattr(config, "workerinput")
     if not (is_whole and is_controller and config.getoption("numprocesses", 0) is None):
         return
-    if selected_tests(config) is Selection.QUICK:
+    if selected_tests(config) in {Selection.QUICK, Selection.SWEEPS}:
         # Twice the number of cores: screen tests wait as long as they compute.
         config.option.numprocesses = max(2, min(2 * (os.cpu_count() or 1), 8))
         config.option.dist = "worksteal"
@@ -318,6 +322,8 @@ def pytest_collection_modifyitems(
     selection = selected_tests(config)
     if selection is not Selection.ALL:
         reasons = [not_quick_reason(item) for item in items]
+        if selection is Selection.SWEEPS:
+            reasons = ["" if reason == _SWEEP else reason for reason in reasons]
         is_rest = selection is Selection.REST
         left_out = [
             item
