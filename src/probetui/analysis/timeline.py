@@ -302,7 +302,7 @@ class Timelines:
         self._first = 0
 
     def add_entries(self, entries: Iterable[JournalEntry], place: int) -> None:
-        """Take in entries; the first one is at that place of the journal."""
+        """Add entries; `place` is the first one's index in the journal."""
         for here, entry in enumerate(entries, start=place):
             if isinstance(entry, TickEntry):
                 self.of(entry.key).add(entry, here)

@@ -73,7 +73,7 @@ def _parts(name: str) -> list[str]:
 
 
 def takes_files(command: F) -> F:
-    """Let a command take files without `-f`, too; the first of its decorators."""
+    """Accept files without `-f`, too; has to be a command's first decorator."""
 
     @wraps(command)
     def with_files(*, files: tuple[str, ...], **params: Any) -> Any:
@@ -111,7 +111,7 @@ skip_tls_verify_option = setting(
 
 
 def takes_files_among(words: str) -> Callable[[F], F]:
-    """Let a command take files without `-f` among other words: `pod.yaml web=shop-1`.
+    """Accept files without `-f` among other words: `pod.yaml web=shop-1`.
 
     The name of a file there ends as manifests do.
 
@@ -805,7 +805,7 @@ session_options = _group(
 @program_options
 @click.command()
 def _every_option() -> None:
-    """Have every option, from which the settings are listed."""
+    """Declare every option; the settings are listed from here."""
 
 
 ALL_SETTINGS = tuple(

@@ -329,7 +329,7 @@ class KeymapSource(click.ParamType["Path | Mapping[str, object]"]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Path | Mapping[str, object]:
-        """Take a path, or a mapping of actions to keys as it is."""
+        """Return a path, or a mapping of actions to keys as it is."""
         if isinstance(value, Mapping):
             return value
         if not isinstance(value, str | PathLike):

@@ -129,7 +129,7 @@ class Follower:
             self._verdict.set_result(verdict)
 
     def rewind(self, length: int) -> None:
-        """Note that the journal was cut short to a length."""
+        """Adapt to a journal that was cut to `length` entries."""
         self._seen = min(self._seen, length)
 
     async def verdict(self, time_limit: timedelta | None = None) -> Verdict:

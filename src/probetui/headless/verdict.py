@@ -76,7 +76,7 @@ class CreationFailures:
         self.started: set[tuple[str, str]] = set()
 
     def observe(self, entry: JournalEntry) -> None:
-        """Take in the next journal entry."""
+        """Process the next journal entry."""
         match entry:
             case ContainerEntry():
                 self.causes.pop(entry.pod_uid, None)

@@ -349,7 +349,7 @@ def _apply_setting(
 
 
 def _assign_names(drafts: Sequence[PodDraft], host: str) -> list[Problem]:
-    """Give every pod a unique name and uid, and return what prevents it."""
+    """Assign every pod a unique name and UID; return the problems that prevent it."""
     names = Counter(draft.key for draft in drafts)
     for draft in drafts:
         if draft.is_derived and names[draft.key] > 1:

@@ -97,12 +97,12 @@ def _lines(change: PodChange, view: View) -> Iterator[Line]:
 
 
 def _in_place() -> str:
-    """Say what the kubelet does with a pod that has the same UID as before."""
+    """Return what the kubelet does with a pod that kept its UID."""
     return "  changed, same UID: containers and probe workers continue"
 
 
 def _as_a_new_pod(pod: Pod) -> str:
-    """Say what the kubelet does with a manifest of another UID."""
+    """Return what the kubelet does with a manifest of another UID."""
     workers = [
         f"{container.name} {kind.lower()}"
         for container in pod.all_containers()

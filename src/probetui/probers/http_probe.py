@@ -118,7 +118,7 @@ class _RequestChain:
 
     @asynccontextmanager
     async def answer(self) -> AsyncIterator[httpx2.Response]:
-        """Give the response that no redirect leads on from, closed afterwards.
+        """Yield the last response of the redirects and close it afterwards.
 
         Raises `GoError` and httpx2's errors.
         """
@@ -150,17 +150,17 @@ class _RequestChain:
         )
 
     def timed_out(self) -> Attempt:
-        """Say that the time was over: a failure before the head, else an error."""
+        """Return the result of a timeout: a failure before the head, else an error."""
         if self._status is not None:
             return self.body_broke_off(READING_BODY)
         return self.no_answer(AWAITING_HEAD)
 
     def no_answer(self, why: str) -> Attempt:
-        """Say that there was no head of a response."""
+        """Return the result of a request that got no response head."""
         return Attempt(ProbeResult.FAILURE, http_failure(self._named, why))
 
     def body_broke_off(self, why: str) -> Attempt:
-        """Say that the body could not be read."""
+        """Return the result of a response whose body could not be read."""
         detail = f"HTTP {self._status:03}"
         return Attempt(ProbeResult.FAILURE, error=why, detail=detail)
 

@@ -59,7 +59,7 @@ class FaultNotes:
     def write(
         self, kind: str, thing_id: str, how: Mapping[str, Any] | None = None
     ) -> None:
-        """Note a fault that is about to be injected.
+        """Record a fault that is about to be injected.
 
         Raises:
             ContainerRuntimeError: it cannot be noted, and so must not be injected.

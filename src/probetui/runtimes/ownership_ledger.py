@@ -57,7 +57,7 @@ class OwnershipLedger:
         self._known: set[str] = set()
 
     def intend(self, name: str, engine: str = "") -> str:
-        """Note that an object is about to be created; return its nonce.
+        """Record that an object is about to be created; return its nonce.
 
         Args:
             name: its name in the engine.
@@ -68,7 +68,7 @@ class OwnershipLedger:
         return nonce
 
     def made(self, nonce: str, thing_id: str) -> None:
-        """Note the ID of an object that was intended.
+        """Record the ID of an object whose creation was recorded.
 
         `owns` does so as well when the object is listed before the engine's response;
         the second call changes nothing.
@@ -104,7 +104,7 @@ class OwnershipLedger:
         return False
 
     def take_over(self, thing_id: str, name: str, engine: str = "") -> None:
-        """Note an object as ours that the user chose to take over."""
+        """Take over an object that the user chose."""
         self._write(_note(thing_id), name, engine)
         self._known.add(thing_id)
 
@@ -188,7 +188,7 @@ class EngineOwnership:
         return self._ledger.owns(thing_id, name, nonce)
 
     def take_over(self, thing_id: str, name: str) -> None:
-        """Note an object as ours that the user chose to take over."""
+        """Take over an object that the user chose."""
         self._ledger.take_over(thing_id, name, self._engine)
 
     def forget(self, thing_id: str) -> None:

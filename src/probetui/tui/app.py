@@ -345,7 +345,7 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self.push_screen(screen, self._try_key)
 
     def action_give(self, name: str, *words: str) -> None:
-        """Give the engine the command of an action; ask first if that is to be."""
+        """Submit the command of an action; ask first if the action requires it."""
         action, now = ACTIONS_BY_ID[name], self.ui_state.context
         if action.build_command is None:
             return

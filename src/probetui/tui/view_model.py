@@ -103,7 +103,7 @@ class SessionObserver:
         )
 
     def _register_pods(self, snapshot: Snapshot) -> None:
-        """Take note of pods; they keep their names when they are gone."""
+        """Register pods; they keep their names when they are gone."""
         changed, self._seen = changed_pods(snapshot.pods, self._seen), snapshot.pods
         is_known = all(self._pods.get(pod.pod.uid) is pod.pod for pod in changed)
         if is_known:

@@ -94,7 +94,7 @@ class ImageInventory:
         self._folder = folder
 
     async def record_pull(self, before: tuple[StoredImage, ...], image_id: str) -> None:
-        """Note what a pull of ours has brought.
+        """Record the image that a pull of ours brought.
 
         An image that was here before is somebody else's, unless we had pulled it: then
         names that are new are ours as well.

@@ -62,7 +62,7 @@ class ImageMaintenance:
             await self._clock.sleep_until(self._clock.now() + GC_PERIOD)
 
     async def finish(self) -> None:
-        """Note a last time which are used, while the session's containers exist."""
+        """Record the images in use a last time, while the containers still exist."""
         try:
             async with asyncio.timeout(_LAST_LOOK_SECONDS):
                 await self._refresh()

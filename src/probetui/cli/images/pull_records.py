@@ -97,7 +97,7 @@ class PulledImageStore:
         return {us.image_id: us for us in found if us is not None}
 
     def save(self, image: PulledImageRecord) -> None:
-        """Note an image, in place of what was noted of it, while `changing`."""
+        """Record an image, replacing its earlier record; only while `changing`."""
         document = {
             "id": image.image_id,
             "names": sorted(image.names),

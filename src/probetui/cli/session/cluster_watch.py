@@ -185,7 +185,7 @@ class _Watching:
             follower.fail(error)
 
     def _register_pods(self) -> None:
-        """Let outputs know of pods before their entries come."""
+        """Register pods with the outputs before their entries arrive."""
         known = {pod.uid for pod in self._pod_registry.all_known}
         pods = tuple(it.pod for it in self._session.snapshot.pods)
         if any(pod.uid not in known for pod in pods):

@@ -355,7 +355,7 @@ class _LiveSession:
             session.on_bug = follower.fail
 
             async def supervise(work: Awaitable[None]) -> None:
-                """Have an error end the session, so that its pods are stopped."""
+                """End the session on an error, so that its pods are stopped."""
                 try:
                     await work
                 except Exception as error:  # noqa: BLE001  # it is raised in the end

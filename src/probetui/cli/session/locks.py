@@ -43,7 +43,7 @@ class PodLocks:
         self._descriptors: dict[tuple[str, str], int] = {}
 
     def __enter__(self) -> Self:
-        """Take all locks."""
+        """Acquire all locks."""
         try:
             held = self.add(self._pods)
         except BaseException:
@@ -60,7 +60,7 @@ class PodLocks:
         self._release()
 
     def add(self, pods: Iterable[Pod]) -> Sequence[tuple[Pod, str]]:
-        """Take the locks of more pods; return those that others run, and who does."""
+        """Lock more pods; return those that others run, and who runs them."""
         held = []
         for pod in pods:
             key = (pod.namespace, pod.name)
@@ -69,7 +69,7 @@ class PodLocks:
         return held
 
     def _acquire(self, key: tuple[str, str]) -> str:
-        """Take one lock; return who holds it, empty if it is ours now."""
+        """Acquire one lock; return its holder, empty if it is ours now."""
         path = _file(self._folder, self._runtime, *key)
         if holder := _earlier_holder(self._folder, self._runtime, *key):
             return holder
@@ -148,7 +148,7 @@ def _held_by(path: Path, namespace: str, name: str) -> str:
 
 
 def _lock_exclusively(descriptor: int) -> bool:
-    """Take a lock unless somebody has it; a shared lock is only a look at it."""
+    """Acquire a lock unless it is held; a shared lock only tests it."""
     for _ in range(_LOOKS):
         if _try_to_lock(descriptor, fcntl.LOCK_EX):
             return True

@@ -349,7 +349,7 @@ class _ReportingRecorder:
         self.report_problem()
 
     def report_problem(self) -> None:
-        """Say why recording has stopped, if it has and nobody was told."""
+        """Report once why recording has stopped, if it has."""
         if self._recorder.problem and not self._has_reported:
             self._has_reported = True
             self._notes.show(self._level, f"{self._words}: {self._recorder.problem}")

@@ -69,7 +69,7 @@ class _App(app.ProbetuiApp):
         self.call_after_refresh(self.on_drawn)
 
     def _build_driver(self, *arguments: Any, **options: Any) -> Driver:
-        """Take the signals from the driver before it has the terminal."""
+        """Install our signal handlers before the driver starts."""
         driver = super()._build_driver(*arguments, **options)
         self.job_control.install()
         return driver

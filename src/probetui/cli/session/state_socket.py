@@ -137,7 +137,7 @@ async def _read_to_end(reader: asyncio.StreamReader, limit: int) -> bytes:
 
 @contextmanager
 def _short_path(root: DirectoryRoot) -> Iterator[Path]:
-    """Give a path of the folder that is short enough for the address of a socket."""
+    """Yield a path of the folder that is short enough for a socket's address."""
     if not Path(_DESCRIPTORS).is_dir():
         yield root.path
         return

@@ -137,7 +137,7 @@ def _count(kind: ConditionKind, about: str, words: Sequence[str]) -> Expectation
 
 
 def _reason(kind: ConditionKind, words: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Take the reason of an event out of the words."""
+    """Split the reason of an event off the words."""
     if kind is not ConditionKind.EVENT:
         return "", words
     match words:

@@ -360,7 +360,7 @@ class CaseProgress:
             self._fail(note.at, f"{step.action.text}: {note.text}")
 
     def _note_lost(self) -> None:
-        """Note which states do not hold, or do with another instance."""
+        """Record which states were lost, or hold with another instance."""
         self._lost.update(
             condition
             for condition, watch in self._watches.items()

@@ -158,12 +158,12 @@ class FieldReader:
     def check_known(
         self, node: YamlNode, path: str, what: str, name: str, known: Sequence[str]
     ) -> None:
-        """Note that a name is not among those that are known, if any are."""
+        """Report a name that is not among the known ones, if there are any."""
         if known and name not in known:
             listed = ", ".join(dict.fromkeys(known))
             message = f"there is no {what} {quote_short(name)} (has: {listed})"
             self.add_problem(node, path, message)
 
     def add_problem(self, node: YamlNode, path: str, message: str) -> None:
-        """Note what is wrong with a node."""
+        """Report a problem of a node."""
         self.problems.append(Problem(node.position, path, message))

@@ -117,7 +117,7 @@ class PlainDetail:
         return self._restarts.setdefault(key, _Restarts())
 
     def count(self, tick: TickEntry) -> None:
-        """Take in a tick."""
+        """Count a tick."""
         self._counted.setdefault(tick.key, _Counted()).add(tick)
 
     def next_failure(self, tick: TickEntry, pod: Pod | None) -> str:

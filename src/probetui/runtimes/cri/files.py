@@ -151,7 +151,7 @@ FOLDER = stat.S_ISGID | 0o110
 
 
 def give_to_group(volume: Path, group: int, *, may_write: bool) -> None:
-    """Give a volume and its contents to a group (fsGroup).
+    """Change the group of a volume and its contents (fsGroup).
 
     Links are not followed; mount points and files with other hard links are left alone.
     Raises `OSError`.

@@ -432,7 +432,7 @@ class CriRuntime:
         has_stdin: bool,
         tty: bool,
     ) -> None:
-        """Give a container's streams; see `ports.StreamingAttach.attach_streams`."""
+        """Attach to a container; see `ports.StreamingAttach.attach_streams`."""
         request = cri.AttachRequest(
             container_id=to_cri_id(container_id), **_wanted(has_stdin, tty)
         )
@@ -440,9 +440,9 @@ class CriRuntime:
         await _run_streams(answer.url, streams, has_stdin=has_stdin, tty=tty)
 
     async def close(self) -> None:
-        """Let go of the connection; containers are left as they are.
+        """Close the connection; containers are left as they are.
 
-        What was frozen or cut off here goes on.
+        What was frozen or disconnected here is resumed.
         """
         try:
             await self._fault_injector.undo()
@@ -484,7 +484,7 @@ class CriRuntime:
         return await self._listing.kubelet_pods()
 
     async def take_over(self, pod: UnownedPod) -> None:
-        """Have a pod be ours from now on, because somebody said so.
+        """Take over a pod that the user chose.
 
         Its volumes and files are where its probetui has them, and stay there.
         """

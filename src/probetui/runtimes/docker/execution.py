@@ -182,7 +182,7 @@ class DockerExecutor:
         has_stdin: bool,
         tty: bool,
     ) -> None:
-        """Give a container's streams; see `ports.StreamingAttach.attach_streams`."""
+        """Attach to a container; see `ports.StreamingAttach.attach_streams`."""
         response = await self._client.call(
             lambda api: api.open_attach(container_id, has_stdin=has_stdin),
             discard=lambda response: response.close(),

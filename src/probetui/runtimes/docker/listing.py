@@ -220,7 +220,7 @@ class UnownedDockerPods:
         )
 
     async def take_over(self, pod: UnownedPod) -> None:
-        """Note all containers and volumes of a pod as ours, unless they changed."""
+        """Record all containers and volumes of a pod as ours, unless they changed."""
         status = pod.status
         name = PodName(status.namespace, status.name, status.pod_uid)
         for listed, found in await self._listing.list_unowned():

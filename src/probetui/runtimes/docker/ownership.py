@@ -78,7 +78,7 @@ class DockerOwnership(EngineOwnership):
 def _with_labels(
     request: Mapping[str, Any], labels: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Give a container and the anonymous volumes in its mounts these labels.
+    """Label a container and the anonymous volumes in its mounts.
 
     What an image declares as a volume has none: it is removed with its container.
     """

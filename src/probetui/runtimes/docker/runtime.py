@@ -499,7 +499,7 @@ class DockerRuntime:
         has_stdin: bool,
         tty: bool,
     ) -> None:
-        """Give a container's input and output."""
+        """Attach to a container's input and output."""
         await self._executor.attach_streams(
             to_docker_id(container_id), streams, has_stdin=has_stdin, tty=tty
         )
@@ -550,7 +550,7 @@ class DockerRuntime:
         return await self._listing.kubelet_pods()
 
     async def take_over(self, pod: UnownedPod) -> None:
-        """Note a pod as ours that the user chose to take over."""
+        """Take over a pod that the user chose."""
         await self._unowned.take_over(pod)
 
     async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:

@@ -147,7 +147,7 @@ class HijackedStream:
             raise to_runtime_error(error) from error
 
     def finish(self) -> None:
-        """Say that nothing more is sent, where that can be said."""
+        """Close the sending half of the connection, where there is one."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
 

@@ -188,7 +188,7 @@ class DockerVolumes:
         )
 
     def take_over(self, volume: UnownedVolume) -> None:
-        """Note a volume as ours that the user chose to take over."""
+        """Take over a volume that the user chose."""
         self._ledger.take_over(volume.proof, volume.name)
 
     async def mounts(

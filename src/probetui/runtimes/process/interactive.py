@@ -157,7 +157,7 @@ def _open_pipes(*, has_stdin: bool) -> _Ends:
 async def _forward_output(
     descriptor: int, streams: CommandStreams, *, is_stderr: bool
 ) -> None:
-    """Give output as it comes; a terminal ends with an error."""
+    """Send output as it arrives; reading a terminal that ended raises an error."""
     loop = asyncio.get_running_loop()
     while True:
         await _ready(loop.add_reader, loop.remove_reader, descriptor)

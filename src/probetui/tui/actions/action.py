@@ -143,7 +143,7 @@ PaletteEntries = Callable[[ActionContext], Iterable[PaletteEntry]]
 
 
 def always(_now: ActionContext) -> bool:
-    """Say yes: the condition of an action that always makes sense."""
+    """Return True: the condition of an action that always makes sense."""
     return True
 
 

@@ -112,7 +112,7 @@ def _unknown(text: str, known: Sequence[Action]) -> str:
 def _target(
     action: Action, rest: str, now: ActionContext
 ) -> tuple[CommandTarget | None, list[str]]:
-    """Take the name of a container, and of a probe after it, out of the words."""
+    """Split the name of a container, and of a probe after it, off the words."""
     words = rest.split()
     if action.on not in SELECTED_TARGETS:
         return None, words

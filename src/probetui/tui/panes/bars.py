@@ -227,7 +227,7 @@ class LessonBar(LineWidget):
             self._exercise = line(strong(" Try  "), lesson.exercise)
 
     def fit_into(self, size: Size) -> None:
-        """Take the lines that a terminal of that size has for it."""
+        """Set the height to the lines that a terminal of that size has for it."""
         room = min(max(size.height - _LINES_BELOW_LESSON, 1), _MOST_LESSON_LINES)
         self.styles.height = min(len(self._lines(size.width)), room)
 

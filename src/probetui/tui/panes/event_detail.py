@@ -35,7 +35,7 @@ class EventDetail:
         self._past = SessionHistory(())
 
     def update(self, cluster: ClusterEvents, past: SessionHistory) -> None:
-        """Take what a cluster would show of the log, and the ticks behind it."""
+        """Set what a cluster would show of the log, and the ticks behind it."""
         self._cluster, self._past = cluster, past
 
     def with_tick(self, shown: EventLine) -> EventLine:

@@ -171,7 +171,7 @@ class EventPane(Pane):
         self.viewport.go_to_newest()
 
     def forget(self) -> None:
-        """Have no line any more."""
+        """Remove all lines."""
         self._all, self._texts, self._story = EventLineBuffer(), [], Story()
         self._kept_lines = self._state_lines = 0
 

@@ -33,7 +33,7 @@ class FilterBar(Horizontal):
         self.display = False
 
     def open(self, pane: Pane) -> None:
-        """Take the focus, to filter that pane while its text is typed."""
+        """Focus the bar, to filter that pane while its text is typed."""
         self._pane = pane
         if not self._entry.is_attached:  # seldom needed, and dear to style
             self.mount(self._label, self._entry, self._hits)

@@ -93,7 +93,7 @@ class ReadingArea(Vertical):
         self._filter.open(self.pane)
 
     def action_back(self) -> None:
-        """Take the filter off; without one, leave."""
+        """Clear the filter; without one, close the page."""
         if self.pane.filter.is_active:
             self.pane.show_filter(Filter())
         else:

@@ -347,7 +347,7 @@ class EntryViewport(ListViewport):
     # -- following
 
     def add_newest(self, count: int) -> None:
-        """Take note that so many entries were added that are to be seen."""
+        """Count newly added entries; scroll to the newest one when following."""
         if self.is_following:
             self.go_to_newest()
         else:

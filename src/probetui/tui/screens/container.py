@@ -152,7 +152,7 @@ class ContainerScreen(ActionScreen, inherit_bindings=False):
         (self._trace if is_life else self._life).focus()
 
     def action_zoom(self) -> None:
-        """Give the focused pane the whole screen, or both their part."""
+        """Zoom the focused pane, or show both again."""
         name = "" if self._zoomed else (self.focused or self._life).id or ""
         self._zoomed = name
         for pane in _PANES.values():

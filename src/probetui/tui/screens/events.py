@@ -115,7 +115,7 @@ class EventsScreen(ActionScreen, inherit_bindings=False):
         self.dismiss()
 
     def action_why(self) -> None:
-        """Say why, of the tick behind the chosen line or else of its container."""
+        """Explain the tick behind the selected line, or else its container."""
         chosen = None if self._is_folded else self._log.chosen_line
         if chosen is None or not chosen.container_name:
             self.app.push_screen(SCREEN_OPENERS["why"](self.ui_state))

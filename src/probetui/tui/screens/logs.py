@@ -164,7 +164,7 @@ class LogPane(Pane):
         return self._tail.lines[self._kept[index] - self._tail.dropped]
 
     def _read_newest(self) -> None:
-        """Let go of what the tail let go of, and take what is new."""
+        """Drop the lines that the tail dropped, and add the new ones."""
         tail = self._tail
         if tail is None:
             return

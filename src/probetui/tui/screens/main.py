@@ -262,7 +262,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self.refresh_keys()
 
     def _share_rows(self) -> None:
-        """Give the list as many rows as it has, within limits; events get the rest."""
+        """Size the list by its rows, within limits; events get the rest."""
         few = self._containers.total <= FEW
         self.set_class(few, "-few", update=self._is_styled)
         instances = most_instances(self.ui_state.view_model.snapshot.pods)
@@ -291,7 +291,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._outputs.show(self.ui_state)
 
     def _zoom(self, name: str) -> None:
-        """Give one pane the whole screen; an empty name gives all panes their part."""
+        """Zoom one pane; an empty name shows all panes again."""
         was = self._zoomed
         if not was:
             self._in_turn = self._displayed()

@@ -136,7 +136,7 @@ class Page(ABC):
 
     @abstractmethod
     def __init__(self, ui_state: UiState) -> None:
-        """Take note of what is chosen now."""
+        """Handle a change of the selection."""
 
     @abstractmethod
     def title(self, view_model: ViewModel) -> str:

@@ -129,7 +129,7 @@ class TerminalReplyFilter:
         return b"" if is_answer else held
 
     def _answer(self, data: bytes) -> int:
-        """Take note of an answer; return how long it is, 0 if there is none."""
+        """Parse an answer; return its length, 0 if there is none."""
         if found := _COLOR.match(data):
             self.background = _background(found[1]) or self.background
         elif found := _KIND.match(data):
