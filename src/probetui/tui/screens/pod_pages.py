@@ -136,7 +136,7 @@ class Page(ABC):
 
     @abstractmethod
     def __init__(self, ui_state: UiState) -> None:
-        """Handle a change of the selection."""
+        """Build the page of the current selection."""
 
     @abstractmethod
     def title(self, view_model: ViewModel) -> str:
