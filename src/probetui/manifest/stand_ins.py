@@ -40,6 +40,9 @@ ROOT_CA = "kube-root-ca.crt"
 SERVICE_ACCOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 """Where a cluster mounts what it gives every pod."""
 
+STAND_IN_RULE = "cluster-stand-in"
+"""The rule of the one problem about all stand-ins."""
+
 STUB = "stub"
 """The value of each entry of a stub."""
 
@@ -71,9 +74,7 @@ def add_stand_ins(
     if found:
         first, *_ = found.values()
         text = f"a cluster has it, here is a stand-in: {', '.join(sorted(found))}"
-        yield Problem(
-            first.position, first.path, text, first.severity, "cluster-stand-in"
-        )
+        yield Problem(first.position, first.path, text, first.severity, STAND_IN_RULE)
 
 
 def add_stubs(
@@ -163,7 +164,7 @@ def _stand_in_entries(draft: PodDraft, reference: ObjectReference) -> dict[str, 
 
 
 def _stand_in_problem(draft: PodDraft, path: str) -> Problem:
-    return draft.problem(path, "", Severity.WARNING, "cluster-stand-in")
+    return draft.problem(path, "", Severity.WARNING, STAND_IN_RULE)
 
 
 def _injected_volumes(pod: core_v1.Pod) -> Iterator[str]:

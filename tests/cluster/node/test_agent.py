@@ -352,6 +352,28 @@ async def test_an_ephemeral_container_is_refused_by_an_event_of_the_pod(
     assert bench.cluster.pod()["status"]["phase"] == "Running"
 
 
+async def test_the_stand_in_of_a_token_is_reported_once_of_the_node(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = {"serviceAccountToken": {"path": "token"}}
+    spec: dict[str, Any] = {
+        "serviceAccountName": "default",
+        "volumes": [{"name": "token", "projected": {"sources": [token]}}],
+        "app": {"volumeMounts": [{"name": "token", "mountPath": "/token"}]},
+    }
+    async with running(bench, monkeypatch):
+        for name in ("web", "other"):
+            bench.cluster.create_pod(name, **spec)
+            await bench.pass_time(3)
+    (message,) = [it for it in bench.messages if "stand-in" in it]
+    assert message == (
+        "a cluster has it, here is a stand-in: a service account token that no API "
+        "server accepts; pod default/web is the first with it"
+    )
+    assert ("StandIn", 1) in bench.cluster.events(NODE)
+    assert "StandIn" not in dict(bench.cluster.events("other"))
+
+
 async def test_a_drained_node_leaves_nothing_behind(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -139,6 +139,7 @@ class NodeAgent:
         self._reported_problems: dict[str, tuple[str, ...]] = {}
         self._daemon_sets: set[tuple[str, str]] = set()
         self._refused_ephemeral: dict[str, set[str]] = {}
+        self._reported_stand_ins: set[str] = set()
         self._objects: dict[ObjectKey, Object] = {}
         self._objects_at = clock.now() - OBJECTS_PERIOD
         self._session: Session | None = None
@@ -286,6 +287,7 @@ class NodeAgent:
             return None
         if is_new:
             self._warn_of_daemon_set(pod)
+            self._report_stand_ins(read.loaded.pod, read.stand_ins)
         self._given.add(uid)
         self._refuse_ephemeral(pod, read.loaded.pod)
         return read
@@ -365,6 +367,19 @@ class NodeAgent:
                     f"{key[1]} tolerates the taint of this node, as one that "
                     "tolerates every taint does"
                 )
+
+    def _report_stand_ins(self, pod: Pod, text: str) -> None:
+        """Report once, of the first pod, what all pods of the node get stand-ins for.
+
+        Nearly every pod has a token of its service account, for which only a cluster's
+        node may ask.
+        """
+        if not text or text in self._reported_stand_ins:
+            return
+        self._reported_stand_ins.add(text)
+        message = f"{text}; pod {pod.namespace}/{pod.name} is the first with it"
+        self._notify(message)
+        self._record_of_node("StandIn", message)
 
     def _refuse_ephemeral(self, seen: Object, pod: Pod) -> None:
         """Record an event for each new ephemeral container of a pod."""

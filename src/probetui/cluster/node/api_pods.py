@@ -22,6 +22,7 @@ from probetui.k8s.status import PodPhase
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation, LoadedConfigObject, LoadedPod
+from probetui.manifest.stand_ins import STAND_IN_RULE
 from probetui.manifest.validation.references import ObjectKey, find_references
 from probetui.manifest.yaml.parser import SourceFile
 
@@ -38,11 +39,13 @@ class ReadPod(Struct, frozen=True):
     """The result of reading a pod of the API server.
 
     `loaded` is None where it cannot be run, for which `problems` are the reasons.
+    `stand_ins` says what of a cluster it gets a stand-in for, empty if nothing.
     """
 
     loaded: LoadedPod | None
     objects: tuple[LoadedConfigObject, ...] = ()
     problems: tuple[str, ...] = ()
+    stand_ins: str = ""
 
 
 def is_mirror(pod: Object) -> bool:
@@ -96,6 +99,11 @@ class PodReader:
             None if loaded is None else _with_server_fields(loaded, metadata),
             manifests.objects,
             tuple(str(error) for error in manifests.errors),
+            "".join(
+                problem.message
+                for problem in manifests.problems
+                if problem.rule == STAND_IN_RULE
+            ),
         )
         if loaded is None and known is not None:
             # What runs is not ended by a change that nobody can carry out.
