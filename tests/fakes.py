@@ -270,7 +270,7 @@ class FakeEngine:
 
     `unreachable` is the error of every call while it is not empty, `answers_after`
     the time every call takes. Images that `images` does not list are present.
-    `cut_off` has the sandboxes without a network.
+    `cut_off` has the sandboxes without a network, `pulls` all pulls.
     """
 
     def __init__(self, clock: FakeClock) -> None:
@@ -280,6 +280,7 @@ class FakeEngine:
             lambda _container, _command: Exec()
         )
         self.images: dict[str, Image] = {}
+        self.pulls: list[PullImage] = []
         self.conditions: tuple[RuntimeCondition, ...] = READY_CONDITIONS
         self.sandbox_error = ""
         self.unreachable = ""
@@ -425,6 +426,7 @@ class FakeRuntime:
     async def pull_image(self, operation: PullImage, progress: Progress) -> PulledImage:
         await self._call()
         found = self._image(operation.image)
+        self.engine.pulls.append(operation)
         progress(f"pulling {operation.image}")
         await self._clock.sleep_until(self._clock.now() + found.pull_takes)
         if found.pull_error:

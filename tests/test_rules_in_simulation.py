@@ -714,3 +714,13 @@ def test_a_status_has_the_fields_of_its_version(
     assert seen & asked == fields
     assert {"podIP", "hostIP", "ready"} <= seen
     assert [status.ready for status in statuses[-1].container_statuses or ()] == [True]
+
+
+@pytest.mark.parametrize(("version", "reports"), [("1.27", False), ("1.28", True)])
+def test_a_missing_pull_secret_has_an_event_since_1_28(
+    version: str, *, reports: bool
+) -> None:
+    journal = run(a_pod(a_container(), image_pull_secrets=("absent",)), version)
+    reasons = {entry.event.reason for entry in journal if isinstance(entry, EventEntry)}
+    assert "Started" in reasons
+    assert ("FailedToRetrieveImagePullSecret" in reasons) is reports

@@ -870,6 +870,11 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "convertToAPIContainerStatuses",
         gate=FeatureGate("RecursiveReadOnlyMounts", "1.30", "1.32"),
     )
+    reports_missing_pull_secrets: bool = since(
+        "1.28",
+        "An event names the image pull Secrets of a pod that are not there.",
+        "k/k#117927",
+    )
     reports_resources: bool = since(
         "1.33",
         "The status of a container that was created has its resources and those that "

@@ -960,3 +960,22 @@ def test_an_empty_first_document_is_noted() -> None:
         ("empty-document", 1)
     ]
     assert len(loaded.pods) == 1
+
+
+def test_a_pod_has_its_image_pull_secrets_with_their_type() -> None:
+    secret = (
+        "kind: Secret\napiVersion: v1\nmetadata: {name: regcred}\n"
+        "type: kubernetes.io/dockercfg\nstringData: {.dockercfg: '{}'}\n"
+    )
+    pod = (
+        "kind: Pod\napiVersion: v1\nmetadata: {name: web}\n"
+        "spec:\n  imagePullSecrets: [{name: regcred}]\n"
+        "  containers: [{name: app, image: a}]\n"
+    )
+    manifests = load_manifests([SourceFile("pod.yaml", f"{secret}---\n{pod}")])
+    assert manifests.pods[0].image_pull_secrets == ("regcred",)
+    assert manifests.config_objects == (
+        Secret("regcred", data={".dockercfg": b"{}"}, type="kubernetes.io/dockercfg"),
+    )
+    assert [problem.rule for problem in manifests.notes] == []
+    assert manifests.unsupported == ()

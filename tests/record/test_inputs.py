@@ -17,6 +17,7 @@ from probetui.k8s.probe import ExecAction, HTTPGetAction, HTTPHeader
 from probetui.k8s.runtime import RuntimePodStatus
 from probetui.k8s.volume import Secret
 from probetui.kubelet.facts import OperationFinished, ProbeFinished, Relisted
+from probetui.kubelet.images.keyring import Keyring
 from probetui.kubelet.journal import NoteEntry
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeOutcome, ProbeResult
 from probetui.record.codec import encode_line
@@ -25,6 +26,7 @@ from probetui.record.inputs import InputDecoder, InputEncoder
 from probetui.record.masking import Mask
 from probetui.record.writer import Recorder, RecordWriter
 from tests.builders import START, a_container, a_pod, a_probe, at
+from tests.kubelet.images.test_keyring import pull_secret
 from tests.record.strategies import LEAVES, values_of
 
 RELISTS = values_of(Relisted).filter(
@@ -111,6 +113,21 @@ def test_secrets_are_masked_wherever_an_input_has_them() -> None:
     assert "hunter22" not in spelled
     assert "aHVudGVyMjI=" not in spelled
     assert "plain" in spelled
+
+
+def test_a_masked_pull_secret_is_for_the_same_images() -> None:
+    auths = {"registry.test": {"username": "me", "password": "hunter22"}}
+    secret = pull_secret(auths)
+
+    written = InputEncoder(Mask()).encode(SetObjects((secret,)))
+    item = InputDecoder().decode(through_a_line(written))
+
+    assert "hunter22" not in json.dumps(written)
+    assert isinstance(item, SetObjects)
+    (read,) = item.objects
+    assert isinstance(read, Secret)
+    assert len(Keyring([read]).lookup("registry.test/app")) == 1
+    assert read.type == secret.type
 
 
 def test_credentials_are_masked_in_the_headers_of_an_answer() -> None:

@@ -15,6 +15,7 @@ from probetui.k8s.probe import ExecAction, HTTPGetAction, HTTPHeader, Probe
 from probetui.k8s.volume import ConfigMap, Secret
 from probetui.record.credentials import is_secret_name
 from probetui.record.masking import Mask, find_object_secrets, find_pod_secrets
+from tests.kubelet.images.test_keyring import pull_secret
 
 
 @pytest.mark.parametrize(
@@ -161,6 +162,12 @@ def test_all_that_secrets_hold_is_secret_line_by_line() -> None:
         "one value",
         "one value",
     ]
+
+
+def test_a_password_in_a_pull_secret_is_secret_in_each_form() -> None:
+    auth = b64encode(b"me:hunter22").decode()
+    found = set(find_object_secrets([pull_secret({"registry.test": {"auth": auth}})]))
+    assert {auth, "hunter22"} <= found
 
 
 SECRET = "s3cr t/päss+"

@@ -258,6 +258,7 @@ class Pod(Struct, frozen=True, dict=True):
     host_aliases: tuple[HostAlias, ...] = ()
     service_account_name: str = "default"
     generation: int = 0
+    image_pull_secrets: tuple[str, ...] = ()
 
     def volume(self, name: str) -> Volume | None:
         """Return the volume of that name, or None."""

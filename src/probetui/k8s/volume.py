@@ -188,23 +188,33 @@ NO_BYTES: Mapping[str, bytes] = MappingProxyType({})
 
 
 class ConfigMap(Struct, frozen=True):
-    """`v1.ConfigMap`; no key is in both mappings."""
+    """`v1.ConfigMap`; no key is in both mappings.
+
+    `is_refused` marks one that the API server has and does not hand over.
+    """
 
     name: str
     namespace: str = "default"
     data: Mapping[str, str] = NO_TEXTS
     binary_data: Mapping[str, bytes] = NO_BYTES
+    is_refused: bool = False
 
     def __hash__(self) -> int:
         return hash((self.name, self.namespace))
 
 
 class Secret(Struct, frozen=True):
-    """`v1.Secret`, its data decoded from Base64."""
+    """`v1.Secret`, its data decoded from Base64.
+
+    `type` is empty for Opaque. `is_refused` marks one that the API server has and does
+    not hand over.
+    """
 
     name: str
     namespace: str = "default"
     data: Mapping[str, bytes] = NO_BYTES
+    type: str = ""
+    is_refused: bool = False
 
     def __hash__(self) -> int:
         return hash((self.name, self.namespace))

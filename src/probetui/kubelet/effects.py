@@ -89,16 +89,29 @@ class GetImageUser(Struct, frozen=True):
     image: str
 
 
+class RegistryCredentials(Struct, frozen=True):
+    """A user of a registry."""
+
+    username: str
+    password: str
+
+    def __repr__(self) -> str:
+        """Return a text without the password: effects are logged."""
+        return "RegistryCredentials(...)"
+
+
 class PullImage(Struct, frozen=True):
     """Pull an image; the value is a `PulledImage`.
 
     Of an error of a CRI runtime the text begins with its gRPC code, but for the code
-    Unknown where the rules strip it.
+    Unknown where the rules strip it. Without credentials those of the engine itself are
+    used.
     """
 
     pod: Pod
     image: str
     rules: KubeletRules = PORTED_RULES
+    credentials: RegistryCredentials | None = None
 
 
 class PulledImage(Struct, frozen=True):

@@ -197,6 +197,7 @@ class Kubelet:
             self._volumes,
             policy,
             config.rules,
+            self.objects,
         )
         if config.rules.early_ready_to_start:
             self.runtime.syncer.on_sandbox_ready = self._pod_sync.on_sandbox_ready

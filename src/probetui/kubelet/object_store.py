@@ -12,6 +12,12 @@ from msgspec import Struct
 
 from probetui.k8s.volume import ConfigMap, ConfigObject, Secret
 
+_NOT_SYNCED = "failed to sync {} cache: timed out waiting for the condition"
+"""What a kubelet says of an object that the API server does not let it read.
+
+Source: kubelet/util/manager/watch_based_manager.go, v1.32.10, Get.
+"""
+
 
 class ConfigRefusal(Struct, frozen=True):
     """Why something that a pod refers to cannot be resolved, in the kubelet's words.
@@ -46,9 +52,13 @@ class ObjectStore:
     def config_map(self, namespace: str, name: str) -> ConfigMap | ConfigRefusal:
         """Return a ConfigMap."""
         found = self._config_maps.get((namespace, name))
+        if found is not None and found.is_refused:
+            return ConfigRefusal(_NOT_SYNCED.format("configmap"))
         return found or ConfigRefusal(f'configmap "{name}" not found', is_missing=True)
 
     def secret(self, namespace: str, name: str) -> Secret | ConfigRefusal:
         """Return a Secret."""
         found = self._secrets.get((namespace, name))
+        if found is not None and found.is_refused:
+            return ConfigRefusal(_NOT_SYNCED.format("secret"))
         return found or ConfigRefusal(f'secret "{name}" not found', is_missing=True)

@@ -30,6 +30,7 @@ from probetui.manifest.yaml.nodes import MapNode, join_path, locate_field
 KINDS: Mapping[str, type[core_v1.ConfigMap | core_v1.Secret]] = MappingProxyType(
     {"ConfigMap": core_v1.ConfigMap, "Secret": core_v1.Secret}
 )
+_DEFAULT_TYPE = "Opaque"
 _MAX_BYTES = 1024 * 1024
 _LINE_ENDS = str.maketrans("", "", "\r\n")
 """What Go's decoder of base64 skips."""
@@ -97,7 +98,8 @@ class ConfigObjectReader(Struct):
         for key, text in (written.stringData or {}).items():
             data[key] = encode_text(text)
         self._add(*_key_errors("data", data), *_size_errors(data.values()))
-        return Secret(name, namespace, data)
+        kind = written.type if written.type not in {None, _DEFAULT_TYPE} else ""
+        return Secret(name, namespace, data, kind or "")
 
     def _decoded(self, field_name: str, written: Mapping[str, str]) -> dict[str, bytes]:
         found = {}

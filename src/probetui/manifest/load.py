@@ -48,6 +48,7 @@ from probetui.manifest.validation.references import (
     find_missing_objects,
     find_references,
     object_key,
+    pull_secret_names,
 )
 from probetui.manifest.workloads import ListObject, OtherObject, WorkloadObject
 from probetui.manifest.yaml.nodes import MapNode, YamlDocument, YamlNode, join_path
@@ -309,6 +310,8 @@ def _check_references(
     for draft in drafts:
         for reference in find_references(draft.pod):
             unused.pop((reference.kind, draft.key[0], reference.name), None)
+        for name in pull_secret_names(draft.pod):
+            unused.pop(("Secret", draft.key[0], name), None)
         for warning in find_missing_objects(draft.pod, values):
             yield draft.problem(
                 warning.path, warning.message, Severity.WARNING, warning.rule

@@ -146,6 +146,7 @@ _SPEC: Table = {
     "containers": _CONTAINER,
     "dnsConfig": {**_all("nameservers", "searches"), "options": _all("name", "value")},
     "hostAliases": _all("hostnames", "ip"),
+    "imagePullSecrets": _all("name"),
     "initContainers": _CONTAINER,
     "securityContext": {**_SECURITY, **_all("fsGroup", "supplementalGroups")},
     "volumes": _VOLUME,

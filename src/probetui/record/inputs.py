@@ -19,6 +19,7 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import RuntimePodStatus
 from probetui.k8s.volume import ConfigObject, Secret
 from probetui.kubelet.facts import OperationFinished, ProbeFinished, Relisted
+from probetui.kubelet.images.keyring import is_pull_secret, mask_pull_secret
 from probetui.kubelet.outcome import Attempt
 from probetui.record.masking import MASKED, Mask
 from probetui.record.values import DamageError, decode_value, encode_value
@@ -163,6 +164,9 @@ def _mask_attempt(attempt: Attempt, mask: Mask) -> Attempt:
 
 
 def _mask_object(value: ConfigObject) -> ConfigObject:
+    if isinstance(value, Secret) and is_pull_secret(value):
+        # Its registries say with how many credentials an image is pulled.
+        return mask_pull_secret(value, MASKED)
     if isinstance(value, Secret):
         return replace(value, data=dict.fromkeys(value.data, MASKED.encode()))
     return value

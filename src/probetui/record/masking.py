@@ -21,6 +21,7 @@ from probetui.k8s.probe import (
     ProbeHandler,
 )
 from probetui.k8s.volume import ConfigObject, Secret
+from probetui.kubelet.images.keyring import find_passwords, is_pull_secret
 from probetui.kubelet.runtime.go_format import go_quote, to_bytes
 from probetui.record.credentials import (
     MASKED,
@@ -202,7 +203,7 @@ def find_object_secrets(objects: Iterable[ConfigObject]) -> Iterator[str]:
     """Yield what Secrets hold as text, whatever it is called.
 
     What has several lines is also yielded line by line: a program seldom prints more
-    than one of them.
+    than one of them. Of an image pull Secret each password is yielded, too.
     """
     for config_object in objects:
         if isinstance(config_object, Secret):
@@ -210,6 +211,8 @@ def find_object_secrets(objects: Iterable[ConfigObject]) -> Iterator[str]:
                 text = value.decode("utf-8", "surrogateescape")
                 yield text
                 yield from text.splitlines()
+            if is_pull_secret(config_object):
+                yield from find_passwords(config_object)
 
 
 def _secrets_of_container(container: Container) -> Iterator[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from probetui.cluster.api_server.failure import ApiFailure
 from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.kubelet.effects import RegistryCredentials
 from tests.builders import a_pod
-from tests.cluster.api_server.resources import CONFIG_MAPS, PODS
+from tests.cluster.api_server.resources import CONFIG_MAPS, PODS, SECRETS
 from tests.cluster.node.bench import NODE, NodeBench, running
 from tests.cluster.recorded import recorded
 from tests.fakes import FAILING, Answer
@@ -372,6 +374,69 @@ async def test_the_stand_in_of_a_token_is_reported_once_of_the_node(
     )
     assert ("StandIn", 1) in bench.cluster.events(NODE)
     assert "StandIn" not in dict(bench.cluster.events("other"))
+
+
+def _refuse_secrets(method: str, path: str) -> ApiFailure | None:
+    if method == "GET" and "/secrets/" in path:
+        return ApiFailure(403, "Forbidden", "secrets are forbidden")
+    return None
+
+
+async def test_only_the_pod_that_needs_a_refused_secret_waits_for_it(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.cluster.fail(_refuse_secrets)
+    refers = {"envFrom": [{"secretRef": {"name": "password", "optional": True}}]}
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod("needy", app=refers)
+        bench.cluster.create_pod("web")
+        await bench.pass_time(3)
+        needy = bench.cluster.pod("needy")["status"]
+        web = bench.cluster.pod("web")["status"]
+        assert web["phase"] == "Running"
+        assert needy["phase"] == "Pending"
+        assert needy["containerStatuses"][0]["state"]["waiting"] == {
+            "reason": "CreateContainerConfigError",
+            "message": "failed to sync secret cache: timed out waiting for the "
+            "condition",
+        }
+        bench.cluster.fail(lambda *_: None)
+        secret = {"metadata": {"name": "password"}, "data": {}}
+        bench.cluster.store.create(SECRETS, "default", secret)
+        await bench.pass_time(120)
+        assert bench.cluster.pod("needy")["status"]["phase"] == "Running"
+    assert "secrets are forbidden" in " ".join(bench.messages)
+
+
+async def test_an_image_is_pulled_with_the_secrets_that_its_pod_names(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    auths = {"registry.test": {"username": "me", "password": "hunter22"}}
+    secret = {
+        "metadata": {"name": "regcred"},
+        "type": "kubernetes.io/dockerconfigjson",
+        "stringData": {".dockerconfigjson": json.dumps({"auths": auths})},
+    }
+    names = [{"name": "regcred"}, {"name": "absent"}]
+    app = {"image": "registry.test/app:1", "imagePullPolicy": "Always"}
+    async with running(bench, monkeypatch):
+        bench.cluster.store.create(SECRETS, "default", secret)
+        bench.cluster.create_pod("web", imagePullSecrets=names, app=app)
+        await bench.pass_time(3)
+        assert bench.cluster.pod()["status"]["phase"] == "Running"
+
+    credentials = [pull.credentials for pull in bench.world.pulls]
+    assert credentials == [RegistryCredentials("me", "hunter22")]
+    (event,) = [
+        body
+        for body in bench.cluster.writes("POST", "/default/events")
+        if body["reason"] == "FailedToRetrieveImagePullSecret"
+    ]
+    assert event["message"] == (
+        "Unable to retrieve some image pull secrets (absent); attempting to pull the "
+        "image may not succeed."
+    )
+    assert event["type"] == "Warning"
 
 
 async def test_a_drained_node_leaves_nothing_behind(

@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from probetui.k8s.pod import PullPolicy
-from probetui.kubelet.effects import GetImageStatus, PulledImage, PullImage
+from probetui.k8s.volume import Secret
+from probetui.kubelet.effects import (
+    GetImageStatus,
+    PulledImage,
+    PullImage,
+    RegistryCredentials,
+)
 from probetui.kubelet.images.image_manager import (
     EnsuredImage,
     ImageManager,
@@ -17,6 +24,7 @@ from probetui.kubelet.runtime.backoff import Backoff
 from probetui.kubelet_rules import PORTED_RULES, rules_of
 from tests.builders import a_container, a_pod
 from tests.kubelet.effect_executor import EffectExecutor
+from tests.kubelet.images.test_keyring import pull_secret
 
 ALWAYS, IF_NOT_PRESENT, NEVER = PullPolicy
 IMAGE = "busybox:1.36"
@@ -31,9 +39,18 @@ class Bench(EffectExecutor):
         self.backoff = Backoff(*windows)
         self.images = ImageManager(self.turn_builder, self.backoff, rules_of(version))
 
-    def ensure(self, policy: PullPolicy = ALWAYS, image: str = IMAGE) -> None:
+    def ensure(
+        self,
+        policy: PullPolicy = ALWAYS,
+        image: str = IMAGE,
+        pull_secrets: Sequence[Secret] = (),
+    ) -> None:
         container = a_container(image=image, image_pull_policy=policy)
-        self.start(self.images.ensure_image(a_pod(container), container, self.now))
+        self.start(
+            self.images.ensure_image(
+                a_pod(container), container, self.now, pull_secrets
+            )
+        )
 
     def fail(self, error: str = "no such host") -> None:
         """Have a pull fail."""
@@ -368,3 +385,46 @@ class TestVersions:
             'Failed to apply default image tag "a b": '
             f'couldn\'t parse image {what} "a b": invalid reference format'
         )
+
+
+class TestPullSecrets:
+    SECRETS = (
+        pull_secret({"registry.test": {"username": "one", "password": "1"}}),
+        pull_secret({"registry.test": {"username": "two", "password": "2"}}),
+    )
+
+    def _pulls(self, bench: Bench) -> list[RegistryCredentials | None]:
+        pulls = bench.pending_operations()
+        return [pull.credentials for pull in pulls if isinstance(pull, PullImage)]
+
+    def test_credentials_are_tried_in_turn_until_the_image_is_here(self) -> None:
+        bench = Bench()
+        bench.ensure(ALWAYS, "registry.test/app:1", self.SECRETS)
+        assert self._pulls(bench) == [RegistryCredentials("one", "1")]
+        bench.answer(error="unauthorized: one")
+        assert self._pulls(bench) == [RegistryCredentials("two", "2")]
+        bench.answer(PulledImage("sha256:1", 1))
+        assert bench.returned == [EnsuredImage("sha256:1")]
+        assert [reason for _, reason, _ in bench.events()] == ["Pulling", "Pulled"]
+
+    def test_the_errors_of_all_credentials_are_one_error(self) -> None:
+        bench = Bench()
+        bench.ensure(ALWAYS, "registry.test/app:1", self.SECRETS)
+        bench.answer(error="unauthorized: one")
+        bench.answer(error="unauthorized: two")
+        why = "[unauthorized: one, unauthorized: two]"
+        assert bench.returned == [EnsuredImage("", "ErrImagePull", why)]
+        message = f'Failed to pull image "registry.test/app:1": {why}'
+        assert bench.events()[-1] == ("Warning", "Failed", message)
+
+    def test_the_credentials_of_the_engine_are_for_all_other_images(self) -> None:
+        bench = Bench()
+        bench.ensure(ALWAYS, IMAGE, self.SECRETS)
+        assert self._pulls(bench) == [None]
+
+    def test_a_secret_that_cannot_be_read_fails_the_pull(self) -> None:
+        bench = Bench()
+        bench.ensure(ALWAYS, IMAGE, [pull_secret({"a.test": {"auth": "!"}})])
+        assert bench.pending_operations() == []
+        why = "illegal base64 data at input byte 0"
+        assert bench.returned == [EnsuredImage("", "ErrImagePull", why)]

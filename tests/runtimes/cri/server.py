@@ -43,6 +43,7 @@ class CriServer:
         refusing: methods that answer with this code.
         failing_after: methods that succeed, but answer with this code.
         cancelled_counts: how often the client cancelled each method.
+        pulls: the pulls, in order.
         happened: the events for clients that follow them.
         ownership: the notes that objects with our label are ours.
     """
@@ -58,6 +59,7 @@ class CriServer:
         self.failing_after: dict[str, grpc.StatusCode] = {}
         self.cancelled_counts: Counter[str] = Counter()
         self.happened: asyncio.Queue[cri.ContainerEventResponse] = asyncio.Queue()
+        self.pulls: list[cri.PullImageRequest] = []
         self.images = {IMAGE: cri.Image(id=IMAGE_ID, repo_tags=[IMAGE], size=4)}
         self.sandboxes: dict[str, cri.PodSandboxStatus] = {}
         self.containers: dict[str, tuple[str, cri.ContainerStatus]] = {}
@@ -342,6 +344,7 @@ class CriServer:
         return cri.ImageStatusResponse()
 
     def pull_image(self, request: cri.PullImageRequest) -> cri.PullImageResponse:
+        self.pulls.append(request)
         name = request.image.image
         image_id = f"sha256:{next(self._numbers):064x}"
         self.images[name] = cri.Image(id=image_id, repo_tags=[name], size=7)

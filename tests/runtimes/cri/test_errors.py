@@ -21,7 +21,7 @@ from probetui.errors import (
     RuntimeUnavailableError,
 )
 from probetui.k8s.runtime import ContainerID, RuntimeState, StoredImage
-from probetui.kubelet.effects import PullImage, RunPodSandbox
+from probetui.kubelet.effects import PullImage, RegistryCredentials, RunPodSandbox
 from probetui.kubelet_rules import rules_of
 from probetui.ports import EventSource, ExecResult, ImageStore, ImageUsers, LogSource
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
@@ -279,6 +279,15 @@ class TestImages:
 
         assert pulled.size_bytes == 7
         assert await runtime.image_status("big:1") == pulled.image_id
+
+    async def test_credentials_of_a_pull_secret_go_with_the_pull(
+        self, server: CriServer, runtime: CriRuntime
+    ) -> None:
+        credentials = RegistryCredentials("me", "secret")
+        operation = PullImage(a_pod(), "private:1", credentials=credentials)
+        await runtime.pull_image(operation, lambda _text: None)
+        (asked,) = server.pulls
+        assert asked.auth == cri.AuthConfig(username="me", password="secret")
 
     async def test_a_cancelled_pull_is_cancelled_in_the_runtime(
         self, server: CriServer, runtime: CriRuntime

@@ -8,10 +8,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
-from probetui.kubelet.effects import PullImage
+from probetui.kubelet.effects import PullImage, RegistryCredentials
 from probetui.runtimes.docker.images import (
     PAUSE_IMAGE,
     WAIT_IN_SHELL,
@@ -144,6 +145,25 @@ class TestPulling:
         bench.sdk.images.remove(operation.image, force=True)
         await bench.close()
         await stranger.close()
+
+    async def test_credentials_of_a_pull_secret_are_the_pods_own(
+        self, bench: DockerBench, registry: Registry
+    ) -> None:
+        secret = base64.b64encode(b"me:secret").decode()
+        registry.authorization = f"Basic {secret}"
+        operation = PullImage(a_pod(), registry.add("private"))
+        for credentials in (None, RegistryCredentials("me", "wrong")):
+            refused = msgspec.structs.replace(operation, credentials=credentials)
+            with pytest.raises(ContainerRuntimeError):
+                await bench.runtime.pull_image(refused, silent)
+        allowed = msgspec.structs.replace(
+            operation, credentials=RegistryCredentials("me", "secret")
+        )
+
+        image = await bench.runtime.pull_image(allowed, silent)
+
+        assert image.image_id
+        bench.sdk.images.remove(operation.image, force=True)
 
     async def test_a_pull_can_be_cancelled(
         self, bench: DockerBench, registry: Registry

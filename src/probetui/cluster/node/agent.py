@@ -140,7 +140,7 @@ class NodeAgent:
         self._daemon_sets: set[tuple[str, str]] = set()
         self._refused_ephemeral: dict[str, set[str]] = {}
         self._reported_stand_ins: set[str] = set()
-        self._objects: dict[ObjectKey, Object] = {}
+        self._objects: dict[ObjectKey, Object | None] = {}
         self._objects_at = clock.now() - OBJECTS_PERIOD
         self._session: Session | None = None
         self._read_entries = 0
@@ -334,12 +334,18 @@ class NodeAgent:
         now = self._clock.now()
         if now - self._objects_at < OBJECTS_PERIOD:
             fresh = [pod for pod in pods if pod["metadata"]["uid"] not in self._given]
-            self._objects |= await fetch_objects(
-                self._api, fresh, self._contact.on_failure
-            )
+            self._objects |= await self._fetch_objects(fresh)
             return
-        self._objects = await fetch_objects(self._api, pods, self._contact.on_failure)
+        self._objects = await self._fetch_objects(pods)
         self._objects_at = now
+
+    async def _fetch_objects(
+        self, pods: Iterable[Object]
+    ) -> dict[ObjectKey, Object | None]:
+        """Read objects; one that is refused and was read before is as it was then."""
+        known = self._objects
+        found = await fetch_objects(self._api, pods, self._contact.on_failure)
+        return {key: found[key] or known.get(key) for key in found}
 
     def _report_problems(self, pod: Object, read: ReadPod) -> None:
         """Report once what of a pod of the API server cannot be used here."""

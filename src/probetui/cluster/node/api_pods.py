@@ -15,23 +15,35 @@ from msgspec.structs import replace
 
 from probetui.cluster.api_objects import UnreadableObjectError, read_object
 from probetui.cluster.client import ApiClient, Object, Resource
-from probetui.cluster.errors import ApiError
+from probetui.cluster.errors import ApiError, ClusterError
 from probetui.k8s.api.pod import POD
 from probetui.k8s.pod_source import CONFIG_MIRROR
 from probetui.k8s.status import PodPhase
+from probetui.k8s.volume import ConfigMap, Secret
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation, LoadedConfigObject, LoadedPod
+from probetui.manifest.problem import Position
 from probetui.manifest.stand_ins import STAND_IN_RULE
-from probetui.manifest.validation.references import ObjectKey, find_references
+from probetui.manifest.validation.references import (
+    ObjectKey,
+    find_references,
+    pull_secret_names,
+)
 from probetui.manifest.yaml.parser import SourceFile
 
 _KINDS = {"ConfigMap": Resource("configmaps"), "Secret": Resource("secrets")}
+_VALUES: Mapping[str, type[ConfigMap | Secret]] = {
+    "ConfigMap": ConfigMap,
+    "Secret": Secret,
+}
 _MODELS: Mapping[str, type[Struct]] = {
     "ConfigMap": core_v1.ConfigMap,
     "Secret": core_v1.Secret,
 }
 _NOT_FOUND = 404
+_OF_THE_SERVER = frozenset({401, 429, 502, 503, 504})
+"""Statuses of answers that are about the server or its user, not about one object."""
 _CHANGES_ALONE = frozenset({"managedFields", "resourceVersion"})
 
 
@@ -74,11 +86,18 @@ class PodReader:
         self._node_name = node_name
         self._read: dict[str, tuple[object, ReadPod]] = {}
 
-    def read(self, pod: Object, objects: Mapping[ObjectKey, Object]) -> ReadPod:
-        """Return a pod with those of the objects that it refers to."""
+    def read(self, pod: Object, objects: Mapping[ObjectKey, Object | None]) -> ReadPod:
+        """Return a pod with those of the objects that it refers to.
+
+        Args:
+            pod: the pod, as the API server has it.
+            objects: what there is; None is one that the API server does not hand over.
+        """
         metadata = pod["metadata"]
-        wanted = [objects[key] for key in sorted(object_keys(pod)) if objects.get(key)]
-        content = (_without_status(pod), wanted)
+        keys = [key for key in sorted(object_keys(pod)) if key in objects]
+        wanted = [found for key in keys if (found := objects[key]) is not None]
+        refused = [key for key in keys if objects[key] is None]
+        content = (_without_status(pod), wanted, refused)
         known = self._read.get(metadata["uid"])
         if known is not None and known[0] == content:
             return known[1]
@@ -97,7 +116,7 @@ class PodReader:
         loaded = next(iter(manifests.loaded), None)
         read = ReadPod(
             None if loaded is None else _with_server_fields(loaded, metadata),
-            manifests.objects,
+            (*manifests.objects, *map(_refused_object, refused)),
             tuple(str(error) for error in manifests.errors),
             "".join(
                 problem.message
@@ -120,29 +139,33 @@ class PodReader:
 async def fetch_objects(
     api: ApiClient,
     pods: Iterable[Object],
-    on_unreadable: Callable[[UnreadableObjectError], None],
-) -> dict[ObjectKey, Object]:
+    on_failure: Callable[[ClusterError], None],
+) -> dict[ObjectKey, Object | None]:
     """Return the ConfigMaps and Secrets that pods refer to; missing ones are left out.
 
-    So are those that cannot be read: `on_unreadable` is told of them.
+    So are those that cannot be read. One that the API server refuses is None: only the
+    pods that need it wait for it. `on_failure` is told of both.
 
     Raises:
-        ClusterError: the API server does not answer, or does not let us.
+        ClusterError: the API server does not answer, or lets us read nothing now.
     """
     keys = {key for pod in pods for key in object_keys(pod)}
-    found: dict[ObjectKey, Object] = {}
+    found: dict[ObjectKey, Object | None] = {}
     for key in sorted(keys):
         kind, namespace, name = key
         try:
             value = await api.get(_KINDS[kind], namespace, name)
         except ApiError as error:
-            if error.code != _NOT_FOUND:
+            if error.code in _OF_THE_SERVER:
                 raise
+            if error.code != _NOT_FOUND:
+                on_failure(error)
+                found[key] = None
             continue
         try:
             read_object(_MODELS[kind], value)
         except UnreadableObjectError as error:
-            on_unreadable(error)
+            on_failure(error)
             continue
         value["metadata"].pop("managedFields", None)
         found[key] = {**value, "apiVersion": "v1", "kind": kind}
@@ -158,7 +181,13 @@ def object_keys(pod: Object) -> set[ObjectKey]:
         (reference.kind, namespace, reference.name)
         for reference in find_references(model)
         if reference.kind in _KINDS
-    }
+    } | {("Secret", namespace, name) for name in pull_secret_names(model)}
+
+
+def _refused_object(key: ObjectKey) -> LoadedConfigObject:
+    kind, namespace, name = key
+    value = _VALUES[kind](name, namespace, is_refused=True)
+    return LoadedConfigObject(value, Position(f"{kind} {namespace}/{name}"))
 
 
 def _with_server_fields(loaded: LoadedPod, metadata: Mapping[str, Any]) -> LoadedPod:

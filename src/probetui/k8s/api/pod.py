@@ -269,6 +269,7 @@ POD = ApiType(
     "spec.hostNetwork?",
     "spec.hostPID?",
     "spec.hostname?",
+    Field("spec.imagePullSecrets?", wrapped("name")),
     Field("spec.readinessGates?", wrapped("conditionType")),
     "spec.shareProcessNamespace?",
     Field("spec.volumes?", list_of(VOLUME.codec)),

@@ -6,15 +6,19 @@ Source: images/image_manager.go, v1.32.10, EnsureImageExists, pullImage.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.k8s.pod import Container, Pod, PullPolicy
+from probetui.k8s.volume import Secret
 from probetui.kubelet.effects import GetImageStatus, PulledImage, PullImage
+from probetui.kubelet.images.keyring import Keyring, KeyringError
 from probetui.kubelet.runtime.backoff import Backoff
-from probetui.kubelet.runtime.go_format import go_duration
-from probetui.kubelet.runtime.routines import Routine
+from probetui.kubelet.runtime.go_format import aggregate_errors, go_duration
+from probetui.kubelet.runtime.routines import Routine, StepResult
 from probetui.kubelet.runtime.turn import TurnBuilder
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
@@ -69,7 +73,11 @@ class ImageManager:
         self._last_errors: dict[str, tuple[str, str]] = {}
 
     def ensure_image(
-        self, pod: Pod, container: Container, now: datetime
+        self,
+        pod: Pod,
+        container: Container,
+        now: datetime,
+        pull_secrets: Sequence[Secret] = (),
     ) -> Routine[EnsuredImage]:
         """Ensure that a container's image is present, as its pull policy requires.
 
@@ -105,10 +113,15 @@ class ImageManager:
                     pod, ERR_IMAGE_NEVER_PULL, message, now, container.name
                 )
                 return EnsuredImage("", ERR_IMAGE_NEVER_PULL, message)
-        return (yield from self._pull(pod, container, reference, now))
+        return (yield from self._pull(pod, container, reference, now, pull_secrets))
 
     def _pull(
-        self, pod: Pod, container: Container, reference: str, now: datetime
+        self,
+        pod: Pod,
+        container: Container,
+        reference: str,
+        now: datetime,
+        pull_secrets: Sequence[Secret],
     ) -> Routine[EnsuredImage]:
         image = container.image
         key = pull_key(pod, container)
@@ -123,7 +136,7 @@ class ImageManager:
         self._turn.normal(
             pod, "Pulling", f'Pulling image "{image}"', now, container.name
         )
-        pulled = yield PullImage(pod, reference, self._rules)
+        pulled = yield from self._pull_with(pod, reference, now, pull_secrets)
         if pulled.error is not None or not isinstance(pulled.value, PulledImage):
             error = pulled.error or "the runtime gave no image"
             message = f'Failed to pull image "{image}": {error}'
@@ -142,6 +155,48 @@ class ImageManager:
         self._turn.normal(pod, "Pulled", message, pulled.at, container.name)
         self._backoff.gc(pulled.at)
         return EnsuredImage(pulled.value.image_id)
+
+    def _pull_with(
+        self, pod: Pod, reference: str, now: datetime, pull_secrets: Sequence[Secret]
+    ) -> Routine[StepResult]:
+        """Pull an image with one credential after the other, until it is here.
+
+        Source: kuberuntime_image.go, v1.32.10, PullImage.
+        """
+        try:
+            found = Keyring(pull_secrets).lookup(repository_of(reference))
+        except KeyringError as error:
+            return StepResult(now, error=str(error))
+        first, *others = found or (None,)
+        pulled = yield PullImage(pod, reference, self._rules, first)
+        errors = [pulled.error or ""]
+        for credentials in others:
+            if pulled.error is None:
+                break
+            pulled = yield PullImage(pod, reference, self._rules, credentials)
+            errors.append(pulled.error or "")
+        if pulled.error is None:
+            return pulled
+        return replace(pulled, error=aggregate_errors(errors))
+
+
+def repository_of(image: str) -> str:
+    """Return the whole name of an image's repository, its registry included.
+
+    Source: pkg/util/parsers, v1.32.10, ParseImageName; distribution/reference.
+    """
+    name = image.partition("@")[0]
+    head, colon, tag = name.rpartition(":")
+    if colon and "/" not in tag:
+        name = head
+    domain, slash, path = name.partition("/")
+    if not slash or not _is_domain(domain):
+        domain, path = "docker.io", name
+    if domain == "index.docker.io":
+        domain = "docker.io"
+    if domain == "docker.io" and "/" not in path:
+        path = f"library/{path}"
+    return f"{domain}/{path}"
 
 
 def with_default_tag(image: str) -> str:

@@ -20,6 +20,7 @@ from probetui.kubelet.effects import (
     StartContainer,
 )
 from probetui.kubelet.images.image_manager import ImageManager
+from probetui.kubelet.images.keyring import find_pull_secrets
 from probetui.kubelet.journal import LifecycleStep
 from probetui.kubelet.kuberuntime.container_config import make_container_config
 from probetui.kubelet.kuberuntime.container_hash import container_hash
@@ -101,7 +102,8 @@ class ContainerStarter:
 
         Source: kuberuntime_container.go, v1.32.10, startContainer.
         """
-        image = yield from self._images.ensure_image(pod, container, now)
+        secrets, _ = find_pull_secrets(pod, self._objects)
+        image = yield from self._images.ensure_image(pod, container, now, secrets)
         if image.reason:
             now = (yield NOW).at
             self._fail(pod, container, image.reason, now)

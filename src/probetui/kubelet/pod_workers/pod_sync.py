@@ -16,6 +16,7 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.pod_source import is_static_pod
 from probetui.k8s.status import ConditionStatus, PodStatus
 from probetui.kubelet.images.image_manager import IMAGE_PULL_BACK_OFF
+from probetui.kubelet.images.keyring import find_pull_secrets
 from probetui.kubelet.journal import ExitCause, StateEntry, StateField, StatusEntry
 from probetui.kubelet.kuberuntime.action_policy import ActionPolicy
 from probetui.kubelet.kuberuntime.backoff import CRASH_LOOP_BACK_OFF
@@ -23,6 +24,7 @@ from probetui.kubelet.kuberuntime.killing import Killer
 from probetui.kubelet.kuberuntime.reason_cache import ReasonCache, StartFailure
 from probetui.kubelet.kuberuntime.restart import ALL_CONTAINERS_RESTARTING
 from probetui.kubelet.kuberuntime.sync_pod import PodSyncer, PodSyncResult
+from probetui.kubelet.object_store import ObjectStore
 from probetui.kubelet.pleg.pleg import PodCache
 from probetui.kubelet.pod_workers.pod_update import (
     CallOutcome,
@@ -63,6 +65,7 @@ class PodSync:
         fresh: returns a latch that is set when a relist newer than the instant has
             come; asks for that relist.
         health: knows whether pods can have a network.
+        objects: the ConfigMaps and Secrets there are.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class PodSync:
         volumes: VolumeManager,
         policy: ActionPolicy,
         rules: KubeletRules = PORTED_RULES,
+        objects: ObjectStore | None = None,
     ) -> None:
         self._rules = rules
         self._policy = policy
@@ -92,6 +96,7 @@ class PodSync:
         self._fresh = fresh
         self._health = health
         self._volumes = volumes
+        self._objects = objects or ObjectStore()
 
     def routine(self, call: SyncCall, now: datetime) -> Routine[CallOutcome]:
         """Return the routine of a call."""
@@ -146,6 +151,7 @@ class PodSync:
         if not has_volumes:
             return SyncCallResult.ERROR
         now = (yield NOW).at
+        self._report_pull_secrets(pod, now)
         if not self._rules.probes_from_addition:
             self._probes.add_pod(pod, now)
         restarting = status.condition(ALL_CONTAINERS_RESTARTING)
@@ -168,6 +174,19 @@ class PodSync:
         if self._rules.syncs_after_reset and result.has_removed and not result.error:
             return SyncCallResult.AGAIN
         return judged
+
+    def _report_pull_secrets(self, pod: Pod, now: datetime) -> None:
+        """Record which image pull Secrets of a pod cannot be had; it starts anyway.
+
+        Source: kubelet_pods.go, v1.32.10, getPullSecretsForPod.
+        """
+        _, missing = find_pull_secrets(pod, self._objects)
+        if missing and self._rules.reports_missing_pull_secrets:
+            message = (
+                f"Unable to retrieve some image pull secrets ({', '.join(missing)}); "
+                "attempting to pull the image may not succeed."
+            )
+            self._turn.warning(pod, "FailedToRetrieveImagePullSecret", message, now)
 
     def _sync_terminating_pod(
         self, call: SyncCall, now: datetime

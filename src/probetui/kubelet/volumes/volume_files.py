@@ -71,14 +71,14 @@ def _files(
         case ConfigMapFiles(name, items, optional):
             config_map = objects.config_map(pod.namespace, name)
             if isinstance(config_map, ConfigRefusal):
-                return {} if optional else config_map
+                return {} if optional and config_map.is_missing else config_map
             content = _content_of_config_map(config_map)
             missing = "" if optional else "configmap references non-existent config key"
             return _entries(content, items, mode, missing)
         case SecretFiles(name, items, optional):
             secret = objects.secret(pod.namespace, name)
             if isinstance(secret, ConfigRefusal):
-                return {} if optional else secret
+                return {} if optional and secret.is_missing else secret
             missing = "" if optional else "references non-existent secret key"
             return _entries(_content_of_secret(secret), items, mode, missing)
         case DownwardAPIFiles(items):

@@ -63,6 +63,14 @@ def find_references(pod: core_v1.Pod) -> Iterator[ObjectReference]:
         yield from _environment_references(container, path)
 
 
+def pull_secret_names(pod: core_v1.Pod) -> Iterator[str]:
+    """Yield the names of a pod's image pull Secrets; it starts without them, too."""
+    references = pod.spec.imagePullSecrets if pod.spec is not None else None
+    for reference in references or ():
+        if reference.name:
+            yield reference.name
+
+
 def find_missing_objects(
     pod: core_v1.Pod, objects: Mapping[ObjectKey, ConfigObject]
 ) -> Iterator[FieldWarning]:

@@ -82,8 +82,9 @@ def dump_config_object(value: ConfigObject, mask: str | None = None) -> str:
             fields["binaryData"] = _encode_base64(binary_data)
         case Secret(data=data) if mask is not None:
             fields["stringData"] = dict.fromkeys(data, mask)
-        case Secret(data=data):
+        case Secret(data=data, type=kind):
             fields["data"] = _encode_base64(data)
+            fields["type"] = kind
     return _dump({key: field for key, field in fields.items() if field})
 
 

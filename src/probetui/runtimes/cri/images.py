@@ -10,7 +10,7 @@ import grpc
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
 from probetui.k8s.runtime import ImageFilesystem, StoredImage
-from probetui.kubelet.effects import PulledImage
+from probetui.kubelet.effects import PulledImage, RegistryCredentials
 from probetui.kubelet_rules import KubeletRules
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
@@ -39,16 +39,26 @@ class CriImages:
         return image_user(found)
 
     async def pull(
-        self, name: str, sandbox: cri.PodSandboxConfig, rules: KubeletRules
+        self,
+        name: str,
+        sandbox: cri.PodSandboxConfig,
+        rules: KubeletRules,
+        credentials: RegistryCredentials | None = None,
     ) -> PulledImage:
         """Pull an image for a pod, without a time limit.
+
+        Without credentials those of Docker's own configuration are used.
 
         The CRI reports no progress. Raises `ImageNotFoundError` where the registry does
         not have it.
         """
         request = cri.PullImageRequest(
             image=cri.ImageSpec(image=name),
-            auth=await asyncio.to_thread(registry_credentials, name),
+            auth=await asyncio.to_thread(registry_credentials, name)
+            if credentials is None
+            else cri.AuthConfig(
+                username=credentials.username, password=credentials.password
+            ),
             sandbox_config=sandbox,
         )
         try:

@@ -282,7 +282,9 @@ class CriRuntime:
     ) -> PulledImage:
         """Pull an image and return its ID and size."""
         config = self._sandbox_config(operation.pod, 0)
-        return await self._images.pull(operation.image, config, operation.rules)
+        return await self._images.pull(
+            operation.image, config, operation.rules, operation.credentials
+        )
 
     async def image_store_id(self) -> str:
         """Return an empty ID: the CRI does not identify an image store.

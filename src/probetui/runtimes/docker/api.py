@@ -15,6 +15,7 @@ import requests
 import requests.adapters
 from docker.utils.json_stream import json_stream
 
+from probetui.kubelet.effects import RegistryCredentials
 from probetui.runtimes.docker.transport import UnixSocketAdapter
 
 OLDEST_API_VERSION = "1.32"
@@ -155,19 +156,26 @@ class DockerApi(docker.APIClient):  # type: ignore[misc]  # the SDK has no type 
         )
         return found
 
-    def open_pull(self, image: str) -> docker.types.CancellableStream:
+    def open_pull(
+        self, image: str, credentials: RegistryCredentials | None = None
+    ) -> docker.types.CancellableStream:
         """Pull an image and return the daemon's messages, as dictionaries.
 
-        The SDK's own `pull` returns a stream that cannot be cancelled.
+        The SDK's own `pull` returns a stream that cannot be cancelled. Without
+        credentials those of Docker's own configuration are used.
         """
         repository, tag = docker.utils.parse_repository_tag(image)
-        registry, _ = docker.auth.resolve_repository_name(repository)
-        credentials = docker.auth.get_config_header(self, registry)
+        if credentials is None:
+            registry, _ = docker.auth.resolve_repository_name(repository)
+            header = docker.auth.get_config_header(self, registry)
+        else:
+            header = docker.auth.encode_header(
+                {"username": credentials.username, "password": credentials.password}
+            )
         response = self._post(
             self._url("/images/create"),
             params={"fromImage": repository, "tag": tag or "latest"},
-            headers=NOT_KEPT
-            | ({"X-Registry-Auth": credentials} if credentials else {}),
+            headers=NOT_KEPT | ({"X-Registry-Auth": header} if header else {}),
             stream=True,
             timeout=None,
         )

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
 from probetui.k8s.runtime import ImageFilesystem, StoredImage
-from probetui.kubelet.effects import PulledImage
+from probetui.kubelet.effects import PulledImage, RegistryCredentials
 from probetui.ports import Progress
 from probetui.runtimes.docker.client import DockerClient
 from probetui.runtimes.docker.errors import NOT_FOUND, DockerStatusError, ignore_status
@@ -65,14 +65,19 @@ class DockerImages:
             raise ImageNotFoundError(f"no such image: {name}")
         return str(found["Config"].get("User") or "")
 
-    async def pull(self, name: str, progress: Progress) -> PulledImage:
-        """Pull an image, with the credentials of Docker's own configuration.
+    async def pull(
+        self,
+        name: str,
+        progress: Progress,
+        credentials: RegistryCredentials | None = None,
+    ) -> PulledImage:
+        """Pull an image, without credentials with those of Docker's own configuration.
 
         Raises:
             ImageNotFoundError: the registry does not have it.
         """
         pull_progress = PullProgress()
-        messages = self._client.follow(lambda api: api.open_pull(name))
+        messages = self._client.follow(lambda api: api.open_pull(name, credentials))
         try:
             async with aclosing(messages):
                 async for message in messages:

@@ -393,7 +393,7 @@ class DockerRuntime:
 
     async def pull_image(self, operation: PullImage, progress: Progress) -> PulledImage:
         """Pull an image and return its ID and size."""
-        return await self._images.pull(operation.image, progress)
+        return await self._images.pull(operation.image, progress, operation.credentials)
 
     async def image_store_id(self) -> str:
         """Return the ID of this daemon's images."""
