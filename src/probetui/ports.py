@@ -17,6 +17,7 @@ from typing import Annotated, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Meta, Struct, field
 
+from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
     ContainerID,
@@ -632,11 +633,13 @@ class UnmanagedContainers(FaultInjector, Protocol):
     that may act; faults are undone when the runtime is closed. Stopping what
     is gone, or does not run, is no error. Nothing but
     `ContainerRuntimeError` (and, from `exec_sync`, `ExecTimeoutError`) is raised.
+
+    Those that inherit from it cannot be started, and are reached at their addresses,
+    unless they say otherwise.
     """
 
-    @property
-    def can_start(self) -> bool:
-        """Whether one that has ended can be started again."""
+    can_start: bool = False
+    """Whether one that has ended can be started again."""
 
     async def list(self) -> tuple[UnmanagedContainer, ...]:
         """Return all there are, dead or alive, sandboxes left out."""
@@ -657,9 +660,11 @@ class UnmanagedContainers(FaultInjector, Protocol):
 
     async def start(self, container_id: ContainerID) -> None:
         """Start one that has ended once more, as it is."""
+        raise ContainerRuntimeError(f"{container_id} cannot be started again")
 
     def dial_address(self, ip: str, port: int) -> Destination:
         """Return where to connect instead of `ip:port`."""
+        return ip, port
 
     def watch(self) -> AsyncIterator[None]:
         """Yield whenever something happened, as `EventSource.watch` does."""

@@ -50,6 +50,7 @@ from probetui.ports import (
     ExecResult,
     LogLine,
     UnmanagedContainer,
+    UnmanagedContainers,
     UnmanagedStatus,
 )
 from probetui.safe_text import safe_line
@@ -62,7 +63,7 @@ _PATIENCE_SECONDS = 30
 _LONGEST_TEXT = 200
 
 
-class ClusterContainers:
+class ClusterContainers(UnmanagedContainers):
     """The containers of one pod; a runtime only as far as attaching needs one.
 
     Args:
@@ -75,7 +76,6 @@ class ClusterContainers:
             the cluster's kubelet has killed a container.
     """
 
-    can_start = False
     name = NAME
 
     def __init__(
@@ -234,10 +234,6 @@ class ClusterContainers:
                     await self._changed.wait()
         except TimeoutError as error:
             raise ContainerRuntimeError(f"{container_id} has not ended") from error
-
-    async def start(self, container_id: ContainerID) -> None:
-        """Refuse."""
-        raise ContainerRuntimeError(f"{container_id}: only its kubelet restarts it")
 
     async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
         """Refuse."""

@@ -8,11 +8,15 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID, Listeners
 from probetui.kubelet.effects import Fault
-from probetui.ports import ExecResult, UnmanagedContainer, UnmanagedStatus
+from probetui.ports import (
+    ExecResult,
+    UnmanagedContainer,
+    UnmanagedContainers,
+    UnmanagedStatus,
+)
 from probetui.runtimes.cri import client as calls
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import CriClient
@@ -31,8 +35,8 @@ from probetui.runtimes.translation import IMAGE, LOCALHOST, pod_name_from_labels
 ID_PREFIX = "sha256:"
 
 
-class UnmanagedCriContainers:
-    """`ports.UnmanagedContainers` on the CRI.
+class UnmanagedCriContainers(UnmanagedContainers):
+    """Containers on the CRI; they run once, and their owner creates others.
 
     Args:
         client: the connection to the runtime.
@@ -42,8 +46,6 @@ class UnmanagedCriContainers:
         disruptions: freezes, kills and disconnects containers.
         daemon_clock: converts the runtime's instants.
     """
-
-    can_start = False
 
     def __init__(
         self,
@@ -109,13 +111,6 @@ class UnmanagedCriContainers:
             self._client, to_cri_id(container_id), grace_period_seconds
         )
 
-    async def start(self, container_id: ContainerID) -> None:
-        """Refuse: a container of the CRI runs once; its owner creates another one."""
-        raise ContainerRuntimeError(
-            f"{to_cri_id(container_id)[:13]} cannot be started again; its owner, "
-            "such as a kubelet, creates another container"
-        )
-
     async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
         """Inject a fault, by the kernel of this machine."""
         await self._fault_injector.inject_fault(to_cri_id(container_id), fault)
@@ -123,10 +118,6 @@ class UnmanagedCriContainers:
     def fault_refusal(self, pod: Pod, fault: Fault) -> str:
         """Return why it cannot be done to a pod, empty where it may be tried."""
         return fault_refusal(pod, fault)
-
-    def dial_address(self, ip: str, port: int) -> tuple[str, int]:
-        """Return the IP and port unchanged: pods are on this machine."""
-        return ip, port
 
     async def watch(self) -> AsyncGenerator[None]:
         """Yield once per container event; raises when the stream breaks."""

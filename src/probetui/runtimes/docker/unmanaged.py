@@ -13,7 +13,13 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID, Listeners
 from probetui.kubelet.effects import Fault
 from probetui.kubelet.kuberuntime.labels import DOCKER_TYPE, DOCKER_TYPE_SANDBOX
-from probetui.ports import ExecResult, StartedExec, UnmanagedContainer, UnmanagedStatus
+from probetui.ports import (
+    ExecResult,
+    StartedExec,
+    UnmanagedContainer,
+    UnmanagedContainers,
+    UnmanagedStatus,
+)
 from probetui.runtimes.daemon_clock import DaemonClock
 from probetui.runtimes.docker.client import DockerClient
 from probetui.runtimes.docker.containers import stop_container
@@ -38,8 +44,8 @@ _ID_PREFIX = "sha256:"
 WATCHED_EVENTS = ("create", "destroy", "die", "oom", "rename", "start")
 
 
-class UnmanagedDockerContainers:
-    """`ports.UnmanagedContainers` on Docker.
+class UnmanagedDockerContainers(UnmanagedContainers):
+    """Containers on Docker.
 
     Args:
         client: the connection to the daemon.

@@ -18,7 +18,12 @@ from probetui.k8s.runtime import (
     RuntimeState,
 )
 from probetui.kubelet.effects import Fault
-from probetui.ports import ExecResult, UnmanagedContainer, UnmanagedStatus
+from probetui.ports import (
+    ExecResult,
+    UnmanagedContainer,
+    UnmanagedContainers,
+    UnmanagedStatus,
+)
 from probetui.runtimes.fault_notes import FROZEN, FaultNotes
 from probetui.runtimes.proc_net import listeners_of
 from probetui.runtimes.process.child import RunningCommand, send_signal, watch_end
@@ -38,8 +43,8 @@ WATCH_SECONDS = 3600.0
 """How long the stream of events sleeps: it has none, ends are found by inspection."""
 
 
-class UnmanagedProcesses:
-    """`ports.UnmanagedContainers` for the processes that this user can see.
+class UnmanagedProcesses(UnmanagedContainers):
+    """The processes that this user can see.
 
     The ID of a container is `process://<pid>`. A process that has ended is gone, and
     cannot be started again.
@@ -48,8 +53,6 @@ class UnmanagedProcesses:
         listed: returns the running processes; for tests.
         fault_injector: freezes and signals processes.
     """
-
-    can_start = False
 
     def __init__(
         self,
@@ -146,17 +149,6 @@ class UnmanagedProcesses:
     def fault_refusal(self, pod: Pod, fault: Fault) -> str:
         """Return why a pod cannot have a fault, empty where it may be tried."""
         return fault_refusal(pod, fault)
-
-    async def start(self, container_id: ContainerID) -> None:
-        """Refuse: only its parent knows how to start a process."""
-        raise ContainerRuntimeError(
-            f"process {_pid(container_id)} was started by somebody else, who has to "
-            "start it again"
-        )
-
-    def dial_address(self, ip: str, port: int) -> tuple[str, int]:
-        """Return the address itself: it is this machine's."""
-        return ip, port
 
     async def watch(self) -> AsyncIterator[None]:
         """Yield hardly ever: there are no events of processes."""
