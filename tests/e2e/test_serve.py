@@ -104,6 +104,7 @@ async def test_the_node_is_ready_and_alive(served: Kubectl) -> None:
         pytest.param(("create", "namespace", "x"), id="create"),
         pytest.param(("exec", "served", "--", "true"), id="exec"),
         pytest.param(("port-forward", "served", ":80"), id="port-forward"),
+        pytest.param(("debug", "served", "--image=busybox:1.36"), id="debug"),
     ],
 )
 async def test_changes_are_refused_with_the_reason(

@@ -58,10 +58,13 @@ PODS = ApiResource(
     categories=("all",),
     subresources=(
         Subresource("attach"),
+        Subresource("binding"),
+        Subresource("ephemeralcontainers"),
         Subresource("eviction"),
         Subresource("exec"),
         Subresource("log", "Pod", ("get",)),
         Subresource("portforward"),
+        Subresource("resize"),
         Subresource("status", "Pod", ("get",)),
     ),
 )
