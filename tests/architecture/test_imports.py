@@ -74,7 +74,7 @@ OF_EVERY_COMMAND = {
     "probetui", "probetui.__main__", "probetui.cli", "probetui.cli.gc_tuning",
     "probetui.cli.main", "probetui.cli.printing",
     "probetui.errors", "probetui.safe_text", "probetui.suggestions",
-    "_locale", "gc", "locale", "unicodedata",
+    "_locale", "gc", "locale", "signal", "unicodedata",
 }  # fmt: skip
 OF_THE_COMMAND_VERSION = {
     "probetui.cli.commands", "probetui.cli.commands.program",

@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import os
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -778,3 +781,30 @@ def test_pods_to_remove_are_named_or_in_a_file_not_both(
 
     assert status == 2
     assert "say which pods" in errors
+
+
+INTERRUPTED_WHILE_IMPORTING = """
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, path, target=None):
+        if name == "probetui.cli.main":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+from probetui.__main__ import main
+main()
+"""
+
+
+def test_an_interrupt_while_the_program_is_imported_ends_it_without_a_traceback() -> (
+    None
+):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHILE_IMPORTING],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")

@@ -80,6 +80,24 @@ async def test_a_state_folder_with_a_long_path_has_a_socket_too(
         assert await read_states(VERSION) == [state]
 
 
+@pytest.mark.parametrize("turns", [1, 2, 3])
+async def test_a_session_that_is_cancelled_while_it_begins_leaves_no_socket(
+    turns: int,
+) -> None:
+    async def serve() -> None:
+        async with serve_state(lambda: "{}"):
+            await asyncio.Event().wait()
+
+    serving = asyncio.create_task(serve())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    assert len(sockets()) == 1
+    serving.cancel()
+    await asyncio.wait({serving})
+
+    assert sockets() == []
+
+
 async def test_an_answer_that_is_too_long_is_ignored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -47,11 +47,11 @@ async def serve_state(make_state: Callable[[], str]) -> AsyncIterator[None]:
     root, name = DirectoryRoot(folder), f"{os.getpid()}{_SUFFIX}"
     root.unlink(name, missing_ok=True)  # of a process that had this number
     with _short_path(root) as short, contextlib.closing(_listener()) as listener:
-        listener.bind(str(short / name))
-        server = await asyncio.start_unix_server(
-            _answers(make_state), sock=listener, backlog=MAX_CONNECTIONS
-        )
         try:
+            listener.bind(str(short / name))
+            server = await asyncio.start_unix_server(
+                _answers(make_state), sock=listener, backlog=MAX_CONNECTIONS
+            )
             # Without a wait for clients, which a server's own context has from 3.12 on.
             with contextlib.closing(server):
                 yield
