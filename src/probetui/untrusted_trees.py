@@ -28,6 +28,9 @@ MAX_NAMED = 20
 _BATCH = 1024
 """How many names of a directory are in memory at once while it is removed."""
 
+_MOST_REFILLS = 100
+"""How often a removal empties directories again that somebody else writes into."""
+
 OWNER_ALL = 0o700
 IS_LINUX = sys.platform == "linux"
 PINNED = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
@@ -228,6 +231,7 @@ class TreeRemoval(_TreeWalk):
         super().__init__(parent, path, spared)
         self._left: list[Leftover] = []
         self._count = 0
+        self._refills = _MOST_REFILLS
 
     def run(self) -> None:
         """Remove what can be removed; raises `IncompleteRemovalError` for the rest."""
@@ -262,7 +266,13 @@ class TreeRemoval(_TreeWalk):
         except FileNotFoundError:
             return
         except OSError as error:
-            self._leave(done.name, _reason(error))
+            if error.errno == errno.ENOTEMPTY and self._refills:
+                # Its owner wrote there meanwhile, as the end of a container that was
+                # killed to remove it.
+                self._refills -= 1
+                self._levels[-1].pending.append((done.name, True))
+            else:
+                self._leave(done.name, _reason(error))
 
     def _skip(self, name: str, reason: str) -> None:
         self._leave(name, reason)

@@ -17,7 +17,7 @@ import pytest
 
 from probetui.errors import ContainerRuntimeError, IncompleteRemovalError
 from probetui.untrusted_files import DirectoryRoot, child_path, open_regular
-from probetui.untrusted_trees import MAX_NAMED
+from probetui.untrusted_trees import DIRECTORY, MAX_NAMED, TreeRemoval, _Level
 from tests.hostile.arena import (
     Arena,
     bind,
@@ -51,6 +51,45 @@ def may_be_immutable(descriptor: int) -> bool:
 
 
 # -- removal
+
+
+class RefilledTree(TreeRemoval):
+    """A removal of directories into which somebody else writes so many times."""
+
+    def __init__(self, folder: Path, times: int) -> None:
+        parent = os.open(folder.parent, DIRECTORY)
+        try:
+            super().__init__(parent, folder)
+        finally:
+            os.close(parent)
+        self._times = times
+
+    def _end(self, done: _Level) -> None:
+        if self._times:
+            self._times -= 1
+            (self._path(done.name) / "written meanwhile").touch()
+        super()._end(done)
+
+
+def test_what_its_owner_writes_into_a_directory_meanwhile_is_removed_as_well(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "tree"
+    (folder / "container").mkdir(parents=True)
+
+    RefilledTree(folder, 3).run()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_never_stays_empty_is_left_and_named(tmp_path: Path) -> None:
+    folder = tmp_path / "tree"
+    folder.mkdir()
+
+    with pytest.raises(IncompleteRemovalError, match="tree: Directory not empty"):
+        RefilledTree(folder, 1_000).run()
+
+    assert [path.name for path in folder.iterdir()] == ["written meanwhile"]
 
 
 @isolated
