@@ -323,14 +323,22 @@ class TestEnds:
     async def test_a_container_out_of_memory_has_the_reason(
         self, bench: DockerBench
     ) -> None:
-        # One that ends in the same moment may take the news with it.
-        eats = "head -c 100000000 /dev/zero | tail; sleep 1; exit 1"
+        # Were it to end by itself, the daemon might hear of that first.
+        eats = "head -c 100000000 /dev/zero | tail; exec sleep 600"
         hungry = replace(
             bench.container(eats),
             resources=Resources(limits={"memory": Decimal(16 * 2**20)}),
         )
+        container_id = await bench.run_container(hungry)
+        filters = {"container": to_docker_id(container_id), "event": "oom"}
+        with contextlib.closing(
+            bench.sdk.events(since=1, filters=filters, decode=True)
+        ) as events:
+            async with asyncio.timeout(60):
+                await asyncio.to_thread(next, events)
+        bench.docker(container_id).kill()
 
-        status = await bench.ended(await bench.run_container(hungry))
+        status = await bench.ended(container_id)
 
         assert (status.reason, status.oom_killed) == ("OOMKilled", True)
 
