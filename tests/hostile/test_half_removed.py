@@ -112,6 +112,50 @@ class TestOnProcesses:
         assert not record.parent.exists()
         await later.close()
 
+    async def test_a_sandbox_that_lost_its_record_and_its_session_is_removed_whole(
+        self, bench: ProcessBench
+    ) -> None:
+        """Also what has none of the variables by which its processes are known."""
+        script = "env -i sleep 600 & echo $! > bare; echo $$ > pid; "
+        container_id = await bench.run_ready(f"{script}{POLITE}")
+        pids = [bench.pid_in(container_id, name) for name in ("pid", "bare")]
+        (record,) = bench.base.glob("*/sandbox.json")
+        record.unlink()
+        later = ProcessRuntime(bench.base, bench.clock, sees_all=True)
+
+        (first,) = await all_pods(later)
+        (found,) = await all_pods(later)
+        listed = ListedPod(later, found, "").row(START, wide=False)
+        await remove_pods(later, [found], grace_period_seconds=1)
+
+        assert first.containers == found.containers
+        assert [container.container_id for container in found.containers] == [
+            container_id
+        ]
+        assert listed["STATE"] == "running"
+        for pid in pids:
+            await bench.until_dead(pid)
+        assert not record.parent.exists()
+        assert await all_pods(later) == ()
+        await later.close()
+
+    async def test_a_listing_does_not_record_a_sandbox_of_another_session(
+        self, bench: ProcessBench
+    ) -> None:
+        await bench.run_ready(POLITE)
+        (record,) = bench.base.glob("*/sandbox.json")
+        record.unlink()
+        later = ProcessRuntime(bench.base, bench.clock, sees_all=True)
+
+        await all_pods(later)
+        await all_pods(later)
+        await later.close()
+
+        assert not record.exists()
+        (pod,) = await bench.runtime.relist()
+        assert pod.name == "web"
+        assert record.exists()
+
     async def test_an_unknown_folder_is_not_changed(self, bench: ProcessBench) -> None:
         for name in ("theirs", "0123456789ab.bak", ".hidden", "0123456789AB"):
             (bench.base / name).mkdir(parents=True)

@@ -88,6 +88,11 @@ class ProcessSandbox:
             if record is not None:
                 self.record = record
                 self._signature = found
+            elif self._signature is None:
+                # It had lost its record before it was found: whoever runs it, or
+                # removes it, needs no record of ours, but its containers are known.
+                if not self.folder.is_dir():
+                    return False
             elif not self._record_again():
                 return False
         for gone in [key for key, it in self.containers.items() if not it.refresh()]:
