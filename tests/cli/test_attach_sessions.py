@@ -30,6 +30,21 @@ spec:
 """
 
 
+CREATION = """\
+      envFrom:
+        - configMapRef: {name: settings}
+      volumeMounts:
+        - {name: token, mountPath: /token}
+        - {name: keys, mountPath: /keys}
+  volumes:
+    - name: token
+      projected: {sources: [serviceAccountToken: {path: token}]}
+    - {name: keys, secret: {secretName: keys}}
+  priorityClassName: urgent
+"""
+"""What a container needs before it is created, and a cluster before it takes a pod."""
+
+
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Return an unmanaged process in the test's folder."""
@@ -62,6 +77,18 @@ def test_a_process_is_watched_and_not_changed(
     assert captured.out.count("run 2/2 would-kill grace=1s") == 2
     assert "started" not in captured.out.replace("shop/web started", "")
     assert process.poll() is None
+
+
+def test_a_container_that_exists_has_what_it_needed(
+    capfd: pytest.CaptureFixture[str], path: str, process: subprocess.Popen[bytes]
+) -> None:
+    Path(path).write_text(POD + CREATION)
+
+    status = attach(path, f"web={process.pid}", "--until", "killed")
+
+    captured = capfd.readouterr()
+    assert status == 0
+    assert captured.err == f"probetui: note: shop/web is sleep ({process.pid})\n"
 
 
 def test_suppressed_actions_are_in_the_record(

@@ -25,6 +25,7 @@ from probetui.cli.session.attachment import (
     AttachOptions,
     attach,
     without_creation_fields,
+    without_creation_problems,
 )
 from probetui.drive.clocks import SystemClock
 from probetui.durations import format_duration
@@ -108,7 +109,7 @@ def probe_once(words: Sequence[str], params: Mapping[str, Any]) -> int:
     """
     manifests = load_pods(pick_options(ManifestOptions, params))
     notes = Notes(quiet=params["quiet"])
-    report_problems(manifests, notes)
+    report_problems(without_creation_problems(manifests), notes)
     chosen = choose_probe(manifests.pods, params["container"], params["probe_type"])
     view = View.timeless(Mask(find_pod_secrets(manifests.pods)))
     report = asyncio.run(_run(chosen, words, params, notes))

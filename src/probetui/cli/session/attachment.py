@@ -18,11 +18,15 @@ from probetui.k8s.pod import (
     Pod,
     PullPolicy,
 )
+from probetui.manifest.manifests import Manifests
 from probetui.manifest.problem import escape_unprintable
 from probetui.ports import Clock, Runtime, UnmanagedContainer, UnmanagedSource
 
 if TYPE_CHECKING:
     from probetui.runtimes.attached.runtime import AttachedRuntime, TargetMatch
+
+_OF_CREATION = frozenset({"admission", "cluster-stand-in", "no-key", "no-object"})
+"""The rules about what a container must have before it is created."""
 
 _MOST_NAMES = 12
 _SHORT_ID = 12
@@ -60,6 +64,15 @@ def without_creation_fields(pod: Pod) -> Pod:
         volumes=(),
         security_context=NO_POD_SECURITY_CONTEXT,
     )
+
+
+def without_creation_problems(manifests: Manifests) -> Manifests:
+    """Return manifests without the problems that matter only at creation.
+
+    A container that exists has what it needed; the files need not have it, too.
+    """
+    kept = (one for one in manifests.problems if one.rule not in _OF_CREATION)
+    return replace(manifests, problems=tuple(kept))
 
 
 def _attachable(container: Container) -> Container:

@@ -34,7 +34,11 @@ from probetui.cli.pods import (
 )
 from probetui.cli.printing import Notes
 from probetui.cli.runtimes import SIM, candidate_engines, unsupported_fields_of
-from probetui.cli.session.attachment import AttachOptions, without_creation_fields
+from probetui.cli.session.attachment import (
+    AttachOptions,
+    without_creation_fields,
+    without_creation_problems,
+)
 from probetui.cli.session.host_access_warning import HostAccessWarning
 from probetui.cli.session.pod_registry import DesiredState
 from probetui.cli.session.recording import open_writer
@@ -258,7 +262,7 @@ def make_plan(
         pods = [_with_pull_policy(pod, options.pull) for pod in manifests.pods]
     else:
         # Fields that matter when a container is created are not carried out here.
-        report_problems(manifests, notes)
+        report_problems(without_creation_problems(manifests), notes)
         pods = [without_creation_fields(pod) for pod in manifests.pods]
     if options.watch and (reader is None or not reader.can_reread):
         raise UsageError("--watch: standard input cannot be read a second time")
