@@ -785,6 +785,47 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "KEP-4858, k/k#137053",
         gate=FeatureGate("StrictIPCIDRValidation", "1.33"),
     )
+    stateful_set_names: bool = since(
+        "1.27",
+        "The name of a StatefulSet must be a DNS label.",
+        "k/k#114172; apps/validation/validation.go, ValidateStatefulSetName",
+    )
+    prefixed_job_labels: bool = since(
+        "1.27",
+        "A Job gives its pods the labels batch.kubernetes.io/job-name and "
+        "controller-uid beside those without a prefix.",
+        "batch/validation/validation.go, validateGeneratedSelector",
+    )
+    managed_jobs: bool = since(
+        "1.32",
+        "A Job can name in managedBy what controls it.",
+        "KEP-4368; batch/validation/validation.go, validateJobSpec",
+        gate=FeatureGate("JobManagedBy", "1.30"),
+    )
+    checks_service_name: bool = since(
+        "1.33",
+        "The serviceName of a StatefulSet must be a DNS label.",
+        "k/k#130233",
+    )
+    several_unavailable: bool = by_release(
+        {
+            "1.15": False,
+            "1.35": True,
+            "1.35.4": False,
+            "1.36": False,
+            "1.37": True,
+        },
+        "maxUnavailable of a StatefulSet's rolling update counts, and is checked.",
+        "KEP-961, k/k#133153; off again by k/k#137904, on by k/k#139466",
+        gate=FeatureGate("MaxUnavailableStatefulSet", "1.24"),
+    )
+    warns_of_revisions: bool = since(
+        "1.36",
+        "The API server warns of a StatefulSet that keeps a negative number of "
+        "revisions.",
+        "statefulset/strategy.go, WarningsOnCreate",
+        doubt="between 1.32.10 and 1.36.2",
+    )
     trust_bundles: bool = since(
         "1.37",
         "A projected volume can have trust bundles.",

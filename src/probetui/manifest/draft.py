@@ -363,11 +363,34 @@ def _warnings(draft: PodDraft) -> Iterator[Problem]:
             yield draft.problem(
                 warning.path, warning.message, Severity.WARNING, warning.rule
             )
-    name = "Pod names and hostnames" if draft.is_derived else "the Pod's hostname"
+    name = "the Pod's hostname"
+    if draft.is_derived:
+        # Of the others only the template is looked at.
+        is_named = draft.found.object.workload.kind in _WARNED_OF_NAMES
+        name = "Pod names and hostnames" if is_named else ""
     for path, text in warnings.find_api_warnings(
         draft.pod, draft.rules, named_after=name
     ):
         yield draft.api_warning(path, text)
+    if draft.workload is not None:
+        yield from _workload_warnings(draft)
+
+
+def _workload_warnings(draft: PodDraft) -> Iterator[Problem]:
+    # Late: many files have pods alone.
+    from probetui.manifest.validation.workload import (  # noqa: PLC0415
+        find_workload_warnings,
+    )
+
+    own = draft.found.object
+    for path, text in find_workload_warnings(draft.workload, draft.rules):
+        yield own.own_problem(path, text, Severity.WARNING, "api-warning")
+
+
+_WARNED_OF_NAMES = frozenset({
+    "CronJob", "Deployment", "Job", "ReplicaSet", "ReplicationController",
+})  # fmt: skip
+"""The workloads whose name, if it is no DNS label, the API server warns of."""
 
 
 def _steps_in_pod(own: WorkloadObject, path: str) -> tuple[str, ...]:

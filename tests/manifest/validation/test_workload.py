@@ -53,11 +53,10 @@ def messages(text: str, version: str = "1.36") -> list[str]:
     (document,) = parse_yaml(SourceFile("a.yaml", text)).documents
     found = classify_object(document.root)
     assert isinstance(found, WorkloadObject)
-    decoded = decode(found.node, found.workload.model, version=version)
+    rules = rules_of(version)
+    decoded = decode(found.node, found.workload.model, version=rules.version)
     assert decoded.problems == ()
-    errors = validate_workload(
-        decoded.value, rules_of(version), has_selector=found.has_selector
-    )
+    errors = validate_workload(decoded.value, rules, has_selector=found.has_selector)
     return [error.message for error in errors]
 
 
@@ -455,6 +454,145 @@ def test_each_wrong_value_has_its_error(
     assert messages(workload_yaml(kind, spec)) == expected
 
 
+INDEXED = "completionMode: Indexed, completions: 5"
+
+
+@pytest.mark.parametrize(
+    ("indexes", "error"),
+    [
+        ("", "must be less than or equal to 0"),
+        ("0,2-3", ""),
+        ("0-4", ""),
+        ("1-2-3", 'the fragment "1-2-3" violates the requirement that an index'),
+        ("a", 'cannot convert string to integer for index: "a"'),
+        ("0,", 'cannot convert string to integer for index: ""'),
+        ("3-", 'cannot convert string to integer for index: ""'),
+        ("5", 'too large index: "5"'),
+        ("1-7", 'too large index: "7"'),
+        ("3-3", "non-increasing order, previous: 3, current: 3"),
+        ("3-1", "non-increasing order, previous: 3, current: 1"),
+        ("2,2", "non-increasing order, previous: 2, current: 2"),
+        ("0-1", "must be less than or equal to 2 (the number of indexes in the"),
+    ],
+)
+def test_indexes_that_make_a_job_succeed(indexes: str, error: str) -> None:
+    rule = f"{{succeededIndexes: '{indexes}', succeededCount: 3}}"
+    found = messages(
+        workload_yaml("Job", f"{INDEXED}, successPolicy: {{rules: [{rule}]}}")
+    )
+
+    assert bool(found) is bool(error)
+    assert error in "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "errors"),
+    [
+        ("kueue.x-k8s.io/multikueue", []),
+        ("''", ["Required value"]),
+        (
+            "kueue",
+            [
+                (
+                    'Invalid value: "kueue": must be a domain-prefixed path (such as'
+                    ' "acme.io/foo")'
+                )
+            ],
+        ),
+        ("/a", ['Invalid value: "/a": must be a domain-prefixed path']),
+        ("a.b/", ['Invalid value: "a.b/": must be a domain-prefixed path']),
+        ("A/b", ['Invalid value: "A": a lowercase RFC 1123 subdomain must']),
+        ("'a/b c'", ['Invalid value: "b c": Invalid path (regex used for']),
+        (f"a.b/{'c' * 60}", ["Too long: may not be more than 63 bytes"]),
+    ],
+)
+def test_what_controls_a_job_has_a_domain(name: str, errors: list[str]) -> None:
+    found = messages(workload_yaml("Job", f"managedBy: {name}"))
+
+    assert [
+        one.removeprefix("spec.managedBy: ")[: len(error)]
+        for one, error in zip(found, errors, strict=True)
+    ] == errors
+    assert messages(workload_yaml("Job", f"managedBy: {name}"), "1.31") == []
+
+
+def test_a_mode_that_is_empty_is_none() -> None:
+    assert messages(workload_yaml("Job", "completionMode: ''")) == [
+        (
+            'spec.completionMode: Unsupported value: "": supported values:'
+            ' "NonIndexed", "Indexed"'
+        )
+    ]
+
+
+def test_a_template_cannot_have_the_labels_of_another_job() -> None:
+    labels = "{app: a, job-name: other, controller-uid: b}"
+    text = workload_yaml("Job", "").replace("{app: a}", labels)
+    found = messages(text)
+    path = "spec.template.metadata.labels"
+
+    assert [error.partition(": Invalid value: ")[0] for error in found] == [
+        f"{path}[controller-uid]",
+        f"{path}[job-name]",
+    ]
+    assert [error.rpartition(": ")[2] for error in found] == [
+        "must be the new Job's uid",
+        "must be 'web'",
+    ]
+    assert messages(workload_yaml("Job", "").replace("a}", "a, job-name: web}")) == []
+
+
+PREFIXED = "{app: a, batch.kubernetes.io/job-name: other}"
+
+
+def test_labels_of_jobs_have_a_prefix_since_1_27() -> None:
+    text = workload_yaml("Job", "").replace("{app: a}", PREFIXED)
+
+    assert len(messages(text)) == 1
+    assert messages(text, "1.26") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        ("1", ""),
+        ("100%", ""),
+        ("0", "0: cannot be 0"),
+        ("0%", '"0%": cannot be 0'),
+        ("-1", f"-1: {NEGATIVE}"),
+        ("101%", '"101%": must not be greater than 100%'),
+    ],
+)
+def test_pods_of_a_stateful_set_that_may_be_unavailable(value: str, error: str) -> None:
+    strategy = f"updateStrategy: {{rollingUpdate: {{maxUnavailable: {value}}}}}"
+    text = workload_yaml("StatefulSet", f"{SELECTOR}, {strategy}")
+    path = "spec.updateStrategy.rollingUpdate.maxUnavailable"
+    expected = [f"{path}: Invalid value: {error}"] if error else []
+
+    assert messages(text, "1.37") == messages(text, "1.35.3") == expected
+    assert messages(text, "1.36") == messages(text, "1.35") == []
+
+
+def test_names_of_a_stateful_set_are_labels() -> None:
+    text = workload_yaml("StatefulSet", f"{SELECTOR}, serviceName: a.b", "web.x")
+    dots = "must not contain dots"
+
+    assert messages(text) == [
+        f'metadata.name: Invalid value: "web.x": {dots}',
+        f'spec.serviceName: Invalid value: "a.b": {dots}',
+    ]
+    assert len(messages(text, "1.32")) == 1
+    assert messages(text, "1.26") == []
+
+
+def test_a_number_in_a_text_is_not_zero() -> None:
+    shares = "{maxUnavailable: '-5', maxSurge: 0}"
+    strategy = f"strategy: {{rollingUpdate: {shares}}}"
+    found = messages(workload_yaml("Deployment", f"{SELECTOR}, {strategy}"))
+
+    assert [error.split(": ")[3][:23] for error in found] == ["a valid percent string "]
+
+
 def test_names_are_as_long_as_those_of_pods_and_jobs_can_be() -> None:
     long = "a" * 53
     indexed = "completionMode: Indexed, completions: 11, parallelism: 1"
@@ -547,4 +685,30 @@ def test_a_name_that_is_no_label_is_warned_of_as_that_of_many_pods() -> None:
             "this is used in Pod names and hostnames, which can result in surprising"
             " behavior; a DNS label is recommended: [must not contain dots]"
         )
+    ]
+
+
+@pytest.mark.parametrize("kind", ["DaemonSet", "Deployment", "ReplicationController"])
+def test_the_name_of_a_daemon_set_is_not_warned_of(kind: str) -> None:
+    text = workload_yaml(kind, SELECTOR if kind[-1] != "r" else "", "a.b")
+    is_warned = any(one.path == "metadata.name" for one in loaded(text).warnings)
+
+    assert is_warned is (kind != "DaemonSet")
+
+
+def test_what_is_kept_for_ever_and_what_may_be_lost_is_warned_of() -> None:
+    many = "completionMode: Indexed, completions: 100001, parallelism: 10001"
+    kept = workload_yaml("StatefulSet", f"{SELECTOR}, revisionHistoryLimit: -1")
+    cron = workload_yaml("CronJob", f"schedule: '@daily'|{many}")
+    found = [
+        (one.path, one.message.partition(";")[0][:42])
+        for text in (kept, workload_yaml("Job", many), cron)
+        for one in loaded(text).warnings
+        if one.rule == "api-warning"
+    ]
+
+    assert found == [
+        ("spec.revisionHistoryLimit", "a negative value retains all historical re"),
+        ("spec", "In Indexed Jobs with a number of completio"),
+        ("spec.jobTemplate.spec", "In Indexed Jobs with a number of completio"),
     ]

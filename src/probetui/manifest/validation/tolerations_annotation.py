@@ -168,7 +168,11 @@ def _at(rest: str, place: str) -> str:
 
 
 def _character(character: str) -> str:
-    """Quote a character as Go does, between single quotes."""
+    """Quote a character as Go does, between single quotes.
+
+    Quirk, kept: its scanner reads bytes, and takes each for a character.
+    """
+    character = chr(character.encode(errors="surrogatepass")[0])
     if character == "'":
         return "'\\''"
     return "'\"'" if character == '"' else f"'{quote(character)[1:-1]}'"

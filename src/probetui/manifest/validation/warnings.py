@@ -151,7 +151,8 @@ def find_api_warnings(
 ) -> Iterator[ApiWarning]:
     """Yield the warnings about a valid pod, in the API server's order.
 
-    `named_after` is what the name is used in, in the API server's words.
+    `named_after` is what the name is used in, in the API server's words; empty where
+    it does not warn of the name.
     """
     if pod.spec is None:
         return
@@ -159,7 +160,7 @@ def find_api_warnings(
     annotations = metadata.annotations or {}
     if rules.app_armor_fields:
         yield from _app_armor(annotations, pod.spec)
-    if rules.warns_of_names:
+    if rules.warns_of_names and named_after:
         yield from _hostname(metadata.name or "", named_after)
     yield from scheduling_deprecations(pod.spec, rules)
     yield from annotation_deprecations(annotations)

@@ -3,7 +3,8 @@
 What is in the template is validated as the pod that is made of it. Values are those
 that the API server has after its defaults.
 
-Difference: what depends on a cluster, and what has no effect here, is left out.
+Difference: what depends on a cluster is left out: whether it knows a time zone, the
+claims of a StatefulSet, the uid that a new Job gets.
 
 Source: pkg/apis/apps/validation/validation.go, pkg/apis/batch/validation/
 validation.go, pkg/apis/core/validation/validation.go, v1.36.2; pkg/apis/*/v1/
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from lightkube.models import apps_v1, batch_v1, core_v1, meta_v1
 from msgspec import Struct
@@ -23,6 +24,7 @@ from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.problem import quote
 from probetui.manifest.schema import empty_object
 from probetui.manifest.validation import names
+from probetui.manifest.validation.deprecations import ApiWarning
 from probetui.manifest.validation.field_error import (
     OMITTED,
     FieldError,
@@ -34,6 +36,7 @@ from probetui.manifest.validation.field_error import (
     invalid,
     not_supported,
     required,
+    too_long,
     too_many,
 )
 from probetui.manifest.validation.metadata import validate_metadata
@@ -72,7 +75,19 @@ _MAX_OF_MANY_INDEXES = 10_000
 _MAX_CRON_JOB = 52
 _TIME_ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 _JOB_NAMES = ("job-name", "batch.kubernetes.io/job-name")
+_JOB_UIDS = ("controller-uid", "batch.kubernetes.io/controller-uid")
+_MAX_MANAGER = 63
+_MAX_INDEXES_BYTES = 64 * 1024
+_MANAGER_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_NUMBER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _NOT_INDEXED = "requires indexed completion mode"
+
+
+class _Given(NamedTuple):
+    """The rules of the version, and whether a selector is there at all."""
+
+    rules: KubeletRules
+    has_selector: bool
 
 
 def validate_workload(
@@ -93,19 +108,52 @@ def validate_workload(
             for error in validate_metadata(metadata, "metadata")
             if error.field not in _OF_THE_POD
         ),
-        *(own(workload, has_selector) if own is not None else ()),
+        *(own(workload, _Given(rules, has_selector)) if own is not None else ()),
     ]
     return in_words_of(rules, errors)
 
 
-def _deployment(
-    workload: apps_v1.Deployment,
-    has_selector: bool,  # noqa: FBT001  # of a table
-) -> Iterator[FieldError]:
+def find_workload_warnings(workload: Any, rules: KubeletRules) -> Iterator[ApiWarning]:
+    """Yield what an API server warns of above a pod template.
+
+    Source: pkg/registry/apps/statefulset/strategy.go, v1.36.2, WarningsOnCreate;
+    pkg/api/job/warnings.go, WarningsForJobSpec.
+    """
+    match workload:
+        case batch_v1.Job(spec=batch_v1.JobSpec() as spec):
+            yield from _many_indexes(spec, "spec")
+        case batch_v1.CronJob(
+            spec=batch_v1.CronJobSpec(
+                jobTemplate=batch_v1.JobTemplateSpec(spec=batch_v1.JobSpec() as spec)
+            )
+        ):
+            yield from _many_indexes(spec, "spec.jobTemplate.spec")
+        case apps_v1.StatefulSet(
+            spec=apps_v1.StatefulSetSpec(revisionHistoryLimit=kept)
+        ):
+            if kept is not None and kept < 0 and rules.warns_of_revisions:
+                start = "a negative value retains all historical revisions"
+                text = f"{start}; a value >= 0 is recommended"
+                yield "spec.revisionHistoryLimit", text
+        case _:
+            pass
+
+
+def _many_indexes(spec: batch_v1.JobSpec, path: str) -> Iterator[ApiWarning]:
+    is_indexed = spec.completionMode == _INDEXED
+    has_many = (spec.completions or 0) > _MAX_INDEXED
+    if is_indexed and has_many and (spec.parallelism or 0) > _MAX_OF_MANY_INDEXES:
+        start = "In Indexed Jobs with a number of completions higher than 10^5 and a"
+        end = "parallelism higher than 10^4, Kubernetes might not be able to track"
+        text = f"{start} {end} completedIndexes when a big number of indexes fail"
+        yield path, text
+
+
+def _deployment(workload: apps_v1.Deployment, given: _Given) -> Iterator[FieldError]:
     spec = _spec(workload, apps_v1.DeploymentSpec)
     yield from _not_negative(spec, "replicas")
     yield from _selector(
-        spec.selector, spec.template, "deployment", has_selector=has_selector
+        spec.selector, spec.template, "deployment", has_selector=given.has_selector
     )
     strategy = spec.strategy or apps_v1.DeploymentStrategy()
     rolling, kind = strategy.rollingUpdate, strategy.type or _ROLLING
@@ -144,24 +192,22 @@ def _rolling_deployment(
     yield from _at_most_all(unavailable, f"{path}.maxUnavailable")
 
 
-def _replica_set(
-    workload: apps_v1.ReplicaSet,
-    has_selector: bool,  # noqa: FBT001  # of a table
-) -> Iterator[FieldError]:
+def _replica_set(workload: apps_v1.ReplicaSet, given: _Given) -> Iterator[FieldError]:
     spec = _spec(workload, apps_v1.ReplicaSetSpec)
     yield from _not_negative(spec, "replicas", "minReadySeconds")
     template = spec.template or core_v1.PodTemplateSpec()
     # Quirk, kept: an empty selector is called that of a deployment.
     yield from _selector(
-        spec.selector, template, "deployment", has_selector=has_selector
+        spec.selector, template, "deployment", has_selector=given.has_selector
     )
 
 
-def _stateful_set(
-    workload: apps_v1.StatefulSet,
-    has_selector: bool,  # noqa: FBT001  # of a table
-) -> Iterator[FieldError]:
+def _stateful_set(workload: apps_v1.StatefulSet, given: _Given) -> Iterator[FieldError]:
     spec = _spec(workload, apps_v1.StatefulSetSpec)
+    name = (workload.metadata and workload.metadata.name) or ""
+    # What is no name at all is reported of the pod.
+    if given.rules.stateful_set_names and not any(names.check_subdomain(name)):
+        yield from names.invalid_names("metadata.name", name, names.check_label(name))
     policy = spec.podManagementPolicy or _POD_MANAGEMENT[0]
     if policy not in _POD_MANAGEMENT:
         detail = " or ".join(f"'{one}'" for one in _POD_MANAGEMENT)
@@ -169,7 +215,7 @@ def _stateful_set(
             "spec.podManagementPolicy", policy, f"must be {detail}", is_named=True
         )
     yield from _stateful_strategy(
-        spec.updateStrategy or apps_v1.StatefulSetUpdateStrategy()
+        spec.updateStrategy or apps_v1.StatefulSetUpdateStrategy(), given.rules
     )
     retention = spec.persistentVolumeClaimRetentionPolicy
     for name in ("whenDeleted", "whenScaled") if retention is not None else ():
@@ -180,40 +226,50 @@ def _stateful_set(
     yield from _not_negative(spec, "replicas", "minReadySeconds")
     if spec.ordinals is not None:
         yield from _not_negative(spec.ordinals, "start", path="spec.ordinals")
+    if spec.serviceName and given.rules.checks_service_name:
+        found = names.check_label(spec.serviceName)
+        yield from names.invalid_names("spec.serviceName", spec.serviceName, found)
     yield from _selector(
-        spec.selector, spec.template, "statefulset", "", has_selector=has_selector
+        spec.selector, spec.template, "statefulset", "", has_selector=given.has_selector
     )
 
 
 def _stateful_strategy(
-    strategy: apps_v1.StatefulSetUpdateStrategy,
+    strategy: apps_v1.StatefulSetUpdateStrategy, rules: KubeletRules
 ) -> Iterator[FieldError]:
     path, rolling = "spec.updateStrategy", strategy.rollingUpdate
     kind = strategy.type or _ROLLING
+    unavailable, fields = None, None
+    if rolling is not None:
+        if rules.several_unavailable:
+            unavailable = rolling.maxUnavailable
+        fields = {"Partition": rolling.partition or 0, "MaxUnavailable": unavailable}
     if kind == _ON_DELETE:
-        if rolling is not None:
-            shown = _go({"Partition": rolling.partition or 0, "MaxUnavailable": None})
+        if fields is not None:
             detail = f"only allowed for updateStrategy '{_ROLLING}'"
-            yield invalid(f"{path}.rollingUpdate", shown, detail)
+            yield invalid(f"{path}.rollingUpdate", _go(fields), detail)
     elif kind == _ROLLING:
         if rolling is not None:
             yield from _not_negative(rolling, "partition", path=f"{path}.rollingUpdate")
+        if unavailable is not None:
+            at = f"{path}.rollingUpdate.maxUnavailable"
+            yield from _share(unavailable, at)
+            if not _share_value(unavailable):
+                yield invalid(at, _go_share(unavailable), "cannot be 0")
+            yield from _at_most_all(unavailable, at)
     else:
         detail = f"must be '{_ROLLING}' or '{_ON_DELETE}'"
-        yield invalid(path, _go({"Type": kind, "RollingUpdate": None}), detail)
+        yield invalid(path, _go({"Type": kind, "RollingUpdate": fields}), detail)
 
 
-def _daemon_set(
-    workload: apps_v1.DaemonSet,
-    has_selector: bool,  # noqa: FBT001  # of a table
-) -> Iterator[FieldError]:
+def _daemon_set(workload: apps_v1.DaemonSet, given: _Given) -> Iterator[FieldError]:
     spec = _spec(workload, apps_v1.DaemonSetSpec)
     wrong = list(validate_selector(spec.selector, "spec.selector"))
     yield from wrong
     labels = _labels(spec.template)
-    if not has_selector or (not wrong and not _matches(spec.selector, labels)):
+    if not given.has_selector or (not wrong and not _matches(spec.selector, labels)):
         yield invalid(_LABELS, _go_labels(labels), _MISMATCH)
-    if has_selector and _is_empty(spec.selector):
+    if given.has_selector and _is_empty(spec.selector):
         detail = "empty selector is invalid for daemonset"
         yield invalid("spec.selector", _go_selector(spec.selector), detail)
     yield from _not_negative(spec, "minReadySeconds")
@@ -246,7 +302,7 @@ def _rolling_daemon_set(
 
 def _replication_controller(
     workload: core_v1.ReplicationController,
-    has_selector: bool,  # noqa: ARG001, FBT001  # of a table
+    given: _Given,  # noqa: ARG001  # of a table
 ) -> Iterator[FieldError]:
     spec = workload.spec or core_v1.ReplicationControllerSpec()
     template = spec.template
@@ -262,22 +318,21 @@ def _replication_controller(
         yield invalid(_LABELS, _go_labels(labels), _MISMATCH)
 
 
-def _job(
-    workload: batch_v1.Job,
-    has_selector: bool,  # noqa: FBT001  # of a table
-) -> Iterator[FieldError]:
+def _job(workload: batch_v1.Job, given: _Given) -> Iterator[FieldError]:
     spec = _spec(workload, batch_v1.JobSpec)
     name = (workload.metadata and workload.metadata.name) or ""
-    generated = dict.fromkeys(_JOB_NAMES, name)
-    selector = spec.selector if has_selector else None
+    prefixed = given.rules.prefixed_job_labels
+    generated = dict.fromkeys(_JOB_NAMES if prefixed else _JOB_NAMES[:1], name)
+    selector = spec.selector if given.has_selector else None
     labels = _labels(spec.template)
     if not spec.manualSelector:
         labels = {**generated, **labels}
+        yield from _taken_labels(labels, generated, prefixed=prefixed)
         # Its own label is added to what is written, and alone would be found.
         if selector is not None and not _matches(selector, generated):
             detail = "`selector` not auto-generated"
             yield invalid("spec.selector", _go_selector(selector), detail)
-    yield from _job_spec(spec, "spec")
+    yield from _job_spec(spec, "spec", given.rules)
     if selector is None and spec.manualSelector:
         yield required("spec.selector")
         yield invalid(_LABELS, _go_labels(labels), _MISMATCH)
@@ -294,10 +349,17 @@ def _job(
             yield invalid("metadata.name", name, detail)
 
 
-def _cron_job(
-    workload: batch_v1.CronJob,
-    has_selector: bool,  # noqa: FBT001  # of a table
+def _taken_labels(
+    labels: Mapping[str, str], generated: Mapping[str, str], *, prefixed: bool
 ) -> Iterator[FieldError]:
+    """Check labels that a Job gives its pods, where the template has them already."""
+    for key in (*_JOB_UIDS, *_JOB_NAMES) if prefixed else (_JOB_UIDS[0], _JOB_NAMES[0]):
+        wanted = f"'{generated[key]}'" if key in generated else "the new Job's uid"
+        if key in labels and labels[key] != generated.get(key):
+            yield invalid(f"{_LABELS}[{key}]", _go_labels(labels), f"must be {wanted}")
+
+
+def _cron_job(workload: batch_v1.CronJob, given: _Given) -> Iterator[FieldError]:
     spec = _spec(workload, batch_v1.CronJobSpec)
     yield from _schedule(spec.schedule)
     yield from _not_negative(spec, "startingDeadlineSeconds")
@@ -308,8 +370,8 @@ def _cron_job(
         yield not_supported("spec.concurrencyPolicy", policy, _CONCURRENCY)
     path = "spec.jobTemplate.spec"
     job = spec.jobTemplate.spec or _empty(batch_v1.JobSpec)
-    yield from _job_spec(job, path)
-    if has_selector:
+    yield from _job_spec(job, path, given.rules)
+    if given.has_selector:
         shown = _go_selector(job.selector or meta_v1.LabelSelector())
         yield invalid(f"{path}.selector", shown, "`selector` will be auto-generated")
     if job.manualSelector:
@@ -360,7 +422,9 @@ def _completions(spec: batch_v1.JobSpec) -> int | None:
     return spec.completions
 
 
-def _job_spec(spec: batch_v1.JobSpec, path: str) -> Iterator[FieldError]:
+def _job_spec(
+    spec: batch_v1.JobSpec, path: str, rules: KubeletRules
+) -> Iterator[FieldError]:
     yield from _not_negative(
         spec, "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit",
         "ttlSecondsAfterFinished", "backoffLimitPerIndex", "maxFailedIndexes",
@@ -369,7 +433,9 @@ def _job_spec(spec: batch_v1.JobSpec, path: str) -> Iterator[FieldError]:
     if spec.maxFailedIndexes is not None and spec.backoffLimitPerIndex is None:
         detail = "when maxFailedIndexes is specified"
         yield required(f"{path}.backoffLimitPerIndex", detail)
-    mode = spec.completionMode or _COMPLETION_MODES[0]
+    if rules.managed_jobs:
+        yield from _manager(spec.managedBy, f"{path}.managedBy")
+    mode = _COMPLETION_MODES[0] if spec.completionMode is None else spec.completionMode
     if mode not in _COMPLETION_MODES:
         yield not_supported(f"{path}.completionMode", mode, _COMPLETION_MODES)
     elif mode == _INDEXED:
@@ -383,6 +449,11 @@ def _job_spec(spec: batch_v1.JobSpec, path: str) -> Iterator[FieldError]:
         yield from _failure_policy(spec, spec.podFailurePolicy, path)
     if spec.successPolicy is not None:
         yield from _success_policy(spec, spec.successPolicy, f"{path}.successPolicy")
+    yield from _replacement(spec, path)
+
+
+def _replacement(spec: batch_v1.JobSpec, path: str) -> Iterator[FieldError]:
+    """Check when failed pods are replaced, and what may be with a failure policy."""
     policy = spec.podReplacementPolicy
     known = _REPLACEMENT[:1] if spec.podFailurePolicy is not None else _REPLACEMENT
     if policy is not None and policy not in known:
@@ -392,6 +463,30 @@ def _job_spec(spec: batch_v1.JobSpec, path: str) -> Iterator[FieldError]:
         detail = 'only "Never" is supported when podFailurePolicy is specified'
         at = f"{path}.template.spec.restartPolicy"
         yield invalid(at, pod.restartPolicy, detail, is_named=True)
+
+
+def _manager(name: str | None, path: str) -> Iterator[FieldError]:
+    """Check the name of what controls a Job instead of the usual controller.
+
+    Source: k8s.io/apimachinery v0.36.2, pkg/util/validation/validation.go,
+    IsDomainPrefixedPath.
+    """
+    if name is None:
+        return
+    if not name:
+        yield required(path)
+        return
+    domain, _, rest = name.partition("/")
+    if not (domain and rest):
+        detail = 'must be a domain-prefixed path (such as "acme.io/foo")'
+        yield invalid(path, name, detail)
+    else:
+        yield from names.invalid_names(path, domain, names.check_subdomain(domain))
+        if not re.fullmatch(_MANAGER_PATH, rest):
+            detail = f"Invalid path (regex used for validation is '{_MANAGER_PATH}')"
+            yield invalid(path, rest, detail)
+    if names.byte_length(name) > _MAX_MANAGER:
+        yield too_long(path, _MAX_MANAGER)
 
 
 def _indexed(spec: batch_v1.JobSpec, path: str) -> Iterator[FieldError]:
@@ -511,17 +606,59 @@ def _success_policy(
         yield required(at, f"{detail} specified")
     if len(policy.rules) > _MAX_RULES:
         yield too_many(at, len(policy.rules), _MAX_RULES)
-    completions = _completions(spec) or 0
     for index, rule in enumerate(policy.rules):
-        counted = rule.succeededCount
-        if counted is None and rule.succeededIndexes is None:
-            detail = "at least one of succeededCount or succeededIndexes must be"
-            yield required(f"{at}[{index}]", f"{detail} specified")
-        yield from _not_negative(rule, "succeededCount", path=f"{at}[{index}]")
-        if counted is not None and counted > completions:
-            detail = f"must be less than or equal to {completions} (the number of"
-            field = f"{at}[{index}].succeededCount"
-            yield invalid(field, counted, f"{detail} specified completions)")
+        yield from _success_rule(rule, _completions(spec) or 0, f"{at}[{index}]")
+
+
+def _success_rule(
+    rule: batch_v1.SuccessPolicyRule, completions: int, path: str
+) -> Iterator[FieldError]:
+    counted, listed, total = rule.succeededCount, rule.succeededIndexes, None
+    if counted is None and listed is None:
+        detail = "at least one of succeededCount or succeededIndexes must be specified"
+        yield required(path, detail)
+    if listed is not None:
+        at = f"{path}.succeededIndexes"
+        if names.byte_length(listed) > _MAX_INDEXES_BYTES:
+            yield too_long(at, _MAX_INDEXES_BYTES)
+        total, error = _count_indexes(listed, completions)
+        if error:
+            yield invalid(at, listed, f"error parsing succeededIndexes: {error}")
+    if counted is None:
+        return
+    yield from _not_negative(rule, "succeededCount", path=path)
+    at, start = f"{path}.succeededCount", "must be less than or equal to"
+    if counted > completions:
+        detail = f"{start} {completions} (the number of specified completions)"
+        yield invalid(at, counted, detail)
+    if total is not None and counted > total:
+        detail = f"{start} {total} (the number of indexes in the specified"
+        yield invalid(at, counted, f"{detail} succeededIndexes field)")
+
+
+def _count_indexes(listed: str, completions: int) -> tuple[int, str]:
+    """Return how many indexes a text as `0,3-5` has, 0 with what is wrong with it."""
+    total, last = 0, None
+    for interval in listed.split(",") if listed else ():
+        parts = interval.split("-")
+        if len(parts) > 2:  # noqa: PLR2004  # an interval has two ends
+            detail = "violates the requirement that an index interval can have at most"
+            fragment = f"the fragment {quote(interval)} {detail}"
+            return 0, f"{fragment} two parts separated by '-'"
+        ends: list[int] = []
+        for part in parts:
+            if not _NUMBER.fullmatch(part):
+                return 0, f"cannot convert string to integer for index: {quote(part)}"
+            if int(part) >= completions:
+                return 0, f"too large index: {quote(part)}"
+            ends.append(int(part))
+        first, end = ends[0], ends[-1]
+        if len(ends) > 1 and first >= end:
+            return 0, f"non-increasing order, previous: {first}, current: {end}"
+        if last is not None and last >= first:
+            return 0, f"non-increasing order, previous: {last}, current: {first}"
+        total, last = total + end - first + 1, end
+    return total, ""
 
 
 def _selector(
@@ -614,9 +751,8 @@ def _share_value(value: int | str) -> int:
     """Return a number of pods or a percentage as a number, 0 for any other text."""
     if isinstance(value, int):
         return value
-    text = value.removesuffix("%")
-    is_number = text.isascii() and text.isdecimal() and len(text) < names.MAX_LABEL
-    return int(text) if is_number else 0
+    text = value[:-1] if _PERCENT.fullmatch(value) else value
+    return int(text) if _NUMBER.fullmatch(text) else 0
 
 
 def _or(value: int | str | None, default: int | str) -> int | str:
@@ -671,7 +807,7 @@ def _empty(model: type[_Model]) -> _Model:
     return cast("_Model", empty_object(model))
 
 
-_OWN: Mapping[type, Callable[[Any, bool], Iterator[FieldError]]] = {
+_OWN: Mapping[type, Callable[[Any, _Given], Iterator[FieldError]]] = {
     apps_v1.DaemonSet: _daemon_set,
     apps_v1.Deployment: _deployment,
     apps_v1.ReplicaSet: _replica_set,
