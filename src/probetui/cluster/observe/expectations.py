@@ -4,24 +4,37 @@ The observed ticks are lived by the same rules (`result_run`). Where they certai
 reach a threshold, the cluster has to show the consequence soon: a kill, a change of
 readiness. What does not come, or comes unexpected, is reported with possible causes;
 what agrees is shown by statuses and events themselves.
+
+Statuses are late, and a kubelet leaves out those that have changed again: readiness is
+therefore no event but a state, which has to be shown at any time from the tick on, and
+only while nothing can have changed it since.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 
 from probetui.cluster.observe.probe_counters import CountedTicks
 from probetui.k8s.probe import ProbeKey
+from probetui.k8s.status import ContainerStatus
 from probetui.kubelet.journal import NoteEntry, TickAction, TickEntry
+from probetui.kubelet.outcome import Result
 from probetui.kubelet.runtime.turn import TurnBuilder
 
-PATIENCE = timedelta(seconds=10)
+_LEAST_PATIENCE = timedelta(seconds=10)
 """A status comes within a tenth of a second, an event may take longer or be lost."""
 
+_MOST_PATIENCE = timedelta(minutes=5)
+_LAGS_KEPT = 20
+_NO_LAG = timedelta()
 _EARLY = timedelta(seconds=1)
 """Inputs may arrive in another order than they happened, by this much."""
+
+_STATES_KEPT = 20
 
 _WORDS = {
     TickAction.KILL: "killed",
@@ -29,23 +42,64 @@ _WORDS = {
     TickAction.NOT_READY: "not ready",
     TickAction.STARTED: "started",
 }
+_UNDONE_BY = {
+    TickAction.READY: Result.FAILURE,
+    TickAction.NOT_READY: Result.SUCCESS,
+}
+
+
+class StatusLag:
+    """How late the statuses of a node are, by the newest ones."""
+
+    def __init__(self) -> None:
+        self._newest: deque[timedelta] = deque(maxlen=_LAGS_KEPT)
+
+    def learn(self, lag: timedelta) -> None:
+        """Take how late a status came."""
+        self._newest.append(max(lag, _NO_LAG))
+
+    @property
+    def patience(self) -> timedelta:
+        """How long a status is waited for: three times the longest that one took."""
+        longest = max(self._newest, default=_NO_LAG)
+        return min(max(_LEAST_PATIENCE, 3 * longest), _MOST_PATIENCE)
 
 
 class _Expectation(Struct, frozen=True):
+    """What has to be shown from `since` on; `latest` is when it can have been caused.
+
+    `within` is how long the kubelet may take for it.
+    """
+
     key: ProbeKey
     action: TickAction
     at: datetime
-    until: datetime
+    since: datetime
+    latest: datetime
+    within: timedelta
     run: int
 
 
-class _Fact(Struct, frozen=True):
-    """What the cluster has shown; `is_counted`: every tick before it is known."""
+class _Kill(Struct, frozen=True):
+    """A kill of which the cluster has told.
+
+    `is_counted`: every tick before it is known.
+    """
 
     key: ProbeKey
-    action: TickAction
     at: datetime
     is_counted: bool
+
+
+class _State(Struct, frozen=True):
+    at: datetime
+    ready: bool
+    started: bool
+
+    def shows(self, action: TickAction) -> bool:
+        if action is TickAction.STARTED:
+            return self.started
+        return self.ready is (action is TickAction.READY)
 
 
 class Expectations:
@@ -54,61 +108,116 @@ class Expectations:
     Args:
         pod_name: its name, for people.
         turn: takes the notes.
+
+    Attributes:
+        lag: how late the statuses of its node are.
     """
 
     def __init__(self, pod_name: str, turn: TurnBuilder) -> None:
         self._pod_name = pod_name
         self._turn = turn
+        self.lag = StatusLag()
         self._open: list[_Expectation] = []
-        self._facts: list[_Fact] = []
+        self._kills: list[_Kill] = []
+        self._states: dict[str, deque[_State]] = {}
+        self._ended_at: dict[str, datetime] = {}
+        self._told: set[tuple[ProbeKey, TickAction]] = set()
 
     @property
     def next_deadline(self) -> datetime | None:
         """When something is overdue or unexplained, None for never."""
-        deadlines = [it.until for it in self._open]
-        deadlines += [it.at + PATIENCE for it in self._facts]
+        deadlines = [self._until(it) for it in self._open]
+        deadlines += [it.at + self.lag.patience for it in self._kills]
         return min(deadlines, default=None)
 
-    def expect(self, tick: TickEntry, counted: CountedTicks, within: timedelta) -> None:
-        """Expect what a tick leads to; the fact may have been seen before the tick.
+    def expect(
+        self,
+        tick: TickEntry,
+        action: TickAction,
+        counted: CountedTicks,
+        within: timedelta,
+    ) -> None:
+        """Expect what a tick leads to; it may have been shown before the tick.
 
         Args:
-            tick: whose action is certain.
+            tick: it has certainly reached its threshold.
+            action: what follows from that.
             counted: between which instants it was.
             within: how long a kill may take: the grace period.
         """
-        if tick.action not in _WORDS:
+        key, since = tick.key, counted.earliest - _EARLY
+        is_open = any((it.key, it.action) == (key, action) for it in self._open)
+        if action not in _WORDS or is_open or (key, action) in self._told:
             return
-        until = counted.latest + within + PATIENCE
-        for fact in self._facts:
-            is_meant = fact.key == tick.key and fact.action is tick.action
-            if is_meant and counted.earliest - _EARLY <= fact.at <= until:
-                self._facts.remove(fact)
-                return
-        self._open.append(_Expectation(tick.key, tick.action, tick.at, until, tick.run))
+        expected = _Expectation(
+            key, action, tick.at, since, counted.latest, within, tick.run
+        )
+        if action is TickAction.KILL:
+            for kill in self._kills:
+                if kill.key == key and since <= kill.at <= self._until(expected):
+                    self._kills.remove(kill)
+                    return
+            ended_at = self._ended_at.get(key.container_name)
+            if ended_at is not None and ended_at >= since:
+                return  # by itself, or the event was lost
+        elif self._is_shown(expected):
+            return
+        self._open.append(expected)
 
-    def note_fact(
-        self, key: ProbeKey, action: TickAction, at: datetime, *, is_counted: bool
-    ) -> None:
-        """Note what the cluster shows of a container for one of its probes.
+    def doubt(self, key: ProbeKey, may_be: AbstractSet[Result]) -> None:
+        """Note results that a worker may have stored: what they undo need not come."""
+        self._open = [
+            it
+            for it in self._open
+            if it.key != key or _UNDONE_BY.get(it.action) not in may_be
+        ]
+        for action, result in _UNDONE_BY.items():
+            if result in may_be:
+                self._told.discard((key, action))
+
+    def note_kill(self, key: ProbeKey, at: datetime, *, is_counted: bool) -> None:
+        """Note that the cluster has told of a kill for a probe.
 
         Args:
             key: the probe.
-            action: what has become of it.
-            at: when it arrived.
+            at: when that arrived.
             is_counted: the counters hold every tick, so that it has to be explained.
         """
         for expected in self._open:
-            if expected.key == key and expected.action is action:
+            if expected.key == key and expected.action is TickAction.KILL:
                 self._open.remove(expected)
+                self.lag.learn(at - expected.latest - expected.within)
                 return
-        self._facts.append(_Fact(key, action, at, is_counted))
+        self._kills.append(_Kill(key, at, is_counted))
+
+    def show(self, status: ContainerStatus, at: datetime) -> None:
+        """Note what a status that has arrived says of a container that runs."""
+        state = _State(at, status.ready, bool(status.started))
+        states = self._states.setdefault(status.name, deque(maxlen=_STATES_KEPT))
+        states.append(state)
+        for expected in [it for it in self._open if self._is_shown(it)]:
+            self._open.remove(expected)
+            self.lag.learn(at - expected.latest)
+        self._told -= {
+            (key, action)
+            for key, action in self._told
+            if key.container_name == status.name
+            and action is not TickAction.KILL
+            and state.shows(action)
+        }
+
+    def end(self, container_name: str, at: datetime) -> None:
+        """Note that an instance has ended: nothing more is shown of it."""
+        self._ended_at[container_name] = at
+        self._states.pop(container_name, None)
+        self.forget(container_name)
 
     def forget(self, container_name: str) -> None:
         """Expect nothing more of a container: its pod goes, or it was stopped."""
         self._open = [
             it for it in self._open if it.key.container_name != container_name
         ]
+        self._told = {it for it in self._told if it[0].container_name != container_name}
 
     def check(self, now: datetime, counted_until: datetime | None) -> None:
         """Report what did not come in time, and what came without a reason.
@@ -117,34 +226,48 @@ class Expectations:
             now: the instant.
             counted_until: up to when the counters hold every tick.
         """
-        overdue = [it for it in self._open if it.until <= now]
-        for expected in overdue:
+        for expected in [it for it in self._open if self._until(it) <= now]:
             self._open.remove(expected)
+            self._told.add((expected.key, expected.action))
             words = _WORDS[expected.action]
+            seconds = (now - expected.latest).total_seconds()
             self._note(
                 f"{self._name(expected.key)}: should have been {words} at "
                 f"{expected.at:%H:%M:%S} ({expected.run} in a row) and was "
-                "not: another version's rule, a restarted kubelet, or a status that "
-                "is late",
+                f"not, as far as is known {seconds:.0f}s later: another version's "
+                "rule, a restarted kubelet, or a status that is late",
                 now,
-                is_fault=True,
             )
 
-        for fact in [it for it in self._facts if it.at + PATIENCE <= now]:
-            self._facts.remove(fact)
-            is_covered = counted_until is not None and fact.at + _EARLY <= counted_until
-            if is_covered and fact.is_counted and fact.action is TickAction.KILL:
+        patience = self.lag.patience
+        for kill in [it for it in self._kills if it.at + patience <= now]:
+            self._kills.remove(kill)
+            is_covered = counted_until is not None and kill.at + _EARLY <= counted_until
+            if is_covered and kill.is_counted:
                 self._note(
-                    f"{self._name(fact.key)}: was killed at {fact.at:%H:%M:%S} before "
+                    f"{self._name(kill.key)}: was killed at {kill.at:%H:%M:%S} before "
                     "its counted failures reached the threshold: a tick was missed, "
                     "the kubelet restarted, or it has another version's rule",
                     now,
-                    is_fault=True,
                 )
 
-    def _note(self, text: str, at: datetime, *, is_fault: bool = False) -> None:
+    def _until(self, expected: _Expectation) -> datetime:
+        return expected.latest + expected.within + self.lag.patience
+
+    def _is_shown(self, expected: _Expectation) -> bool:
+        """Return whether a status in force since then has shown a state."""
+        if expected.action is TickAction.KILL:
+            return False
+        for state in reversed(self._states.get(expected.key.container_name, ())):
+            if state.shows(expected.action):
+                return True
+            if state.at < expected.since:
+                return False
+        return False
+
+    def _note(self, text: str, at: datetime) -> None:
         sequence = self._turn.next_sequence()
-        self._turn.write(NoteEntry(sequence, at, text, is_fault=is_fault))
+        self._turn.write(NoteEntry(sequence, at, text, is_fault=True))
 
     def _name(self, key: ProbeKey) -> str:
         kind = key.probe_type.value.lower()

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from probetui.cluster.client import Object
 from probetui.cluster.container_logs import LoggedInstance
 from probetui.cluster.object_budget import ObjectBudget
+from probetui.cluster.observe.expectations import StatusLag
 from probetui.cluster.observe.inputs import (
     CountersLost,
     CountersPolled,
@@ -100,6 +101,7 @@ class _ObservedNode:
         self.periods: dict[ProbeKey, int] = {}
         self.problem: str | None = None
         self.clock = NodeClock()
+        self.lag = StatusLag()
 
 
 class ClusterObservation:
@@ -233,6 +235,7 @@ class ClusterObservation:
             observed.node = node
             observed.use_rules(self._rules.get(node, observed.rules))
             owner = self._nodes.setdefault(node, _ObservedNode())
+            observed.use_lag(owner.lag)
             for probe in observed.probes():
                 owner.periods[probe.key] = probe.probe.period_seconds
             if owner.problem is not None:

@@ -49,6 +49,21 @@ class ObservedContainer:
         self.early_events: list[Event] = []
         """Events of a start that no status shows yet, nor the end before it."""
         self.early_until: datetime | None = None
+        self._seen_running_at: datetime | None = None
+
+    def note_running(
+        self, status: ContainerStatus, now: datetime, *, is_new: bool
+    ) -> None:
+        """Note a status that has arrived; `is_new` says that it begins an instance."""
+        if not isinstance(status.state, Running):
+            self._seen_running_at = None
+        elif is_new:
+            self._seen_running_at = now
+
+    def has_run_since(self, instant: datetime) -> bool:
+        """Return whether its instance certainly ran then already, and still does."""
+        seen_at = self._seen_running_at
+        return seen_at is not None and seen_at <= instant
 
     def is_early(self, event: Event) -> bool:
         """Return whether an event follows an end that no status shows yet.

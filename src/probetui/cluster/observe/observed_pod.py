@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from probetui.cluster.observe.expectations import Expectations
+from probetui.cluster.observe.expectations import Expectations, StatusLag
 from probetui.cluster.observe.inputs import SeenEvent
 from probetui.cluster.observe.observed_container import ObservedContainer
 from probetui.cluster.observe.observed_probe import ObservedProbe, SeenFailure
@@ -122,6 +122,10 @@ class ObservedPod:
         for container in self._containers.values():
             container.use_rules(self.pod, rules)
 
+    def use_lag(self, lag: StatusLag) -> None:
+        """Wait for statuses as the node's are late from now on."""
+        self._expectations.lag = lag
+
     def probes(self) -> Iterator[ObservedProbe]:
         """Yield the probes of all its containers."""
         for container in self._containers.values():
@@ -177,6 +181,7 @@ class ObservedPod:
             if found is not None and found != container.status:
                 was, container.status = container.status, found
                 self._compare(container, was, found, now)
+                self._show(container, was, found, now)
                 self._write_early_events(container, now)
 
     def _write_change(
@@ -238,10 +243,16 @@ class ObservedPod:
         grace = timedelta()
         if (by := _CAUSES.get(counted.key.probe_type)) is not None:
             grace = self._grace_period(container, by).seconds * _SECOND
+        self._expectations.doubt(counted.key, probe.may_store(counted))
         for tick in probe.note_counts(counted):
             container.order.note_tick(tick, counted, counted.latest)
-            if probe.is_close and tick.action is not TickAction.NONE:
-                self._expectations.expect(tick, counted, grace)
+            action = probe.demand(tick)
+            # A state is one of an instance, a kill ends any.
+            is_kill = action is TickAction.KILL
+            is_certain = is_kill or container.has_run_since(counted.earliest)
+            if probe.is_close and is_certain:
+                within = grace if is_kill else timedelta()
+                self._expectations.expect(tick, action, counted, within)
 
     def lose_counters(self, reason: str) -> None:
         """Note that the kubelet's counters cannot be read."""
@@ -349,7 +360,7 @@ class ObservedPod:
         probe = None if kind is None else container.probes.get(kind)
         if probe is not None:
             probe.hold()
-            self._note_fact(probe, TickAction.KILL, now)
+            self._note_kill(probe, now)
         else:
             self._expectations.forget(container.container.name)
 
@@ -385,12 +396,29 @@ class ObservedPod:
             self.pod, container.container, reason, self.rules
         )
 
-    def _note_fact(
-        self, probe: ObservedProbe, action: TickAction, at: datetime
-    ) -> None:
-        self._expectations.note_fact(probe.key, action, at, is_counted=probe.is_exact)
+    def _note_kill(self, probe: ObservedProbe, at: datetime) -> None:
+        self._expectations.note_kill(probe.key, at, is_counted=probe.is_exact)
 
     # -- statuses
+
+    def _show(
+        self,
+        container: ObservedContainer,
+        was: ContainerStatus | None,
+        now_is: ContainerStatus,
+        now: datetime,
+    ) -> None:
+        """Note what can be expected of a container's instance from now on."""
+        is_going_on = _runs_on(was, now_is)
+        if was is not None and isinstance(was.state, Running) and not is_going_on:
+            self._expectations.end(now_is.name, now)
+        container.note_running(now_is, now, is_new=not is_going_on)
+        if not isinstance(now_is.state, Running):
+            return
+        self._expectations.show(now_is, now)
+        started_at = now_is.state.started_at
+        if was is not None and not is_going_on and started_at is not None:
+            self._expectations.lag.learn(now - started_at)
 
     def _compare(
         self,
@@ -406,7 +434,7 @@ class ObservedPod:
                 was_running = was is not None and isinstance(was.state, Running)
                 if is_another or not was_running:
                     self._begin_instance(container, now_is, started_at or now, now)
-                self._agree(container, was, now_is, now)
+                self._agree(container, now_is)
             case Waiting(reason="CrashLoopBackOff", message=message):
                 self._note_backoff(container, message, now)
             case _:
@@ -497,7 +525,7 @@ class ObservedPod:
                 continue
             at = min(probe.killed_at, ended_at)
             self._write_stopping(container, instance, cause, at, now)
-            self._note_fact(probe, TickAction.KILL, now)
+            self._note_kill(probe, now)
             return cause
         return ExitCause.ITSELF
 
@@ -526,26 +554,14 @@ class ObservedPod:
             now,
         )
 
-    def _agree(
-        self,
-        container: ObservedContainer,
-        was: ContainerStatus | None,
-        now_is: ContainerStatus,
-        now: datetime,
-    ) -> None:
+    def _agree(self, container: ObservedContainer, now_is: ContainerStatus) -> None:
         """Take over what the status says of readiness and startup."""
         readiness = container.probes.get(ProbeType.READINESS)
-        is_same = was is not None and was.container_id == now_is.container_id
         if readiness is not None:
             readiness.agree(Result.SUCCESS if now_is.ready else Result.FAILURE)
-            if is_same and was is not None and was.ready is not now_is.ready:
-                action = TickAction.READY if now_is.ready else TickAction.NOT_READY
-                self._note_fact(readiness, action, now)
         startup = container.probes.get(ProbeType.STARTUP)
         if startup is not None and now_is.started:
             startup.agree(Result.SUCCESS)
-            if is_same and was is not None and not was.started:
-                self._note_fact(startup, TickAction.STARTED, now)
 
     def _note_backoff(
         self, container: ObservedContainer, message: str, now: datetime

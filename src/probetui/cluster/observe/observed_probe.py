@@ -10,7 +10,7 @@ from typing import NamedTuple
 from probetui.cluster.observe.probe_counters import CountedTicks, ProbeCounts
 from probetui.cluster.observe.result_run import ResultRun, RunBound
 from probetui.engine.snapshot import ProbeSnapshot
-from probetui.k8s.probe import Probe, ProbeKey
+from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.kubelet.journal import Gate, Skip, TickAction, TickEntry, Trigger
 from probetui.kubelet.outcome import NOT_TIMED, Attempt, ProbeResult, Result
@@ -23,6 +23,11 @@ _SECOND = timedelta(seconds=1)
 _NO_TIME = timedelta()
 _RESULTS = {Result.SUCCESS: ProbeResult.SUCCESS, Result.FAILURE: ProbeResult.FAILURE}
 
+_STATES = {
+    (ProbeType.READINESS, Result.SUCCESS): TickAction.READY,
+    (ProbeType.READINESS, Result.FAILURE): TickAction.NOT_READY,
+    (ProbeType.STARTUP, Result.SUCCESS): TickAction.STARTED,
+}
 FROM_EVENTS = "known from events only, which report no successes and may be dropped"
 NOT_COUNTED = "not in the kubelet's counters yet"
 FROM_THE_MIDDLE = "the run may have begun before it was watched"
@@ -151,6 +156,36 @@ class ObservedProbe:
         self._error_run += 1
         gates = _source_gates("event", seen.at, seen.at)
         return self._write(None, seen.at, gates, seen.output)
+
+    def may_store(self, counted: CountedTicks) -> frozenset[Result]:
+        """Return the results of which a poll may have reached the threshold."""
+        found = {
+            Result.SUCCESS: counted.counts.successes,
+            Result.FAILURE: counted.counts.failures,
+        }
+        return frozenset(
+            result
+            for result, count in found.items()
+            if count
+            and (
+                counted.is_new_worker
+                or count + self._run.longest(result) >= self.worker.threshold(result)
+            )
+        )
+
+    def demand(self, tick: TickEntry) -> TickAction:
+        """Return what the cluster has to show from the newest tick on.
+
+        That is also a state that is not new; NONE where that is not certain.
+        """
+        if tick.action is not TickAction.NONE or tick.result is None:
+            return tick.action
+        is_reached = self._run.reached is tick.result
+        return (
+            _STATES.get((self.key.probe_type, tick.result), tick.action)
+            if (is_reached and not tick.run_doubt)
+            else TickAction.NONE
+        )
 
     def note_counts(self, counted: CountedTicks) -> Iterator[TickEntry]:
         """Take what was counted between two polls; yield the ticks that are written."""

@@ -95,6 +95,18 @@ class ResultRun:
         found = [state.reached for state in self._states if state.reached is not None]
         return found[0] if self.reached is not None else None
 
+    def longest(self, result: Result) -> int:
+        """Return the most results of a kind that there may be in a row, below its end.
+
+        That is what may be added to: a run that has reached its threshold goes on.
+        """
+        found = [
+            max(it.run, self.worker.threshold(result) - 1 if it.is_open else 0)
+            for it in self._states
+            if it.last is result
+        ]
+        return max(found, default=0)
+
     def begin(self) -> None:
         """Begin anew: the kubelet has made another worker."""
         self._states, self._reason = _FRESH, ""
