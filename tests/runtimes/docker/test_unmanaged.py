@@ -243,14 +243,16 @@ async def test_a_process_is_frozen_and_thawed(
     unmanaged: UnmanagedDockerContainers, start: Start
 ) -> None:
     container = start()
+    before = await listed(unmanaged, container)
 
     await unmanaged.inject_fault(id_of(container), Fault.FREEZE)
     frozen = paused(container)
-    runs_frozen = (await listed(unmanaged, container)).is_running
+    seen_frozen = await listed(unmanaged, container)
     await unmanaged.inject_fault(id_of(container), Fault.UNFREEZE)
 
     assert frozen
-    assert runs_frozen, "what stands still has not ended"
+    assert seen_frozen.is_running, "what stands still has not ended"
+    assert "" != before.revision != seen_frozen.revision
     assert not paused(container)
 
 
