@@ -150,7 +150,7 @@ async def _connect_in_tls(host: str, port: int, route: Route) -> HTTP2Stream:
 
 async def _begin(connection: Connection) -> HTTP2Stream:
     try:
-        stream = HTTP2Stream(connection)
+        stream = HTTP2Stream(connection, leaves_write_errors=True)
         await stream.receive_settings()
     except BaseException:
         connection.close()

@@ -11,6 +11,7 @@ import h2.events
 import pytest
 from h2.errors import ErrorCodes
 
+from probetui.errors import GoError
 from probetui.probers.go.dial import dial
 from probetui.probers.go.grpc_call import (
     MAX_MESSAGE_BYTES,
@@ -231,6 +232,81 @@ async def test_a_connection_that_ends_is_unavailable() -> None:
 
     assert failed.value.code == GRPCCode.UNAVAILABLE
     assert str(failed.value) == "error reading from server: EOF"
+
+
+class LostConnection:
+    """A connection that is lost as soon as the server's settings are there.
+
+    Args:
+        error: what the operating system says of a write.
+        answer: what had come before.
+    """
+
+    def __init__(self, error: str, answer: bytes = b"") -> None:
+        server = h2.connection.H2Connection(
+            h2.config.H2Configuration(client_side=False)
+        )
+        server.initiate_connection()
+        self._received = [server.data_to_send(), answer, b""]
+        self._error = error
+        self._has_begun = False
+
+    async def send(self, data: bytes) -> None:
+        if self._has_begun:
+            raise GoError(f"write tcp 192.0.2.1:1->192.0.2.2:2: write: {self._error}")
+        self._has_begun = True
+
+    async def receive(self) -> bytes:
+        return self._received.pop(0) or self._received.pop(0)
+
+    async def give_way(self) -> None:
+        """Do nothing: there is no other work."""
+
+    def close(self) -> None:
+        """Do nothing: it is lost."""
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        pytest.param("broken pipe", "EOF", id="broken pipe"),
+        pytest.param(
+            "connection reset by peer",
+            "read tcp 192.0.2.1:1->192.0.2.2:2: read: connection reset by peer",
+            id="reset",
+        ),
+    ],
+)
+async def test_a_write_that_fails_is_what_reading_finds(
+    error: str, message: str
+) -> None:
+    stream = HTTP2Stream(LostConnection(error), leaves_write_errors=True)
+    await stream.receive_settings()
+    with pytest.raises(GRPCCallError) as failed:
+        await call_unary(stream, REQUEST, b"", 5)
+    assert failed.value.code == GRPCCode.UNAVAILABLE
+    assert str(failed.value) == f"error reading from server: {message}"
+
+
+async def test_an_answer_that_came_before_a_write_failed_counts() -> None:
+    config = h2.config.H2Configuration(client_side=False)
+    server = h2.connection.H2Connection(config)
+    server.initiate_connection()
+    server.data_to_send()
+    client = h2.connection.H2Connection()
+    client.initiate_connection()
+    client.send_headers(1, REQUEST, end_stream=True)
+    server.receive_data(client.data_to_send())
+    status = [("grpc-status", "14"), ("grpc-message", "Cancelling all calls")]
+    server.send_headers(1, [*HEAD, *status], end_stream=True)
+
+    connection = LostConnection("broken pipe", server.data_to_send())
+    stream = HTTP2Stream(connection, leaves_write_errors=True)
+    await stream.receive_settings()
+    with pytest.raises(GRPCCallError) as failed:
+        await call_unary(stream, REQUEST, b"", 5)
+    # The words are those of the server, which grpc-go prints as they are.
+    assert str(failed.value) == "Cancelling all calls"
 
 
 @pytest.mark.parametrize(

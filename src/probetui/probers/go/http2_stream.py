@@ -39,6 +39,7 @@ _CONFIG = h2.config.H2Configuration(
 _SLICE_BYTES = 1 << 10
 _HEAD_TOO_LONG = "http2: response header list larger than advertised limit"
 _STREAM_ID = 1
+_RESET_BY_PEER = "connection reset by peer"
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -81,10 +82,16 @@ class HTTP2Stream:
 
     Args:
         connection: connected, and nothing was sent over it.
+        leaves_write_errors: a write that fails is no error: reading goes on, and what
+            it finds is one. So does grpc-go, but not Go's own client.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(
+        self, connection: Connection, *, leaves_write_errors: bool = False
+    ) -> None:
         self._connection = connection
+        self._leaves_write_errors = leaves_write_errors
+        self._write_error = ""
         self._h2 = _Connection(config=_CONFIG)
         # As Go: what a server pushes would be kept.
         self._h2.local_settings[SettingCodes.ENABLE_PUSH] = 0
@@ -114,7 +121,7 @@ class HTTP2Stream:
         self._h2.send_headers(_STREAM_ID, headers, end_stream=not body)
         await self._flush()
         left = memoryview(body)
-        while left and not self._is_over:
+        while left and not self._is_over and not self._write_error:
             length = min(
                 len(left),
                 self._h2.local_flow_control_window(_STREAM_ID),
@@ -145,6 +152,9 @@ class HTTP2Stream:
 
     async def _receive(self) -> None:
         data = await self._connection.receive()
+        if not data and self._write_error.endswith(_RESET_BY_PEER):
+            # A socket has this error once; a reader that waits gets it first.
+            raise GoError(self._write_error.replace("write", "read"))
         if not data:
             raise ConnectionEndedError("unexpected EOF")
         for start in range(0, len(data), _SLICE_BYTES):
@@ -191,8 +201,15 @@ class HTTP2Stream:
                 pass  # pings, interim answers: h2 has answered them
 
     async def _flush(self) -> None:
-        if data := self._h2.data_to_send():
+        data = self._h2.data_to_send()
+        if not data or self._write_error:
+            return
+        try:
             await self._connection.send(data)
+        except GoError as error:
+            if not self._leaves_write_errors:
+                raise
+            self._write_error = str(error)
 
 
 def error_name(code: ErrorCodes | int | None) -> str:

@@ -134,6 +134,7 @@ class CriClient:
         images = channel
         if image_socket not in {"", socket}:
             images = _channel(image_socket)
+        self._sockets = {RUNTIME_SERVICE: socket, IMAGE_SERVICE: image_socket or socket}
         self._channels = {RUNTIME_SERVICE: channel, IMAGE_SERVICE: images}
         self._calls: dict[str, Any] = {}
 
@@ -163,7 +164,7 @@ class CriClient:
             ):
                 answer: A = await call(request)
         except grpc.aio.AioRpcError as error:
-            raise to_runtime_error(error) from error
+            raise to_runtime_error(error, self._sockets[method.service]) from error
         except grpc.aio.UsageError as error:
             raise ContainerRuntimeError("the client is closed") from error
         except TimeoutError as error:
@@ -193,7 +194,7 @@ class CriClient:
             async for answer in answers:
                 yield answer
         except grpc.aio.AioRpcError as error:
-            raise to_runtime_error(error) from error
+            raise to_runtime_error(error, self._sockets[method.service]) from error
         finally:
             answers.cancel()
 

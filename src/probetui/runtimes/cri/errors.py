@@ -12,6 +12,7 @@ import grpc.aio
 from msgspec import Struct
 
 from probetui.errors import ContainerRuntimeError
+from probetui.runtimes.cri.go_status import go_code_name, go_description
 
 UNREACHABLE_CODES = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED})
 """Status codes of a call during which the runtime went away."""
@@ -34,7 +35,7 @@ class CriStatusError(ContainerRuntimeError):
 
         A kubelet prints it so, but where it creates and starts containers.
         """
-        name = "".join(map(str.capitalize, self.code.name.split("_")))
+        name = go_code_name(self.code)
         return CriStatusError(f"rpc error: code = {name} desc = {self}", self.code)
 
 
@@ -47,13 +48,19 @@ class CriTimeoutError(ContainerRuntimeError):
         super().__init__(message, unreachable=True)
 
 
-def to_runtime_error(error: grpc.aio.AioRpcError) -> ContainerRuntimeError:
-    """Return the `ContainerRuntimeError` for an error of gRPC."""
-    words = error.details() or error.code().name
-    if error.code() in UNREACHABLE_CODES:
-        message = f"the container runtime does not answer: {words}"
-        return ContainerRuntimeError(message, unreachable=True)
-    return CriStatusError(words, error.code())
+def to_runtime_error(error: grpc.aio.AioRpcError, socket: str) -> ContainerRuntimeError:
+    """Return the `ContainerRuntimeError` for an error of gRPC.
+
+    Args:
+        error: what the call raised.
+        socket: the path of the socket that was called.
+    """
+    code = error.code()
+    text = go_description(code, error.details() or code.name, socket)
+    status = CriStatusError(text, code)
+    if code in UNREACHABLE_CODES:
+        return ContainerRuntimeError(str(status.with_code()), unreachable=True)
+    return status
 
 
 @contextmanager
