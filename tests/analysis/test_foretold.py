@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from probetui.analysis.next_failure import FailureEffect, predict_next_failure
+from probetui.analysis.next_failure import (
+    BackoffForecast,
+    FailureEffect,
+    predict_next_failure,
+)
 from probetui.analysis.timing import timing_of
-from probetui.drive.scenario.behavior import CallBehavior, ProbeAnswer
+from probetui.drive.scenario.behavior import CallBehavior, InstanceBehavior, ProbeAnswer
 from probetui.drive.scenario.world import World
 from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
@@ -22,6 +26,7 @@ from probetui.k8s.probe import ExecAction, HTTPGetAction, ProbeType
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import Operation, Relist, RunHook, RunProbe, StopContainer
 from probetui.kubelet.journal import (
+    BackoffEntry,
     ContainerEntry,
     EventEntry,
     LifecycleStep,
@@ -29,8 +34,10 @@ from probetui.kubelet.journal import (
     TickEntry,
     Trigger,
 )
+from probetui.kubelet.kuberuntime.restart import InstantRange, pull_range
 from probetui.kubelet.outcome import Attempt, ProbeResult, Result
 from probetui.kubelet_rules import VERSIONS, rules_of
+from probetui.presentation.container.back_off import range_of_wait
 from probetui.presentation.probe.explain import explain_pod
 from probetui.presentation.text.view import View
 from tests.builders import START, a_container, a_pod, a_probe, at
@@ -45,13 +52,15 @@ SUCCEEDS = ProbeAnswer(Attempt(ProbeResult.SUCCESS))
 class Run:
     """A pod under the rules of a version, with a world beside it that notes stops."""
 
-    def __init__(self, version: str, pod: Pod, *, seed: int = 0) -> None:
+    def __init__(
+        self, version: str, pod: Pod, *, seed: int = 0, **world_of: Any
+    ) -> None:
         self.rules = rules_of(version)
         self.pod = pod
         self.fails_from = START
         self.graces: list[int] = []
         config = KubeletConfig(version=version, seed=seed, queues_while_waiting=True)
-        world = World(probing=self._answer, dealing=self._deal)
+        world = World(probing=self._answer, dealing=self._deal, **world_of)
         self.simulation = Simulation(Engine(config, START), world, START)
         self.simulation.submit(SetPods((pod,)))
 
@@ -206,3 +215,111 @@ def test_a_command_that_hangs_is_not_said_to_fail_where_it_does_not(
     text = "\n".join(explain_pod(a_pod(container), view))
 
     assert ("a hang never fails" in text) is is_told
+
+
+def check_waits(run: Run) -> list[timedelta]:
+    """Check each wait against its restart; return how much later than said these were.
+
+    A wait that follows a kill is counted anew by the next sync.
+    """
+    late: list[timedelta] = []
+    waits: list[BackoffEntry] = []
+    for entry in run.simulation.journal:
+        if not isinstance(entry, BackoffEntry) or entry.container_name != "app":
+            continue
+        if entry.waits:
+            waits.append(entry)
+            continue
+        for wait in waits:
+            due = range_of_wait(wait, run.rules)
+            assert due is not None
+            assert due.earliest <= entry.at <= due.latest
+            late.append(entry.at - due.earliest)
+        waits.clear()
+    return late
+
+
+CRASHES = {"app": [InstanceBehavior(timedelta(seconds=3), exit_code=1)]}
+PODS_THAT_CRASH = {
+    "alone": (a_container(),),
+    "beside another": (a_container(), a_container("other", image="missing")),
+}
+
+
+@pytest.mark.parametrize("which", PODS_THAT_CRASH)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_restart_after_back_off_comes_when_it_is_said_to(
+    version: str, which: str
+) -> None:
+    pod = a_pod(*PODS_THAT_CRASH[which])
+    images = frozenset({pod.containers[0].image})
+    run = Run(version, pod, seed=VERSIONS.index(version), lives=CRASHES, images=images)
+
+    run.simulation.run_until(at(1500))
+
+    late = check_waits(run)
+    assert len(late) >= 5
+    # An instant would not do.
+    assert max(late) > timedelta(seconds=5)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_image_is_pulled_again_when_it_is_said_to_be(version: str) -> None:
+    run = Run(
+        version, a_pod(a_container()), seed=VERSIONS.index(version), images=frozenset()
+    )
+    foretold: list[InstantRange] = []
+
+    while run.simulation.now < at(900):
+        due = run.container().next_pull_at
+        if due is not None and (not foretold or foretold[-1].earliest != due):
+            foretold.append(pull_range(due))
+        run.simulation.turn()
+
+    pulls = [
+        entry.at
+        for entry in run.simulation.journal
+        if isinstance(entry, EventEntry) and entry.event.reason == "Pulling"
+    ]
+    assert len(pulls) >= 5
+    for due_range, pull in zip(foretold, pulls[1:], strict=False):
+        assert due_range.earliest <= pull <= due_range.latest
+
+
+@pytest.mark.parametrize("stops_after", [0, 3])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_kill_waits_for_its_restart_as_long_as_it_is_said_to(
+    version: str, stops_after: int
+) -> None:
+    container = app(LIVENESS, period_seconds=2, failure_threshold=2)
+    lives = {"app": [InstanceBehavior(stops_after=timedelta(seconds=stops_after))]}
+    run = Run(version, a_pod(container), seed=VERSIONS.index(version), lives=lives)
+    foretold: dict[datetime, BackoffForecast] = {}
+
+    while run.simulation.now < at(900):
+        snapshot = run.container()
+        (probe,) = snapshot.probes
+        failure = predict_next_failure(
+            run.pod, snapshot, probe, run.simulation.now, run.rules, acts=True
+        )
+        if failure.kills_at is not None and failure.backoff is not None:
+            foretold[failure.kills_at] = failure.backoff
+        run.simulation.turn()
+
+    steps = [
+        entry for entry in run.simulation.journal if isinstance(entry, ContainerEntry)
+    ]
+    stops = [entry.at for entry in steps if entry.what is LifecycleStep.STOPPING]
+    ends = [entry.at for entry in steps if entry.what is LifecycleStep.EXITED]
+    starts = [entry.at for entry in steps if entry.what is LifecycleStep.STARTED]
+    assert len(starts) >= 8
+    for stop, end, start in zip(stops, ends, starts[1:], strict=False):
+        forecast, waited = foretold[stop], start - end
+        waits = forecast.waits
+        if waits is None:
+            waits = end - stop < forecast.left_at_kill
+        if waits:
+            assert forecast.window <= waited <= forecast.longest
+        else:
+            assert waited < timedelta(seconds=2)
+    check_waits(run)

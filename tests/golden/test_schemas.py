@@ -17,7 +17,8 @@ import pytest
 from probetui.cli.main import run
 
 SCHEMAS = Path(__file__).parent / "schemas"
-UPDATES = "PROBETUI_UPDATE_GOLDEN"
+UPDATES = "PROBETUI_UPDATE_GOLDEN" in os.environ
+"""Read at the import, as the fixture `home` takes such variables away."""
 
 
 def without_descriptions(schema: Any) -> Any:
@@ -41,6 +42,6 @@ def test_a_schema_is_as_it_was(name: str, capsys: pytest.CaptureFixture[str]) ->
     assert run(["schema", name]) == 0
 
     found = without_descriptions(json.loads(capsys.readouterr().out))
-    if UPDATES in os.environ:
+    if UPDATES:
         golden.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     assert found == json.loads(golden.read_text(encoding="utf-8"))

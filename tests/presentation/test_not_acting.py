@@ -24,7 +24,7 @@ from probetui.presentation.plain.lines import PlainLines, format_entry
 from probetui.presentation.text.spans import text_of
 from probetui.presentation.tick.report import report_tick
 from probetui.presentation.tick.trace import build_trace
-from tests.presentation.looking import VIEW
+from tests.presentation.looking import RULES, VIEW
 from tests.ticks import DEMO_KEY, NOW, a_tick
 from tests.tui.snapshots import DEMO, a_snapshot
 
@@ -132,7 +132,7 @@ def test_a_kill_that_a_tick_reports_has_no_second_line() -> None:
 def test_a_suppressed_action_is_in_the_event_log(
     entry: ContainerEntry, reason: str, message: str
 ) -> None:
-    line = EventLog().add_entry(entry, NAMES)
+    line = EventLog(RULES).add_entry(entry, NAMES)
 
     assert line is not None
     assert (line.reason, line.message) == (reason, message)
@@ -143,7 +143,7 @@ def test_a_hold_that_no_tick_released_is_reported_separately() -> None:
         1, NOW, DEMO.uid, "liveness", "Liveness", StateField.HOLD, "on", "off"
     )
 
-    line = EventLog().add_entry(change, NAMES)
+    line = EventLog(RULES).add_entry(change, NAMES)
 
     assert line is not None
     assert line.message == "liveness hold released: the container was not killed"

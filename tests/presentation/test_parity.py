@@ -129,7 +129,7 @@ FACTS: dict[str, list[PatternOf]] = {
         ),
         pattern("restart without back-off", "next-failure kill .* backoff=none"),
         pattern(
-            r"then back-off, at least \w+ of (\w+)",
+            r"then back-off, (\w+) to",
             "next-failure kill .* backoff=waits window={0}",
         ),
         pattern("would kill", "next-failure would-kill"),

@@ -39,7 +39,7 @@ from probetui.presentation.step_queue import (
 )
 from probetui.presentation.text.spans import text_of
 from probetui.presentation.tick.report import report_tick
-from tests.presentation.looking import VIEW
+from tests.presentation.looking import RULES, VIEW
 from tests.ticks import DEMO_KEY, FIRST, LIVENESS, NOW, a_tick
 from tests.tui.scenes import paused
 from tests.tui.snapshots import (
@@ -129,7 +129,7 @@ class TestLines:
 
 class TestEventLog:
     def test_a_dry_run_and_a_bookmark_are_shown(self) -> None:
-        log = EventLog()
+        log = EventLog(RULES)
 
         tried = log.add_entry(FAILED, NAMES)
         noted = log.add_entry(NoteEntry(1, NOW, "it begins", is_bookmark=True), NAMES)

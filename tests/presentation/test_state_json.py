@@ -140,6 +140,7 @@ def test_containers_have_their_kind_and_back_off() -> None:
         "since": "2026-11-20T08:20:58.000000Z",
         "until": "2026-11-20T08:22:18.000000Z",
         "nextWindow": 160,
+        "latest": None,
     }
 
 

@@ -14,7 +14,11 @@ from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ExecAction, ProbeType
 from probetui.kubelet.journal import Skip, TickAction, TickEntry
 from probetui.kubelet.kuberuntime.grace_period import GracePeriod
-from probetui.kubelet.kuberuntime.restart import should_restart_on_failure
+from probetui.kubelet.kuberuntime.restart import (
+    is_only_container,
+    restart_range,
+    should_restart_on_failure,
+)
 from probetui.kubelet.outcome import Result
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
@@ -45,14 +49,14 @@ class BackoffForecast(Struct, frozen=True):
         exited_at: when the window began, None if no instance has exited.
         window: zero if there is none yet.
         left_at_kill: what is left of the window when the stop is requested.
-        left_at_least: the same after the whole grace period.
+        longest: the longest time from the end of the container to its restart.
     """
 
     waits: bool | None
     exited_at: datetime | None = None
     window: timedelta = timedelta()
     left_at_kill: timedelta = timedelta()
-    left_at_least: timedelta = timedelta()
+    longest: timedelta = timedelta()
 
 
 class NextFailure(Struct, frozen=True):
@@ -206,7 +210,10 @@ def _with_kill(
     backoff = None
     if should_restart_on_failure(pod, container):
         length = timedelta(seconds=grace.seconds)
-        backoff = predict_backoff(exited_at, window, kill_at, length)
+        is_alone = is_only_container(pod)
+        backoff = predict_backoff(
+            exited_at, window, kill_at, length, rules, is_alone=is_alone
+        )
     return replace(failure, grace=grace, kills_at=kills_at, backoff=backoff)
 
 
@@ -243,11 +250,15 @@ def predict_backoff(
     window: timedelta,
     kill_at: datetime,
     grace: timedelta,
+    rules: KubeletRules,
+    *,
+    is_alone: bool = True,
 ) -> BackoffForecast:
     """Return whether a restart after a probe's kill would wait.
 
-    As in the kubelet, the window counts from the exit of the instance before the one
-    that is killed.
+    As in the kubelet, whether it waits is decided by the exit of the instance before
+    the one that is killed. The next sync knows of the exit of this one: if there is a
+    wait, it is the whole window from then on.
     """
     if exited_at is None or not window:
         return BackoffForecast(waits=False, exited_at=exited_at)
@@ -257,4 +268,5 @@ def predict_backoff(
         waits = False
     elif grace < left:
         waits = True
-    return BackoffForecast(waits, exited_at, window, left, left - grace)
+    due = restart_range(kill_at + window, window, rules, is_alone=is_alone)
+    return BackoffForecast(waits, exited_at, window, left, due.latest - kill_at)

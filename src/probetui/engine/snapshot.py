@@ -83,13 +83,15 @@ class ProbeSnapshot(Struct, frozen=True):
 class BackoffSnapshot(Struct, frozen=True):
     """What crash-loop back-off holds for a container.
 
-    `until` is set while the container waits for its next start.
+    `until` and `latest` are set while the container waits for its next start: the
+    earliest and the latest instant of it.
     """
 
     window: timedelta
     since: datetime | None
     until: datetime | None
     next_window: timedelta
+    latest: datetime | None = None
 
 
 class ContainerSnapshot(Struct, frozen=True):

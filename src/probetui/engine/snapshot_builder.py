@@ -294,6 +294,7 @@ class SnapshotBuilder:
             decision.since,
             None if _runs(status) else decision.until,
             decision.next_window,
+            None if _runs(status) else decision.latest,
         )
 
     def _probe(

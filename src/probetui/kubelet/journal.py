@@ -267,7 +267,8 @@ class BackoffEntry(Struct, frozen=True):
 
     `window` is the whole wait that was in force (zero: none yet), `since` the end of
     the exited instance it is reckoned from (None: there is none), `until` the end of
-    the wait if it waits. `next_window` is the one for the next restart.
+    the wait if it waits, and `latest` the latest instant of the restart after it, None
+    in old records. `next_window` is the one for the next restart.
     """
 
     sequence: int
@@ -280,6 +281,7 @@ class BackoffEntry(Struct, frozen=True):
     until: datetime | None
     next_window: timedelta
     is_reset: bool = False
+    latest: datetime | None = None
 
     @property
     def left(self) -> timedelta:

@@ -344,6 +344,10 @@ class BackoffObject(StateObject, frozen=True):
     since: Instant | None
     until: Annotated[Instant | None, Meta(description="null: it does not wait")]
     next_window: Seconds
+    latest: Annotated[
+        Instant | None,
+        Meta(description="until when the restart comes; null: it does not wait"),
+    ]
 
 
 class LastExitObject(StateObject, frozen=True):

@@ -473,6 +473,7 @@ class BackoffRecord(PodFields, frozen=True, kw_only=True, tag="backoff"):
     until: Instant | None
     next_window: Seconds = field(name="nextWindow")
     reset: Annotated[bool, At("is_reset")]
+    latest: Instant | None = None
 
 
 class StatusRecord(PodFields, frozen=True, kw_only=True, tag="status"):

@@ -55,7 +55,7 @@ class SessionObserver:
     ) -> None:
         self._session = session
         self._options = options
-        self._log = EventLog()
+        self._log = EventLog(session.snapshot.rules)
         self._lines = EventLineBuffer()
         self._past = SessionHistory(session.journal)
         self._read = 0
@@ -123,7 +123,8 @@ class SessionObserver:
         playback = self._session.playback
         if playback is not None and playback.rewinds != self._rewinds:
             self._rewinds = playback.rewinds
-            self._log, self._lines, self._read = EventLog(), EventLineBuffer(), 0
+            self._log = EventLog(self._session.snapshot.rules)
+            self._lines, self._read = EventLineBuffer(), 0
             self._past = SessionHistory(self._session.journal)
 
     def _read_on(self) -> tuple[EventLine, ...]:

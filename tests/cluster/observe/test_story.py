@@ -13,7 +13,7 @@ from probetui.presentation.events.story import Story, StoryRow
 from tests.cluster.observe.test_observation import observe
 from tests.cluster.player import Step, steps
 from tests.cluster.recording import END, at
-from tests.presentation.looking import VIEW
+from tests.presentation.looking import RULES, VIEW
 
 
 def _rows(
@@ -25,7 +25,7 @@ def _rows(
 ) -> list[StoryRow]:
     pods = {it.pod.uid: it.pod for it in observation.snapshot(at(END)).pods}
     names = {uid: pod.name for uid, pod in pods.items()}
-    log, story = EventLog(), Story()
+    log, story = EventLog(RULES), Story()
     for entry in entries:
         found = log.add_entry(entry, names, pods)
         if found is None or found.is_state or not found.object.startswith(f"{pod}/"):

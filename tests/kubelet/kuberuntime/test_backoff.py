@@ -12,6 +12,7 @@ from probetui.kubelet.kuberuntime.backoff import (
     do_back_off,
     newest_exited,
 )
+from probetui.kubelet.kuberuntime.restart import pull_range, restart_range
 from probetui.kubelet.runtime.backoff import Backoff
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules, rules_of
 from tests.builders import a_container, a_pod, a_runtime_status, an_instance, at
@@ -133,6 +134,7 @@ def test_a_wait_has_its_length_its_start_and_its_end() -> None:
         event_message=(
             "Back-off restarting failed container app in pod web_default(uid-of-web)"
         ),
+        latest=at(18 + 16),
     )
 
 
@@ -146,6 +148,37 @@ def test_a_wait_has_the_message_of_its_version(version: str, begins: str) -> Non
     decision = start(backoff, now=9, finished=8, rules=rules)
 
     assert decision.message.startswith(f"{begins} restarting failed container=app ")
+
+
+def test_an_old_kubelet_starts_at_its_next_retry_after_the_wait() -> None:
+    for window in (10, 40, 300):
+        due = restart_range(at(100), seconds(window), rules_of("1.34"))
+
+        assert due == (at(100), at(100 + 15 + 1))
+
+
+@pytest.mark.parametrize(
+    ("window", "late"), [(1, 0.5), (10, 5), (40, 20), (60, 30), (300, 30)]
+)
+def test_a_new_kubelet_oversleeps_by_half_of_what_it_sleeps(
+    window: int, late: float
+) -> None:
+    due = restart_range(at(100), seconds(window), rules_of("1.35"))
+
+    assert due == (at(100), at(100 + late + 1))
+
+
+def test_beside_another_container_a_new_kubelet_may_retry_as_an_old_one() -> None:
+    rules = rules_of("1.36")
+
+    short = restart_range(at(0), seconds(10), rules, is_alone=False)
+    long = restart_range(at(0), seconds(60), rules, is_alone=False)
+
+    assert (short.latest, long.latest) == (at(16), at(31))
+
+
+def test_an_image_is_pulled_at_the_usual_retry_by_every_version() -> None:
+    assert pull_range(at(5)) == (at(5), at(5 + 16))
 
 
 def test_a_start_after_a_wait_has_the_window_that_passed() -> None:

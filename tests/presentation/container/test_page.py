@@ -120,7 +120,7 @@ def test_a_wait_has_window_start_end_and_the_next_one() -> None:
     labeled = facts(the_subject(snapshot), snapshot)
 
     assert labeled["back-off"] == (
-        "window 20s from exit 08:21:11, retry in 14s, next window 40s"
+        "window 20s from exit 08:21:11, retry in 14s to 30s, next 40s"
     )
     assert "kill" not in labeled
 
@@ -217,7 +217,7 @@ def test_a_container_without_probes_has_its_instances_and_its_wait() -> None:
 
     labeled = facts(subject, snapshot)
 
-    assert "retry in 71s" in labeled["back-off"]
+    assert "retry in 71s to 1m27s" in labeled["back-off"]
     assert labeled["probes"].startswith("none: ")
     assert [
         text_of(line) for line in short_lines(subject, view_of(snapshot), 76, 9)

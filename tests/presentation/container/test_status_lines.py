@@ -50,13 +50,13 @@ def test_a_container_with_a_hook_gets_sigterm_after_it() -> None:
         pytest.param(
             Waiting("ErrImagePull", "no such host"),
             "08:21:17",
-            "ErrImagePull: no such host, next pull in 10s",
+            "ErrImagePull: no such host, next pull in 10s to 26s",
             id="back-off of the image",
         ),
         pytest.param(
             Waiting("ImagePullBackOff", "no such host"),
             "08:21:01",
-            "ImagePullBackOff: no such host, next pull at the next pod sync",
+            "ImagePullBackOff: no such host, next pull within 10s",
             id="its back-off is over",
         ),
         pytest.param(

@@ -17,6 +17,7 @@ from probetui.presentation.plain.lines import format_entry
 from probetui.presentation.text.spans import text_of
 from probetui.presentation.text.view import TimeFormatter, View
 from probetui.presentation.tick.trace import build_trace
+from tests.presentation.looking import RULES
 from tests.ticks import DEMO_KEY, FIRST, LIVENESS, NOW, history
 from tests.tui.snapshots import DEMO
 
@@ -60,7 +61,7 @@ def a_stop(
 def test_an_event_shows_the_first_step_of_a_stop(
     entry: ContainerEntry, pod: Pod, words: str
 ) -> None:
-    line = EventLog().add_entry(entry, NAMES, {pod.uid: pod})
+    line = EventLog(RULES).add_entry(entry, NAMES, {pod.uid: pod})
 
     assert line is not None
     assert line.message.startswith(f"{words}, ")

@@ -29,6 +29,8 @@ from probetui.kubelet.journal import (
     TickEntry,
     UserEntry,
 )
+from probetui.kubelet_rules import KubeletRules, rules_of
+from probetui.presentation.container.back_off import range_of_wait
 from probetui.presentation.events.log import (
     EventLog,
     format_backoff,
@@ -37,6 +39,7 @@ from probetui.presentation.events.log import (
 )
 from probetui.presentation.text.spans import Role
 from probetui.presentation.tick.report import report_tick
+from tests.presentation.looking import RULES
 from tests.ticks import DEMO_KEY, FIRST, NOW, demo_tick
 
 NAMES = {"uid-demo": "demo"}
@@ -97,7 +100,7 @@ def test_an_event_is_the_clusters_own_with_a_separate_verdict() -> None:
     message = "Liveness probe failed: [red]\x1b[31m"
     entry = an_event("Unhealthy", EventType.WARNING, message, demo_tick("ff"))
 
-    shown = EventLog().add_entry(entry, NAMES)
+    shown = EventLog(RULES).add_entry(entry, NAMES)
 
     assert shown is not None
     assert (shown.type, shown.reason, shown.object, shown.message, shown.note) == (
@@ -112,7 +115,7 @@ def test_an_event_is_the_clusters_own_with_a_separate_verdict() -> None:
 
 
 def test_a_start_has_the_number_of_its_restart() -> None:
-    log = EventLog()
+    log = EventLog(RULES)
     log.add_entry(a_step(LifecycleStep.CREATED), NAMES)
 
     shown = log.add_entry(an_event("Started"), NAMES)
@@ -122,7 +125,7 @@ def test_a_start_has_the_number_of_its_restart() -> None:
 
 
 def test_the_first_start_is_no_restart() -> None:
-    log = EventLog()
+    log = EventLog(RULES)
     log.add_entry(replace(a_step(LifecycleStep.CREATED), restart_count=0), NAMES)
 
     shown = log.add_entry(an_event("Started"), NAMES)
@@ -193,7 +196,7 @@ def test_the_first_start_is_no_restart() -> None:
         pytest.param(
             a_wait(),
             "backoff",
-            "waits 30s of 40s, next window 1m20s",
+            "waits, restart in 30s to 46s, window 40s, next window 1m20s",
             id="back-off",
         ),
         pytest.param(
@@ -226,7 +229,7 @@ def test_the_first_start_is_no_restart() -> None:
 def test_a_state_line_is_never_shown_by_a_cluster(
     entry: JournalEntry, reason: str, message: str
 ) -> None:
-    shown = EventLog().add_entry(entry, NAMES)
+    shown = EventLog(RULES).add_entry(entry, NAMES)
 
     assert shown is not None
     assert (shown.type, shown.reason, shown.message) == ("state", reason, message)
@@ -246,11 +249,11 @@ def test_a_state_line_is_never_shown_by_a_cluster(
     ],
 )
 def test_an_entry_that_another_line_covers_has_no_line(entry: JournalEntry) -> None:
-    assert EventLog().add_entry(entry, NAMES) is None
+    assert EventLog(RULES).add_entry(entry, NAMES) is None
 
 
 def test_actions_of_users_and_notes_have_lines() -> None:
-    log = EventLog()
+    log = EventLog(RULES)
 
     asked = log.add_entry(UserEntry(1, NOW, "probe now", "liveness Liveness"), NAMES)
     line = log.add_entry(NoteEntry(2, NOW, "docker is gone", is_fault=True), NAMES)
@@ -263,7 +266,7 @@ def test_actions_of_users_and_notes_have_lines() -> None:
 
 
 def test_a_wait_has_one_line_however_often_it_is_checked() -> None:
-    log = EventLog()
+    log = EventLog(RULES)
 
     lines = [
         log.add_entry(entry, NAMES)
@@ -301,11 +304,11 @@ def test_a_wait_has_one_line_however_often_it_is_checked() -> None:
 def test_a_restart_without_back_off_has_its_reason(
     entry: BackoffEntry, words: str
 ) -> None:
-    assert format_backoff(entry) == words
+    assert format_backoff(entry, range_of_wait(entry, RULES)) == words
 
 
 def test_warnings_and_normal_events_are_counted() -> None:
-    log = EventLog()
+    log = EventLog(RULES)
 
     for entry in (an_event("Pulled"), an_event("Failed", EventType.WARNING)):
         log.add_entry(entry, NAMES)
@@ -324,7 +327,7 @@ def test_warnings_and_normal_events_are_counted() -> None:
 def test_a_finding_has_its_own_line_with_its_position(rule: str, role: Role) -> None:
     entry = FindingEntry(1, NOW, DEMO_KEY, rule, "spec.x", "is so", "pod.yaml:9:7")
 
-    line = EventLog().add_entry(entry, NAMES)
+    line = EventLog(RULES).add_entry(entry, NAMES)
 
     assert line is not None
     assert (line.type, line.reason, line.role) == ("finding", rule, role)
@@ -350,16 +353,51 @@ def a_decision(after_exit: float, window: int, next_window: int) -> BackoffEntry
     )
 
 
-def test_a_wait_is_rounded_to_the_nearest_second() -> None:
-    assert format_wait(a_decision(0.1, 10, 20)).startswith("restart in 10s: window 10s")
-    assert format_wait(a_decision(0.9, 10, 20)).startswith("restart in 9s: window 10s")
+def the_wait(entry: BackoffEntry, rules: KubeletRules = RULES) -> tuple[str, str]:
+    """Return what the log and the story say of a wait."""
+    due = range_of_wait(entry, rules)
+    assert due is not None
+    return format_backoff(entry, due), format_wait(entry, due)
 
 
-def test_a_wait_that_was_already_over_is_not_below_zero() -> None:
-    over = a_wait(since=NOW - 46 * _SECOND, until=NOW - 6 * _SECOND)
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [("1.34", "restart in 30s to 46s"), ("1.35", "restart in 30s to 51s")],
+)
+def test_a_wait_ends_between_two_instants_by_the_rules_of_the_version(
+    version: str, words: str
+) -> None:
+    log, story = the_wait(a_wait(), rules_of(version))
 
-    assert format_backoff(over) == "waits 0s of 40s, next window 1m20s"
-    assert format_wait(over).startswith("restart at the pod's next sync: window 40s")
+    assert log == f"waits, {words}, window 40s, next window 1m20s"
+    assert story == f"{words}: window 40s from the exit, next window 1m20s"
+
+
+def test_a_wait_that_knows_its_latest_end_says_it_under_any_rules() -> None:
+    entry = a_wait(latest=NOW + 33 * _SECOND)
+
+    assert the_wait(entry)[1].startswith("restart in 30s to 33s: ")
+
+
+def test_the_latest_instant_is_rounded_up() -> None:
+    _, story = the_wait(a_decision(0.1, 10, 20))
+
+    assert story.startswith("restart in 9.9s to 26s: window 10s")
+
+
+@pytest.mark.parametrize(
+    ("over_for", "words"), [(6, "restart within 10s"), (17, "at the pod's next sync")]
+)
+def test_a_wait_that_was_already_over_is_not_below_zero(
+    over_for: int, words: str
+) -> None:
+    until = NOW - over_for * _SECOND
+    over = a_wait(since=until - 40 * _SECOND, until=until)
+
+    log, story = the_wait(over)
+
+    assert f"{words}, window 40s" in log
+    assert f"{words}: window 40s" in story
 
 
 def test_the_exit_right_before_a_restart_is_no_earlier_exit() -> None:

@@ -45,7 +45,7 @@ from tests.drive.engine_bench import (
     in_turn,
     probing,
 )
-from tests.presentation.looking import VIEW
+from tests.presentation.looking import RULES, VIEW
 
 FAILING = probing(liveness=always(FAILS))
 CRASHES = (InstanceBehavior(timedelta(seconds=4), exit_code=1),)
@@ -59,7 +59,7 @@ def a_failing_pod(**probe: Any) -> Pod:
 
 
 def rows_of(pod: Pod, journal: Iterable[JournalEntry]) -> list[StoryRow]:
-    log, story = EventLog(), Story()
+    log, story = EventLog(RULES), Story()
     lines = [
         log.add_entry(entry, {pod.uid: pod.name}, {pod.uid: pod}) for entry in journal
     ]
@@ -329,7 +329,7 @@ def test_every_line_is_a_row_in_raw_mode() -> None:
     pod = a_failing_pod()
     bench = EngineBench(pod, lives={"app": IGNORES_SIGTERM}, probing=FAILING)
     bench.run_until(20)
-    log, story = EventLog(), Story()
+    log, story = EventLog(RULES), Story()
     lines = [log.add_entry(entry, {pod.uid: pod.name}) for entry in bench.journal]
 
     story.extend(

@@ -384,12 +384,12 @@ def test_output_of_a_probe_is_repeated_only_if_it_changes() -> None:
         ),
         pytest.param(
             replace(BACKOFF, waits=True, until=BACKOFF.at + 7 * _SECOND, since=None),
-            "demo/liveness backoff waits 7s window=10s next-window=20s",
+            "demo/liveness backoff waits 7s-23s window=10s next-window=20s",
             id="back-off waits",
         ),
         pytest.param(
             replace(BACKOFF, waits=True, until=BACKOFF.at - 6 * _SECOND, since=None),
-            "demo/liveness backoff waits 0s window=10s next-window=20s",
+            "demo/liveness backoff waits 0s-10s window=10s next-window=20s",
             id="back-off that was over when it was seen",
         ),
         pytest.param(

@@ -37,19 +37,21 @@ def sentence(pod: PodSnapshot) -> str:
 @pytest.mark.parametrize(
     ("seconds_left", "cell", "on_the_card", "words"),
     [
-        pytest.param(14, "14s", "restart in 14s", "retry in 14s", id="before"),
+        pytest.param(
+            14, ">14s", "restart in 14s to 30s", "retry in 14s to 30s", id="before"
+        ),
         pytest.param(
             0,
             "sync",
-            "back-off over: restart at the pod's next sync",
-            "over: the retry waits for the pod's next sync",
+            "restart within 16s",
+            "retry within 16s",
             id="at the end",
         ),
         pytest.param(
             -30,
             "sync",
-            "back-off over: restart at the pod's next sync",
-            "waits for the pod's",
+            "restart at the pod's next sync",
+            "retry at the pod's next sync",
             id="after",
         ),
     ],

@@ -30,7 +30,8 @@ shop  restartPolicy Always, grace period 30s
 not within 1m01s always
       succeeds   0s to 3s after the app is up
       then       killed, with 30s of grace (pod)
-      back-off   a restart soon after another waits 10s, 20s, 40s, up to 5m
+      back-off   a restart soon after another waits 10s, 20s, 40s, up to 5m, \
+plus up to 16s
       cost       30 probes a minute
     liveness  exec cat /tmp/healthy
       settings   period 5s  timeout 1s  delay 5s  failures 3
@@ -39,7 +40,8 @@ probe has succeeded
       noticed    10s to 16s after the app fails: 3 failures, 5s apart
       then       killed, with 30s of grace (pod)
       restart    10s to 46s after the app fails
-      back-off   a restart soon after another waits 10s, 20s, 40s, up to 5m
+      back-off   a restart soon after another waits 10s, 20s, 40s, up to 5m, \
+plus up to 16s
       cost       12 probes a minute
     readiness  http GET :8080/healthz
       settings   period 10s  timeout 1s  delay 0s  failures 3  successes 2

@@ -22,7 +22,7 @@ from probetui.presentation.probe.next_failure import (
     next_failure_fields,
     next_failure_of,
 )
-from tests.presentation.looking import VIEW
+from tests.presentation.looking import RULES, VIEW
 from tests.ticks import DEMO_KEY, LIVENESS, NOW
 from tests.tui.snapshots import (
     DEMO,
@@ -186,10 +186,13 @@ def test_the_next_failure_does_nothing_in_watch_only_mode() -> None:
         pytest.param(
             40, False, "restart without back-off (40s window is over)", id="just over"
         ),
-        pytest.param(60, None, "back-off unless it takes 20s to stop", id="it depends"),
         pytest.param(
-            80, True, "then back-off, at least 10s of 1m20s", id="certainly waits"
+            60,
+            None,
+            "back-off, 1m00s to 1m16s, unless it takes 20s to stop",
+            id="it depends",
         ),
+        pytest.param(80, True, "then back-off, 1m20s to 1m36s", id="certainly waits"),
     ],
 )
 def test_back_off_counts_from_the_exit_before_the_kill(
@@ -200,7 +203,7 @@ def test_back_off_counts_from_the_exit_before_the_kill(
     kill_at = clock("08:20:25.1") + 40 * _SECOND
 
     found = predict_backoff(
-        clock("08:20:25.1"), window * _SECOND, kill_at, 30 * _SECOND
+        clock("08:20:25.1"), window * _SECOND, kill_at, 30 * _SECOND, RULES
     )
 
     assert found.waits is waits

@@ -41,6 +41,7 @@ from probetui.kubelet.kuberuntime.grace_period import (
     KillReason,
     termination_grace_period,
 )
+from probetui.kubelet.kuberuntime.restart import is_only_container, restart_range
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.pod_workers.pod_sync import StatusChange, status_changes
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
@@ -574,7 +575,11 @@ class ObservedPod:
         if container.backoff is not None and container.backoff.until == until:
             return
         following = min(2 * window, _LONGEST_WINDOW)
-        container.backoff = BackoffSnapshot(window, exited.at, until, following)
+        is_alone = is_only_container(self.pod)
+        due = restart_range(until, window, self.rules, is_alone=is_alone)
+        # Statuses have whole seconds; the kubelet counts from the very end.
+        latest = due.latest + _SECOND
+        container.backoff = BackoffSnapshot(window, exited.at, until, following, latest)
         container.order.write(
             BackoffEntry(
                 _UNNUMBERED,
@@ -586,6 +591,7 @@ class ObservedPod:
                 waits=True,
                 until=until,
                 next_window=following,
+                latest=latest,
             ),
             now,
         )

@@ -12,6 +12,7 @@ from msgspec import Struct
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import RuntimeContainerStatus, RuntimePodStatus, RuntimeState
 from probetui.kubelet.kuberuntime.container_hash import stable_key
+from probetui.kubelet.kuberuntime.restart import is_only_container, restart_range
 from probetui.kubelet.runtime.backoff import Backoff
 from probetui.kubelet.runtime.go_format import go_duration
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
@@ -31,6 +32,8 @@ class BackoffDecision(Struct, frozen=True):
         next_window: what the restart after this start will have to wait.
         is_reset: there was a window, but it had expired.
         message: the waiting reason's message, empty unless it waits.
+        latest: when the container is started after the wait at the latest, None
+            unless it waits.
         event_message: that of the Warning event `BackOff`, empty unless it waits.
     """
 
@@ -42,6 +45,7 @@ class BackoffDecision(Struct, frozen=True):
     is_reset: bool = False
     message: str = ""
     event_message: str = ""
+    latest: datetime | None = None
 
 
 def do_back_off(
@@ -69,17 +73,26 @@ def do_back_off(
     window = backoff.window_at(key, since)
     if window and now - since < window:
         where = f"{pod.name}_{pod.namespace}({pod.uid})"
+        until = since + window
+        counted_until = until
+        if status.newest(container.name) is not exited:
+            # The next sync counts anew from the end of what was killed in this one.
+            counted_until = now + window
+        due = restart_range(
+            counted_until, window, rules, is_alone=is_only_container(pod)
+        )
         return BackoffDecision(
             waits=True,
             window=window,
             since=since,
-            until=since + window,
+            until=until,
             next_window=backoff.following(window),
             message=(
                 f"{rules.back_off_wait_text} {go_duration(window)} restarting failed "
                 f"container={container.name} pod={where}"
             ),
             event_message=rules.back_off_text.format(name=container.name, where=where),
+            latest=due.latest,
         )
     is_reset = not window and bool(backoff.get(key))
     return BackoffDecision(

@@ -1,4 +1,4 @@
-"""Restart policies: whether an exited container is started again.
+"""Restarts: whether an exited container is started again, and when after back-off.
 
 Source: kubelet/container/helpers.go, kuberuntime/kuberuntime_container.go, v1.32.10,
 ShouldContainerBeRestarted, shouldRestartOnFailure, isInitContainerFailed.
@@ -7,10 +7,13 @@ ShouldContainerBeRestarted, shouldRestartOnFailure, isInitContainerFailed.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from probetui.k8s.pod import RESTART_ALL_CONTAINERS, Container, Pod, RestartPolicy
 from probetui.k8s.runtime import RuntimeContainerStatus, RuntimePodStatus, RuntimeState
 from probetui.k8s.status import ConditionStatus, PodStatus, Terminated
+from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 ALL_CONTAINERS_RESTARTING = "AllContainersRestarting"
@@ -20,6 +23,57 @@ OOM_KILLED = "OOMKilled"
 
 UNKNOWN_FAILURE = 1
 """Stands for the exit code of what failed without one."""
+
+_CONFIG = KubeletConfig()
+_LATEST_RETRY = _CONFIG.retry_after_error * (1 + _CONFIG.jitter) + _CONFIG.sync_tick
+"""From a sync with an error to the next one at most, with the sync loop's tick."""
+
+
+class InstantRange(NamedTuple):
+    """Between which instants something happens."""
+
+    earliest: datetime
+    latest: datetime
+
+
+def restart_range(
+    until: datetime, window: timedelta, rules: KubeletRules, *, is_alone: bool = True
+) -> InstantRange:
+    """Return between which instants a container in back-off is started again.
+
+    The end of a back-off wakes nobody: the first sync of the pod after it starts the
+    container. An old kubelet syncs such a pod every 10 to 15 s; a newer one sleeps
+    until the first back-off ends, or for 60 s, and up to half of that longer. What
+    such a sync itself waits for comes on top, as the hook of another container.
+
+    Args:
+        until: the end of the back-off.
+        window: its whole length.
+        rules: those of the kubelet's version.
+        is_alone: the pod has no other container, which could fail to start for
+            another reason, so that a newer kubelet retries as an old one does.
+
+    Source: pod_workers.go, v1.32.10, v1.36.2, completeWork.
+    """
+    late = _LATEST_RETRY
+    if rules.sleeps_until_back_off_ends:
+        asleep = min(window, _CONFIG.sync_frequency)
+        overslept = asleep * _CONFIG.jitter + _CONFIG.sync_tick
+        late = overslept if is_alone else max(overslept, late)
+    return InstantRange(until, until + late)
+
+
+def is_only_container(pod: Pod) -> bool:
+    """Return whether a pod has one container, with init containers counted."""
+    return len(pod.init_containers) + len(pod.containers) == 1
+
+
+def pull_range(until: datetime) -> InstantRange:
+    """Return between which instants an image in back-off is pulled again.
+
+    Every version syncs such a pod every 10 to 15 s.
+    """
+    return InstantRange(until, until + _LATEST_RETRY)
 
 
 def should_container_be_restarted(

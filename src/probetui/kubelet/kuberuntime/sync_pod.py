@@ -536,6 +536,7 @@ class PodSyncer:
                 decision.until,
                 decision.next_window,
                 decision.is_reset,
+                decision.latest,
             )
         )
 

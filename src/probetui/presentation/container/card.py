@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from probetui.analysis.next_failure import BackoffForecast, FailureEffect
 from probetui.durations import format_age
 from probetui.engine.snapshot import ProbeSnapshot
+from probetui.presentation.container.back_off import format_longest
 from probetui.presentation.container.detail import Subject
 from probetui.presentation.container.exits import format_exit_cell
 from probetui.presentation.container.status_lines import image_line, user_lines
@@ -19,7 +20,7 @@ from probetui.presentation.probe.detail import (
     latency_line,
     timing_lines,
 )
-from probetui.presentation.probe.next_failure import next_failure_of
+from probetui.presentation.probe.next_failure import format_wait_range, next_failure_of
 from probetui.presentation.probe.state import format_handler, override_spans
 from probetui.presentation.probe.verdict import (
     BADGE,
@@ -255,9 +256,9 @@ def _restart(forecast: BackoffForecast | None) -> str:
         case False:
             return "no back-off"
         case True:
-            return f"back-off {format_age(forecast.left_at_least)} or more"
+            return f"back-off {format_wait_range(forecast)}"
         case None:
-            return f"back-off up to {format_age(forecast.left_at_kill)}"
+            return f"back-off up to {format_longest(forecast.longest)}"
 
 
 def _diagnostic_rows(

@@ -10,8 +10,9 @@ from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.k8s.pod import RestartPolicy
 from probetui.k8s.runtime import NO_CONTAINER
 from probetui.k8s.status import Waiting
-from probetui.kubelet.kuberuntime.restart import effective_restart_policy
+from probetui.kubelet.kuberuntime.restart import effective_restart_policy, pull_range
 from probetui.kubelet.prober.gates import short_id
+from probetui.presentation.container.back_off import format_due, range_of_wait
 from probetui.presentation.container.exits import (
     first_signal_text,
     format_last_exit,
@@ -75,22 +76,21 @@ def format_backoff_wait(container: ContainerSnapshot, view: View) -> str:
     Empty unless the container waits in back-off.
     """
     backoff = container.backoff
-    if backoff is None or backoff.until is None:
+    due = None if backoff is None else range_of_wait(backoff, view.rules)
+    if backoff is None or due is None:
         return ""
     since = f" from exit {view.times.clock(backoff.since)}" if backoff.since else ""
-    retry = f"retry in {format_countdown(backoff.until - view.now)}"
-    if backoff.until <= view.now:
-        retry = "over: the retry waits for the pod's next sync"
     return (
-        f"window {format_age(backoff.window)}{since}, {retry}, "
-        f"next window {format_age(backoff.next_window)}"
+        f"window {format_age(backoff.window)}{since}, "
+        f"retry {format_due(due, view.now)}, "
+        f"next {format_age(backoff.next_window)}"
     )
 
 
 def format_waiting(container: ContainerSnapshot, view: View) -> str:
     """Return why a container cannot be started, and when its image is pulled again.
 
-    `ErrImagePull: no such host, next pull in 12s`; empty if nothing is wrong.
+    `ErrImagePull: no such host, next pull in 12s to 28s`; empty if nothing is wrong.
     """
     state_now = None if container.status is None else container.status.state
     if not isinstance(state_now, Waiting) or state_now.reason in NORMAL_WAITS:
@@ -99,9 +99,7 @@ def format_waiting(container: ContainerSnapshot, view: View) -> str:
     next_pull_at = container.next_pull_at
     if state_now.reason not in IMAGE_REASONS or next_pull_at is None:
         return words
-    if next_pull_at <= view.now:
-        return f"{words}, next pull at the next pod sync"
-    return f"{words}, next pull in {format_countdown(next_pull_at - view.now)}"
+    return f"{words}, next pull {format_due(pull_range(next_pull_at), view.now)}"
 
 
 def operation_lines(

@@ -359,7 +359,8 @@ def _next(container: ContainerSnapshot, view: View) -> Span:
         if waits_until <= view.now:
             # The kubelet looks again at its pod's next sync, not when the wait ends.
             return Span("sync", Role.ERROR)
-        return Span(format_countdown(waits_until - view.now), Role.ERROR)
+        # No earlier than that; there is no room for the latest instant.
+        return Span(f">{format_brief_age(waits_until - view.now)}", Role.ERROR)
     probe = next_tick(container.probes)
     if any(snapshot.is_result_held for snapshot in container.probes):
         return Span("held", Role.WARNING)

@@ -11,7 +11,7 @@ from probetui.analysis.container_history import (
     ContainerInstance,
     SessionHistory,
 )
-from probetui.durations import format_age, format_countdown, format_duration
+from probetui.durations import format_age, format_duration
 from probetui.k8s.pod import Container, RestartPolicy
 from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.config import KubeletConfig
@@ -24,10 +24,13 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.kuberuntime.grace_period import GraceSource, KillReason
 from probetui.kubelet.kuberuntime.restart import (
+    InstantRange,
     effective_restart_policy,
+    pull_range,
     restarts_all_after,
 )
 from probetui.kubelet.prober.gates import short_id
+from probetui.presentation.container.back_off import format_due, range_of_wait
 from probetui.presentation.container.exits import (
     NEVER_STARTED,
     may_be_stopped_by_others,
@@ -285,12 +288,13 @@ def backoff_sentences(
         yield f"{restart}; the back-off at that time is not known."
         return
     if waited is not None:
-        is_waiting = following is None and _is_to_come(waited, view)
+        due = range_of_wait(waited, view.rules)
+        is_waiting = following is None and (due is None or view.now < due.earliest)
         yield _wait(waited, view, is_waiting=is_waiting)
+        if following is None and due is not None and decision.waits:
+            yield _restart(due, view)
         if not decision.waits:
             yield _after_the_wait(decision, view, restart)
-        elif following is None and not is_waiting:
-            yield _NOT_YET
     elif not decision.waits:
         yield _no_wait(decision, instance, view, restart)
         yield from _of_probes(instance)
@@ -337,16 +341,23 @@ def _restarts_all(instance: ContainerInstance, context: WhyContext | None) -> bo
     )
 
 
-def _is_to_come(waited: BackoffEntry, view: View) -> bool:
-    """Return whether a wait is not over at the instant of the view."""
-    return waited.until is None or view.now < waited.until
-
-
 def _wait(waited: BackoffEntry, view: View, *, is_waiting: bool) -> str:
     since = _since(waited, view)
     until = "" if waited.until is None else f" until {view.times.stamp(waited.until)}"
     verb = "is" if is_waiting else "was"
     return f"It {verb} in back-off{until}: window {format_age(waited.window)}{since}."
+
+
+def _restart(due: InstantRange, view: View) -> str:
+    """Return between which instants the restart comes, which has not come yet."""
+    if view.now > due.latest:
+        return f"{_NOT_YET} The first pod sync after the wait is late."
+    earliest, latest = map(view.times.stamp, due)
+    lead = "" if view.now < due.earliest else f"{_NOT_YET} "
+    return (
+        f"{lead}The first pod sync after the wait restarts it, between {earliest} "
+        f"and {latest}."
+    )
 
 
 def _since(entry: BackoffEntry, view: View) -> str:
@@ -466,11 +477,14 @@ def _next_pull(context: WhyContext) -> str:
     at = context.next_pull_at
     if at is None:
         return "The pull is tried again, with back-off: 10s, 20s, 40s, up to 5m."
-    when = context.view.times.stamp(at)
-    if at <= context.view.now:
+    due, now = pull_range(at), context.view.now
+    when, latest = map(context.view.times.stamp, due)
+    if now > due.latest:
         return f"The back-off ended at {when}; the next pod sync pulls again."
-    left = format_countdown(at - context.view.now)
-    return f"The next pull is not before {when}, in {left}: it is in back-off."
+    return (
+        f"The next pull is between {when} and {latest}, {format_due(due, now)}: it is "
+        "in back-off."
+    )
 
 
 def explain_container(context: WhyContext, tick: TickEntry | None) -> list[Explanation]:

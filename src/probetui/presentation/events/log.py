@@ -42,8 +42,11 @@ from probetui.kubelet.journal import (
     TickEntry,
     UserEntry,
 )
+from probetui.kubelet.kuberuntime.restart import InstantRange
 from probetui.kubelet.outcome import Result
+from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.problem import Severity
+from probetui.presentation.container.back_off import format_due, range_of_wait
 from probetui.presentation.container.exits import (
     exit_cause,
     first_signal_text,
@@ -137,10 +140,12 @@ class EventLine(Struct, frozen=True):
 class EventLog:
     """Turns entries into lines as they come; remembers what belongs together.
 
-    It has one owner, who feeds it every entry once, in order.
+    It has one owner, who feeds it every entry once, in order. `rules` are those of the
+    kubelet's version.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rules: KubeletRules) -> None:
+        self._rules = rules
         self._containers: dict[tuple[str, str], _Threads] = {}
         self.cluster = ClusterEvents()
         self.warnings = 0
@@ -278,8 +283,9 @@ class EventLog:
         threads.until = entry.until
         if is_known:
             return None
-        shown = _line(entry, names, "state", "backoff", format_backoff(entry))
-        return threads.of_back_off(shown, entry)
+        due = range_of_wait(entry, self._rules)
+        shown = _line(entry, names, "state", "backoff", format_backoff(entry, due))
+        return threads.of_back_off(shown, entry, due)
 
 
 _CHANGES = {
@@ -453,13 +459,15 @@ class _Threads(Struct):
         word, role = ("STOP", Role.STRONG) if is_stop else ("KILL", Role.KILL)
         return replace(line, row=row, word=word, words=words, role=role)
 
-    def of_back_off(self, line: EventLine, entry: BackoffEntry) -> EventLine:
+    def of_back_off(
+        self, line: EventLine, entry: BackoffEntry, due: InstantRange | None
+    ) -> EventLine:
         """Return a wait, or that there is none in the row of the start it allows."""
-        if entry.waits:
+        if due is not None:
             self.wait_row = self.wait_row or line.sequence
             self.waited = entry.window
             word = f"BACK-OFF {format_age(entry.window)}"
-            words = format_wait(entry)
+            words = format_wait(entry, due)
             return replace(
                 line, row=self.wait_row, word=word, words=words, role=Role.KILL
             )
@@ -507,14 +515,16 @@ def _override(tick: TickEntry) -> str:
     return "".join(f", {what}" for what, holds in _OVERRIDES.items() if holds(tick))
 
 
-def format_backoff(entry: BackoffEntry) -> str:
-    """Return what back-off said: `no wait (75s >= 10s), window now 20s`."""
+def format_backoff(entry: BackoffEntry, due: InstantRange | None) -> str:
+    """Return what back-off said: `no wait (75s >= 10s), window now 20s`.
+
+    If the container waits, its restart is `due`.
+    """
     following = f"window now {format_age(entry.next_window)}"
-    if entry.waits:
+    if due is not None:
         following = f"next window {format_age(entry.next_window)}"
-        return (
-            f"waits {format_age(entry.left)} of {format_age(entry.window)}, {following}"
-        )
+        window = f"window {format_age(entry.window)}"
+        return f"waits, restart {format_due(due, entry.at)}, {window}, {following}"
     if entry.since is None:
         return "no wait: no earlier exit"
     passed = format_age(entry.at - entry.since)
@@ -525,16 +535,11 @@ def format_backoff(entry: BackoffEntry) -> str:
     return f"no wait ({passed} >= {format_age(entry.window)}), {following}"
 
 
-def format_wait(entry: BackoffEntry) -> str:
-    """Return what the story says of a wait: when it is over, and the next window.
-
-    To the nearest second: back-off is looked at a moment after the exit.
-    """
+def format_wait(entry: BackoffEntry, due: InstantRange) -> str:
+    """Return what the story says of a wait: when it is over, and the next window."""
     window = format_age(entry.window)
     following = f"next window {format_age(entry.next_window)}"
-    restart = f"in {format_age(entry.left + _HALF_A_SECOND)}"
-    if not entry.left:
-        restart = "at the pod's next sync"
+    restart = format_due(due, entry.at)
     return f"restart {restart}: window {window} from the exit, {following}"
 
 

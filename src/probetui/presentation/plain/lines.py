@@ -42,6 +42,7 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet.runtime.go_format import go_quote
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
+from probetui.presentation.container.back_off import range_of_wait, rounded_up
 from probetui.presentation.container.exits import (
     grace_fields,
     is_after_grace,
@@ -131,7 +132,7 @@ def _format_fact(
         case ContainerEntry():
             return _container(entry, pod)
         case BackoffEntry():
-            return _backoff(entry)
+            return _backoff(entry, rules)
         case ListenersEntry(key=key):
             return f"{key.probe_type.lower()} refused {go_quote(refusal_text(entry))}"
         case FindingEntry(key=key):
@@ -440,8 +441,12 @@ def _exited(entry: ContainerEntry) -> str:
     return f"{words} reason={entry.by or ExitCause.ITSELF}"
 
 
-def _backoff(entry: BackoffEntry) -> str:
-    waits = f"waits {_seconds(entry.left)}" if entry.until else "none"
+def _backoff(entry: BackoffEntry, rules: KubeletRules) -> str:
+    due = range_of_wait(entry, rules)
+    waits = "none"
+    if due is not None:
+        latest = rounded_up(due.latest - entry.at)
+        waits = f"waits {_seconds(entry.left)}-{_seconds(latest)}"
     words = f"backoff {waits} window={_seconds(entry.window)}"
     if entry.since is not None:
         words += f" since-previous-exit={_seconds(entry.at - entry.since)}"

@@ -16,6 +16,7 @@ from probetui.durations import format_age
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ExecAction, Probe, ProbeType
 from probetui.kubelet_rules import KubeletRules
+from probetui.presentation.container.back_off import late_sync
 from probetui.presentation.probe.state import format_handler, format_timing
 from probetui.presentation.text.spans import EMPTY, Line, line, strong
 from probetui.presentation.text.view import View
@@ -148,7 +149,7 @@ def _consequences(
     waits = (
         "1s, 2s, 4s, up to 1m" if rules.reduces_back_off else "10s, 20s, 40s, up to 5m"
     )
-    yield "back-off", f"a restart soon after another waits {waits}"
+    yield "back-off", f"a restart soon after another waits {waits}, {late_sync(rules)}"
 
 
 def _budget_words(budget: TimeRange) -> str:

@@ -12,6 +12,7 @@ from probetui.analysis.timing import LATEST_RESYNC
 from probetui.durations import format_age
 from probetui.engine.snapshot import ContainerSnapshot, ProbeSnapshot
 from probetui.k8s.pod import Pod
+from probetui.presentation.container.back_off import format_longest
 from probetui.presentation.text.view import View
 
 _TEXTS = {
@@ -72,11 +73,15 @@ def format_restart(failure: NextFailure) -> str:
         case False:
             return f"restart without back-off ({window} window is over)"
         case True:
-            left = format_age(forecast.left_at_least)
-            return f"then back-off, at least {left} of {window}"
+            return f"then back-off, {format_wait_range(forecast)}"
         case None:
-            left = format_age(forecast.left_at_kill)
-            return f"back-off unless it takes {left} to stop"
+            left, wait = format_age(forecast.left_at_kill), format_wait_range(forecast)
+            return f"back-off, {wait}, unless it takes {left} to stop"
+
+
+def format_wait_range(forecast: BackoffForecast) -> str:
+    """Return how long a container that is killed waits for its start: `20s to 36s`."""
+    return f"{format_age(forecast.window)} to {format_longest(forecast.longest)}"
 
 
 def next_failure_fields(failure: NextFailure) -> str:

@@ -18,6 +18,11 @@ from probetui.kubelet.journal import PROBE_CAUSES, Skip
 from probetui.kubelet.kuberuntime.grace_period import GracePeriod
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
+from probetui.presentation.container.back_off import (
+    AT_NEXT_SYNC,
+    format_due,
+    range_of_wait,
+)
 from probetui.presentation.container.status_lines import format_waiting, unprobed_text
 from probetui.presentation.container.table import WAITING_IN_TROUBLE
 from probetui.presentation.probe.next_failure import next_failure_of
@@ -187,9 +192,8 @@ def _waiting_in_backoff(
     assert backoff.until is not None  # noqa: S101  # the caller's condition
     left = backoff.until - view.now
     meter = _of_a_wait(left, backoff.window, format_age(backoff.window), view, width)
-    sentence = f"restart in {format_countdown(left)}"
-    if left <= timedelta():
-        sentence = "back-off over: restart at the pod's next sync"
+    due = range_of_wait(backoff, view.rules)
+    sentence = f"restart {AT_NEXT_SYNC if due is None else format_due(due, view.now)}"
     return ProbeVerdict("BACK-OFF", Tone.KILL, sentence, meter)
 
 
