@@ -13,6 +13,8 @@ from typing import Any, get_args, get_origin
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from probetui.values import Instant, TimeSpan
+
 lone_surrogates = st.integers(0xDC80, 0xDCFF).map(chr)
 texts = st.text(st.characters(exclude_categories=["Cs"]) | lone_surrogates, max_size=6)
 instants = st.integers(0, 4_000_000_000_000_000).map(
@@ -31,7 +33,9 @@ LEAVES: Mapping[Any, st.SearchStrategy[Any]] = {
     Decimal: st.integers(-5, 5).map(Decimal),
     type(None): st.none(),
     datetime: instants,
+    Instant: instants,
     timedelta: lengths,
+    TimeSpan: lengths,
 }
 
 

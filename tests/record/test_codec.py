@@ -48,6 +48,7 @@ from probetui.record.codec import (
 )
 from probetui.record.format import AnyRecord, RecordContext
 from probetui.record.masking import Mask
+from probetui.values import Instant
 from tests.record.decoding import decode_entries
 from tests.record.strategies import LEAVES, instants, texts, values_of, whole_seconds
 from tests.ticks import a_tick
@@ -416,6 +417,7 @@ def test_what_is_written_reads_back_as_it_was(journal: list[JournalEntry]) -> No
 API_LEAVES = {
     **LEAVES,
     datetime: whole_seconds,
+    Instant: whole_seconds,
     str | None: st.none() | texts.filter(bool),
 }
 API_LEAVES[tuple[ContainerStatus, ...] | None] = values_of(

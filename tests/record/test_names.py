@@ -2,7 +2,8 @@
 
 `names.json` has the fields of every kind of value in an input or a configuration, by
 the first place where it stands. Fields may be added there; none may be renamed: one
-that is renamed in the code gets its old name in `values.FIELD_NAMES`.
+that is renamed in the code keeps its name in files with `field(name=...)`, and a kind
+with `tag=...`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from msgspec import Struct
 from probetui.engine.inputs import Input
 from probetui.k8s.runtime import RuntimePodStatus
 from probetui.kubelet.config import KubeletConfig
-from probetui.record.values import FIELD_NAMES, KIND_NAMES, key_of
+from probetui.values import Kind
 
 NAMES = json.loads((Path(__file__).parent / "names.json").read_text())
 
@@ -32,8 +33,8 @@ def kinds_in(hint: Any) -> Iterator[tuple[str, Any]]:
         hint = hint.__supertype__
     if get_origin(hint) in {types.UnionType, typing.Union}:
         for kind in get_args(hint):
-            if kind in KIND_NAMES:
-                yield f"({KIND_NAMES[kind]})", kind
+            if isinstance(kind, type) and issubclass(kind, Kind):
+                yield f"({kind.__struct_config__.tag})", kind
             else:
                 yield from kinds_in(kind)
     elif get_origin(hint) is None:
@@ -59,15 +60,16 @@ def names_in_files() -> dict[str, list[str]]:
             if issubclass(kind, Enum):
                 found[place + name] = sorted(str(member.value) for member in kind)
             elif issubclass(kind, Struct | tuple):
-                is_list = issubclass(kind, tuple)
-                keys = {
-                    field: str(number) if is_list else key_of(kind, field)
-                    for number, field in enumerate(typing.get_type_hints(kind))
-                }
+                hints = typing.get_type_hints(kind)
+                if issubclass(kind, Struct):
+                    names = kind.__struct_fields__, kind.__struct_encode_fields__
+                else:
+                    names = tuple(hints), tuple(map(str, range(len(hints))))
+                keys = dict(zip(*names, strict=True))
                 found[place + name] = sorted(keys.values())
                 waiting.extend(
                     (f"{place}{name}.{keys[field]}", inner)
-                    for field, inner in typing.get_type_hints(kind).items()
+                    for field, inner in hints.items()
                 )
     return found
 
@@ -82,8 +84,3 @@ def test_every_name_that_was_ever_written_is_still_written() -> None:
 
 def test_every_name_that_is_written_is_kept_for_ever() -> None:
     assert names_in_files() == NAMES
-
-
-def test_fields_with_a_name_of_their_own_exist() -> None:
-    for kind, names in FIELD_NAMES.items():
-        assert names.keys() <= typing.get_type_hints(kind).keys()

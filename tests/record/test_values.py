@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Struct
+from msgspec import field
 
 from probetui.k8s.probe import (
     ExecAction,
@@ -24,11 +24,18 @@ from probetui.k8s.probe import (
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.facts import OperationFinished
 from probetui.kubelet.outcome import Result
-from probetui.record.values import decode_value, encode_value, format_timestamp
+from probetui.record.codec import encode_text
+from probetui.record.values import (
+    DamageError,
+    decode_value,
+    encode_value,
+    format_timestamp,
+)
+from probetui.values import Kind, TimeSpan, Value
 from tests.builders import START
 
 
-class Odds(Struct, frozen=True):
+class Odds(Value, frozen=True):
     """Values that the engine has rarely or never."""
 
     numbers: frozenset[int]
@@ -37,20 +44,23 @@ class Odds(Struct, frozen=True):
 
 
 def there_and_back(kind: Any, value: Any) -> Any:
-    return decode_value(kind, json.loads(json.dumps(encode_value(kind, value))))
+    return decode_value(kind, json.loads(encode_text(encode_value(value))))
 
 
 def test_what_is_at_its_default_is_left_out() -> None:
-    encoded = encode_value(Probe, Probe(ExecAction(("true",)), period_seconds=3))
+    encoded = encode_value(Probe(ExecAction(("true",)), period_seconds=3))
 
     assert encoded == {
-        "handler": {"is": "ExecAction", "command": ["true"]},
+        "handler": {"is": "ExecAction", "command": ("true",)},
         "periodSeconds": 3,
     }
 
 
 def test_names_are_spelled_as_the_api_does() -> None:
-    assert encode_value(OperationFinished, OperationFinished(7)) == {"operationID": 7}
+    assert encode_value(OperationFinished(7)) == {
+        "is": "OperationFinished",
+        "operationID": 7,
+    }
 
 
 @pytest.mark.parametrize(
@@ -68,14 +78,14 @@ def test_a_value_of_several_kinds_names_its_kind(handler: ProbeHandler) -> None:
 def test_keys_are_lists() -> None:
     key = ProbeKey("uid", "app", ProbeType.STARTUP)
 
-    assert encode_value(ProbeKey, key) == ["uid", "app", "Startup"]
+    assert encode_value(key) == ("uid", "app", "Startup")
     assert there_and_back(ProbeKey, key) == key
 
 
 def test_bytes_and_sets_are_kept() -> None:
     odds = Odds(frozenset({3, 1}), {"a": b"\xff\x00"}, Result.FAILURE)
 
-    assert encode_value(Odds, odds) == {
+    assert encode_value(odds) == {
         "numbers": [1, 3],
         "content": {"a": "/wA="},
         "result": 1,
@@ -93,7 +103,7 @@ def test_a_config_reads_back() -> None:
 def test_no_microsecond_is_lost(microseconds: int) -> None:
     length = timedelta(microseconds=microseconds)
 
-    assert there_and_back(timedelta, length) == length
+    assert there_and_back(TimeSpan, length) == length
 
 
 def test_instants_have_all_six_digits() -> None:
@@ -101,5 +111,80 @@ def test_instants_have_all_six_digits() -> None:
 
 
 def test_what_is_none_of_the_kinds_is_refused() -> None:
-    with pytest.raises(ValueError, match="'Telepathy' is none of ExecAction, "):
+    with pytest.raises(ValueError, match=r"Invalid value 'Telepathy' - at `\$\.is`"):
         decode_value(ProbeHandler, {"is": "Telepathy"})
+
+
+class Knock(Kind, frozen=True):
+    """A kind of input that only these tests have."""
+
+    door_id: int
+    pause: TimeSpan = timedelta()
+
+
+class Ring(Kind, frozen=True, tag="Bell"):
+    """A kind that was renamed in the code."""
+
+    how_often: int = field(default=1, name="times")
+
+
+@pytest.mark.parametrize(
+    ("value", "spelled"),
+    [
+        pytest.param(
+            Knock(3, timedelta(seconds=2)),
+            '{"is":"Knock","doorID":3,"pause":2000.0}',
+            id="new",
+        ),
+        pytest.param(Ring(2), '{"is":"Bell","times":2}', id="renamed"),
+    ],
+)
+def test_a_new_kind_is_one_class(value: Knock | Ring, spelled: str) -> None:
+    assert encode_text(encode_value(value)) == spelled
+    assert there_and_back(Knock | Ring, value) == value
+
+
+@pytest.mark.parametrize(
+    ("json_value", "reason"),
+    [
+        pytest.param({"pause": 1}, "missing required field `doorID`", id="missing"),
+        pytest.param(
+            {"doorID": "3"}, r"Expected `int`, got `str` - at `\$\.doorID`", id="type"
+        ),
+        pytest.param(
+            {"doorID": 3, "pause": "PT1S"},
+            r"'PT1S' is no length of time - at `\$\.pause`",
+            id="unit",
+        ),
+        pytest.param(
+            {"doorID": 3, "pause": 1e300},
+            r"milliseconds are too long - at `\$\.pause`",
+            id="long",
+        ),
+        pytest.param({"doorID": 2**64}, "more than 64 bits", id="integer"),
+        pytest.param(
+            {"doorID": 3, "\ud800": 1}, "surrogates not allowed", id="surrogate"
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_field(
+    json_value: Any, reason: str
+) -> None:
+    with pytest.raises(DamageError, match=reason):
+        decode_value(Knock, json_value)
+
+
+def test_a_reason_does_not_repeat_a_long_text() -> None:
+    with pytest.raises(DamageError, match=r"^Invalid value.*at `\$\.is`$") as caught:
+        decode_value(Knock | Ring, {"is": "x" * 1_000_000})
+
+    assert len(str(caught.value)) < 1_000
+
+
+def test_what_is_nested_too_deeply_is_refused() -> None:
+    nested: Any = 1
+    for _ in range(100_000):
+        nested = [nested]
+
+    with pytest.raises(DamageError, match="nested too deeply"):
+        decode_value(Knock, {"doorID": nested})

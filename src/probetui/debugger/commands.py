@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import field
 
 from probetui.debugger.scope import ALL_PROBES, Scope
 from probetui.debugger.timing import Timing
 from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.effects import Fault
+from probetui.values import Kind, TimeSpan
 
 
-class TriggerProbe(Struct, frozen=True):
+class TriggerProbe(Kind, frozen=True):
     """Probe now, as the kubelet does when readiness may have changed."""
 
     key: ProbeKey
 
 
-class RestartContainer(Struct, frozen=True):
+class RestartContainer(Kind, frozen=True):
     """Stop a running container now, through the normal kill path."""
 
     pod_uid: str
     container_name: str
 
 
-class PauseProbes(Struct, frozen=True):
+class PauseProbes(Kind, frozen=True):
     """Hold back all probe ticks; what is in flight finishes.
 
     `is_internal`: a seek stops the clock; nobody asked for it, so it is not journaled.
@@ -35,7 +35,7 @@ class PauseProbes(Struct, frozen=True):
     is_internal: bool = False
 
 
-class ResumeProbes(Struct, frozen=True):
+class ResumeProbes(Kind, frozen=True):
     """Run ticks again; each worker runs at most one that was held back.
 
     `is_internal`: a seek starts the clock; nobody asked for it, so it is not journaled.
@@ -44,14 +44,14 @@ class ResumeProbes(Struct, frozen=True):
     is_internal: bool = False
 
 
-class StepProbe(Struct, frozen=True):
+class StepProbe(Kind, frozen=True):
     """Run exactly one tick, the next in time; pauses first if needed.
 
     A result that a break-point holds back goes before any tick.
     """
 
 
-class RunToChange(Struct, frozen=True):
+class RunToChange(Kind, frozen=True):
     """Run ticks until something changes in a scope, then pause.
 
     A change is one of a stored result, of a ready flag, of a hold, a restart, or what
@@ -71,7 +71,7 @@ class Injected(StrEnum):
     TIMED_OUT = "timed-out"
 
 
-class InjectResults(Struct, frozen=True):
+class InjectResults(Kind, frozen=True):
     """Inject results for the next runs of a probe, in order; empty clears them.
 
     They replace those that were still to come. A probe is not run for a tick with an
@@ -82,7 +82,7 @@ class InjectResults(Struct, frozen=True):
     results: tuple[Injected, ...]
 
 
-class DelayProbes(Struct, frozen=True):
+class DelayProbes(Kind, frozen=True):
     """Delay every attempt of these probes; zero ends the delay.
 
     The container is asked all the same. An attempt that is not answered within the
@@ -91,10 +91,10 @@ class DelayProbes(Struct, frozen=True):
     """
 
     scope: Scope
-    delay: timedelta
+    delay: TimeSpan
 
 
-class MuteProbes(Struct, frozen=True):
+class MuteProbes(Kind, frozen=True):
     """Keep probing, ignore results.
 
     Results are counted, shown and recorded as events, but the stored result stays as
@@ -106,7 +106,7 @@ class MuteProbes(Struct, frozen=True):
     scope: Scope
 
 
-class UnmuteProbes(Struct, frozen=True):
+class UnmuteProbes(Kind, frozen=True):
     """Stop ignoring results, from the next one on.
 
     The run is as it was counted: a liveness probe that is past its threshold kills at
@@ -116,13 +116,13 @@ class UnmuteProbes(Struct, frozen=True):
     scope: Scope
 
 
-class DryRunProbe(Struct, frozen=True):
+class DryRunProbe(Kind, frozen=True, tag="TryProbe"):
     """Probe the running container now and show the result, without counting it."""
 
     key: ProbeKey
 
 
-class EditProbe(Struct, frozen=True):
+class EditProbe(Kind, frozen=True):
     """Change a probe's timing until its pod is gone; None restores the manifest's.
 
     The worker goes by it from its next tick, a period from now; no container restarts.
@@ -133,26 +133,26 @@ class EditProbe(Struct, frozen=True):
     timing: Timing | None
 
 
-class KillContainer(Struct, frozen=True):
+class KillContainer(Kind, frozen=True):
     """Kill a running container at once: no hook, no grace period."""
 
     pod_uid: str
     container_name: str
 
 
-class ClearBackoff(Struct, frozen=True):
+class ClearBackoff(Kind, frozen=True):
     """Forget the back-off of a container and of its image, and start it if it waits."""
 
     pod_uid: str
     container_name: str
 
 
-class InjectContainerFault(Struct, frozen=True):
+class InjectContainerFault(Kind, frozen=True, tag="DisruptContainer"):
     """Inject a fault into a running container; the kubelet's probes will notice."""
 
     pod_uid: str
     container_name: str
-    fault: Fault
+    fault: Fault = field(name="disruption")
 
 
 class BreakpointKind(StrEnum):
@@ -163,7 +163,7 @@ class BreakpointKind(StrEnum):
     READINESS = "readiness"
 
 
-class SetBreakpoints(Struct, frozen=True):
+class SetBreakpoints(Kind, frozen=True, tag="SetBreakPoints"):
     """Pause when one of these happens in a scope; replaces those set there.
 
     Before a kill, the result that would make it is held back until `ResumeProbes` or
@@ -174,13 +174,13 @@ class SetBreakpoints(Struct, frozen=True):
     scope: Scope = ALL_PROBES
 
 
-class Bookmark(Struct, frozen=True):
+class Bookmark(Kind, frozen=True):
     """Write a person's note into the journal."""
 
     text: str
 
 
-class AddNote(Struct, frozen=True):
+class AddNote(Kind, frozen=True):
     """Write a note of the program around the session into the journal."""
 
     text: str

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from msgspec import Struct
-
 from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.values import Value
 
 T = TypeVar("T")
 
 
-class Scope(Struct, frozen=True):
+class Scope(Value, frozen=True):
     """Some probes: those of a pod, of a container, of a type; what is empty is any."""
 
     pod_uid: str = ""

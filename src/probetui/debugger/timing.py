@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.k8s.probe import Probe, ProbeType
+from probetui.values import Value
 
 _LEAST = {
     "initial_delay_seconds": 0,
@@ -25,7 +25,7 @@ _MOST = 2**31 - 1
 """The API's integers have 32 bits."""
 
 
-class Timing(Struct, frozen=True):
+class Timing(Value, frozen=True):
     """The numbers of a probe that can be changed while its worker runs."""
 
     initial_delay_seconds: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import Struct, field
+from msgspec import field
 
 from probetui.debugger.commands import ContainerCommand, DebuggerCommand
 from probetui.k8s.pod import Pod
@@ -13,15 +13,16 @@ from probetui.k8s.runtime import ContainerID, Listeners
 from probetui.k8s.status import PodCondition
 from probetui.k8s.volume import ConfigObject
 from probetui.kubelet.facts import ProbeFinished, RuntimeFact
+from probetui.values import Kind
 
 
-class AddPod(Struct, frozen=True):
+class AddPod(Kind, frozen=True):
     """Run this pod."""
 
     pod: Pod
 
 
-class SetPods(Struct, frozen=True):
+class SetPods(Kind, frozen=True):
     """These are all the pods of a source now: run what is new, end the others.
 
     A pod that takes the name of another one begins when that one is gone. `places`
@@ -39,7 +40,7 @@ class SetPods(Struct, frozen=True):
     is_complete: bool = True
 
 
-class SetObjects(Struct, frozen=True):
+class SetObjects(Kind, frozen=True):
     """These are all the ConfigMaps and Secrets of the manifests now.
 
     Containers that are created from now on see them; files in volumes follow when
@@ -49,7 +50,7 @@ class SetObjects(Struct, frozen=True):
     objects: tuple[ConfigObject, ...]
 
 
-class DeletePod(Struct, frozen=True):
+class DeletePod(Kind, frozen=True):
     """End a pod gracefully; None is the pod's own grace period."""
 
     pod_uid: str
@@ -59,7 +60,7 @@ class DeletePod(Struct, frozen=True):
 Command = AddPod | SetPods | SetObjects | DeletePod | DebuggerCommand | ContainerCommand
 
 
-class ListenersFound(Struct, frozen=True):
+class ListenersFound(Kind, frozen=True):
     """A `FindListeners` has finished; None where listeners cannot be seen."""
 
     container_id: ContainerID
@@ -67,7 +68,7 @@ class ListenersFound(Struct, frozen=True):
     problem: str = ""
 
 
-class ExecSeen(Struct, frozen=True):
+class ExecSeen(Kind, frozen=True):
     """Somebody else has started a command in a container; `text` is that command."""
 
     container_id: ContainerID

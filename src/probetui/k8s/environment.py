@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
-from msgspec import Struct
+from probetui.values import Kind, Value
 
 
-class FieldRef(Struct, frozen=True):
+class FieldRef(Kind, frozen=True):
     """A field of the pod itself, such as `metadata.name` or `status.podIP`."""
 
     field_path: str
 
 
-class ResourceFieldRef(Struct, frozen=True):
+class ResourceFieldRef(Kind, frozen=True):
     """A request or limit of a container, such as `limits.cpu`.
 
     An empty `container_name` is the container with the reference. A `divisor` of 0
@@ -26,7 +26,7 @@ class ResourceFieldRef(Struct, frozen=True):
     divisor: Decimal = Decimal()
 
 
-class ConfigMapKeyRef(Struct, frozen=True):
+class ConfigMapKeyRef(Kind, frozen=True):
     """One entry of a ConfigMap of the pod's namespace."""
 
     name: str
@@ -34,7 +34,7 @@ class ConfigMapKeyRef(Struct, frozen=True):
     optional: bool = False
 
 
-class SecretKeyRef(Struct, frozen=True):
+class SecretKeyRef(Kind, frozen=True):
     """One entry of a Secret of the pod's namespace."""
 
     name: str
@@ -45,21 +45,21 @@ class SecretKeyRef(Struct, frozen=True):
 EnvVarSource = FieldRef | ResourceFieldRef | ConfigMapKeyRef | SecretKeyRef
 
 
-class ConfigMapEnvSource(Struct, frozen=True):
+class ConfigMapEnvSource(Kind, frozen=True):
     """All entries of a ConfigMap as variables."""
 
     name: str
     optional: bool = False
 
 
-class SecretEnvSource(Struct, frozen=True):
+class SecretEnvSource(Kind, frozen=True):
     """All entries of a Secret as variables."""
 
     name: str
     optional: bool = False
 
 
-class EnvFrom(Struct, frozen=True):
+class EnvFrom(Value, frozen=True):
     """All entries of an object as variables, their names prefixed with `prefix`."""
 
     source: ConfigMapEnvSource | SecretEnvSource

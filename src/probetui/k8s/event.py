@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from enum import StrEnum
 
-from msgspec import Struct
+from probetui.values import Instant, Value
 
 
 class EventType(StrEnum):
@@ -15,7 +14,7 @@ class EventType(StrEnum):
     WARNING = "Warning"
 
 
-class Event(Struct, frozen=True):
+class Event(Value, frozen=True):
     """One occurrence of an event; occurrences are never merged here.
 
     `field_path` is such as `spec.containers{app}`, empty for the pod itself.
@@ -26,5 +25,5 @@ class Event(Struct, frozen=True):
     message: str
     pod_uid: str
     field_path: str
-    at: datetime
+    at: Instant
     container_name: str = ""

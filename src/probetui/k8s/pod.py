@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
 
-from msgspec import Struct
-
 from probetui.k8s.environment import EnvFrom, EnvVarSource
 from probetui.k8s.probe import LifecycleHandler, Probe, ProbeHandler, ProbeType
 from probetui.k8s.volume import Volume
+from probetui.values import Instant, Value
 
 
-class SecurityContext(Struct, frozen=True):
+class SecurityContext(Value, frozen=True):
     """`v1.SecurityContext`; None leaves it to the pod, the image or the runtime.
 
     `run_as_user_name` is the image's user where only its name is known.
@@ -34,7 +32,7 @@ class SecurityContext(Struct, frozen=True):
     seccomp_profile: str | None = None
 
 
-class PodSecurityContext(Struct, frozen=True):
+class PodSecurityContext(Value, frozen=True):
     """`v1.PodSecurityContext`: the defaults for all containers of a pod."""
 
     run_as_user: int | None = None
@@ -45,14 +43,14 @@ class PodSecurityContext(Struct, frozen=True):
     seccomp_profile: str | None = None
 
 
-class DNSOption(Struct, frozen=True):
+class DNSOption(Value, frozen=True):
     """An option of the resolver; many have no value."""
 
     name: str
     value: str | None = None
 
 
-class DNSConfig(Struct, frozen=True):
+class DNSConfig(Value, frozen=True):
     """A pod's own name servers, search domains and resolver options."""
 
     nameservers: tuple[str, ...] = ()
@@ -60,7 +58,7 @@ class DNSConfig(Struct, frozen=True):
     options: tuple[DNSOption, ...] = ()
 
 
-class HostAlias(Struct, frozen=True):
+class HostAlias(Value, frozen=True):
     """Host names of an address in `/etc/hosts`."""
 
     ip: str
@@ -87,7 +85,7 @@ class PullPolicy(StrEnum):
     NEVER = "Never"
 
 
-class EnvVar(Struct, frozen=True):
+class EnvVar(Value, frozen=True):
     """One environment variable.
 
     `has_value_from` marks a variable with a source instead of a value; exec probes
@@ -101,7 +99,7 @@ class EnvVar(Struct, frozen=True):
     value_from: EnvVarSource | None = None
 
 
-class ContainerPort(Struct, frozen=True):
+class ContainerPort(Value, frozen=True):
     """A declared port; probes may name it."""
 
     container_port: int
@@ -111,7 +109,7 @@ class ContainerPort(Struct, frozen=True):
     host_ip: str = ""
 
 
-class VolumeMount(Struct, frozen=True):
+class VolumeMount(Value, frozen=True):
     """Where a volume appears in a container.
 
     `sub_path` is a path in the volume; `sub_path_expr` the same with `$(NAME)` of the
@@ -126,7 +124,7 @@ class VolumeMount(Struct, frozen=True):
     mount_propagation: str = ""
 
 
-class Resources(Struct, frozen=True):
+class Resources(Value, frozen=True):
     """Requests and limits by resource name, in base units.
 
     CPU is in cores, memory in bytes.
@@ -149,7 +147,7 @@ RESTART_ALL_CONTAINERS = "RestartAllContainers"
 """The action of a restart rule that restarts the pod's other containers, too."""
 
 
-class RestartRule(Struct, frozen=True):
+class RestartRule(Value, frozen=True):
     """A rule of a container: which action some exit codes lead to.
 
     `action` is `Restart` or `RestartAllContainers`, `operator` is `In` or `NotIn`.
@@ -164,7 +162,7 @@ class RestartRule(Struct, frozen=True):
         return (exit_code in self.values) is (self.operator == "In")
 
 
-class Container(Struct, frozen=True):
+class Container(Value, frozen=True):
     """A container of the spec, with the API server's defaults applied.
 
     `restart_policy` is ALWAYS for a sidecar (a restartable init container). Of others
@@ -223,7 +221,7 @@ class Container(Struct, frozen=True):
         yield from filter(None, (self.post_start, self.pre_stop))
 
 
-class Pod(Struct, frozen=True, dict=True):
+class Pod(Value, frozen=True, dict=True):
     """A pod as the kubelet sees it: spec and metadata, never its status.
 
     `termination_grace_period_seconds` is None only for a spec that was not
@@ -246,8 +244,8 @@ class Pod(Struct, frozen=True, dict=True):
     share_process_namespace: bool = False
     hostname: str = ""
     readiness_gates: tuple[str, ...] = ()
-    created_at: datetime | None = None
-    deletion_requested_at: datetime | None = None
+    created_at: Instant | None = None
+    deletion_requested_at: Instant | None = None
     deletion_grace_period_seconds: int | None = None
     volumes: tuple[Volume, ...] = ()
     security_context: PodSecurityContext = NO_POD_SECURITY_CONTEXT

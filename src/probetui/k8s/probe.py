@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from msgspec import Struct
+from probetui.values import Kind, Value
 
 
 class ProbeType(StrEnum):
@@ -16,13 +16,13 @@ class ProbeType(StrEnum):
     STARTUP = "Startup"
 
 
-class ExecAction(Struct, frozen=True):
+class ExecAction(Kind, frozen=True):
     """Run a command in the container; 0 is success."""
 
     command: tuple[str, ...]
 
 
-class HTTPHeader(Struct, frozen=True):
+class HTTPHeader(Value, frozen=True):
     """`v1.HTTPHeader`."""
 
     name: str
@@ -32,7 +32,7 @@ class HTTPHeader(Struct, frozen=True):
 HTTP_1, HTTP_2 = "HTTP1", "HTTP2"
 
 
-class HTTPGetAction(Struct, frozen=True):
+class HTTPGetAction(Kind, frozen=True):
     """Send a GET request; 200 to 399 is success.
 
     `port` is a number or the name of a container port. An empty `host` means the
@@ -53,7 +53,7 @@ class HTTPGetAction(Struct, frozen=True):
         return self.protocol == HTTP_2
 
 
-class TCPSocketAction(Struct, frozen=True):
+class TCPSocketAction(Kind, frozen=True):
     """Open a connection; a completed handshake is success."""
 
     port: int | str
@@ -63,7 +63,7 @@ class TCPSocketAction(Struct, frozen=True):
 GRPC_PLAINTEXT, GRPC_TLS = "Plaintext", "TLS"
 
 
-class GRPCAction(Struct, frozen=True):
+class GRPCAction(Kind, frozen=True):
     """Ask `grpc.health.v1.Health`; SERVING is success.
 
     `mode` is Plaintext or TLS, empty for the first.
@@ -79,7 +79,7 @@ class GRPCAction(Struct, frozen=True):
         return self.mode == GRPC_TLS
 
 
-class SleepAction(Struct, frozen=True):
+class SleepAction(Kind, frozen=True):
     """Wait (lifecycle hooks only)."""
 
     seconds: int
@@ -89,7 +89,7 @@ ProbeHandler = ExecAction | HTTPGetAction | TCPSocketAction | GRPCAction
 LifecycleHandler = ExecAction | HTTPGetAction | TCPSocketAction | SleepAction
 
 
-class Probe(Struct, frozen=True):
+class Probe(Value, frozen=True):
     """A probe with the API server's defaults applied.
 
     `handler` is None only for a spec that validation would refuse; the prober then

@@ -6,7 +6,6 @@ Source: kubelet/container/runtime.go, v1.32.10.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
@@ -14,6 +13,8 @@ from types import MappingProxyType
 from typing import NamedTuple, NewType
 
 from msgspec import Struct
+
+from probetui.values import Instant, Kind, Value
 
 ContainerID = NewType("ContainerID", str)
 """`<runtime>://<id>`; the empty text is the empty ID."""
@@ -47,7 +48,7 @@ START_ERRORS = frozenset({"StartError", "ContainerCannotRun"})
 """Reasons of runtimes for the end of a container that was never started."""
 
 
-class RuntimeContainerStatus(Struct, frozen=True):
+class RuntimeContainerStatus(Kind, frozen=True):
     """One container instance, dead or alive.
 
     `restart_count` and `hash` come from the labels it was created with. `stop_signal`
@@ -57,9 +58,9 @@ class RuntimeContainerStatus(Struct, frozen=True):
     container_id: ContainerID
     name: str
     state: RuntimeState
-    created_at: datetime | None = None
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
+    created_at: Instant | None = None
+    started_at: Instant | None = None
+    finished_at: Instant | None = None
     exit_code: int = 0
     reason: str = ""
     message: str = ""
@@ -72,7 +73,7 @@ class RuntimeContainerStatus(Struct, frozen=True):
     stop_signal: str = ""
 
 
-class SandboxStatus(Struct, frozen=True):
+class SandboxStatus(Kind, frozen=True):
     """One pod sandbox, dead or alive.
 
     `ip` is None where the runtime gave no network information at all, and empty
@@ -82,12 +83,12 @@ class SandboxStatus(Struct, frozen=True):
     sandbox_id: str
     is_ready: bool
     attempt: int = 0
-    created_at: datetime | None = None
+    created_at: Instant | None = None
     host_network: bool = False
     ip: str | None = None
 
 
-class RuntimePodStatus(Struct, frozen=True, dict=True):
+class RuntimePodStatus(Value, frozen=True, dict=True):
     """All sandboxes and containers of one pod, newest first.
 
     `ips` are those of the newest sandbox, if it is ready.
@@ -99,7 +100,7 @@ class RuntimePodStatus(Struct, frozen=True, dict=True):
     sandboxes: tuple[SandboxStatus, ...] = ()
     containers: tuple[RuntimeContainerStatus, ...] = ()
     ips: tuple[str, ...] = ()
-    seen_at: datetime | None = None
+    seen_at: Instant | None = None
 
     def running(self) -> tuple[RuntimeContainerStatus, ...]:
         """Return the running instances."""
@@ -126,7 +127,7 @@ class RuntimePodStatus(Struct, frozen=True, dict=True):
         return found
 
 
-class RuntimeCondition(Struct, frozen=True):
+class RuntimeCondition(Value, frozen=True):
     """A condition of the runtime as a whole: `RuntimeReady`, `NetworkReady`."""
 
     type: str
@@ -140,7 +141,7 @@ class RuntimeCondition(Struct, frozen=True):
         return f"{self.type}={status} reason:{self.reason} message:{self.message}"
 
 
-class StoredImage(Struct, frozen=True):
+class StoredImage(Value, frozen=True):
     """An image on the node.
 
     Attributes:
@@ -168,7 +169,7 @@ class ImageFilesystem(Struct, frozen=True):
 NOTHING: Mapping[str, Decimal] = MappingProxyType({})
 
 
-class Node(Struct, frozen=True):
+class Node(Value, frozen=True):
     """The node, as far as pods can ask about it.
 
     `ip` is the address at which pods reach it. `allocatable` is in base units by
@@ -212,7 +213,7 @@ class ListenerScope(StrEnum):
     MACHINE = "machine"
 
 
-class Listeners(Struct, frozen=True):
+class Listeners(Value, frozen=True):
     """Listening TCP sockets, without duplicates, sorted by port and address."""
 
     endpoints: tuple[SocketAddress, ...]

@@ -9,6 +9,8 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from probetui.values import Instant, Value
+
 
 class PodPhase(StrEnum):
     """The phase of a pod."""
@@ -36,7 +38,7 @@ class ConditionStatus(StrEnum):
     UNKNOWN = "Unknown"
 
 
-class PodCondition(Struct, frozen=True):
+class PodCondition(Value, frozen=True):
     """One condition; `type` is free text, as readiness gates may name any.
 
     `observed_generation` is that of the pod it is about, 0 if it does not say so.
@@ -46,7 +48,7 @@ class PodCondition(Struct, frozen=True):
     status: ConditionStatus
     reason: str = ""
     message: str = ""
-    last_transition_at: datetime | None = None
+    last_transition_at: Instant | None = None
     observed_generation: int = 0
 
 

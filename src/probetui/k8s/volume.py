@@ -9,6 +9,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from probetui.k8s.environment import FieldRef, ResourceFieldRef
+from probetui.values import Kind, Value
 
 FILE_MODE = 0o644
 """The default mode of files in volumes."""
@@ -61,21 +62,21 @@ MEMORY = "Memory"
 """The medium of an emptyDir that is kept in memory."""
 
 
-class EmptyDir(Struct, frozen=True):
+class EmptyDir(Kind, frozen=True):
     """An empty folder for the pod's life; `size_limit` is in bytes."""
 
     medium: str = ""
     size_limit: Decimal | None = None
 
 
-class HostPath(Struct, frozen=True):
+class HostPath(Kind, frozen=True):
     """A file or folder of the node; an empty `type` is not checked."""
 
     path: str
     type: str = ""
 
 
-class KeyToPath(Struct, frozen=True):
+class KeyToPath(Value, frozen=True):
     """The path of an entry in the volume; None is the volume's default mode."""
 
     key: str
@@ -83,7 +84,7 @@ class KeyToPath(Struct, frozen=True):
     mode: int | None = None
 
 
-class ConfigMapFiles(Struct, frozen=True):
+class ConfigMapFiles(Kind, frozen=True):
     """Entries of a ConfigMap as files; no `items` means all of them."""
 
     name: str
@@ -91,7 +92,7 @@ class ConfigMapFiles(Struct, frozen=True):
     optional: bool = False
 
 
-class SecretFiles(Struct, frozen=True):
+class SecretFiles(Kind, frozen=True):
     """Entries of a Secret as files; no `items` means all of them."""
 
     name: str
@@ -99,7 +100,7 @@ class SecretFiles(Struct, frozen=True):
     optional: bool = False
 
 
-class DownwardAPIFile(Struct, frozen=True):
+class DownwardAPIFile(Value, frozen=True):
     """A file with a field of the pod; it is empty where `ref` is None."""
 
     path: str
@@ -107,13 +108,13 @@ class DownwardAPIFile(Struct, frozen=True):
     mode: int | None = None
 
 
-class DownwardAPIFiles(Struct, frozen=True):
+class DownwardAPIFiles(Kind, frozen=True):
     """Files with fields of the pod."""
 
     items: tuple[DownwardAPIFile, ...] = ()
 
 
-class ServiceAccountTokenFile(Struct, frozen=True):
+class ServiceAccountTokenFile(Kind, frozen=True):
     """A file with a token of the pod's service account."""
 
     path: str
@@ -121,7 +122,7 @@ class ServiceAccountTokenFile(Struct, frozen=True):
     expiration_seconds: int | None = None
 
 
-class TrustBundleFile(Struct, frozen=True):
+class TrustBundleFile(Kind, frozen=True):
     """A file with the certificates that a cluster trusts, by name or by signer."""
 
     path: str
@@ -130,7 +131,7 @@ class TrustBundleFile(Struct, frozen=True):
     optional: bool = False
 
 
-class PodCertificateFiles(Struct, frozen=True):
+class PodCertificateFiles(Kind, frozen=True):
     """Files with a key of the pod and its certificates: together, or one each."""
 
     signer_name: str
@@ -146,7 +147,7 @@ ClusterFiles = ServiceAccountTokenFile | TrustBundleFile | PodCertificateFiles
 FileSource = ConfigMapFiles | SecretFiles | DownwardAPIFiles | ClusterFiles
 
 
-class Projected(Struct, frozen=True):
+class Projected(Kind, frozen=True):
     """Files from several sources; of two with the same path the last one is used.
 
     A volume of the kind configMap, secret or downwardAPI is this with one source.
@@ -156,7 +157,7 @@ class Projected(Struct, frozen=True):
     default_mode: int = FILE_MODE
 
 
-class OtherVolume(Struct, frozen=True):
+class OtherVolume(Kind, frozen=True):
     """A volume of an unsupported kind, named as in the spec.
 
     The pod gets an empty directory instead.
@@ -168,7 +169,7 @@ class OtherVolume(Struct, frozen=True):
 VolumeSource = EmptyDir | HostPath | Projected | OtherVolume
 
 
-class Volume(Struct, frozen=True):
+class Volume(Value, frozen=True):
     """A volume of a pod."""
 
     name: str
@@ -187,7 +188,7 @@ NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 NO_BYTES: Mapping[str, bytes] = MappingProxyType({})
 
 
-class ConfigMap(Struct, frozen=True):
+class ConfigMap(Kind, frozen=True):
     """`v1.ConfigMap`; no key is in both mappings.
 
     `is_refused` marks one that the API server has and does not hand over.
@@ -203,7 +204,7 @@ class ConfigMap(Struct, frozen=True):
         return hash((self.name, self.namespace))
 
 
-class Secret(Struct, frozen=True):
+class Secret(Kind, frozen=True):
     """`v1.Secret`, its data decoded from Base64.
 
     `type` is empty for Opaque. `is_refused` marks one that the API server has and does

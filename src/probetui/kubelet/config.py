@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from msgspec import Struct
-
 from probetui.k8s.runtime import UNKNOWN_NODE, Node
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules, rules_of
+from probetui.values import TimeSpan, Value
 
 REDUCED_BACK_OFF = timedelta(seconds=1), timedelta(seconds=60)
 LONG_AGO = timedelta(seconds=1_000_000)
 
 
-class KubeletConfig(Struct, frozen=True):
+class KubeletConfig(Value, frozen=True):
     """How this kubelet is set up; the default is that of 1.32, as old records have it.
 
     Attributes:
@@ -54,27 +53,27 @@ class KubeletConfig(Struct, frozen=True):
     version: str = PORTED_RULES.version
     feature_gates: tuple[str, ...] = ()
     seed: int = 0
-    age: timedelta = LONG_AGO
+    age: TimeSpan = LONG_AGO
     sidecar_probes_end_with_never: bool = True
     queues_while_waiting: bool = False
     counts_generations: bool = False
 
-    sync_tick: timedelta = timedelta(seconds=1)
-    housekeeping_tick: timedelta = timedelta(seconds=2)
-    relist_period: timedelta = timedelta(seconds=1)
-    sync_frequency: timedelta = timedelta(seconds=60)
-    retry_after_error: timedelta = timedelta(seconds=10)
-    retry_after_network_error: timedelta = timedelta(seconds=1)
+    sync_tick: TimeSpan = timedelta(seconds=1)
+    housekeeping_tick: TimeSpan = timedelta(seconds=2)
+    relist_period: TimeSpan = timedelta(seconds=1)
+    sync_frequency: TimeSpan = timedelta(seconds=60)
+    retry_after_error: TimeSpan = timedelta(seconds=10)
+    retry_after_network_error: TimeSpan = timedelta(seconds=1)
     jitter: float = 0.5
 
-    backoff_initial: timedelta = timedelta(seconds=10)
-    backoff_max: timedelta = timedelta(seconds=300)
-    max_container_restart_period: timedelta | None = None
-    backoff_expiry: timedelta = timedelta(seconds=600)
+    backoff_initial: TimeSpan = timedelta(seconds=10)
+    backoff_max: TimeSpan = timedelta(seconds=300)
+    max_container_restart_period: TimeSpan | None = None
+    backoff_expiry: TimeSpan = timedelta(seconds=600)
 
     minimum_grace_period_seconds: int = 2
     dead_instances_kept: int = 1
-    container_gc_period: timedelta = timedelta(minutes=1)
+    container_gc_period: TimeSpan = timedelta(minutes=1)
 
     creates: bool = True
     restarts: bool = True

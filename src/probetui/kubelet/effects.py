@@ -13,6 +13,7 @@ from probetui.k8s.probe import LifecycleHandler, Probe, ProbeKey
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.volume import Volume, VolumeFile
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
+from probetui.values import Kind
 
 
 class RunProbe(NamedTuple):
@@ -114,7 +115,7 @@ class PullImage(Struct, frozen=True):
     credentials: RegistryCredentials | None = None
 
 
-class PulledImage(Struct, frozen=True):
+class PulledImage(Kind, frozen=True):
     """What a pull brought."""
 
     image_id: str

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from msgspec import Struct
-
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimeCondition,
@@ -16,9 +12,10 @@ from probetui.k8s.runtime import (
 )
 from probetui.kubelet.effects import PulledImage
 from probetui.kubelet.outcome import ProbeOutcome
+from probetui.values import Instant, Kind
 
 
-class ProbeFinished(Struct, frozen=True):
+class ProbeFinished(Kind, frozen=True):
     """A `RunProbe` has finished."""
 
     probe_id: int
@@ -36,7 +33,7 @@ OperationValue = (
 )
 
 
-class OperationFinished(Struct, frozen=True):
+class OperationFinished(Kind, frozen=True):
     """A `RunOperation` has finished.
 
     `error` is the runtime's own words. `value` is what the operation says it is.
@@ -54,38 +51,38 @@ class OperationFinished(Struct, frozen=True):
     config_error: bool = False
 
 
-class OperationProgress(Struct, frozen=True):
+class OperationProgress(Kind, frozen=True):
     """A running operation has something to show (an image pull, in percent)."""
 
     operation_id: int
     text: str
 
 
-class Relisted(Struct, frozen=True):
+class Relisted(Kind, frozen=True):
     """Everything of ours that the runtime has; `started_at` is when we asked."""
 
     pods: tuple[RuntimePodStatus, ...]
-    started_at: datetime
+    started_at: Instant
 
 
-class RelistFailed(Struct, frozen=True):
+class RelistFailed(Kind, frozen=True):
     """The runtime could not be asked; it may be gone."""
 
     error: str
 
 
-class RuntimeChanged(Struct, frozen=True):
+class RuntimeChanged(Kind, frozen=True):
     """The runtime says that something happened; brings the relist forward."""
 
 
-class RuntimeStatusRead(Struct, frozen=True):
+class RuntimeStatusRead(Kind, frozen=True):
     """What the runtime says of itself, or why it says nothing."""
 
     conditions: tuple[RuntimeCondition, ...] = ()
     error: str = ""
 
 
-class ImagesListed(Struct, frozen=True):
+class ImagesListed(Kind, frozen=True):
     """The images on the node, or why they are not known.
 
     `images` are the largest of them, `count` and `size_bytes` those of all.

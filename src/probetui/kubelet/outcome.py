@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import IntEnum, StrEnum
-
-from msgspec import Struct
 
 from probetui.k8s.probe import HTTPHeader
 from probetui.k8s.runtime import SocketAddress
+from probetui.values import Instant, TimeSpan, Value
 
 
 class ProbeResult(StrEnum):
@@ -38,7 +37,7 @@ class Result(IntEnum):
         return self.name.capitalize()
 
 
-class HTTPAnswer(Struct, frozen=True):
+class HTTPAnswer(Value, frozen=True):
     """A server's answer, of which output and event show only a part.
 
     `body` is empty where the output is the body. `redirects` are the locations that
@@ -61,7 +60,7 @@ FORWARDED = "by port-forward to 127.0.0.1 in the pod"
 """The end of the detail of an attempt that did not connect to the pod's IP."""
 
 
-class Attempt(Struct, frozen=True):
+class Attempt(Value, frozen=True):
     """One run of a handler.
 
     `error` says why the handler could not run; a probe that fails has none.
@@ -75,7 +74,7 @@ class Attempt(Struct, frozen=True):
     result: ProbeResult
     output: str = ""
     error: str | None = None
-    duration: timedelta = timedelta()
+    duration: TimeSpan = timedelta()
     detail: str = ""
     http: HTTPAnswer | None = None
     refused_at: SocketAddress | None = None
@@ -92,15 +91,15 @@ class Attempt(Struct, frozen=True):
         return self.detail.endswith(FORWARDED)
 
 
-class ProbeOutcome(Struct, frozen=True):
+class ProbeOutcome(Value, frozen=True):
     """One probe: one to three attempts, of which the last one counts.
 
     `injected` marks an outcome that a person chose instead of a probe.
     """
 
     attempts: tuple[Attempt, ...]
-    started_at: datetime
-    duration: timedelta = timedelta()
+    started_at: Instant
+    duration: TimeSpan = timedelta()
     injected: bool = False
 
     @property

@@ -34,20 +34,31 @@ from probetui.record.format import (
     SessionRecord,
     mask_json,
 )
-from probetui.record.values import DamageError, encode_value, format_timestamp
+from probetui.record.values import (
+    DamageError,
+    encode_time,
+    encode_value,
+    format_timestamp,
+    shorten_reason,
+)
 from probetui.record.wire import WireCodec
 from probetui.safe_text import safe_json
 
 DEFAULT_CONFIG = KubeletConfig()
 
 Record = dict[str, Any]
-"""One line of a record, as `json.dumps` takes it."""
+"""One line of a record, as `encode_line` takes it."""
 
 _COMMON = frozenset(CommonFields.__struct_fields__)
 _KINDS = {kind: struct for struct, kind in ENTRY_KINDS.items()}
 _TYPES = frozenset(struct.__struct_config__.tag for struct in get_args(AnyRecord))
 _NO_RECORD = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_JSON = json.JSONEncoder(
+    ensure_ascii=False,
+    allow_nan=False,
+    separators=(",", ":"),
+    default=encode_time,
+)
 
 
 class SessionHeader(Struct, frozen=True):
@@ -80,7 +91,7 @@ def encode_session(
             options=dict(header.options),
             manifests=[ManifestRecord(name, text) for name, text in header.manifests],
             seed=header.seed,
-            config=encode_value(KubeletConfig, header.config),
+            config=encode_value(header.config),
             observed=header.observed,
         )
     )
@@ -259,7 +270,7 @@ def _refuse_constant(name: str) -> NoReturn:
 def _reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
-    return str(error)
+    return shorten_reason(error)
 
 
 @cache
@@ -280,7 +291,7 @@ def _common(sequence: int, at: datetime, context: RecordContext) -> Record:
 
 def _plain(record: CommonFields) -> Record:
     """Return a record with `type` behind the other common fields."""
-    plain: Record = msgspec.to_builtins(record)
+    plain: Record = encode_value(record)
     kind = plain.pop("type")
     return {
         **{name: plain.pop(name) for name in CommonFields.__struct_fields__},

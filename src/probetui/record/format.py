@@ -109,7 +109,7 @@ def mask_json(value: Any, mask: Mask, key: str = "") -> Any:
             return mask.text(value) if key in _FREE_TEXT else value
         case Mapping():
             return {name: mask_json(inner, mask, name) for name, inner in value.items()}
-        case list():
+        case list() | tuple():
             return [mask_json(item, mask, key) for item in value]
         case _:
             return value

@@ -23,6 +23,7 @@ from probetui.kubelet.images.keyring import is_pull_secret, mask_pull_secret
 from probetui.kubelet.outcome import Attempt
 from probetui.record.masking import MASKED, Mask
 from probetui.record.values import DamageError, decode_value, encode_value
+from probetui.values import Instant, Value
 
 _MICROSECOND = timedelta(microseconds=1)
 _RELISTED = "Relisted"
@@ -40,12 +41,12 @@ class InputEncoder:
         self._pods: dict[str, RuntimePodStatus] | None = None
 
     def encode(self, item: Input) -> dict[str, Any]:
-        """Return an input as `json.dumps` takes it."""
+        """Return an input as `encode_line` takes it."""
         if isinstance(item, Relisted):
             return self._relisted(item)
         if self._mask is not None:
             item = _mask_input(item, self._mask)
-        encoded: dict[str, Any] = encode_value(Input, item)
+        encoded: dict[str, Any] = encode_value(item)
         return encoded
 
     def _relisted(self, item: Relisted) -> dict[str, Any]:
@@ -53,12 +54,12 @@ class InputEncoder:
         pods = self._pods = {status.pod_uid: status for status in item.pods}
         encoded: dict[str, Any] = {
             "is": _RELISTED,
-            "startedAt": encode_value(datetime, item.started_at),
+            "startedAt": item.started_at,
         }
         if known is None or list(pods) != list(known):
             encoded["order"] = list(pods)
         changed = {
-            uid: encode_value(RuntimePodStatus, pod)
+            uid: encode_value(pod)
             for uid, pod in pods.items()
             if not _is_same(pod, before.get(uid))
         }
@@ -75,13 +76,19 @@ class InputEncoder:
         return encoded
 
 
-class _Relist(Struct, frozen=True):
+class _Relist(Value, frozen=True):
     """A relist as it is encoded."""
 
-    started_at: datetime
+    started_at: Instant
     order: tuple[str, ...] | None = None
     changed: Mapping[str, RuntimePodStatus] = field(default_factory=dict)
     seen: tuple[int | None, ...] = ()
+
+
+class _InputLine(Struct, frozen=True):
+    """Where an input stands; msgspec keeps its plan for a struct, not for a union."""
+
+    input: Input
 
 
 class InputDecoder:
@@ -97,13 +104,10 @@ class InputDecoder:
             DamageError: it is not one, or says only what differs from one before it
                 that is not there.
         """
-        try:
-            if json.get("is") == _RELISTED:
-                return self._relisted(decode_value(_Relist, json))
-            decoded: Input = decode_value(Input, json)
-        except (ValueError, OverflowError) as error:
-            raise DamageError(str(error)) from None
-        return decoded
+        if json.get("is") == _RELISTED:
+            return self._relisted(decode_value(_Relist, json))
+        line: _InputLine = decode_value(_InputLine, {"input": json})
+        return line.input
 
     def _relisted(self, read: _Relist) -> Relisted:
         known = {**self._pods, **read.changed}

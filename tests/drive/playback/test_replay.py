@@ -416,7 +416,7 @@ TIME_PASSES = f'{{{COMMON},"type":"input","n":1,"input":null}}\n'
         pytest.param(HEADER % "{}", "no inputs of the engine", id="without inputs"),
         pytest.param(
             HEADER % "[]" + TIME_PASSES,
-            r"the session record is damaged: \[\] is not of type dict",
+            "the session record is damaged: Expected `object`, got `array`",
             id="without a config",
         ),
         pytest.param(

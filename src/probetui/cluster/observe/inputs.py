@@ -7,7 +7,6 @@ counts that are others.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -21,6 +20,7 @@ from probetui.k8s.status import PodStatus
 from probetui.record.inputs import InputDecoder, InputEncoder
 from probetui.record.masking import Mask
 from probetui.record.values import DamageError, decode_value, encode_value
+from probetui.values import Instant, Kind
 
 
 class PodSeen(Struct, frozen=True):
@@ -32,18 +32,18 @@ class PodSeen(Struct, frozen=True):
     is_news: bool
 
 
-class PodGone(Struct, frozen=True):
+class PodGone(Kind, frozen=True):
     """A pod was deleted."""
 
     uid: str
 
 
-class SeenEvent(Struct, frozen=True):
+class SeenEvent(Kind, frozen=True, tag="EventSeen"):
     """An event object as it is after an update; `count` is of all its occurrences."""
 
     event: Event
     count: int
-    first_at: datetime
+    first_at: Instant
 
 
 class SeriesCounts(NamedTuple):
@@ -54,55 +54,54 @@ class SeriesCounts(NamedTuple):
     failures: int
 
 
-class CountersPolled(Struct, frozen=True):
+class CountersPolled(Kind, frozen=True):
     """A kubelet has answered: successes and failures that changed, and what is gone."""
 
     node: str
-    asked_at: datetime
+    asked_at: Instant
     changed: tuple[SeriesCounts, ...]
     gone: tuple[ProbeKey, ...]
 
 
-class PollFailed(Struct, frozen=True):
+class PollFailed(Kind, frozen=True):
     """A kubelet has not answered, and is asked again."""
 
     node: str
 
 
-class CountersLost(Struct, frozen=True):
+class CountersLost(Kind, frozen=True):
     """A kubelet's counters cannot be read."""
 
     node: str
     reason: str
 
 
-class KubeletFound(Struct, frozen=True):
+class KubeletFound(Kind, frozen=True):
     """A node's kubelet has the rules of this version, `major.minor`."""
 
     node: str
     version: str
 
 
-class ServerLost(Struct, frozen=True):
+class ServerLost(Kind, frozen=True):
     """The API server does not answer."""
 
     reason: str
 
 
-class ServerFound(Struct, frozen=True):
+class ServerFound(Kind, frozen=True):
     """The API server answers again."""
 
 
-class Remark(Struct, frozen=True):
+class Remark(Kind, frozen=True):
     """A note for the user."""
 
     text: str
     is_fault: bool
 
 
-ObservedInput = (
-    PodSeen
-    | PodGone
+_Plain = (
+    PodGone
     | SeenEvent
     | CountersPolled
     | PollFailed
@@ -112,21 +111,17 @@ ObservedInput = (
     | ServerFound
     | Remark
 )
+"""What is written as it is."""
 
-_PLAIN: Mapping[str, type[Struct]] = {
-    "PodGone": PodGone,
-    "EventSeen": SeenEvent,
-    "CountersPolled": CountersPolled,
-    "PollFailed": PollFailed,
-    "CountersLost": CountersLost,
-    "KubeletFound": KubeletFound,
-    "ServerLost": ServerLost,
-    "ServerFound": ServerFound,
-    "Remark": Remark,
-}
-"""What each is called in records: never changed, whatever the class is called."""
+ObservedInput = PodSeen | _Plain
 
-_NAMES = {kind: name for name, kind in _PLAIN.items()}
+
+class _PlainLine(Struct, frozen=True):
+    """Where such an input stands."""
+
+    input: _Plain
+
+
 _POD, _STATUS = "AddPod", "PodStatusSeen"
 """A pod is in records of all sessions what readers find pods by."""
 
@@ -143,10 +138,10 @@ class ObservedInputEncoder:
         self._known: dict[str, Pod] = {}
 
     def encode(self, item: ObservedInput) -> dict[str, Any]:
-        """Return an input as `json.dumps` takes it."""
+        """Return an input as `encode_line` takes it."""
         if not isinstance(item, PodSeen):
-            kind = type(item)
-            return {"is": _NAMES[kind], **encode_value(kind, item)}
+            encoded: dict[str, Any] = encode_value(item)
+            return encoded
         uid = item.pod.uid
         fields = {
             "status": POD_STATUS.write(item.status),
@@ -173,15 +168,12 @@ class ObservedInputDecoder:
         """
         name = json.get("is")
         try:
-            if name not in {_POD, _STATUS}:
-                kind = _PLAIN.get(str(name))
-                if kind is None:
-                    raise DamageError(f"{name!r} is nothing that is observed")
-                decoded: ObservedInput = decode_value(kind, dict(json))
-                return decoded
-            return self._pod_seen(json)
+            if name in {_POD, _STATUS}:
+                return self._pod_seen(json)
+            line: _PlainLine = decode_value(_PlainLine, {"input": json})
         except (ValueError, OverflowError, KeyError, TypeError) as error:
             raise DamageError(str(error)) from None
+        return line.input
 
     def _pod_seen(self, json: Mapping[str, Any]) -> PodSeen:
         if json["is"] == _POD:

@@ -111,6 +111,7 @@ def _read_integer(json: Any) -> int:
 
 
 _INTEGER = ApiCodec(_ANY_INTEGER.write, _read_integer)
+_TIME = ApiCodec(format_time, _read_time)
 QUANTITY = ApiCodec(
     lambda amount: None if amount is None else format_quantity(amount),
     lambda json: parse_quantity(_TEXT.read(json)),
@@ -130,7 +131,8 @@ _BY_ANNOTATION: Mapping[str, ApiCodec] = {
     "int": _INTEGER,
     "bool": _scalar(bool),
     "int | str": _scalar(int, str),
-    "datetime": ApiCodec(format_time, _read_time),
+    "datetime": _TIME,
+    "Instant": _TIME,
     "Decimal": QUANTITY,
     "tuple[str, ...]": list_of(_TEXT),
     "tuple[int, ...]": list_of(_INTEGER),
