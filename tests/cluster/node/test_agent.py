@@ -628,3 +628,26 @@ async def test_the_objects_of_a_rejected_pod_are_read_once(
 
         assert bench.cluster.pod("rejected")["status"]["phase"] == "Failed"
     assert len([path for path in requests if path.endswith("/token")]) == 1
+
+
+async def test_a_detached_node_does_not_hear_the_server_any_more(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env_from = [{"secretRef": {"name": "token", "optional": True}}]
+    requests: list[str] = []
+
+    def count(_method: str, path: str) -> None:
+        requests.append(path)
+
+    async with running(bench, monkeypatch) as agent:
+        bench.cluster.create_pod()
+        await bench.pass_time(3)
+        bench.agent.detach()
+        await bench.settle()
+        bench.cluster.fail(count)
+        bench.cluster.create_pod("late", app={"envFrom": env_from})
+        await bench.pass_time(90)
+
+        assert not agent.done()
+    assert not [path for path in requests if "pods" in path or "token" in path]
+    assert any("leases" in path for path in requests)

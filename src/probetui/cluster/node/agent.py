@@ -149,6 +149,7 @@ class NodeAgent:
         self._last_not_ready = STARTING
         self._end_subscription: Callable[[], None] = _do_nothing
         self._tasks: list[asyncio.Task[None]] = []
+        """What hears the API server."""
 
     async def register(self, *, adopts: bool) -> None:
         """Register the node.
@@ -202,9 +203,11 @@ class NodeAgent:
             NodeExistsError: another node of that name has come.
         """
         async with asyncio.TaskGroup() as tasks:
+            self._tasks = [
+                tasks.create_task(self._watch.run()),
+                tasks.create_task(self._reconcile()),
+            ]
             for work in (
-                self._watch.run(),
-                self._reconcile(),
                 self._statuses.run(),
                 self._events.run(),
                 self.registration.keep_lease(),
@@ -571,9 +574,15 @@ class NodeAgent:
                 self._notify(f"pods of the node {words}: {', '.join(names)}")
 
     def detach(self) -> None:
-        """Report nothing of the session any more: its pods only stop here."""
+        """Report nothing of the session any more: its pods only stop here.
+
+        Nor is the API server heard any more, which may have more to say than there is
+        time for.
+        """
         self._end_subscription()
         self._session = None
+        for task in self._tasks:
+            task.cancel()
 
     async def finish_events(self) -> None:
         """Write the events that are left, for a while."""
