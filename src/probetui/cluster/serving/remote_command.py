@@ -268,7 +268,8 @@ class _SpdyCommand:
 
     def _open(self, stream: SpdyStream) -> None:
         name = stream.headers.get("streamtype", "")
-        self._streams[name] = stream
+        if name in self._wanted:  # others a client may open and reset without end
+            self._streams[name] = stream
         if name not in _INPUTS or name not in self._wanted:
             stream.incoming.discard()
         elif name == "stdin":

@@ -24,7 +24,8 @@ _HEAD = struct.Struct("!II")
 _LENGTH = struct.Struct("!I")
 _LENGTH_MASK = (1 << 24) - 1
 _CANCEL = 5
-_LONGEST_HEADERS, _MOST_HEADERS = 1 << 16, 64
+_LONGEST_HEADERS, _MOST_HEADERS = 1 << 12, 64
+"""Of a stream, unpacked: its kind, port, request ID; those of a thousand are kept."""
 
 
 class FrameType(IntEnum):
@@ -150,7 +151,9 @@ class SpdyConnection:
 
     def _read_headers(self, block: bytes) -> Mapping[str, str]:
         try:
-            text = self._inflate.decompress(block, _LONGEST_HEADERS)
+            text = self._inflate.decompress(block, _LONGEST_HEADERS + 1)
+            if len(text) > _LONGEST_HEADERS:
+                raise SpdyError(f"headers of more than {_LONGEST_HEADERS} bytes")
             return dict(_pairs(text))
         except (zlib.error, struct.error, UnicodeDecodeError) as error:
             raise SpdyError(f"headers that cannot be read: {error}") from None
