@@ -229,7 +229,8 @@ class _Server:
     def _stored(body: bytes) -> bytes:
         value = json.loads(body or b"{}")
         metadata = {"uid": "u", "resourceVersion": "1", **value.get("metadata", {})}
-        status = {"allowed": True, "authenticated": False}
+        user = {"username": "somebody"}
+        status = {"allowed": True, "authenticated": True, "user": user}
         return _text({"status": status, **value, "metadata": metadata})
 
     @staticmethod

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -56,6 +57,7 @@ EXEC = "/exec?command=cat&stdin=1&stdout=1&stderr=1&tty=1"
 MOST_TAKEN_BYTES = 24 << 20
 """Of one client: buffers of two sockets, and of what reads them."""
 
+MOST_LEFT_BYTES = 1 << 20
 MOST_KEPT_STREAMS = 20
 """Of a command: five that it wants, and those that are being handled."""
 
@@ -153,6 +155,31 @@ async def test_half_open_connections_are_few() -> None:
     async with a_session(tls=True) as target:
         (kept,) = await under_attack(TLS_ATTACKS["half-open"], target, 3, clients=1)
     assert 0 < kept <= 2 * HttpLimits().strangers  # some are accepted just now
+
+
+@pytest.mark.parametrize("name", [*TLS_ATTACKS, "many-headers"])
+async def test_what_connections_took_is_given_back(name: str) -> None:
+    """The allocator keeps most of it for the process, which uses it again."""
+    attack = {**TLS_ATTACKS, **HTTP_ATTACKS}[name]
+    async with a_session(tls=True) as target:
+        await asyncio.to_thread(_attack_once, attack, target)  # what is made once
+        gc.collect()
+        tracemalloc.start()
+        try:
+            await asyncio.to_thread(_attack_once, attack, target)
+            gc.collect()
+            left, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert left < MOST_LEFT_BYTES < peak
+
+
+def _attack_once(attack: Callable[[Target], int], target: Target) -> None:
+    target.stopped.clear()
+    running = Attack(attack, target, 1)
+    running.start()
+    target.stopped.wait(2)
+    running.stop()
 
 
 @asynccontextmanager

@@ -70,7 +70,7 @@ class Measured(Struct):
 
 
 @contextlib.contextmanager
-def _probed_server() -> Iterator[tuple[int, list[float]]]:
+def probed_server() -> Iterator[tuple[int, list[float]]]:
     """Serve a pod's probes; yield the port and when they came."""
     times: list[float] = []
 
@@ -92,7 +92,7 @@ def _probed_server() -> Iterator[tuple[int, list[float]]]:
             server.shutdown()
 
 
-def _static_pod(folder: Path, port: int) -> Path:
+def static_pod(folder: Path, port: int) -> Path:
     """Write a pod whose process sleeps, and whose probe is answered by the test."""
     probe = {"httpGet": {"path": "/", "port": port, "host": "127.0.0.1"}}
     container = {
@@ -123,11 +123,11 @@ def measure(
 ) -> Measured:
     """Run a session under an attack, interrupt it, and return what came of it."""
     with (
-        _probed_server() as (port, probed_at),
+        probed_server() as (port, probed_at),
         attacking(attack, place, port, times) as url,
     ):
         config = write_kubeconfig(folder / "config", url)
-        static = _static_pod(folder, port)
+        static = static_pod(folder, port)
         options = {
             "watch": ("watch", "--via-node-proxy"),
             "attach": ("attach", f"pod/{NAME}", "--reach", "direct"),
