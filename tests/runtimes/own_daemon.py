@@ -61,6 +61,8 @@ class OwnDaemon:
             "--bridge=none",
             "--iptables=false",
             "--ip-forward=false",
+            "--log-opt=max-size=10m",
+            "--log-opt=max-file=5",
             # Containers go on without it, so that it may be gone at once.
             "--live-restore",
         ]

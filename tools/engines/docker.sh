@@ -11,6 +11,7 @@
 set -euo pipefail
 
 readonly LOG=/var/log/dockerd.log
+readonly LOG_LIMITS=(--log-opt max-size=10m --log-opt max-file=5)
 readonly ANSWERS_WITHIN_SECONDS=60
 readonly BUSYBOX_IMAGES=(busybox:1.36 registry.k8s.io/busybox:1.27.2)
 
@@ -70,7 +71,8 @@ start() {
   remove_stale_pid_file /var/run/docker.pid dockerd
   remove_stale_pid_file /var/run/docker/containerd/containerd.pid containerd
   say "starting dockerd, which writes to $LOG"
-  setsid --fork dockerd >>"$LOG" 2>&1 </dev/null
+  # A container that a test has left may print for ever.
+  setsid --fork dockerd "${LOG_LIMITS[@]}" >>"$LOG" 2>&1 </dev/null
 }
 
 wait_until_it_answers() {

@@ -13,9 +13,10 @@ import pytest
 from probetui.runtimes.cri import log_rotation
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import CriClient
-from probetui.runtimes.cri.log_rotation import MAX_FILES, LogRotation, list_rotated
+from probetui.runtimes.cri.log_rotation import LogRotation, list_rotated
 from probetui.runtimes.cri.logs import follow_log
 from probetui.runtimes.cri.translate import CriContainer, to_container
+from probetui.runtimes.log_limits import MAX_FILES
 from tests.runtimes.cri.server import CriServer
 from tests.runtimes.cri.test_logs import entry, write
 

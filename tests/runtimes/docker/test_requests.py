@@ -18,7 +18,8 @@ from probetui.k8s.pod import (
     SecurityContext,
 )
 from probetui.kubelet.kuberuntime.container_hash import container_hash
-from probetui.runtimes.docker.requests import sandbox_request
+from probetui.runtimes.docker.port_publishing import DockerDaemon
+from probetui.runtimes.docker.requests import limit_log, sandbox_request
 from probetui.runtimes.translation import OWNER, VERSION, hostname
 from tests.builders import a_container, a_pod, env
 from tests.runtimes.docker.asked import IMAGE_ID, SANDBOX_ID, created, sandbox
@@ -359,3 +360,23 @@ class TestSecurity:
 
     def test_a_sandbox_may_be_in_the_machines_namespace_for_messages(self) -> None:
         assert sandbox(host_ipc=True)["HostConfig"]["IpcMode"] == "host"
+
+
+@pytest.mark.parametrize(
+    ("driver", "is_limited"),
+    [("json-file", True), ("local", False), ("journald", False), ("", False)],
+)
+def test_a_log_is_limited_where_it_would_grow_without_end(
+    driver: str, *, is_limited: bool
+) -> None:
+    daemon = DockerDaemon.of("unix:///run/docker.sock", {"LoggingDriver": driver})
+    assert daemon.keeps_logs_without_limit is is_limited
+
+
+def test_the_limits_of_a_log_are_a_kubelets() -> None:
+    request = created(a_container())
+    limit_log(request)
+    assert request["HostConfig"]["LogConfig"] == {
+        "Type": "json-file",
+        "Config": {"max-size": "10485760", "max-file": "5"},
+    }

@@ -18,6 +18,7 @@ from probetui.k8s.runtime import ContainerID, RuntimeState
 from probetui.kubelet.effects import CreateContainer
 from probetui.ports import LogLine
 from probetui.runtimes.docker.translate import to_docker_id
+from probetui.runtimes.log_limits import MAX_BYTES, MAX_FILES
 from tests.builders import a_container, a_pod, a_tcp_probe
 from tests.runtimes.bench import FAILS, POLITE, SLOW, STUBBORN
 from tests.runtimes.capability_contract import (
@@ -578,3 +579,36 @@ class TestEntrypoints:
         container_id = await bench.run(SLOW)
 
         assert "Health" not in bench.docker(container_id).attrs["State"]
+
+
+@pytest.mark.slow
+async def test_the_log_of_a_container_is_limited_and_read_to_its_end(
+    bench: DockerBench,
+) -> None:
+    long = "x" * 4_000
+    container_id = await bench.run(
+        f"i=0; while [ $i -lt 16000 ]; do i=$((i+1)); echo $i-{long}; done"
+    )
+    await bench.ended(container_id)
+
+    lines = bench.runtime.follow_logs(container_id, tail=20_000, follow=False)
+    numbers = [int(line.text.partition("-")[0]) async for line in lines]
+
+    assert numbers[0] > 1
+    assert numbers == list(range(numbers[0], 16_001))
+    assert len(numbers) * len(long) <= MAX_BYTES * MAX_FILES
+    assert len(numbers) * len(long) > MAX_BYTES * (MAX_FILES - 2)
+
+
+@pytest.mark.slow
+async def test_a_log_that_is_rotated_is_followed_to_its_end(bench: DockerBench) -> None:
+    long = "x" * 4_000
+    container_id = await bench.run(
+        f"i=0; while [ $i -lt 5000 ]; do i=$((i+1)); echo $i-{long}; done; echo 0-last"
+    )
+
+    lines = bench.runtime.follow_logs(container_id, tail=1, follow=True)
+    async with asyncio.timeout(120):
+        texts = [line.text async for line in lines]
+
+    assert texts[-1] == "0-last"

@@ -24,11 +24,8 @@ from probetui.kubelet.kuberuntime.labels import POD_LOGS
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import REOPEN_CONTAINER_LOG, CriClient
 from probetui.runtimes.cri.translate import CriContainer, to_cri_id
+from probetui.runtimes.log_limits import MAX_BYTES, MAX_FILES
 from probetui.untrusted_files import DirectoryRoot
-
-MAX_BYTES = 10 * 1024 * 1024
-MAX_FILES = 5
-"""How many log files a container may have, the current one included."""
 
 PERIOD_SECONDS = 0.9
 """A little less than the second between relists, which trigger the check."""

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from probetui.k8s.pod import Pod
-from probetui.runtimes.docker.translate import InspectedContainer
+from probetui.runtimes.docker.translate import JSON_LOG, InspectedContainer
 from probetui.runtimes.probed_ports import probed_ports
 
 LOOPBACK = "127.0.0.1"
@@ -36,6 +36,7 @@ class DockerDaemon(Struct, frozen=True):
         is_rootless: it runs without root.
         engine: Docker or Podman, which has Docker's API, too.
         engine_id: its ID, empty if that does not stay the same.
+        log_driver: what keeps the logs of containers that ask for nothing else.
     """
 
     url: str
@@ -44,6 +45,7 @@ class DockerDaemon(Struct, frozen=True):
     is_rootless: bool
     engine: str = DOCKER
     engine_id: str = ""
+    log_driver: str = ""
 
     @classmethod
     def of(
@@ -63,6 +65,7 @@ class DockerDaemon(Struct, frozen=True):
             engine,
             # Podman's is another one in each response.
             str(info.get("ID") or "") if engine == DOCKER else "",
+            str(info.get("LoggingDriver") or ""),
         )
 
     @property
@@ -79,6 +82,15 @@ class DockerDaemon(Struct, frozen=True):
     def keeps_exec_pids(self) -> bool:
         """Whether the PID of an exec is still known when it has ended."""
         return self.engine != PODMAN
+
+    @property
+    def keeps_logs_without_limit(self) -> bool:
+        """Whether a log grows until its container is removed, unless limited.
+
+        Others are not limited: each has options of its own, and rotates its logs, or
+        gives them to something that does.
+        """
+        return self.log_driver == JSON_LOG
 
     @property
     def host(self) -> str:

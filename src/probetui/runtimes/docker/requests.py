@@ -15,7 +15,8 @@ from probetui.kubelet.kuberuntime.labels import (
     port_mappings,
 )
 from probetui.runtimes.docker.mounts import NO_MOUNTS, DockerMounts
-from probetui.runtimes.docker.translate import ATTEMPT, HOST
+from probetui.runtimes.docker.translate import ATTEMPT, HOST, JSON_LOG
+from probetui.runtimes.log_limits import MAX_BYTES, MAX_FILES
 from probetui.runtimes.translation import IMAGE, hostname, own_labels
 
 NO_SEARCH = "."
@@ -80,6 +81,18 @@ def sandbox_request(
 def set_shared_hostname(request: dict[str, Any], sandbox_id: str) -> None:
     """Add the sandbox's UTS namespace, for engines where it must be named."""
     request["HostConfig"]["UTSMode"] = f"container:{sandbox_id}"
+
+
+def limit_log(request: dict[str, Any]) -> None:
+    """Have a daemon that writes logs as JSON rotate that of a container.
+
+    Difference: the limit counts what is in the file, of which JSON is a part, and a log
+    is read with what was rotated, where a kubelet reads the newest file alone.
+    """
+    request["HostConfig"]["LogConfig"] = {
+        "Type": JSON_LOG,
+        "Config": {"max-size": f"{MAX_BYTES}", "max-file": f"{MAX_FILES}"},
+    }
 
 
 def container_request(

@@ -84,6 +84,7 @@ from probetui.runtimes.docker.port_publishing import (
 from probetui.runtimes.docker.processes import DockerListeners, HostProcesses
 from probetui.runtimes.docker.requests import (
     container_request,
+    limit_log,
     sandbox_request,
     set_shared_hostname,
 )
@@ -428,6 +429,8 @@ class DockerRuntime:
         request = container_request(operation, self._options.owner, mounts)
         if not self._daemon.shares_hostnames:
             set_shared_hostname(request, operation.sandbox_id)
+        if self._daemon.keeps_logs_without_limit:
+            limit_log(request)
         docker_id = await self._containers.create(name, request)
         self._parts.guard(docker_id, pod, container, guarded)
         return to_container_id(docker_id)

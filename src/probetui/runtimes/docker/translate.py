@@ -64,6 +64,9 @@ BEING_STOPPED = "stopping"
 BRIDGE = "bridge"
 """Docker's default network, in which sandboxes are."""
 
+JSON_LOG = "json-file"
+"""The driver that keeps logs where nobody has chosen another one."""
+
 
 class InspectedContainer(Struct, frozen=True):
     """A container of Docker as it was inspected; ours is a sandbox or a container.
