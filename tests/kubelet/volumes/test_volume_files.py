@@ -163,3 +163,25 @@ def test_errors_of_several_sources_are_one_event() -> None:
 )
 def test_what_is_optional_is_left_out(source: FileSource) -> None:
     assert files(source) == ()
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        pytest.param(
+            ConfigMapFiles("held", optional=True), "configmap", id="ConfigMap"
+        ),
+        pytest.param(SecretFiles("held", optional=True), "secret", id="Secret"),
+    ],
+)
+def test_what_is_refused_is_not_left_out(source: FileSource, kind: str) -> None:
+    objects = ObjectStore()
+    objects.replace(
+        (ConfigMap("held", is_refused=True), Secret("held", is_refused=True))
+    )
+
+    refused = volume_files(POD, Projected((source,)), objects, NODE)
+
+    assert refused == ConfigRefusal(
+        f"failed to sync {kind} cache: timed out waiting for the condition"
+    )
