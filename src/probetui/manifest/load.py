@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from probetui.k8s.pod_source import FILE_SOURCE
+from probetui.k8s.service import Service
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest import workloads
 from probetui.manifest.admission import Classes, admit
@@ -115,6 +116,7 @@ def load_manifests(
         objects=tuple(reader.objects.values()),
         problems=tuple(sorted(problems, key=sort_key)),
         documents=reader.documents,
+        services=tuple(reader.services),
     )
 
 
@@ -128,6 +130,7 @@ class _ManifestReader(Struct):
     pods: list[PodManifest] = field(default_factory=list)
     objects: dict[ObjectKey, LoadedConfigObject] = field(default_factory=dict)
     classes: Classes = field(default_factory=Classes)
+    services: list[Service] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     documents: int = 0
 
@@ -181,6 +184,12 @@ class _ManifestReader(Struct):
             return
         if self.classes.add(found):
             return
+        if found.kind == "Service":
+            # Late: most files have none.
+            from probetui.manifest.services import read_service  # noqa: PLC0415
+
+            service = read_service(found, self.namespace, self.namespace_suffix)
+            self.services += [] if service is None else [service]
         message = (
             f"{_format_title(found.kind, found.name)} has no pod template, skipped"
         )

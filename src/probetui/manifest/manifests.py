@@ -10,6 +10,7 @@ from msgspec import Struct
 from probetui.errors import ManifestError
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
+from probetui.k8s.service import Service
 from probetui.k8s.status import PodCondition
 from probetui.k8s.volume import ConfigObject
 from probetui.manifest.problem import Position, Problem, Severity
@@ -66,13 +67,15 @@ class Manifests(Struct, frozen=True):
     """What the files hold; `problems` are in the order of files and lines.
 
     A pod with an error is not among `loaded`, nor a ConfigMap or Secret with one among
-    `objects`. `documents` counts the documents that are not empty.
+    `objects`. `services` are those that select pods. `documents` counts the documents
+    that are not empty.
     """
 
     loaded: tuple[LoadedPod, ...] = ()
     objects: tuple[LoadedConfigObject, ...] = ()
     problems: tuple[Problem, ...] = ()
     documents: int = 0
+    services: tuple[Service, ...] = ()
 
     @property
     def pods(self) -> tuple[Pod, ...]:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from textual.theme import Theme
 
 from probetui.analysis.reproduce import LOCAL_REACH, CommandLineReach
+from probetui.k8s.service import Service
 from probetui.presentation.header import SessionInfo
 
 Keymap = Mapping[str, str]
@@ -45,6 +46,7 @@ class ScreenOptions(Struct, frozen=True):
     reach: CommandLineReach = LOCAL_REACH
     sources: Sequence[str] = ()
     record: str = ""
+    services: tuple[Service, ...] = ()
 
     @property
     def about(self) -> SessionInfo:

@@ -55,7 +55,7 @@ class SessionObserver:
     ) -> None:
         self._session = session
         self._options = options
-        self._log = EventLog(session.snapshot.rules)
+        self._log = EventLog(session.snapshot.rules, options.services)
         self._lines = EventLineBuffer()
         self._past = SessionHistory(session.journal)
         self._read = 0
@@ -100,6 +100,7 @@ class SessionObserver:
             snapshot.acts,
             self._options.reach,
             snapshot.rules,
+            self._options.services,
         )
 
     def _register_pods(self, snapshot: Snapshot) -> None:
@@ -123,7 +124,8 @@ class SessionObserver:
         playback = self._session.playback
         if playback is not None and playback.rewinds != self._rewinds:
             self._rewinds = playback.rewinds
-            self._log = EventLog(self._session.snapshot.rules)
+            rules, services = self._session.snapshot.rules, self._options.services
+            self._log = EventLog(rules, services)
             self._lines, self._read = EventLineBuffer(), 0
             self._past = SessionHistory(self._session.journal)
 

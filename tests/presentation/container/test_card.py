@@ -17,6 +17,7 @@ from probetui.engine.snapshot import (
 from probetui.k8s.pod import Container, RestartPolicy
 from probetui.k8s.probe import ExecAction, ProbeType
 from probetui.k8s.runtime import NO_CONTAINER
+from probetui.k8s.service import Service
 from probetui.k8s.status import Running, Waiting
 from probetui.kubelet.journal import (
     ExitCause,
@@ -44,12 +45,13 @@ from probetui.presentation.text.view import View
 from probetui.presentation.tick.marks import ASCII
 from probetui.record.masking import Mask
 from tests.presentation.looking import VIEW
-from tests.ticks import DEMO_KEY, NO_FILE, NOW
+from tests.ticks import DEMO_KEY, LIVENESS, NO_FILE, NOW
 from tests.tui.scenes import back_off, on_hold
 from tests.tui.snapshots import (
     DEMO,
     a_container_snapshot,
     a_pod_snapshot,
+    a_probe_snapshot,
     clock,
     demo,
     shop,
@@ -356,6 +358,22 @@ def test_other_kinds_of_probes_have_their_own_texts(
 
     assert first[:BADGE].strip() == badge
     assert second == sentence
+
+
+def test_what_is_not_ready_is_no_endpoint() -> None:
+    service = Service("web", DEMO.namespace, (("app", "web"),))
+    view = replace(VIEW, services=(service,))
+    key = DEMO_KEY._replace(probe_type=ProbeType.READINESS)
+    probe = a_probe_snapshot(
+        key, LIVENESS, "|ffff", stored_result=Result.FAILURE, result_run=4
+    )
+    container = a_container_snapshot(DEMO.containers[0], probe)
+    pod = a_pod_snapshot(replace(DEMO, labels={"app": "web"}), container)
+
+    rows = [text_of(row) for row in card_lines(the_subject(pod), view, 90, 9)]
+
+    assert rows[0].startswith(" NOT READY ")
+    assert rows[1].endswith("ready; until then out of the endpoints of Service web")
 
 
 def test_two_of_thirty_are_no_empty_bar() -> None:

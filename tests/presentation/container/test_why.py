@@ -36,6 +36,7 @@ from probetui.kubelet.journal import (
     LifecycleStep,
     ListenersEntry,
     Skip,
+    TickAction,
     TickEntry,
     Trigger,
 )
@@ -552,6 +553,17 @@ class TestTick:
         text = self.sentences("f", held=timedelta(seconds=2))
 
         assert "A pause delayed it by 2.0s; initial delays" in text
+
+    @pytest.mark.parametrize(
+        ("action", "where"),
+        [(TickAction.READY, "in"), (TickAction.NOT_READY, "out of")],
+    )
+    def test_what_follows_for_services(self, action: TickAction, where: str) -> None:
+        text = self.sentences("f", action=action)
+
+        assert (
+            f"So the pod is {where} the endpoints of the Services that select the pod."
+        ) in text
 
     def test_a_late_answer(self) -> None:
         text = self.sentences("f", delay=timedelta(seconds=2))

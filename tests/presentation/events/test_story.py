@@ -51,6 +51,7 @@ FAILING = probing(liveness=always(FAILS))
 CRASHES = (InstanceBehavior(timedelta(seconds=4), exit_code=1),)
 IGNORES_SIGTERM = (InstanceBehavior(stops_after=None),)
 WIDE = 30
+_ENDPOINTS = "endpoints of the Services that select the pod"
 
 
 def a_failing_pod(**probe: Any) -> Pod:
@@ -230,8 +231,9 @@ def test_a_run_that_outlived_an_instance_is_shown_as_a_number() -> None:
     pod = a_pod(container, termination_grace_period_seconds=3)
     rows = played(pod, 22, probing=FAILING)
 
-    assert ("READY", "readiness succeeded 1/1") in texts_of(rows)
-    assert ("READY", "readiness succeeded 9 in a row") in texts_of(rows)
+    assert ("READY", f"readiness succeeded 1/1: in the {_ENDPOINTS}") in texts_of(rows)
+    again = f"readiness succeeded 9 in a row: in the {_ENDPOINTS}"
+    assert ("READY", again) in texts_of(rows)
 
 
 @pytest.mark.parametrize(
@@ -265,10 +267,10 @@ def test_a_change_of_readiness_is_a_row_but_the_initial_one_is_not() -> None:
     rows = played(pod, 30, probing=probing(readiness=answers))
 
     assert texts_of(rows)[1:] == [
-        ("READY", "readiness succeeded 1/1"),
+        ("READY", f"readiness succeeded 1/1: in the {_ENDPOINTS}"),
         ("✗ 1/2  2/2", "not ready: Readiness probe failed: not well"),
-        ("NOT READY", "readiness failed 2/2"),
-        ("READY", "readiness succeeded 1/1"),
+        ("NOT READY", f"readiness failed 2/2: out of the {_ENDPOINTS}"),
+        ("READY", f"readiness succeeded 1/1: in the {_ENDPOINTS}"),
     ]
 
 

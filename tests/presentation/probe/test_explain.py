@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+from msgspec.structs import replace
+
 from probetui.k8s.pod import RestartPolicy
+from probetui.k8s.service import Service
 from probetui.presentation.probe.explain import explain_pod, explain_pod_json
 from probetui.presentation.text.view import View
 from probetui.record.masking import Mask
@@ -49,6 +52,8 @@ plus up to 16s
 probe has succeeded
       noticed    20s to 31s after the app fails: 3 failures, 10s apart
       then       not ready; never killed
+      endpoints  out of the endpoints of the Services that select the pod; \
+back in once the pod is ready again
       ready      10s to 21s after the app recovers: 2 successes, 10s apart
       or sooner  not ready, it is also probed when the pod's status changes
       cost       6 probes a minute"""
@@ -119,3 +124,15 @@ def test_json_has_the_same_facts() -> None:
     assert startup["startupBudget"] == {"least": 58.0, "most": 61.0}
     assert (readiness["gracePeriodSeconds"], readiness["restarted"]) == (None, None)
     assert readiness["probesPerMinute"] == 6
+
+
+def test_a_service_of_the_files_has_its_name() -> None:
+    service = Service("web", "default", (("app", "shop"),))
+    view = replace(VIEW, services=(service,))
+
+    lines = list(explain_pod(a_pod(WEB, labels={"app": "shop"}), view))
+
+    assert (
+        "      endpoints  out of the endpoints of Service web; back in once the pod is "
+        "ready again"
+    ) in lines

@@ -205,6 +205,22 @@ def test_the_effect_of_a_tick(action: TickAction, effect: str) -> None:
     assert facts(demo_tick("s", action=action))["effect"] == effect
 
 
+@pytest.mark.parametrize(
+    ("action", "follows"),
+    [
+        pytest.param(TickAction.READY, "the pod is in the endpoints of", id="ready"),
+        pytest.param(
+            TickAction.NOT_READY, "the pod is out of the endpoints of", id="not ready"
+        ),
+    ],
+)
+def test_readiness_decides_about_endpoints(action: TickAction, follows: str) -> None:
+    found = facts(demo_tick("s", action=action))
+
+    assert found["endpoints"] == f"{follows} the Services that select the pod"
+    assert "endpoints" not in facts(demo_tick("s", action=TickAction.STARTED))
+
+
 def test_a_tick_can_release_a_hold() -> None:
     tick = demo_tick("d", hold_before=True, new_container=True)
 

@@ -154,7 +154,7 @@ def explain_probes(params: Mapping[str, Any]) -> int:
         if not names or any(pod.container(name) for name in names)
     ]
     view = View.timeless(Mask(find_pod_secrets(pods)))
-    view = replace(view, rules=rules_by(params))
+    view = replace(view, rules=rules_by(params), services=manifests.services)
     if print_value := PRINTERS.get(params["output"]):
         print_value([explain_pod_json(pod, view) for pod in pods])
         return 0

@@ -47,6 +47,7 @@ from probetui.errors import ManifestError, NothingToDoError, ProbetuiError, Usag
 from probetui.headless.output import EntryFilter
 from probetui.k8s.pod import Container, Pod, PullPolicy
 from probetui.k8s.probe import ProbeType
+from probetui.k8s.service import Service
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.manifests import LoadedConfigObject, LoadedPod, Manifests
@@ -83,6 +84,7 @@ class Plan(Struct, frozen=True):
         loaded: the pods as they were read.
         pods: the same, with what the command line changes of them.
         objects: the ConfigMaps and Secrets that they may refer to.
+        services: the Services of the manifests that select pods.
         watch: what `--until` waits for.
         selection: which entries are printed.
         record: the file of `--record`.
@@ -125,6 +127,7 @@ class Plan(Struct, frozen=True):
     attachment: AttachOptions | None = None
     scenario: Scenario | None = None
     page: OpenLesson | None = None
+    services: tuple[Service, ...] = ()
     warn_for_runtime: Callable[[str], None] | None = None
     host_access_warning: HostAccessWarning | None = None
     warnings: tuple[Problem, ...] = ()
@@ -276,6 +279,7 @@ def make_plan(
         reads_stdin=STDIN in (params.get("filenames") or ()),
         loaded=manifests.loaded,
         objects=manifests.objects,
+        services=manifests.services,
         runtime=runtime,
         notes=notes,
         rules=rules,

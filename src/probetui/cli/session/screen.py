@@ -290,6 +290,7 @@ def _options(plan: Plan, looks: Appearance) -> ScreenOptions:
         reach=plan.runtime.reach,
         sources=_file_names(pod.position.file for pod in plan.loaded),
         record=plan.record.name if plan.record is not None else "",
+        services=plan.services,
     )
 
 

@@ -23,6 +23,7 @@ from probetui.k8s.event import EventType
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
+from probetui.k8s.service import Service
 from probetui.kubelet.journal import (
     PROBE_CAUSES,
     BackoffEntry,
@@ -59,6 +60,7 @@ from probetui.presentation.container.table import (
     container_of,
     object_name,
 )
+from probetui.presentation.probe.endpoints import endpoints_text
 from probetui.presentation.probe.refusals import refusal_text
 from probetui.presentation.text.cells import all_lines
 from probetui.presentation.text.spans import Role
@@ -141,11 +143,12 @@ class EventLog:
     """Turns entries into lines as they come; remembers what belongs together.
 
     It has one owner, who feeds it every entry once, in order. `rules` are those of the
-    kubelet's version.
+    kubelet's version, `services` those of the manifests.
     """
 
-    def __init__(self, rules: KubeletRules) -> None:
+    def __init__(self, rules: KubeletRules, services: tuple[Service, ...] = ()) -> None:
         self._rules = rules
+        self._services = services
         self._containers: dict[tuple[str, str], _Threads] = {}
         self.cluster = ClusterEvents()
         self.warnings = 0
@@ -176,7 +179,7 @@ class EventLog:
             case EventEntry():
                 return self._event(entry, names)
             case StateEntry(what=what) if what in _KEPT_TO_ITSELF:
-                return self._state(entry, names)
+                return self._state(entry, names, pods.get(entry.pod_uid))
             case ContainerEntry():
                 pod = pods.get(entry.pod_uid)
                 return self._container(entry, names, pod)
@@ -221,7 +224,9 @@ class EventLog:
             return threads.of_the_pod(shown)
         return threads.of_the_container(shown)
 
-    def _state(self, entry: StateEntry, names: Mapping[str, str]) -> EventLine:
+    def _state(
+        self, entry: StateEntry, names: Mapping[str, str], pod: Pod | None
+    ) -> EventLine:
         text = _change_text(entry)
         shown = _line(entry, names, "state", entry.what, text)
         if entry.what not in _IN_A_STATUS:
@@ -235,6 +240,9 @@ class EventLog:
         verb = "succeeded" if tick.result is Result.SUCCESS else "failed"
         kind = tick.key.probe_type.lower()
         words = f"{kind} {verb} {_run(tick)}{_override(tick)}"
+        if tick.action is not TickAction.STARTED:
+            is_ready = tick.action is TickAction.READY
+            words += f": {endpoints_text(pod, self._services, is_ready=is_ready)}"
         return replace(shown, word=word, words=words, role=role)
 
     def _container(

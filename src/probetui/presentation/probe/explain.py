@@ -17,6 +17,7 @@ from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ExecAction, Probe, ProbeType
 from probetui.kubelet_rules import KubeletRules
 from probetui.presentation.container.back_off import late_sync
+from probetui.presentation.probe.endpoints import endpoints_text
 from probetui.presentation.probe.state import format_handler, format_timing
 from probetui.presentation.text.spans import EMPTY, Line, line, strong
 from probetui.presentation.text.view import View
@@ -38,7 +39,7 @@ def explain_pod(pod: Pod, view: View) -> Iterator[str]:
         for probe_type, probe in probes:
             yield f"{_INDENT}{probe_type.lower()}  {format_handler(probe, view)}"
             timing = timing_of(pod, container, probe_type, view.rules)
-            for label, words in _rows(container, probe_type, probe, timing, view.rules):
+            for label, words in _rows(pod, container, probe_type, timing, view):
                 yield f"{_INDENT}  {label:<{_LABEL}} {words}"
 
 
@@ -103,12 +104,14 @@ def _probes(container: Container) -> Iterator[tuple[ProbeType, Probe]]:
 
 
 def _rows(
+    pod: Pod,
     container: Container,
     probe_type: ProbeType,
-    probe: Probe,
     timing: ProbeTiming,
-    rules: KubeletRules,
+    view: View,
 ) -> Iterator[tuple[str, str]]:
+    probe, rules = container.probe(probe_type), view.rules
+    assert probe is not None  # noqa: S101  # the caller's condition
     yield "settings", format_timing(probe)
     yield "first", f"{_range(timing.first)} after {_start(container, probe_type)}"
     if timing.budget is not None:
@@ -119,23 +122,32 @@ def _rows(
         yield "noticed", f"{_range(timing.noticed)} after the app fails: {times}"
     if isinstance(probe.handler, ExecAction) and not rules.exec_timeout_is_failure:
         yield "time-out", "an error, which counts for nothing: a hang never fails"
-    yield from _consequences(probe_type, probe, timing, rules)
+    if probe_type is ProbeType.READINESS:
+        yield from _readiness_rows(pod, probe, timing, view)
+    else:
+        yield from _kill_rows(probe_type, timing, rules)
     yield "cost", f"{_per_minute(timing.cost)} a minute"
 
 
-def _consequences(
-    probe_type: ProbeType, probe: Probe, timing: ProbeTiming, rules: KubeletRules
+def _readiness_rows(
+    pod: Pod, probe: Probe, timing: ProbeTiming, view: View
 ) -> Iterator[tuple[str, str]]:
-    if timing.grace is None:
-        times = _apart(probe, probe.success_threshold, "success")
-        yield "then", "not ready; never killed"
-        yield "ready", f"{_range(timing.recovered)} after the app recovers: {times}"
-        if rules.triggers_readiness:
-            yield (
-                "or sooner",
-                "not ready, it is also probed when the pod's status changes",
-            )
-        return
+    times = _apart(probe, probe.success_threshold, "success")
+    lost = endpoints_text(pod, view.services, is_ready=False)
+    yield "then", "not ready; never killed"
+    yield "endpoints", f"{lost}; back in once the pod is ready again"
+    yield "ready", f"{_range(timing.recovered)} after the app recovers: {times}"
+    if view.rules.triggers_readiness:
+        yield (
+            "or sooner",
+            "not ready, it is also probed when the pod's status changes",
+        )
+
+
+def _kill_rows(
+    probe_type: ProbeType, timing: ProbeTiming, rules: KubeletRules
+) -> Iterator[tuple[str, str]]:
+    assert timing.grace is not None  # noqa: S101  # all but readiness kill
     grace = f"{timing.grace.seconds}s of grace ({timing.grace.source})"
     late = ""
     if kills_at_resync(probe_type, rules):

@@ -12,6 +12,7 @@ from probetui.analysis.next_failure import FailureEffect, NextFailure
 from probetui.analysis.timing import LATEST_RESYNC
 from probetui.durations import format_age, format_countdown
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
+from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.status import ContainerStatus, Running, Terminated, Waiting
 from probetui.kubelet.journal import PROBE_CAUSES, Skip
@@ -25,6 +26,7 @@ from probetui.presentation.container.back_off import (
 )
 from probetui.presentation.container.status_lines import format_waiting, unprobed_text
 from probetui.presentation.container.table import WAITING_IN_TROUBLE
+from probetui.presentation.probe.endpoints import endpoints_text
 from probetui.presentation.probe.next_failure import next_failure_of
 from probetui.presentation.probe.state import (
     is_running_towards_change,
@@ -151,7 +153,7 @@ def own_verdict(
     verdict = _idle(pod, container, probe, view)
     if verdict is None:
         failure = next_failure_of(pod.pod, container, probe, view)
-        verdict = _probing(probe, failure, view, width)
+        verdict = _probing(pod.pod, probe, failure, view, width)
     if view.is_paused and probe.worker_alive and not is_startup_done(probe):
         return replace(verdict, word="PAUSED", tone=Tone.PAUSED)
     return verdict
@@ -273,7 +275,7 @@ def _why_not_running(pod: PodSnapshot, container: ContainerSnapshot, view: View)
 
 
 def _probing(
-    probe: ProbeSnapshot, failure: NextFailure, view: View, width: int
+    pod: Pod, probe: ProbeSnapshot, failure: NextFailure, view: View, width: int
 ) -> ProbeVerdict:
     if probe.last_run is None:
         word = "STARTING" if probe.key.probe_type is ProbeType.STARTUP else "WAITING"
@@ -298,7 +300,7 @@ def _probing(
     is_towards = 0 < probe.result_run < limit
     is_towards = is_towards and probe.last_result is not probe.stored_result
     if not is_towards:
-        return _settled(probe, failure, view, width)
+        return _settled(pod, probe, failure, view, width)
     role = Role.SUCCESS
     tone, word = Tone.CALM, "NOT READY"
     sentence = _sentence_of_successes(probe, limit, view)
@@ -326,7 +328,7 @@ def _of_a_run(
 
 
 def _settled(
-    probe: ProbeSnapshot, failure: NextFailure, view: View, width: int
+    pod: Pod, probe: ProbeSnapshot, failure: NextFailure, view: View, width: int
 ) -> ProbeVerdict:
     """Return the verdict on a probe whose run changes nothing."""
     kind, is_good = probe.key.probe_type, probe.stored_result is not Result.FAILURE
@@ -352,7 +354,8 @@ def _settled(
     elif kind is ProbeType.READINESS:
         enough = probe.probe.success_threshold
         times = "one success" if enough == 1 else f"{enough} successes in a row"
-        sentence += f"; {times}: ready"
+        follows = endpoints_text(pod, view.services, is_ready=False)
+        sentence += f"; {times}: ready; until then {follows}"
     return ProbeVerdict(word, tone, sentence, _in_a_row(probe, width))
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from probetui.analysis.reproduce import LOCAL_REACH, CommandLineReach
 from probetui.durations import format_age, format_countdown
+from probetui.k8s.service import Service
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.presentation.text.cells import one_line
 from probetui.presentation.tick.marks import UNICODE, MarkSet
@@ -92,7 +93,7 @@ class View(Struct, frozen=True):
 
     `mask` takes secrets out of texts that come from manifests and containers. Without
     `acts` kills and restarts are only reported. `reach` is for commands by hand.
-    `rules` are those of the kubelet's version.
+    `rules` are those of the kubelet's version, `services` those of the manifests.
     """
 
     times: TimeFormatter
@@ -102,6 +103,7 @@ class View(Struct, frozen=True):
     acts: bool = True
     reach: CommandLineReach = LOCAL_REACH
     rules: KubeletRules = PORTED_RULES
+    services: tuple[Service, ...] = ()
 
     @classmethod
     def timeless(cls, mask: Mask | None = None) -> View:

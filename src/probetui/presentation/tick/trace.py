@@ -19,6 +19,7 @@ from probetui.kubelet.outcome import Attempt, ProbeResult, Result
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
 from probetui.presentation.container.detail import Subject, subject_command
 from probetui.presentation.container.exits import first_signal_text
+from probetui.presentation.probe.endpoints import endpoints_text
 from probetui.presentation.text.spans import (
     EMPTY,
     Line,
@@ -187,6 +188,7 @@ def _facts(
     report = report_tick(tick)
     effect = line(Span(*report.effect), muted(_grace(tick, pod, view)))
     yield TraceRow("effect", effect, is_news=report.has_effect)
+    yield from _endpoints(tick, pod, view)
     if tick.attempts:
         yield TraceRow("event", _event(tick_event(tick, view.rules), view))
     if tick.skip is not None:
@@ -203,6 +205,14 @@ def _facts(
         yield TraceRow("next tick", line(view.times.stamp(next_at), muted(lost)))
     label = "cluster shows" if is_observed(tick) else "in a cluster"
     yield TraceRow(label, line(report.cluster))
+
+
+def _endpoints(tick: TickEntry, pod: Pod | None, view: View) -> Iterator[TraceRow]:
+    """Yield what follows for the Services that select the pod."""
+    if tick.action in {TickAction.READY, TickAction.NOT_READY}:
+        is_ready = tick.action is TickAction.READY
+        follows = endpoints_text(pod, view.services, is_ready=is_ready)
+        yield TraceRow("endpoints", line(f"the pod is {follows}"), is_news=True)
 
 
 def _attempts(tick: TickEntry, view: View) -> Iterator[TraceRow]:

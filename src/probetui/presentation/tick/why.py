@@ -17,10 +17,11 @@ from probetui.analysis.timing import ticks_lost
 from probetui.durations import format_duration
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ExecAction, HTTPGetAction, ProbeHandler
-from probetui.kubelet.journal import Exit, Skip, TickEntry, Trigger
+from probetui.kubelet.journal import Exit, Skip, TickAction, TickEntry, Trigger
 from probetui.kubelet.outcome import FORWARDED, Attempt, HTTPAnswer, ProbeResult
 from probetui.kubelet.prober.gates import short_id
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
+from probetui.presentation.probe.endpoints import endpoints_text
 from probetui.presentation.probe.refusals import as_sentence, refusal_text
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.report import (
@@ -148,6 +149,10 @@ def _tick_sentences(tick: TickEntry, context: WhyContext) -> Iterator[str]:
         yield from _probed(tick, context)
     where = "The cluster shows" if is_observed(tick) else "In a cluster"
     yield f"{where}: {report.cluster}."
+    if tick.action in {TickAction.READY, TickAction.NOT_READY}:
+        is_ready = tick.action is TickAction.READY
+        follows = endpoints_text(context.pod, context.view.services, is_ready=is_ready)
+        yield f"So the pod is {follows}."
 
 
 def _not_probed(tick: TickEntry, summary: str, context: WhyContext) -> Iterator[str]:

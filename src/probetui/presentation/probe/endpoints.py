@@ -1,0 +1,61 @@
+"""What readiness decides: whether a pod is an endpoint of Services.
+
+The kubelet publishes that a container, and with it the pod, is not ready. The
+EndpointSlice controller then marks the pod's endpoints as not ready, and nothing sends
+them new connections, unless the Service publishes addresses that are not ready.
+
+Source: staging/src/k8s.io/endpointslice/utils.go, v0.32.10, podToEndpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from probetui.k8s.pod import Pod
+from probetui.k8s.service import Service
+
+_MOST_NAMED = 3
+_UNNAMED = "the Services that select the pod"
+
+
+def endpoints_text(
+    pod: Pod | None, services: Sequence[Service], *, is_ready: bool
+) -> str:
+    """Return of which endpoints a pod is one now that a container is ready, or not.
+
+    Args:
+        pod: the pod, None if its manifest is not known.
+        services: those of the manifests; where none of them selects the pod, those of
+            a cluster are meant.
+        is_ready: whether the container is ready.
+    """
+    found = [one for one in services if pod is not None and one.selects(pod)]
+    if is_ready:
+        once = " once the whole pod is ready" if _needs_more(pod) else ""
+        return f"in the endpoints of {_named(found)}{once}"
+    kept = [one for one in found if one.publishes_not_ready]
+    lost = [one for one in found if not one.publishes_not_ready]
+    parts = []
+    if lost or not kept:
+        parts.append(f"out of the endpoints of {_named(lost)}")
+    if kept:
+        parts.append(f"in those of {_named(kept)} all the same")
+    return ", ".join(parts)
+
+
+def _needs_more(pod: Pod | None) -> bool:
+    """Return whether more than one container decides about a pod's readiness."""
+    if pod is None:
+        return False
+    return len(pod.containers) + len(pod.sidecars) > 1 or bool(pod.readiness_gates)
+
+
+def _named(services: Sequence[Service]) -> str:
+    if not services:
+        return _UNNAMED
+    names = [one.name for one in services[:_MOST_NAMED]]
+    if len(services) > _MOST_NAMED:
+        names.append(f"{len(services) - _MOST_NAMED} more")
+    *others, last = names
+    listed = f"{', '.join(others)} and {last}" if others else last
+    return f"{'Services' if others else 'Service'} {listed}"
