@@ -169,6 +169,15 @@ def test_a_read_only_screen_has_its_badge_in_every_version() -> None:
     assert all("[LIVE 1x] [RO]" in version for version in versions[4:])
 
 
+def test_processes_that_are_not_isolated_have_a_mark_behind_the_runtime() -> None:
+    about = SessionInfo(is_isolated=False)
+    lefts = [header_texts(level, about=about)[0] for level in range(LEVELS)]
+
+    assert all("docker 27.3 (default) (not isolated)  " in left for left in lefts[:4])
+    assert all("docker!" in left for left in lefts[4:8])
+    assert not any("!" in header_texts(level)[0] for level in range(LEVELS))
+
+
 def test_a_pause_does_not_hide_watch_only_mode() -> None:
     watched = replace(a_snapshot(demo()), acts=False)
     paused = replace(watched, is_paused=True)

@@ -13,6 +13,7 @@ from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
 
 SIZE = (80, 24)
+FRAMES = str.maketrans("┃█", "  ")
 
 
 async def after(*keys: str) -> tuple[FakeSession, list[str]]:
@@ -51,6 +52,20 @@ async def test_a_column_of_the_help_begins_with_a_heading_or_a_key(width: int) -
 
     # Keys are indented by three cells, headings by two, descriptions follow the keys.
     assert len(top) - len(top.lstrip()) <= 3
+
+
+@pytest.mark.parametrize("isolated", [True, False])
+async def test_the_help_says_what_processes_may_do(*, isolated: bool) -> None:
+    app = an_app(failing(), isolated=isolated)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("question_mark")
+        await pilot.pause()
+        text = " ".join(screen_text(app).translate(FRAMES).split())
+
+    sentence = (
+        "processes! plain processes are not isolated: the commands of the manifests can"
+    )
+    assert (sentence in text) is not isolated
 
 
 async def test_a_letter_and_its_capital_are_listed_side_by_side() -> None:

@@ -39,6 +39,11 @@ _SHORTEST_PERIOD = timedelta(seconds=1)
 _SEVERAL = 3
 """Containers that time out at once, from where on the machine is to blame."""
 
+NOT_ISOLATED = "plain processes are not isolated"
+NO_BOUNDS = "the commands of the manifests can do anything on this machine that you can"
+ISOLATION_MARK, SHORT_ISOLATION_MARK = " (not isolated)", "!"
+"""What stands behind the runtime where that is so, and where there is little room."""
+
 SHORT = 4
 """From this version on words are short and the runtime has no version."""
 
@@ -51,11 +56,13 @@ class SessionInfo(Struct, frozen=True):
 
     `sources` names the manifests, `record` the file that everything is written to;
     both may be empty. `is_read_only` switches the keys off that change something.
+    Without `is_isolated`, containers are plain processes of this machine.
     """
 
     sources: Sequence[str] = ()
     record: str = ""
     is_read_only: bool = False
+    is_isolated: bool = True
 
 
 NO_SESSION_INFO = SessionInfo()
@@ -216,6 +223,7 @@ def header(
         runtime = runtime.partition(" ")[0]
     left = [
         f"  {runtime}" if level < _TINY else "",
+        _isolation(about, level),
         _kubelet(snapshot, level),
         f"  {_sources(about, view)}" if level == 0 and about.sources else "",
         f"  {_count(counts.pods, 'pod')}" if has_pods else "",
@@ -250,6 +258,14 @@ def header(
             f"{clock} ",
         ),
     )
+
+
+def _isolation(about: SessionInfo, level: int) -> Span:
+    """Return the mark of a runtime that isolates nothing, which stands behind it."""
+    if about.is_isolated or level >= _TINY:
+        return Span("")
+    mark = ISOLATION_MARK if level < SHORT else SHORT_ISOLATION_MARK
+    return Span(mark, Role.WARNING)
 
 
 def _kubelet(snapshot: Snapshot, level: int) -> str:

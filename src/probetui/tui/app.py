@@ -340,8 +340,13 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         name = _PANE_NAMES.get(name, name)
         labels = active_labels(self.screen.active_bindings)
         marks = self.ui_state.view_model.view.marks
-        is_ascii = self._options.ascii
-        screen = open_help(name, labels, marks, is_ascii=is_ascii)
+        screen = open_help(
+            name,
+            labels,
+            marks,
+            is_ascii=self._options.ascii,
+            is_isolated=self._options.isolated,
+        )
         self.push_screen(screen, self._try_key)
 
     def action_give(self, name: str, *words: str) -> None:

@@ -47,8 +47,9 @@ class ScreenOptions(Struct, frozen=True):
     sources: Sequence[str] = ()
     record: str = ""
     services: tuple[Service, ...] = ()
+    isolated: bool = True
 
     @property
     def about(self) -> SessionInfo:
         """What the header says of the session besides its snapshots."""
-        return SessionInfo(self.sources, self.record, self.read_only)
+        return SessionInfo(self.sources, self.record, self.read_only, self.isolated)

@@ -102,6 +102,7 @@ def test_the_process_runtime_warns_that_it_is_no_sandbox(
         "plain processes are not isolated",
         "plain processes are not isolated, and you are root",
     ]
+    assert not warnings.notice.is_isolated
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,11 @@ class HostAccessWarning:
         self._known: set[tuple[str, Finding]] = set()
         self.texts: list[str] = []
 
+    @property
+    def is_isolated(self) -> bool:
+        """Whether what the manifests of a person say runs apart from this machine."""
+        return self._trusts or self._kind != PROCESS
+
     def warn(self, loaded: Sequence[LoadedPod], kind: str) -> None:
         """Warn of what is not reported yet of pods that are about to start.
 
@@ -47,8 +52,11 @@ class HostAccessWarning:
         if self._trusts or not loaded:
             return
         if kind == PROCESS:
+            # Late: the words are those of the screen.
+            from probetui.presentation.header import NO_BOUNDS, NOT_ISOLATED
+
             root = ", and you are root" if os.geteuid() == 0 else ""
-            self._warn(f"{_NO_SANDBOX}{_AS_YOU}{root}", f"{_NO_SANDBOX}{root}")
+            self._warn(f"{NOT_ISOLATED}: {NO_BOUNDS}{root}", f"{NOT_ISOLATED}{root}")
             return
         if not self._is_wanted:
             return
@@ -93,10 +101,6 @@ class HostAccessWarning:
         self._notes.warning(text)
         if not self._notes.is_quiet:
             self.texts.append(in_short or text)
-
-
-_NO_SANDBOX = "plain processes are not isolated"
-_AS_YOU = ": the commands of the manifests can do anything on this machine that you can"
 
 
 def _problem(loaded: LoadedPod, finding: Finding) -> Problem:

@@ -152,7 +152,7 @@ async def show_screen(
                 shown.notify,
                 text,
                 severity="warning",
-                timeout=_INTRO_SECONDS,
+                timeout=_INTRO_SECONDS if options.isolated else None,
                 markup=False,
             )
     for problem in looks.problems:
@@ -291,6 +291,8 @@ def _options(plan: Plan, looks: Appearance) -> ScreenOptions:
         sources=_file_names(pod.position.file for pod in plan.loaded),
         record=plan.record.name if plan.record is not None else "",
         services=plan.services,
+        isolated=plan.host_access_warning is None
+        or plan.host_access_warning.is_isolated,
     )
 
 

@@ -11,6 +11,11 @@ from textual.binding import BindingType
 from textual.events import Key
 from textual.screen import ModalScreen
 
+from probetui.presentation.header import (
+    NO_BOUNDS,
+    NOT_ISOLATED,
+    SHORT_ISOLATION_MARK,
+)
 from probetui.presentation.text.filters import Filter
 from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
 from probetui.presentation.tick.marks import MarkSet, mark_legend
@@ -32,14 +37,24 @@ _BADGES = (
 
 
 class HelpPane(Pane):
-    """Keys in groups, in as many columns as fit, and the marks below them."""
+    """Keys in groups, in as many columns as fit, and the marks below them.
+
+    Where plain processes are not isolated, that stands above all.
+    """
 
     MARGIN = 0
 
     def __init__(
-        self, name: str, labels: Sequence[KeyLabel], marks: MarkSet, *, is_ascii: bool
+        self,
+        name: str,
+        labels: Sequence[KeyLabel],
+        marks: MarkSet,
+        *,
+        is_ascii: bool,
+        is_isolated: bool = True,
     ) -> None:
         super().__init__(id="help", is_ascii=is_ascii)
+        self._is_isolated = is_isolated
         self._name_of_pane = name
         self._labels = labels
         self._marks = marks
@@ -79,7 +94,15 @@ class HelpPane(Pane):
             units += [[styled_line(heading), *broken[0]], *broken[1:]]
         keys = _in_columns(units, columns, room)
         marks = wrapped(self._legend(), self.inner_width, indent=8)
-        return keys if self.filter.is_active else [*keys, *marks]
+        return keys if self.filter.is_active else [*self._isolation(), *keys, *marks]
+
+    def _isolation(self) -> Sequence[StyledLine]:
+        """Return what the mark behind the runtime means, if the header has it."""
+        if self._is_isolated:
+            return ()
+        mark = Span(f" processes{SHORT_ISOLATION_MARK}", Role.WARNING)
+        words = styled_line((mark, Span(f"  {NOT_ISOLATED}: {NO_BOUNDS}")))
+        return wrapped(words, self.inner_width, indent=13)
 
     def _found(self) -> list[KeyLabel]:
         return [
@@ -128,10 +151,18 @@ class HelpScreen(
     BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
 
     def __init__(
-        self, name: str, labels: Sequence[KeyLabel], marks: MarkSet, *, is_ascii: bool
+        self,
+        name: str,
+        labels: Sequence[KeyLabel],
+        marks: MarkSet,
+        *,
+        is_ascii: bool,
+        is_isolated: bool = True,
     ) -> None:
         super().__init__()
-        self._pane = HelpPane(name, labels, marks, is_ascii=is_ascii)
+        self._pane = HelpPane(
+            name, labels, marks, is_ascii=is_ascii, is_isolated=is_isolated
+        )
         self._filter = FilterBar()
         self._keys = {key for label in labels for key in label.pressed}
 

@@ -112,12 +112,17 @@ SCREEN_OPENERS: Mapping[str, Callable[[UiState], Screen[None]]] = {
 
 
 def open_help(
-    name: str, labels: Sequence[KeyLabel], marks: MarkSet, *, is_ascii: bool
+    name: str,
+    labels: Sequence[KeyLabel],
+    marks: MarkSet,
+    *,
+    is_ascii: bool,
+    is_isolated: bool,
 ) -> Screen[str | None]:
     """Open the keys of a pane; dismissed with the one that is pressed."""
     from probetui.tui.screens.help import HelpScreen
 
-    return HelpScreen(name, labels, marks, is_ascii=is_ascii)
+    return HelpScreen(name, labels, marks, is_ascii=is_ascii, is_isolated=is_isolated)
 
 
 def open_command_line(
