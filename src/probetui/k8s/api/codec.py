@@ -95,7 +95,7 @@ def wrapped(key: str) -> ApiCodec:
     return ApiCodec(
         lambda texts: [{key: text} for text in texts],
         lambda json: tuple(
-            _TEXT.read(_OBJECT.read(member).get(key)) for member in _LIST.read(json)
+            _TEXT.read(_OBJECT.read(member).get(key, "")) for member in _LIST.read(json)
         ),
     )
 
