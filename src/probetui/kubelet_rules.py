@@ -785,6 +785,13 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "KEP-4858, k/k#137053",
         gate=FeatureGate("StrictIPCIDRValidation", "1.33"),
     )
+    names_embedded: bool = since(
+        "1.36",
+        "Errors about values of a wrong type name what is embedded in a struct: "
+        "ProbeHandler, VolumeSource.",
+        "sigs.k8s.io/json, decode.go; recorded in 1.36.2",
+        doubt="between 1.32.10 and 1.36.2",
+    )
     stateful_set_names: bool = since(
         "1.27",
         "The name of a StatefulSet must be a DNS label.",

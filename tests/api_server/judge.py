@@ -38,6 +38,7 @@ class Figure(StrEnum):
     FIELDS = "fields and reasons"
     TEXTS = "texts"
     UNKNOWN = "unknown fields"
+    TYPES = "values of a wrong type"
     WARNINGS = "warnings"
     DEFAULTS = "defaults"
     FORBIDDEN = "refused by admission"
@@ -45,6 +46,9 @@ class Figure(StrEnum):
 
 ACCEPTED, MALFORMED, FORBIDDEN, INVALID = 201, 400, 403, 422
 _UNKNOWN = re.compile(r'unknown field ("(?:[^"\\]|\\.)*")')
+_DECODING = re.compile(
+    r'Pod in version "v1" cannot be handled as a Pod: (?!strict)(.*)', re.DOTALL
+)
 _TEXT = re.compile(r'pods "(?:[^"\\]|\\.)*" is forbidden: (.*)')
 _WAITS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _INJECTED = "kube-api-access-"
@@ -85,7 +89,8 @@ def ask(manifest: object, rules: KubeletRules, *, is_admitted: bool) -> Answer:
     assign_identity(draft, "host")
     by_rule: dict[str, list[str]] = {}
     for problem in draft.problems:
-        by_rule.setdefault(problem.rule, []).append(problem.path)
+        said = problem.message if problem.rule == "type" else problem.path
+        by_rule.setdefault(problem.rule, []).append(said)
     unknown = by_rule.get("unknown-field", []) + by_rule.get("later-field", [])
     if unknown or "type" in by_rule:
         return Answer(unknown, by_rule.get("type", []))
@@ -125,6 +130,10 @@ def compare(
             unknown = sorted(map(json.loads, _UNKNOWN.findall(case["message"])))
             if unknown:
                 yield Figure.UNKNOWN, _unlike(sorted(ours.unknown), unknown)
+            elif (found := _DECODING.fullmatch(case["message"])) is not None:
+                # It ends with the first one, in an order of its own.
+                is_said = any(text.endswith(f"({found[1]})") for text in ours.malformed)
+                yield Figure.TYPES, "" if is_said else _unlike(ours.malformed, found[1])
         case 422:
             yield Figure.VERDICT, _unlike(ours=ours.is_accepted, theirs=False)
             causes = [tuple(cause) for cause in case["causes"]]

@@ -34,6 +34,7 @@ LEAST = {
     Figure.FIELDS: 99.95,
     Figure.TEXTS: 99.5,
     Figure.UNKNOWN: 100,
+    Figure.TYPES: 99.95,
     Figure.WARNINGS: 99.5,
     Figure.DEFAULTS: 99.5,
     Figure.FORBIDDEN: 100,

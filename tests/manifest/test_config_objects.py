@@ -88,7 +88,8 @@ def test_the_namespace(written: str, requested: str | None, namespace: str) -> N
             "ConfigMap",
             "data: {a: 5}",
             "a.yaml:2:8: data.a: is the number 5, must be a string: put it in quotes,"
-            ' "5"',
+            ' "5" (json: cannot unmarshal number into Go struct field ConfigMap.data of'
+            " type string)",
             id="a number",
         ),
         pytest.param(

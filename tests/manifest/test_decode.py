@@ -83,13 +83,17 @@ def _decoded(text: str, path: str = "") -> Decoded[core_v1.Container]:
         pytest.param(
             "resources: {limits: {cpu: half}}",
             'resources.limits.cpu: is the string "half", must be a quantity such as'
-            " 500m, 2 or 64Mi",
+            " 500m, 2 or 64Mi"
+            " (quantities must match the regular expression"
+            " '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$')",
             id="quantity",
         ),
         pytest.param(
             "resources: {limits: {cpu: true}}",
             "resources.limits.cpu: is a boolean (true), must be a quantity such as"
-            " 500m, 2 or 64Mi",
+            " 500m, 2 or 64Mi"
+            " (quantities must match the regular expression"
+            " '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$')",
             id="boolean-for-a-quantity",
         ),
         pytest.param(

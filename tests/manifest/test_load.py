@@ -74,7 +74,9 @@ def _workload(kind: str, spec: str, api_version: str = "apps/v1") -> str:
             'livenessProbe:\n      tcpSocket: {port: 1}\n      periodSeconds: "5s"',
             "pod.yaml:14:7: spec.containers[0].livenessProbe.periodSeconds: is the"
             " string"
-            ' "5s", must be a whole number of seconds',
+            ' "5s", must be a whole number of seconds (json: cannot unmarshal string'
+            " into Go struct field Probe.spec.containers.livenessProbe.periodSeconds of"
+            " type int32)",
             id="duration",
         ),
         pytest.param(
@@ -273,12 +275,13 @@ def test_a_field_that_cannot_be_read_is_reported_once() -> None:
     assert [str(error) for error in manifests.errors] == [
         (
             "pod.yaml:3:12: metadata.name: is the number 5, must be a string: put it in"
-            ' quotes, "5"'
+            ' quotes, "5" (json: cannot unmarshal number into Go struct field'
+            " ObjectMeta.metadata.name of type string)"
         ),
         (
             'pod.yaml:4:1: spec: is the string "web", must be a mapping (lines of'
-            " `name:"
-            " value`)"
+            " `name: value`) (json: cannot unmarshal string into Go struct field"
+            " Pod.spec of type v1.PodSpec)"
         ),
     ]
 
@@ -903,7 +906,11 @@ def test_a_wrong_type_outside_the_template_is_reported_too() -> None:
     text = _workload("Deployment", f"  replicas: many\n  template:\n{_TEMPLATE}")
 
     assert [str(error) for error in load(text).errors] == [
-        'pod.yaml:5:3: spec.replicas: is the string "many", must be a whole number'
+        (
+            'pod.yaml:5:3: spec.replicas: is the string "many", must be a whole number'
+            " (json: cannot unmarshal string into Go struct field"
+            " DeploymentSpec.spec.replicas of type int32)"
+        )
     ]
 
 
@@ -979,3 +986,9 @@ def test_a_pod_has_its_image_pull_secrets_with_their_type() -> None:
     )
     assert [problem.rule for problem in manifests.notes] == []
     assert manifests.unsupported == ()
+
+
+def test_an_image_pull_secret_may_have_no_name() -> None:
+    text = pod_yaml(spec="imagePullSecrets: [{}]")
+
+    assert load(text).pods[0].image_pull_secrets == ("",)

@@ -7,11 +7,9 @@ null counts as absent, and names are case-sensitive.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from decimal import Decimal
 from typing import Generic, TypeVar, cast
 
 import msgspec
@@ -19,6 +17,12 @@ from msgspec import Struct, field
 
 from probetui.k8s.api.quantity import canonical_quantity, is_quantity
 from probetui.manifest import field_versions, schema
+from probetui.manifest.go_types import (
+    entry_error,
+    item_error,
+    steps_to,
+    type_error,
+)
 from probetui.manifest.problem import Position, Problem, Severity, quote, quote_short
 from probetui.manifest.schema import FieldKind, FieldSchema
 from probetui.manifest.version_fields import CONSEQUENCES
@@ -97,6 +101,8 @@ def decode(
     model: type[Model],
     path: str = "",
     version: str = field_versions.MODELS_VERSION,
+    *,
+    embeds: bool = True,
 ) -> Decoded[Model]:
     """Decode a node as a model.
 
@@ -105,9 +111,10 @@ def decode(
         model: the object's type.
         path: the node's path in the document.
         version: that of Kubernetes, as `1.32`; fields that came later are unknown.
+        embeds: errors of the API server name what is embedded in structs.
     """
-    decoder = _Decoder(node, path, version)
-    value = decoder.struct(node, model, path)
+    decoder = _Decoder(node, path, version, embeds)
+    value = decoder.struct(node, model, path, None)
     return Decoded(
         cast("Model", value), tuple(decoder.problems), tuple(decoder.unknown)
     )
@@ -122,14 +129,22 @@ class _Decoder(Struct):
     root: YamlNode
     root_path: str
     version: str
+    embeds: bool
     problems: list[Problem] = field(default_factory=list)
     unknown: list[UnknownField] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
+    """Those of the field that is decoded, as Go names them."""
 
     def struct(
-        self, node: YamlNode, model: type[msgspec.Struct], path: str
+        self,
+        node: YamlNode,
+        model: type[msgspec.Struct],
+        path: str,
+        known: FieldSchema | None,
     ) -> msgspec.Struct:
         if not isinstance(node, MapNode):
-            self._report(node, path, "must be a mapping (lines of `name: value`)")
+            said = "" if known is None else item_error(node, known, self.steps)
+            self._report(node, path, _MUST_BE_MAPPING, said)
             return schema.empty_object(model)
         fields = schema.fields_of(model)
         values = {
@@ -146,7 +161,10 @@ class _Decoder(Struct):
             elif field_versions.is_later(owner, entry.key, self.version):
                 self._later(entry, owner, path)
             elif not is_null(entry.value):
+                steps = steps_to(known, embeds=self.embeds)
+                self.steps.extend(steps)
                 value = self._value(entry.value, known, join_path(path, entry.key))
+                del self.steps[-len(steps) :]
                 if value is not None:
                     values[known.attribute] = value
         return model(**values)
@@ -171,7 +189,10 @@ class _Decoder(Struct):
         if not known.is_list:
             return self._single(node, known, path)
         if not isinstance(node, ListNode):
-            self._report(node, path, "must be a list (lines that begin with `- `)")
+            said = type_error(node, known, self.steps)
+            self._report(
+                node, path, "must be a list (lines that begin with `- `)", said
+            )
             return None
         return [
             self._item(item, known, join_path(path, index))
@@ -184,53 +205,61 @@ class _Decoder(Struct):
 
     def _single(self, node: YamlNode, known: FieldSchema, path: str) -> object:
         if known.model is not None:
-            return self.struct(node, known.model, path)
+            return self.struct(node, known.model, path, known)
         match known.kind:
             case FieldKind.RAW:
                 return to_plain(node)
             case FieldKind.STRING_MAP | FieldKind.QUANTITY_MAP:
-                return self._map(node, known.kind, path)
-            case _:
-                return self._scalar(node, known.kind, path, known.owner)
+                return self._map(node, known, path)
+            case kind:
+                return self._scalar(node, kind, path, known, item_error)
 
     def _map(
-        self, node: YamlNode, kind: FieldKind, path: str
+        self, node: YamlNode, known: FieldSchema, path: str
     ) -> dict[str, object] | None:
         if not isinstance(node, MapNode):
-            self._report(node, path, "must be a mapping (lines of `name: value`)")
+            said = item_error(node, known, self.steps)
+            self._report(node, path, _MUST_BE_MAPPING, said)
             return None
-        items = (
-            FieldKind.QUANTITY if kind is FieldKind.QUANTITY_MAP else FieldKind.STRING
-        )
+        is_quantities = known.kind is FieldKind.QUANTITY_MAP
+        items = FieldKind.QUANTITY if is_quantities else FieldKind.STRING
         values: dict[str, object] = {}
         for entry in node.entries:
             at = join_path(path, entry.key)
             if is_null(entry.value):
                 values[entry.key] = "0" if items is FieldKind.QUANTITY else ""
                 continue
-            value = self._scalar(entry.value, items, at)
+            value = self._scalar(entry.value, items, at, known, entry_error)
             values[entry.key] = "" if value is None else value
         return values
 
     def _scalar(
-        self, node: YamlNode, kind: FieldKind, path: str, owner: str = ""
+        self,
+        node: YamlNode,
+        kind: FieldKind,
+        path: str,
+        known: FieldSchema,
+        error: Callable[[YamlNode, FieldSchema, Sequence[str]], str],
     ) -> object:
         value = _convert(node, kind) if isinstance(node, ScalarNode) else None
         if value is None:
             accepted = _describe_accepted(node, kind, path)
-            server = _server_error(node, kind, path, owner)
-            self._report(node, path, f"{accepted} ({server})" if server else accepted)
+            self._report(node, path, accepted, error(node, known, self.steps))
         return value
 
-    def _report(self, node: YamlNode, path: str, accepted: str) -> None:
+    def _report(self, node: YamlNode, path: str, accepted: str, said: str) -> None:
+        """Report a value of a wrong type, with what the API server says of it."""
         message = f"{_describe_value(node)}, {accepted}"
         if isinstance(node, ScalarNode) and accepted.startswith(_MUST_BE_TEXT):
             message += f": put it in quotes, {quote(node.text)}"
+        if said:
+            message += f" ({said})"
         position = locate_field(self.root, path.removeprefix(self.root_path))
         self.problems.append(Problem(position, path, message, rule="type"))
 
 
 _MUST_BE_TEXT = "must be a string"
+_MUST_BE_MAPPING = "must be a mapping (lines of `name: value`)"
 
 
 def _convert(node: ScalarNode, kind: FieldKind) -> object:
@@ -307,48 +336,6 @@ def _describe_accepted(node: YamlNode, kind: FieldKind, path: str) -> str:
             return "must be a time such as 2026-11-20T08:21:05Z"
         case _:
             return _MUST_BE_TEXT
-
-
-_GO_INTEGERS = {
-    FieldKind.INT32: "int32",
-    FieldKind.INT64: "int64",
-    FieldKind.INT_OR_STRING: "int32",
-}
-_INDEX = re.compile(r"\[[^\]]*\]")
-
-
-def _server_error(node: YamlNode, kind: FieldKind, path: str, owner: str) -> str:
-    """Return the API server's error for a number that its field cannot hold.
-
-    Source: sigs.k8s.io/json v0.0.0-20241014173422, internal/golang/encoding/json,
-    UnmarshalTypeError; that of Go for what JSON has no number for.
-    """
-    number = node.value if isinstance(node, ScalarNode) else None
-    if kind not in _GO_INTEGERS or not isinstance(number, int | float):
-        return ""
-    if isinstance(number, bool):
-        return ""
-    if not math.isfinite(number):
-        return f"json: unsupported value: {_NOT_FINITE[str(number)]}"
-    field = _INDEX.sub("", path).removeprefix("items.")
-    return (
-        f"json: cannot unmarshal number {_go_number(number)} into Go struct field "
-        f"{owner}.{field} of type {_GO_INTEGERS[kind]}"
-    )
-
-
-_NOT_FINITE = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
-_LEAST_WITHOUT_EXPONENT = 1e-6
-
-
-def _go_number(number: float) -> str:
-    """Format a number as Go's JSON encoder does."""
-    if isinstance(number, int):
-        return str(number)
-    if number and not _LEAST_WITHOUT_EXPONENT <= abs(number) < _EXPONENT_FROM:
-        mantissa, _, exponent = repr(number).partition("e")
-        return f"{mantissa.removesuffix('.0')}e{int(exponent):+d}"
-    return f"{Decimal(repr(number)):f}".removesuffix(".0")
 
 
 def _describe_accepted_integer(node: YamlNode, kind: FieldKind, path: str) -> str:

@@ -146,7 +146,13 @@ def draft_pod(
 ) -> PodDraft:
     """Decode one object and set its defaults."""
     own = found.object
-    decoded = decode(own.node, own.workload.model, own.path, rules.version)
+    decoded = decode(
+        own.node,
+        own.workload.model,
+        own.path,
+        rules.version,
+        embeds=rules.names_embedded,
+    )
     pod = workloads.extract_pod(own.workload, decoded.value)
     dropped = drop_disabled_fields(pod, rules)
     defaults.set_defaults(pod)
