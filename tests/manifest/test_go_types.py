@@ -69,6 +69,7 @@ def test_the_struct_and_the_whole_path_are_named(fields: str, error: str) -> Non
         ("securityContext: {runAsNonRoot: 'true'}", "bool"),
         ("volumeMounts: [{recursiveReadOnly: 1}]", "v1.RecursiveReadOnlyMode"),
         ("ports: [{containerPort: '80'}]", "int32"),
+        ("ports: 80", "[]v1.ContainerPort"),
     ],
 )
 def test_types_have_their_names_in_go(fields: str, type_: str) -> None:

@@ -8,7 +8,7 @@ null counts as absent, and names are case-sensitive.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Generic, TypeVar, cast
 
@@ -17,14 +17,8 @@ from msgspec import Struct, field
 
 from probetui.k8s.api.quantity import canonical_quantity, is_quantity
 from probetui.manifest import field_versions, schema
-from probetui.manifest.go_types import (
-    entry_error,
-    item_error,
-    steps_to,
-    type_error,
-)
 from probetui.manifest.problem import Position, Problem, Severity, quote, quote_short
-from probetui.manifest.schema import FieldKind, FieldSchema
+from probetui.manifest.schema import FieldKind, FieldSchema, ValuePlace
 from probetui.manifest.version_fields import CONSEQUENCES
 from probetui.manifest.yaml.nodes import (
     ListNode,
@@ -114,7 +108,7 @@ def decode(
         embeds: errors of the API server name what is embedded in structs.
     """
     decoder = _Decoder(node, path, version, embeds)
-    value = decoder.struct(node, model, path, None)
+    value = decoder.struct(node, model, path)
     return Decoded(
         cast("Model", value), tuple(decoder.problems), tuple(decoder.unknown)
     )
@@ -132,19 +126,17 @@ class _Decoder(Struct):
     embeds: bool
     problems: list[Problem] = field(default_factory=list)
     unknown: list[UnknownField] = field(default_factory=list)
-    steps: list[str] = field(default_factory=list)
-    """Those of the field that is decoded, as Go names them."""
+    fields: list[FieldSchema] = field(default_factory=list)
+    """Those around what is decoded, outermost first."""
 
     def struct(
         self,
         node: YamlNode,
         model: type[msgspec.Struct],
         path: str,
-        known: FieldSchema | None,
     ) -> msgspec.Struct:
         if not isinstance(node, MapNode):
-            said = "" if known is None else item_error(node, known, self.steps)
-            self._report(node, path, _MUST_BE_MAPPING, said)
+            self._report(node, path, _MUST_BE_MAPPING, ValuePlace.ITEM)
             return schema.empty_object(model)
         fields = schema.fields_of(model)
         values = {
@@ -161,10 +153,9 @@ class _Decoder(Struct):
             elif field_versions.is_later(owner, entry.key, self.version):
                 self._later(entry, owner, path)
             elif not is_null(entry.value):
-                steps = steps_to(known, embeds=self.embeds)
-                self.steps.extend(steps)
+                self.fields.append(known)
                 value = self._value(entry.value, known, join_path(path, entry.key))
-                del self.steps[-len(steps) :]
+                self.fields.pop()
                 if value is not None:
                     values[known.attribute] = value
         return model(**values)
@@ -189,10 +180,8 @@ class _Decoder(Struct):
         if not known.is_list:
             return self._single(node, known, path)
         if not isinstance(node, ListNode):
-            said = type_error(node, known, self.steps)
-            self._report(
-                node, path, "must be a list (lines that begin with `- `)", said
-            )
+            accepted = "must be a list (lines that begin with `- `)"
+            self._report(node, path, accepted, ValuePlace.FIELD)
             return None
         return [
             self._item(item, known, join_path(path, index))
@@ -205,31 +194,31 @@ class _Decoder(Struct):
 
     def _single(self, node: YamlNode, known: FieldSchema, path: str) -> object:
         if known.model is not None:
-            return self.struct(node, known.model, path, known)
+            return self.struct(node, known.model, path)
         match known.kind:
             case FieldKind.RAW:
                 return to_plain(node)
             case FieldKind.STRING_MAP | FieldKind.QUANTITY_MAP:
-                return self._map(node, known, path)
-            case kind:
-                return self._scalar(node, kind, path, known, item_error)
+                return self._map(node, known.kind, path)
+            case _:
+                return self._scalar(node, known.kind, path)
 
     def _map(
-        self, node: YamlNode, known: FieldSchema, path: str
+        self, node: YamlNode, kind: FieldKind, path: str
     ) -> dict[str, object] | None:
         if not isinstance(node, MapNode):
-            said = item_error(node, known, self.steps)
-            self._report(node, path, _MUST_BE_MAPPING, said)
+            self._report(node, path, _MUST_BE_MAPPING, ValuePlace.ITEM)
             return None
-        is_quantities = known.kind is FieldKind.QUANTITY_MAP
-        items = FieldKind.QUANTITY if is_quantities else FieldKind.STRING
+        items = (
+            FieldKind.QUANTITY if kind is FieldKind.QUANTITY_MAP else FieldKind.STRING
+        )
         values: dict[str, object] = {}
         for entry in node.entries:
             at = join_path(path, entry.key)
             if is_null(entry.value):
                 values[entry.key] = "0" if items is FieldKind.QUANTITY else ""
                 continue
-            value = self._scalar(entry.value, items, at, known, entry_error)
+            value = self._scalar(entry.value, items, at, ValuePlace.ENTRY)
             values[entry.key] = "" if value is None else value
         return values
 
@@ -238,17 +227,21 @@ class _Decoder(Struct):
         node: YamlNode,
         kind: FieldKind,
         path: str,
-        known: FieldSchema,
-        error: Callable[[YamlNode, FieldSchema, Sequence[str]], str],
+        place: ValuePlace = ValuePlace.ITEM,
     ) -> object:
         value = _convert(node, kind) if isinstance(node, ScalarNode) else None
         if value is None:
-            accepted = _describe_accepted(node, kind, path)
-            self._report(node, path, accepted, error(node, known, self.steps))
+            self._report(node, path, _describe_accepted(node, kind, path), place)
         return value
 
-    def _report(self, node: YamlNode, path: str, accepted: str, said: str) -> None:
+    def _report(
+        self, node: YamlNode, path: str, accepted: str, place: ValuePlace
+    ) -> None:
         """Report a value of a wrong type, with what the API server says of it."""
+        # Late: most manifests have no such value.
+        from probetui.manifest.go_types import decoding_error  # noqa: PLC0415
+
+        said = decoding_error(node, self.fields, place, embeds=self.embeds)
         message = f"{_describe_value(node)}, {accepted}"
         if isinstance(node, ScalarNode) and accepted.startswith(_MUST_BE_TEXT):
             message += f": put it in quotes, {quote(node.text)}"

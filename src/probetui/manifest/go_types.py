@@ -15,9 +15,10 @@ import re
 import types
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import cast
 
 from probetui.manifest.problem import quote
-from probetui.manifest.schema import FieldKind, FieldSchema
+from probetui.manifest.schema import FieldKind, FieldSchema, ValuePlace
 from probetui.manifest.yaml.nodes import ListNode, MapNode, ScalarNode, YamlNode
 
 _PLAIN: Mapping[FieldKind, str] = types.MappingProxyType({
@@ -146,13 +147,47 @@ _TIME_STEPS = (
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
 
 
-def steps_to(field: FieldSchema, *, embeds: bool) -> tuple[str, ...]:
-    """Return the steps of a path to a field of its struct.
+def decoding_error(
+    node: YamlNode, fields: Sequence[FieldSchema], place: ValuePlace, *, embeds: bool
+) -> str:
+    """Return what an API server says of a value of a wrong type, empty for nothing.
 
     Args:
-        field: the field.
-        embeds: what is embedded is a step, as it is for newer decoders.
+        node: the value.
+        fields: those around it, outermost first.
+        place: what of the last one it is.
+        embeds: what is embedded is a step of the path, as for newer decoders.
     """
+    if not fields:
+        return ""
+    field = fields[-1]
+    value = node.value if isinstance(node, ScalarNode) else None
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"json: unsupported value: {_NOT_FINITE[str(value)]}"
+    is_entry = place is ValuePlace.ENTRY
+    if place is not ValuePlace.FIELD:
+        of_map = is_entry and field.kind is FieldKind.QUANTITY_MAP
+        if of_map or field.kind is FieldKind.QUANTITY:
+            return _quantity_error(value)
+        if field.kind is FieldKind.TIME and isinstance(value, str):
+            return _time_error(value)
+    expected = _BYTES.get(_name(field), "string") if is_entry else _type_of(field)
+    if not expected:
+        return ""
+    kind = _kind(node)
+    if place is ValuePlace.FIELD:
+        expected = f"[]{expected}"
+    elif kind == "number" and field.kind in _NUMBERS:
+        kind = f"number {_go_number(cast('float', value))}"
+    steps = (step for one in fields for step in _steps(one, embeds=embeds))
+    return (
+        f"json: cannot unmarshal {kind} into Go struct field "
+        f"{field.owner}.{'.'.join(steps)} of type {expected}"
+    )
+
+
+def _steps(field: FieldSchema, *, embeds: bool) -> tuple[str, ...]:
+    """Return the steps from a struct to one of its fields."""
     owner, name = field.owner, field.name
     if not embeds:
         return (name,)
@@ -163,47 +198,6 @@ def steps_to(field: FieldSchema, *, embeds: bool) -> tuple[str, ...]:
     if owner in _WITH_REFERENCE and name == "name":
         return "LocalObjectReference", name
     return (name,)
-
-
-def type_error(node: YamlNode, field: FieldSchema, path: Sequence[str]) -> str:
-    """Return the error of a value where a whole field is expected, empty for none.
-
-    Args:
-        node: the value.
-        field: its field.
-        path: the steps to it.
-    """
-    expected = _type_of(field)
-    expected = f"[]{expected}" if expected and field.is_list else expected
-    return _error(node, field, path, expected)
-
-
-def item_error(node: YamlNode, field: FieldSchema, path: Sequence[str]) -> str:
-    """Return the error of an item of a list, or of the value of a field that is none.
-
-    Args:
-        node: the item.
-        field: the field.
-        path: the steps to it.
-    """
-    if field.kind is FieldKind.QUANTITY:
-        return _quantity_error(node)
-    if field.kind is FieldKind.TIME and isinstance(_value(node), str):
-        return _time_error(str(_value(node)))
-    return _error(node, field, path, _type_of(field))
-
-
-def entry_error(node: YamlNode, field: FieldSchema, path: Sequence[str]) -> str:
-    """Return the error of a value of a map.
-
-    Args:
-        node: the value.
-        field: the field that is a map.
-        path: the steps to it; keys are none.
-    """
-    if field.kind is FieldKind.QUANTITY_MAP:
-        return _quantity_error(node)
-    return _error(node, field, path, _BYTES.get(_name(field), "string"))
 
 
 def _name(field: FieldSchema) -> str:
@@ -218,27 +212,6 @@ def _type_of(field: FieldSchema) -> str:
     if field.kind is FieldKind.STRING and _name(field) in _NAMED:
         return _NAMED[_name(field)]
     return _PLAIN.get(field.kind, "")
-
-
-def _error(
-    node: YamlNode, field: FieldSchema, path: Sequence[str], expected: str
-) -> str:
-    value = _value(node)
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"json: unsupported value: {_NOT_FINITE[str(value)]}"
-    if not expected:
-        return ""
-    kind = _kind(node)
-    if kind == "number" and expected in _PLAIN.values() and field.kind in _NUMBERS:
-        kind = f"number {_go_number(value)}" if isinstance(value, int | float) else kind
-    return (
-        f"json: cannot unmarshal {kind} into Go struct field "
-        f"{field.owner}.{'.'.join(path)} of type {expected}"
-    )
-
-
-def _value(node: YamlNode) -> object:
-    return node.value if isinstance(node, ScalarNode) else None
 
 
 def _kind(node: YamlNode) -> str:
@@ -273,8 +246,7 @@ def _go_number(number: float) -> str:
     return f"{Decimal(repr(number)):f}".removesuffix(".0")
 
 
-def _quantity_error(node: YamlNode) -> str:
-    value = _value(node)
+def _quantity_error(value: object) -> str:
     found = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None or not found[0]:
         return _NO_QUANTITY

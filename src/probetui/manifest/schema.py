@@ -46,6 +46,17 @@ class FieldKind(Enum):
     RAW = auto()
 
 
+class ValuePlace(Enum):
+    """Where a value stands: a whole field, one of its items or entries.
+
+    What a field has that is no list is one item.
+    """
+
+    FIELD = auto()
+    ITEM = auto()
+    ENTRY = auto()
+
+
 _ZEROS: Mapping[FieldKind, Callable[[], object]] = types.MappingProxyType({
     FieldKind.STRING: str,
     FieldKind.QUANTITY: str,

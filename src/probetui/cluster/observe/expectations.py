@@ -91,7 +91,7 @@ class _Kill(Struct, frozen=True):
     is_counted: bool
 
 
-class _Shown(Struct, frozen=True):
+class _ShownState(Struct, frozen=True):
     at: datetime
     ready: bool
     started: bool
@@ -119,7 +119,7 @@ class Expectations:
         self.lag = StatusLag()
         self._open: list[_Expectation] = []
         self._kills: list[_Kill] = []
-        self._states: dict[str, deque[_Shown]] = {}
+        self._states: dict[str, deque[_ShownState]] = {}
         self._ended_at: dict[str, datetime] = {}
         self._told: set[tuple[ProbeKey, TickAction]] = set()
 
@@ -192,7 +192,7 @@ class Expectations:
 
     def show(self, status: ContainerStatus, at: datetime) -> None:
         """Note what a status that has arrived says of a container that runs."""
-        state = _Shown(at, status.ready, bool(status.started))
+        state = _ShownState(at, status.ready, bool(status.started))
         states = self._states.setdefault(status.name, deque(maxlen=_STATES_KEPT))
         states.append(state)
         for expected in [it for it in self._open if self._is_shown(it)]:
