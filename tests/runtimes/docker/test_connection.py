@@ -22,6 +22,7 @@ import urllib3.exceptions
 
 from probetui.drive.clocks import SystemClock
 from probetui.errors import RuntimeUnavailableError
+from probetui.runtimes.docker.api import OLDEST_API_VERSION
 from probetui.runtimes.docker.connection import (
     DEFAULT_SOCKET,
     DockerEndpoint,
@@ -323,6 +324,17 @@ class TestTrying:
     def test_a_daemon_that_is_too_old(self) -> None:
         with answering(ApiVersion="1.30") as url:
             assert outcome(url) == "its API 1.30 is older than 1.32"
+
+    def test_the_docs_name_the_oldest_one_that_is_taken(self) -> None:
+        root = Path(__file__).parents[3]
+        page = (root / "docs" / "reference" / "runtimes.md").read_text("utf-8")
+        with answering(ApiVersion=OLDEST_API_VERSION) as url:
+            (found,) = try_endpoints((DockerEndpoint(url, "test"),))
+            assert found.api is not None
+            found.api.close()
+
+        assert found.outcome == f"answers, API {OLDEST_API_VERSION}"
+        assert f"17.09 (API {OLDEST_API_VERSION}) to 19.03 are taken" in page
 
     def test_the_first_that_answers_is_the_last_that_is_tried(self) -> None:
         with answering(ApiVersion="1.41") as url:
