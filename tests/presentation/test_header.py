@@ -178,6 +178,15 @@ def test_processes_that_are_not_isolated_have_a_mark_behind_the_runtime() -> Non
     assert not any("!" in header_texts(level)[0] for level in range(LEVELS))
 
 
+def test_the_short_mark_takes_no_room() -> None:
+    without, beside = SessionInfo(), SessionInfo(is_isolated=False)
+
+    for level in range(4, LEVELS):
+        left, right = header_texts(level, about=without)
+        marked = header_texts(level, about=beside)
+        assert (len(marked[0]), marked[1]) == (len(left), right)
+
+
 def test_a_pause_does_not_hide_watch_only_mode() -> None:
     watched = replace(a_snapshot(demo()), acts=False)
     paused = replace(watched, is_paused=True)

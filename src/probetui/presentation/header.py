@@ -221,9 +221,8 @@ def header(
     runtime = view.safe(runtime_name)
     if is_short:
         runtime = runtime.partition(" ")[0]
-    left = [
-        f"  {runtime}" if level < _TINY else "",
-        _isolation(about, level),
+    mark = _isolation(about, level)
+    rest = (
         _kubelet(snapshot, level),
         f"  {_sources(about, view)}" if level == 0 and about.sources else "",
         f"  {_count(counts.pods, 'pod')}" if has_pods else "",
@@ -231,6 +230,12 @@ def header(
         if has_pods
         else "",
         "   ",
+    )
+    left = [
+        f"  {runtime}" if level < _TINY else "",
+        Span(mark, Role.WARNING),
+        # The short mark takes the place of a blank, so that as much fits beside it.
+        "".join(rest)[mark == SHORT_ISOLATION_MARK :],
     ]
     late = f"  {_late(snapshot, has_owner=level <= 1)}" if is_late(snapshot) else ""
     ready = f"ready {counts.ready}/{counts.to_be_ready}  " if level <= _READY else ""
@@ -260,12 +265,11 @@ def header(
     )
 
 
-def _isolation(about: SessionInfo, level: int) -> Span:
+def _isolation(about: SessionInfo, level: int) -> str:
     """Return the mark of a runtime that isolates nothing, which stands behind it."""
     if about.is_isolated or level >= _TINY:
-        return Span("")
-    mark = ISOLATION_MARK if level < SHORT else SHORT_ISOLATION_MARK
-    return Span(mark, Role.WARNING)
+        return ""
+    return ISOLATION_MARK if level < SHORT else SHORT_ISOLATION_MARK
 
 
 def _kubelet(snapshot: Snapshot, level: int) -> str:
