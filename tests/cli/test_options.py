@@ -39,7 +39,26 @@ spec:
     env: [{name: PASSWORD, value: hunter22}]
     readinessProbe: {exec: {command: ["true"]}, periodSeconds: 1}
 """
-SCRIPT = "containers: {app: {}}\n"
+OTHERS = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: tried, labels: {app: tried}}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: app
+    image: none
+    command: [sh, -c, "trap 'exit 0' TERM; while :; do sleep 0.05; done"]
+    envFrom: [{configMapRef: {name: absent}}]
+    readinessProbe: {exec: {command: ["true"]}, periodSeconds: 1, oddField: 1}
+"""
+"""A pod without a namespace, with an unknown field and without its ConfigMap."""
+
+SCRIPT = """\
+containers:
+  app:
+    readiness: [{result: failure, times: 3}, {result: success}]
+"""
 STATUS = {
     "phase": "Running",
     "podIP": "127.0.0.1",
@@ -89,31 +108,52 @@ class Row(Struct, frozen=True):
     """What is typed for an option beside the rest of the command line.
 
     `replaces` is an option of the rest that goes, with its value; `shows` a pattern of
-    what is printed; `writes` a file in the test's folder. With `scrapes` the metrics at
-    `{port}` are asked for meanwhile.
+    what is printed, `hides` one of what is not; `writes` a file in the test's folder
+    that has the pattern `content`. With `scrapes` the metrics at `{port}` are asked for
+    meanwhile.
     """
 
     args: tuple[str, ...] = ()
     status: int = OK
     shows: str = ""
+    hides: str = r"(?!)"
     writes: str = ""
+    content: str = ""
     replaces: str = ""
     scrapes: bool = False
 
 
+def recorded(*args: str, content: str) -> Row:
+    """Return the row of an option whose effect is in the session's record."""
+    record = "{folder}/new.jsonl"
+    return Row((*args, "--record", record), writes="new.jsonl", content=content)
+
+
+def others(*args: str, status: int = OK, shows: str) -> Row:
+    """Return the row of an option that is about the pod of `OTHERS`."""
+    return Row(("-f", "{others}", *args), status, shows, replaces="-f")
+
+
+_IS_READY = "/app ready false->true"
 ROWS: Mapping[str, Row] = {
-    "-f": Row(),
-    "--static": Row(("--static", "{pod}"), replaces="-f"),
-    "-R": Row(("-R",)),
+    "-f": Row(shows=_IS_READY),
+    "--static": Row(
+        ("--static", "{pod}"), shows=r" tried-\S+/app ready", replaces="-f"
+    ),
+    "-R": Row(("-f", "{tree}", "-R"), shows=_IS_READY, replaces="-f"),
     "--insecure-skip-tls-verify": Row(("--insecure-skip-tls-verify",)),
-    "-n": Row(("-n", "of-options")),
+    "-n": others(
+        "--stub-missing", "-n", "given", "-o", "jsonl", shows='"namespace":"given"'
+    ),
     "-A": Row(("-A",), replaces="-n"),
-    "-l": Row(("-l", "app=tried")),
-    "--set": Row(("--set", "app.readinessProbe.periodSeconds=2")),
-    "--validate": Row(("--validate", "warn")),
-    "--strict": Row(("--strict",)),
-    "--stub-missing": Row(("--stub-missing",)),
-    "--runtime": Row(),
+    "-l": Row(("-l", "app=tried", "-f", "{other}"), shows=_IS_READY, hides="other/app"),
+    "--set": Row(("--set", "app.readinessProbe.periodSeconds=2"), shows=" period=2s "),
+    "--validate": others(
+        "--validate", "strict", status=USAGE, shows='error: .*field "oddField"'
+    ),
+    "--strict": others("--strict", status=USAGE, shows='error: .*field "oddField"'),
+    "--stub-missing": others("--stub-missing", shows='ConfigMap "absent" is a stub'),
+    "--runtime": Row(shows=_IS_READY),
     "--docker-context": Row(("--docker-context", "x")),
     "-H": Row(("-H", "unix:///x")),
     "--context": Row(("--context", "tests")),
@@ -134,49 +174,74 @@ ROWS: Mapping[str, Row] = {
     "--freeze": Row(("--freeze",)),
     "--step": Row(("--step",), NO, shows="the lines ended before ready"),
     "--time-scale": Row(("--time-scale", "2")),
-    "--for": Row(("--for", "2s"), replaces="--until"),
-    "--kubelet": Row(("--kubelet", "1.32")),
-    "--feature-gates": Row(
-        ("--kubelet", "1.32", "--feature-gates", "SidecarContainers=true")
+    "--for": Row(
+        ("--for", "2s"), shows="readiness #", hides="readiness #5", replaces="--until"
     ),
-    "--exec-errors": Row(("--exec-errors", "docker")),
+    "--kubelet": recorded("--kubelet", "1.32", content='"kubelet":"v1.32"'),
+    "--feature-gates": recorded(
+        "--kubelet",
+        "1.32",
+        "--feature-gates",
+        "SidecarContainers=false",
+        content=r'"featureGates":\["SidecarContainers=false"\]',
+    ),
+    "--exec-errors": recorded(
+        "--exec-errors", "docker", content='"exec_errors":"docker"'
+    ),
     "--no-findings": Row(("--no-findings",)),
-    "--kubelet-age": Row(("--kubelet-age", "fresh")),
-    "--max-container-restart-period": Row(("--max-container-restart-period", "10s")),
-    "--seed": Row(("--seed", "7")),
-    "--until": Row(),
-    "--for-at-least": Row(("--for-at-least", "1s")),
-    "--timeout": Row(("--timeout", "1s"), TIME_LIMIT, replaces="--until"),
+    "--kubelet-age": recorded("--kubelet-age", "fresh", content='"age":0.0'),
+    "--max-container-restart-period": recorded(
+        "--max-container-restart-period",
+        "10s",
+        content='"maxContainerRestartPeriod":10000.0',
+    ),
+    "--seed": recorded("--seed", "7", content='"config":{[^}]*"seed":7'),
+    "--until": Row(shows=_IS_READY),
+    "--for-at-least": Row(("--for-at-least", "1s"), shows=_IS_READY),
+    "--timeout": Row(
+        ("--timeout", "1s"), TIME_LIMIT, "--timeout 1s reached", replaces="--until"
+    ),
     "-o": Row(("-o", "jsonl"), shows=r"^\{"),
-    "-c": Row(("-c", "app")),
-    "-t": Row(("-t", "readiness")),
-    "--since-start": Row(("--since-start",)),
-    "-v": Row(("-v",)),
-    "--show-secrets": Row(("--show-secrets",)),
-    "--plain": Row(),
-    "--no-tui": Row(("--no-tui",)),
-    "--tui": Row(("--tui",), USAGE),
+    "-c": Row(("-c", "app"), shows=_IS_READY, hides=" phase "),
+    "-t": Row(
+        ("-t", "readiness"),
+        shows="readiness #[0-9]+ success",
+        hides="/app (image|event)",
+    ),
+    "--since-start": Row(("--since-start",), shows=r"^\+\d+\.\ds \S+/app "),
+    "-v": Row(("-v",), shows="/app readiness counted [1-9]"),
+    "--show-secrets": recorded("--show-secrets", content="hunter22"),
+    "--plain": Row(shows=_IS_READY),
+    "--no-tui": Row(("--no-tui",), shows=_IS_READY),
+    "--tui": Row(("--tui",), USAGE, "--tui"),
     "--record-limit": Row(("--record-limit", "512Mi")),
-    "--record": Row(("--record", "{folder}/new.jsonl"), writes="new.jsonl"),
+    "--record": recorded(content='"reason":"until","exit":0'),
     "--autosave": Row(("--autosave",)),
     "--autosave-limit": Row(("--autosave-limit", "1M")),
     "--paused": Row(("--paused", "--timeout", "1s"), TIME_LIMIT, "user pause all"),
     "--read-only": Row(("--read-only",)),
-    "--theme": Row(("--theme", "nord")),
-    "--keymap": Row(("--keymap", "{keys}")),
-    "--color": Row(("--color", "never")),
+    "--theme": Row(("--theme", "none-such"), USAGE, "nord"),
+    "--keymap": Row(
+        ("--keymap", "{script}"), USAGE, '"containers" is no action|containers'
+    ),
+    "--color": Row(("--color", "sometimes"), USAGE, "auto"),
     "--ascii": Row(("--ascii",)),
     "--no-motion": Row(("--no-motion",)),
     "--no-mouse": Row(("--no-mouse",)),
     "--pause-opens-step": Row(("--pause-opens-step",)),
-    "--config": Row(("--config", "{settings}")),
+    "--config": Row(("--config", "{settings}"), shows=r"^\+\d+\.\ds "),
     "--log-file": Row(
-        ("--log-file", "{folder}/own.log", "--log-level", "debug"), writes="own.log"
+        ("--log-file", "{folder}/own.log", "--log-level", "debug"),
+        writes="own.log",
+        content="DEBUG",
     ),
-    "--log-level": Row(("--log-level", "debug")),
-    "-q": Row(("-q",)),
+    "--log-level": Row(("--log-level", "loud"), USAGE, "debug"),
+    "-q": Row(("-q",), hides="tried"),
     "--port": Row(("--port", "{port}"), shows="https://127.0.0.1:"),
-    "--write-kubeconfig": Row(("--write-kubeconfig", "{folder}/kubeconfig")),
+    "--write-kubeconfig": Row(
+        ("--write-kubeconfig", "{folder}/written"),
+        shows=r"export KUBECONFIG=\S+/written$",
+    ),
     "--no-token": Row(("--no-token",)),
     "--name": Row(),
     "--address": Row(("--address", "127.0.0.1")),
@@ -185,8 +250,10 @@ ROWS: Mapping[str, Row] = {
     "--via-node-proxy": Row(("--via-node-proxy",)),
     "--kubelet-insecure-tls": Row(("--kubelet-insecure-tls",)),
     "--no-counters": Row(("--no-counters",)),
-    "--script": Row(("--script", "{script}")),
+    "--script": Row(("--script", "{script}"), shows="readiness #2 failure"),
     "--list": Row(("--list",), shows="readiness"),
+    "demo --show-secrets": Row(("--show-secrets",)),
+    "replay --show-secrets": Row(("--show-secrets",)),
     "run --time-scale": Row(("--time-scale", "2"), USAGE, "simulation only"),
     "run --for": Row(("--for", "2s"), USAGE, "simulation only"),
     "node --static": Row(),
@@ -194,6 +261,14 @@ ROWS: Mapping[str, Row] = {
     "replay --timeout": Row(("--timeout", "1s"), replaces="--until"),
     "replay --for-at-least": Row(("--for-at-least", "1s"), NO),
     "attach --context": Row(("--context", "x"), USAGE, "--docker-context"),
+    "attach --set": recorded(
+        "--set", "app.readinessProbe.periodSeconds=2", content="periodSeconds: 2"
+    ),
+    "watch -n": Row(("-n", "of-options"), shows="seen/app ready", replaces="-n"),
+    "watch -l": Row(("-l", "app=tried"), shows="seen/app ready"),
+    "watch -t": Row(("-t", "readiness"), shows="seen/app ready", hides=" phase "),
+    "watch -v": Row(("-v",), shows="seen ready condition none->True"),
+    "watch --show-secrets": Row(("--show-secrets",)),
     "watch --log-file": Row(("--log-file", "{folder}/own.log")),
 }
 
@@ -259,10 +334,17 @@ def values(
 ) -> dict[str, str]:
     (tmp_path / "pod.yaml").write_text(POD)
     (tmp_path / "script.yaml").write_text(SCRIPT)
-    (tmp_path / "settings.yaml").write_text("kubelet: '1.32'\n")
+    (tmp_path / "others.yaml").write_text(OTHERS)
+    (tmp_path / "other.yaml").write_text(POD.replace("tried", "other"))
+    (tmp_path / "tree/inner").mkdir(parents=True)
+    (tmp_path / "tree/inner/pod.yaml").write_text(POD)
+    (tmp_path / "settings.yaml").write_text("since-start: true\n")
     (tmp_path / "keys.yaml").write_text("time.step: f9\n")
     return {
         "pod": str(tmp_path / "pod.yaml"),
+        "others": str(tmp_path / "others.yaml"),
+        "other": str(tmp_path / "other.yaml"),
+        "tree": str(tmp_path / "tree"),
         "script": str(tmp_path / "script.yaml"),
         "keys": str(tmp_path / "keys.yaml"),
         "settings": str(tmp_path / "settings.yaml"),
@@ -346,4 +428,6 @@ def test_a_session_takes_each_option_and_ends_as_documented(
     printed = "\n".join(capfd.readouterr())
     assert status == row.status, printed
     assert re.search(row.shows, printed, re.MULTILINE), printed
-    assert not row.writes or (tmp_path / row.writes).stat().st_size > 0
+    assert not re.search(row.hides, printed), printed
+    if row.writes:
+        assert re.search(row.content or ".", (tmp_path / row.writes).read_text())
