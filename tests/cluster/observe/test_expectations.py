@@ -264,3 +264,87 @@ def test_lateness_of_long_ago_is_forgotten() -> None:
         lag.learn(-_SECOND)
 
     assert lag.patience == 10 * _SECOND
+
+
+class _Watched:
+    """An observation of one container with a liveness probe of each second."""
+
+    def __init__(self) -> None:
+        probe = {"exec": {"command": ["true"]}, "periodSeconds": 1}
+        container = {"name": "app", "image": "i"}
+        self._pod = {
+            "metadata": {"name": "p", "namespace": "d", "uid": "u"},
+            "spec": {
+                "nodeName": "n",
+                "containers": [
+                    {**container, "livenessProbe": {**probe, "failureThreshold": 1}}
+                ],
+            },
+        }
+        self._container = {**container, "imageID": "i", "containerID": "containerd://a"}
+        self.observation = ClusterObservation(START)
+
+    def show(self, seconds: float, state: dict[str, Any]) -> None:
+        runs = "running" in state
+        status = {"ready": runs, "started": runs, "restartCount": 0, "state": state}
+        statuses = [{**self._container, **status}]
+        pod = {**self._pod, "status": {"containerStatuses": statuses}}
+        self.observation.set_pod(pod, _instant(seconds))
+
+    def poll(self, seconds: float, successes: int, failures: int) -> None:
+        labels = 'container="app",namespace="d",pod="p",pod_uid="u"'
+        text = "".join(
+            f'prober_probe_total{{{labels},probe_type="Liveness",result="{name}"}} '
+            f"{count}\n"
+            for name, count in (("successful", successes), ("failed", failures))
+        )
+        now = _instant(seconds)
+        self.observation.note_counters("n", text.encode(), now, now)
+
+    def faults(self) -> list[str]:
+        """Return what is said within an hour."""
+        self.observation.check(_instant(3600))
+        return [
+            entry.text
+            for entry in self.observation.take_entries()
+            if isinstance(entry, NoteEntry) and entry.is_fault
+        ]
+
+
+_RUNS = {"running": {"startedAt": _stamp(0)}}
+_ENDED = {
+    "terminated": {
+        "exitCode": 1,
+        "startedAt": _stamp(0),
+        "finishedAt": _stamp(2),
+        "containerID": "containerd://a",
+    }
+}
+
+
+@pytest.mark.parametrize("is_shown_first", [True, False])
+def test_who_ends_at_the_threshold_needs_no_kill(
+    is_shown_first: bool,  # noqa: FBT001  # a parameter
+) -> None:
+    watched = _Watched()
+    watched.show(0.1, _RUNS)
+    watched.poll(1.2, 0, 0)
+    watched.poll(1.7, 1, 0)
+    if is_shown_first:
+        watched.show(2.1, _ENDED)
+    watched.poll(2.2, 1, 1)
+    if not is_shown_first:
+        watched.show(9.0, _ENDED)
+
+    assert watched.faults() == []
+
+
+def test_a_kill_that_never_comes_is_told_once() -> None:
+    watched = _Watched()
+    watched.show(0.1, _RUNS)
+    watched.poll(1.2, 0, 0)
+    for second in range(1, 9):
+        watched.poll(second + 0.7, 1, second - 1)
+
+    (told,) = watched.faults()
+    assert told.startswith("p/app liveness: should have been killed at 12:00:02 (1 in")
