@@ -216,11 +216,31 @@ async def test_streams_that_a_client_has_reset_are_forgotten() -> None:
         running.start()
         await asyncio.sleep(2)
         gc.collect()
-        kept = sum(isinstance(found, SpdyStream) for found in gc.get_objects())
+        kept = count_streams()
         await asyncio.to_thread(running.stop)
     opened = max(running.results) / LONG_NAME_BYTES
     assert opened > MOST_KEPT_STREAMS
     assert kept <= MOST_KEPT_STREAMS
+
+
+async def test_streams_go_with_their_connection() -> None:
+    """A session looks for garbage once in minutes."""
+    before = count_streams()
+    async with a_command() as target:
+        gc.disable()
+        try:
+            attack = EXEC_ATTACKS["spdy-half-open"]
+            await asyncio.to_thread(_attack_once, attack, target)
+            async with asyncio.timeout(60):
+                while left := count_streams() - before:  # noqa: ASYNC110  # the server's
+                    await asyncio.sleep(0.05)
+        finally:
+            gc.enable()
+    assert left == 0
+
+
+def count_streams() -> int:
+    return sum(isinstance(found, SpdyStream) for found in gc.get_objects())
 
 
 @pytest.mark.parametrize("length", [5_000, 60_000, 900_000])

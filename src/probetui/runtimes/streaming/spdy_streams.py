@@ -178,6 +178,10 @@ class SpdyStreams:
         finally:
             for stream in self._streams.values():
                 stream.incoming.feed_eof()
+            # They refer to each other and to who opened them: without this, all that
+            # came stays until the garbage collector finds it, which is minutes.
+            self._streams.clear()
+            self._on_stream = None
 
     async def _handle_event(
         self, event: StreamOpened | StreamData | StreamReset
