@@ -69,6 +69,7 @@ def test_lines_of_ticks_are_those_of_the_codec(
 
     for tick in (
         first,
+        first,
         *again,
         *(other._replace(key=first.key) for _, other in others),
     ):
@@ -88,7 +89,7 @@ def test_lines_of_outcomes_are_those_of_the_codec(
         for other in others
     ]
 
-    for number, item in enumerate((first, *again, *others)):
+    for number, item in enumerate((first, first, *again, *others)):
         line = lines.outcome(item, number, START, 7, context)
         assert line == general_outcome(item, number, 7, context)
 
@@ -100,11 +101,33 @@ def test_what_an_attempt_took_is_its_own_where_all_else_repeats() -> None:
 
     written = [
         lines.tick(TICK._replace(attempts=(attempt,)), 7, context)
-        for attempt in (ATTEMPT, longer)
+        for attempt in (ATTEMPT, ATTEMPT, longer)
     ]
 
-    assert b'"ms":1.234,"detail"' in written[0]
-    assert b'"ms":98.765,"detail"' in written[1]
+    assert b'"ms":1.234,"detail"' in written[1]
+    assert b'"ms":98.765,"detail"' in written[2]
+
+
+def test_what_never_repeats_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded = []
+
+    def encode_and_count(*arguments: Any) -> dict[str, Any]:
+        encoded.append(arguments)
+        return encode_input(*arguments)
+
+    monkeypatch.setattr(routine_lines, "encode_input", encode_and_count)
+    context = a_context()
+    lines = RoutineLines(context.mask)
+
+    for number in range(9):
+        date = HTTPHeader("date", f"Sat, 28 Nov 2026 17:08:0{number} GMT")
+        attempt = replace(ATTEMPT, http=HTTPAnswer(200, (date,)))
+        item = ProbeFinished(
+            number, ProbeOutcome((attempt,), START, timedelta(seconds=1))
+        )
+        lines.outcome(item, number, START, 7, context)
+
+    assert len(encoded) == 9
 
 
 def test_a_new_secret_is_masked_from_then_on() -> None:

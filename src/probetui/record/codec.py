@@ -34,9 +34,9 @@ from probetui.record.format import (
     SessionRecord,
     mask_json,
 )
+from probetui.record.masking import Mask
 from probetui.record.values import (
     DamageError,
-    encode_time,
     encode_value,
     format_timestamp,
     shorten_reason,
@@ -53,12 +53,7 @@ _COMMON = frozenset(CommonFields.__struct_fields__)
 _KINDS = {kind: struct for struct, kind in ENTRY_KINDS.items()}
 _TYPES = frozenset(struct.__struct_config__.tag for struct in get_args(AnyRecord))
 _NO_RECORD = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_JSON = json.JSONEncoder(
-    ensure_ascii=False,
-    allow_nan=False,
-    separators=(",", ":"),
-    default=encode_time,
-)
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 class SessionHeader(Struct, frozen=True):
@@ -91,7 +86,7 @@ def encode_session(
             options=dict(header.options),
             manifests=[ManifestRecord(name, text) for name, text in header.manifests],
             seed=header.seed,
-            config=encode_value(header.config),
+            config=mask_json(encode_value(header.config), Mask(hides=False)),
             observed=header.observed,
         )
     )
@@ -121,9 +116,12 @@ def encode_input(
         sequence: of the line.
         context: of the session.
     """
-    common = _common(sequence, at, context)
-    masked = mask_json(item, context.mask)
-    return _plain(InputRecord(**common, n=number, input=masked))
+    return {
+        **_common(sequence, at, context),
+        "type": InputRecord.__struct_config__.tag,
+        "n": number,
+        "input": mask_json(item, context.mask),
+    }
 
 
 def encode_rewind(
@@ -172,6 +170,13 @@ def encode_line(record: Record) -> bytes:
     every Unicode line break, and lone surrogates (bytes of a container's output that
     were not UTF-8, which have no UTF-8 form) are escaped; they read back unchanged.
     """
+    try:
+        line = msgspec.json.encode(record)
+    except UnicodeEncodeError:
+        pass  # It has lone surrogates.
+    else:
+        if line.isascii() and b"\x7f" not in line:
+            return line + b"\n"
     return f"{encode_text(record)}\n".encode()
 
 
@@ -291,7 +296,7 @@ def _common(sequence: int, at: datetime, context: RecordContext) -> Record:
 
 def _plain(record: CommonFields) -> Record:
     """Return a record with `type` behind the other common fields."""
-    plain: Record = encode_value(record)
+    plain: Record = msgspec.to_builtins(record)
     kind = plain.pop("type")
     return {
         **{name: plain.pop(name) for name in CommonFields.__struct_fields__},

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from types import NoneType
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -53,7 +54,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult, Result
 from probetui.record.masking import Mask
-from probetui.record.values import format_timestamp, parse_session_instant
+from probetui.record.values import encode_time, format_timestamp, parse_session_instant
 from probetui.record.wire import (
     OMIT_DEFAULT,
     SAME,
@@ -90,6 +91,10 @@ ones to mask. A secret that happens to be called like a pod must not take the po
 out of the record."""
 
 
+_SCALARS = frozenset({str, int, float, bool, NoneType})
+"""What JSON has as it is."""
+
+
 class RecordContext(Struct, frozen=True):
     """What an entry does not carry, but its record does.
 
@@ -103,16 +108,22 @@ class RecordContext(Struct, frozen=True):
 
 
 def mask_json(value: Any, mask: Mask, key: str = "") -> Any:
-    """Return JSON with its free text masked."""
-    match value:
-        case str():
-            return mask.text(value) if key in _FREE_TEXT else value
-        case Mapping():
-            return {name: mask_json(inner, mask, name) for name, inner in value.items()}
-        case list() | tuple():
-            return [mask_json(item, mask, key) for item in value]
-        case _:
-            return value
+    """Return what `encode_value` made as JSON, its free text masked."""
+    # Not by `match`, which asks for abstract types: every input passes here.
+    if isinstance(value, str):
+        return mask.text(value) if key in _FREE_TEXT else value
+    if isinstance(value, dict):
+        return {
+            name: inner
+            if type(inner) in _SCALARS and name not in _FREE_TEXT
+            else mask_json(inner, mask, name)
+            for name, inner in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [mask_json(item, mask, key) for item in value]
+    if isinstance(value, (datetime, timedelta)):
+        return encode_time(value)
+    return value
 
 
 def _mask_text(text: str, context: RecordContext) -> str:

@@ -7,6 +7,7 @@ inspected, in microseconds after `startedAt`, null for as before).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -41,7 +42,7 @@ class InputEncoder:
         self._pods: dict[str, RuntimePodStatus] | None = None
 
     def encode(self, item: Input) -> dict[str, Any]:
-        """Return an input as `encode_line` takes it."""
+        """Return an input as `encode_value` does, for `encode_input`."""
         if isinstance(item, Relisted):
             return self._relisted(item)
         if self._mask is not None:
@@ -154,6 +155,8 @@ def _mask_input(item: Input, mask: Mask) -> Input:
             attempts = tuple(
                 _mask_attempt(attempt, mask) for attempt in outcome.attempts
             )
+            if all(map(operator.is_, attempts, outcome.attempts)):
+                return item
             return replace(item, outcome=replace(outcome, attempts=attempts))
         case _:
             return item
@@ -164,6 +167,8 @@ def _mask_attempt(attempt: Attempt, mask: Mask) -> Attempt:
     if attempt.http is None:
         return attempt
     headers = mask.headers(attempt.http.headers)
+    if headers is attempt.http.headers:
+        return attempt
     return replace(attempt, http=replace(attempt.http, headers=headers))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import operator
 import re
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -121,10 +122,13 @@ class Mask:
         return replace(probe, handler=self._handler(probe.handler))
 
     def headers(self, headers: tuple[HTTPHeader, ...]) -> tuple[HTTPHeader, ...]:
-        """Return headers without the values that are secret."""
+        """Return headers without the values that are secret; the same if none is."""
+        values = [self.value(header.name, header.value) for header in headers]
+        if all(map(operator.eq, values, (header.value for header in headers))):
+            return headers
         return tuple(
-            replace(header, value=self.value(header.name, header.value))
-            for header in headers
+            replace(header, value=value)
+            for header, value in zip(headers, values, strict=True)
         )
 
     def _container(self, container: Container) -> Container:

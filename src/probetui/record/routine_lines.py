@@ -1,8 +1,9 @@
 """RoutineLines: lines of ticks and outcomes, of which what repeats is encoded once.
 
 A thousand probes a second mostly find what they found before. So a line is a template,
-which the codec made when it was first needed, and the numbers, instants and durations
-that are others each time. The lines are the codec's, byte by byte.
+which the codec makes of what comes a second time (an answer with a date in its headers
+never does), and the numbers, instants and durations that are others each time. The
+lines are the codec's, byte by byte.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -36,7 +38,7 @@ MOST_TEMPLATES = 4096
 """With more of a kind, all of that kind are forgotten and made anew when needed."""
 
 LONGEST_TEMPLATE = 4096
-"""Characters of a template that is kept; what few probes print is longer."""
+"""Of what is longer none is kept: few probes print as much."""
 
 _HOLE = "\ufdd0"
 """Marks where a value goes; it is no character, but a container may print it."""
@@ -49,7 +51,7 @@ _HOLES_OF_OUTCOME = 7
 """Without those of its attempts."""
 
 Key = TypeVar("Key")
-Template = TypeVar("Template", str, "_TickTemplate")
+Template = TypeVar("Template", str | None, "_TickTemplate")
 
 
 class _TickTemplate(Struct, frozen=True):
@@ -74,8 +76,9 @@ class RoutineLines:
         self._context: RecordContext | None = None
         self._secrets = 0
         self._ticks: dict[ProbeKey, _TickTemplate] = {}
-        self._attempts: dict[tuple[Attempt, ...], str] = {}
-        self._outcomes: dict[ProbeOutcome, str] = {}
+        # None for what has come once, empty where no template can be kept.
+        self._attempts: dict[tuple[Attempt, ...], str | None] = {}
+        self._outcomes: dict[ProbeOutcome, str | None] = {}
 
     def tick(self, tick: TickEntry, line: int, context: RecordContext) -> bytes:
         """Return the line of a tick: what `encode_entry` makes, with its number."""
@@ -88,13 +91,13 @@ class RoutineLines:
             _leave_open(record["run"], "count")
             text, holes = _to_template(record)
             known = _TickTemplate(repeated, text if holes == _HOLES_OF_TICK else "")
-            _keep(self._ticks, tick.key, known, text)
+            _keep(self._ticks, tick.key, known)
         if not known.text:
             return encode_line(encode_entry(tick, context) | {"seq": line})
         values = {
             "seq": line,
             "ts": _quoted(tick.at),
-            "t": (tick.at - context.started_at).total_seconds(),
+            "t": _seconds(tick.at - context.started_at),
             "n": tick.n,
             "startedAt": _quoted(tick.started_at),
             "ms": tick.duration / _MILLISECOND,
@@ -115,23 +118,25 @@ class RoutineLines:
         self._follow(context)
         outcome = item.outcome
         lengths = _lengths(outcome.attempts)
-        template = None
+        key, template = None, None
         # A length of zero is the default, which is not written.
         if outcome.duration and all(lengths.values()):
             key = ProbeOutcome(
                 _timeless(outcome.attempts), _EPOCH, injected=outcome.injected
             )
             template = self._outcomes.get(key)
-            if template is None:
-                template = self._outcome_template(item, lengths, context)
-                _keep(self._outcomes, key, template, template)
         if not template:
             encoded = self._inputs.encode(item)
-            return encode_line(encode_input(number, encoded, at, line, context))
+            whole = encode_line(encode_input(number, encoded, at, line, context))
+            if key is not None and len(whole) <= LONGEST_TEMPLATE:
+                if key in self._outcomes and template is None:
+                    template = self._outcome_template(item, lengths, context)
+                _keep(self._outcomes, key, template)
+            return whole
         values = lengths | {
             "seq": line,
             "ts": _quoted(at),
-            "t": (at - context.started_at).total_seconds(),
+            "t": _seconds(at - context.started_at),
             "n": number,
             "probeID": item.probe_id,
             "startedAt": _quoted(outcome.started_at),
@@ -159,16 +164,18 @@ class RoutineLines:
     ) -> str:
         key, lengths = _timeless(attempts), _lengths(attempts)
         template = self._attempts.get(key)
-        if template is None:
-            records = [encode_attempt(attempt, context) for attempt in attempts]
-            whole = encode_text(records)
-            for name, record in zip(lengths, records, strict=True):
-                record["ms"] = _HOLE + name
-            template, holes = _to_template(records)
-            if holes != len(attempts):
-                return whole
-            _keep(self._attempts, key, template, template)
-        return template % lengths
+        if template:
+            return template % lengths
+        records = [encode_attempt(attempt, context) for attempt in attempts]
+        whole = encode_text(records)
+        if len(whole) <= LONGEST_TEMPLATE:
+            if key in self._attempts and template is None:
+                for name, record in zip(lengths, records, strict=True):
+                    record["ms"] = _HOLE + name
+                text, holes = _to_template(records)
+                template = text if holes == len(attempts) else ""
+            _keep(self._attempts, key, template)
+        return whole
 
     def _follow(self, context: RecordContext) -> None:
         """Forget what was made for other pods, or when fewer secrets were known."""
@@ -190,6 +197,11 @@ def _lengths(attempts: Sequence[Attempt]) -> dict[str, float]:
     }
 
 
+def _seconds(length: timedelta) -> str:
+    """Return seconds as msgspec writes them: Python has two digits in exponents."""
+    return msgspec.json.encode(length.total_seconds()).decode()
+
+
 def _quoted(at: datetime) -> str:
     return f'"{format_timestamp(at)}"'
 
@@ -204,10 +216,7 @@ def _to_template(value: object) -> tuple[str, int]:
     return _HOLES.subn(r"%(\1)s", encode_text(value).replace("%", "%%"))
 
 
-def _keep(
-    templates: dict[Key, Template], key: Key, template: Template, text: str
-) -> None:
-    if len(text) <= LONGEST_TEMPLATE:
-        if len(templates) >= MOST_TEMPLATES:
-            templates.clear()
-        templates[key] = template
+def _keep(templates: dict[Key, Template], key: Key, template: Template) -> None:
+    if len(templates) >= MOST_TEMPLATES and key not in templates:
+        templates.clear()
+    templates[key] = template

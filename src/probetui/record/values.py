@@ -32,7 +32,7 @@ class DamageError(ValueError):
 def encode_value(value: object) -> Any:
     """Return a value as JSON in which instants and lengths of time are left.
 
-    A JSON encoder writes them by `encode_time`.
+    `encode_time` is for these: `format.mask_json` looks at every text in any case.
     """
     return msgspec.to_builtins(
         value, builtin_types=(datetime, timedelta), enc_hook=_thaw

@@ -138,7 +138,7 @@ class ObservedInputEncoder:
         self._known: dict[str, Pod] = {}
 
     def encode(self, item: ObservedInput) -> dict[str, Any]:
-        """Return an input as `encode_line` takes it."""
+        """Return an input as `encode_value` does, for `encode_input`."""
         if not isinstance(item, PodSeen):
             encoded: dict[str, Any] = encode_value(item)
             return encoded
