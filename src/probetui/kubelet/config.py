@@ -104,8 +104,10 @@ class KubeletConfig(Value, frozen=True):
         Source: kubelet.go, v1.36.2, newCrashLoopBackOff.
         """
         initial, maximum = self.backoff_initial, self.backoff_max
+        limited = self.max_container_restart_period is not None
         if self.rules.reduces_back_off:
             initial, maximum = REDUCED_BACK_OFF
-        if self.rules.limits_back_off:
+            limited = True
+        if limited and self.rules.limits_back_off:
             maximum = self.max_container_restart_period or self.backoff_max
         return min(initial, maximum), maximum

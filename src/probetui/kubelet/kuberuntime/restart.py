@@ -98,7 +98,7 @@ def should_container_be_restarted(
     if newest.state is not RuntimeState.EXITED:
         return True
     container = pod.container(container_name)
-    if not rules.container_restart_rules and container in pod.sidecars:
+    if container in pod.sidecars and not rules.container_restart_rules:
         container = None
     return is_restarted_after(pod, container, newest.exit_code)
 

@@ -171,7 +171,7 @@ class PodSync:
             return InBackOff(until)
         # Without this a pod of one container would wait for its next resync: that a
         # dead container is removed syncs no pod.
-        if self._rules.syncs_after_reset and result.has_removed and not result.error:
+        if result.has_removed and self._rules.syncs_after_reset and not result.error:
             return SyncCallResult.AGAIN
         return judged
 
@@ -304,9 +304,9 @@ class PodSync:
     def _is_last(self, published: PodStatus | None) -> bool:
         """Return whether nothing more is published of a pod, as its time is over."""
         return (
-            self._rules.status_ends_at_deadline
-            and published is not None
+            published is not None
             and published.reason == DEADLINE_EXCEEDED
+            and self._rules.status_ends_at_deadline
         )
 
     def _has_running(self, pod_uid: str) -> bool:

@@ -193,8 +193,9 @@ class ProbeManager:
                 started = stored is Result.SUCCESS
             else:
                 key = ProbeKey(pod_uid, status.name, ProbeType.STARTUP)
-                is_inherited = self._rules.inherits_started and bool(status.started)
-                started = is_inherited or self.worker(key) is None
+                started = self.worker(key) is None or (
+                    bool(status.started) and self._rules.inherits_started
+                )
         return status if status.started is started else replace(status, started=started)
 
     def _with_readiness(self, pod: Pod, status: ContainerStatus) -> ContainerStatus:

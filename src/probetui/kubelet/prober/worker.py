@@ -72,12 +72,14 @@ def outlives_kubelet(
 
     Source: prober/prober_manager.go, v1.36.2, kubeletRestartGracePeriod.
     """
-    if not rules.keeps_ready_over_restart or kubelet_started_at is None:
-        return False
     state = container.state
     if not isinstance(state, Running) or state.started_at is None:
         return False
-    return state.started_at < kubelet_started_at - _START_GRACE
+    return (
+        kubelet_started_at is not None
+        and state.started_at < kubelet_started_at - _START_GRACE
+        and rules.keeps_ready_over_restart
+    )
 
 
 class Worker:
@@ -124,7 +126,7 @@ class Worker:
         self.rules = rules
         self.initial_result = INITIAL_RESULT[key.probe_type]
         self.holds_after = HOLDS_AFTER[key.probe_type]
-        if not rules.holds_after_startup_success:
+        if Result.SUCCESS in self.holds_after and not rules.holds_after_startup_success:
             self.holds_after -= {Result.SUCCESS}
         self.container_id = NO_CONTAINER
         self.last_result = Result.SUCCESS

@@ -125,7 +125,9 @@ def _without_instance(
         last_state=last_state,
         restart_count=restart_count,
         image=container.image,
-        volume_mounts=_volume_mounts(container) if rules.reports_volume_mounts else (),
+        volume_mounts=_volume_mounts(container)
+        if container.volume_mounts and rules.reports_volume_mounts
+        else (),
     )
 
 
@@ -165,7 +167,7 @@ def _from_runtime(
     state = _state(newest, before)
     last_state = _state(instances[1], before) if len(instances) > 1 else None
     restart_count = newest.restart_count
-    if rules.keeps_last_state and before is not None:
+    if before is not None and rules.keeps_last_state:
         last_state = last_state or _last_state(newest, before)
         restart_count = max(restart_count, before.restart_count)
     # The runtime has lost it, so it cannot count it either.
@@ -181,7 +183,9 @@ def _from_runtime(
         image_id=newest.image_ref,
         volume_mounts=() if before is None else before.volume_mounts,
         started=None if before is None else before.started,
-        stop_signal=newest.stop_signal if rules.stop_signals else "",
+        stop_signal=newest.stop_signal
+        if newest.stop_signal and rules.stop_signals
+        else "",
     )
 
 
