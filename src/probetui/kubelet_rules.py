@@ -88,6 +88,7 @@ class Rule(Struct, frozen=True):
         source: files, KEPs, pull requests and recordings that show it.
         gate: the feature gate that switches it, if there is one.
         doubt: what is not known of the releases.
+        is_words: whether it changes the words of messages, and nothing else.
     """
 
     about: str
@@ -95,6 +96,7 @@ class Rule(Struct, frozen=True):
     source: str = ""
     gate: FeatureGate | None = None
     doubt: str = ""
+    is_words: bool = False
 
     @property
     def text(self) -> str:
@@ -125,6 +127,7 @@ def since(
     gate: FeatureGate | None = None,
     doubt: str = "",
     before: bool = False,
+    is_words: bool = False,
 ) -> Any:
     """Return the row of what releases do from one on, and patches that have it too."""
     values = {FIRST: before, Release.parse(release): not before}
@@ -133,7 +136,7 @@ def since(
         values[backport] = not before
         values.setdefault(Release(backport.minor + 1, 0), before)
     values[Release.parse(release)] = not before
-    return Rule(about, tuple(sorted(values.items())), source, gate, doubt)
+    return Rule(about, tuple(sorted(values.items())), source, gate, doubt, is_words)
 
 
 def until(
@@ -143,9 +146,18 @@ def until(
     *,
     backports: Sequence[str] = (),
     doubt: str = "",
+    is_words: bool = False,
 ) -> Any:
     """Return the row of what releases do before one, and before patches that do not."""
-    return since(release, about, source, backports=backports, doubt=doubt, before=True)
+    return since(
+        release,
+        about,
+        source,
+        backports=backports,
+        doubt=doubt,
+        before=True,
+        is_words=is_words,
+    )
 
 
 def by_release(
@@ -157,7 +169,8 @@ def by_release(
     doubt: str = "",
 ) -> Any:
     """Return the row of what differs more than once, or is a text."""
-    return Rule(about, _rows(values), source, gate, doubt)
+    is_words = all(isinstance(value, str) for value in values.values())
+    return Rule(about, _rows(values), source, gate, doubt, is_words)
 
 
 def by_gate(about: str, gate: FeatureGate, source: str = "") -> Any:
@@ -230,8 +243,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
     )
     trigger_restarts_period: bool = since(
         "1.32",
-        "Such a probe out of turn begins the period anew; before, the ticks stay "
-        "where they are.",
+        "A readiness probe out of turn, which a status triggers, begins the period "
+        "anew; before, the ticks stay where they are.",
         "k/k#119089; prober/worker.go, v1.31.11, v1.32.10, run",
     )
     holds_after_startup_success: bool = since(
@@ -261,8 +274,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
             "1.24": True,
             "1.24.2": False,
         },
-        "Readiness workers stop then as well, so that a pod stays as ready as it was "
-        "until it is gone.",
+        "Readiness workers stop when the pod begins to terminate, so that it stays as "
+        "ready as it was until it is gone.",
         "k/k#110309, k/k#105780, mended by k/k#110191",
     )
     cancels_exec_on_deletion: bool = by_release(
@@ -290,9 +303,11 @@ class KubeletRules(Struct, frozen=True, eq=False):
     )
     tells_exec_timeout: bool = since(
         "1.23",
-        "The output of such a failure says so; before, it is empty (recorded in "
+        "The output of a command that ran into its time limit says so; before, it is "
+        "empty (recorded in "
         "1.20.2).",
         "probe/exec/exec.go, v1.22.6, v1.23.15",
+        is_words=True,
     )
     sends_accept: bool = since(
         "1.20",
@@ -420,18 +435,21 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "1.28",
         "The error of a pull begins with a gRPC code only where that says something.",
         "k/k#117612; remote_image.go, v1.27.7, v1.28.6; recorded in 1.20.2 and 1.36.2",
+        is_words=True,
     )
     tells_pull_error: bool = since(
         "1.32",
         "While an image waits to be pulled again, its container's message says why the "
         "last pull failed.",
         "k/k#127918; image_manager.go, v1.31.11, v1.32.10",
+        is_words=True,
     )
     names_inspected_image: bool = until(
         "1.31",
         "The event of an image that cannot be inspected names it; later, the quotes "
         "are empty.",
         "image_manager.go, v1.30.7, v1.31.11",
+        is_words=True,
     )
     image_name_text: str = by_release(
         {
@@ -518,6 +536,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "The event of a failed hook has the hook's error.",
         "kuberuntime_container.go, v1.24.14, v1.26.7; recorded in 1.20.2",
         doubt="between 1.24.14 and 1.26.7",
+        is_words=True,
     )
     consistent_http_hooks: bool = since(
         "1.25",
@@ -618,6 +637,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "PodFailed; before, they name its containers.",
         "k/k#110256, patches k/k#110479 to 110481; status/generate.go, v1.23.15",
         backports=("1.22.11", "1.23.8", "1.24.2"),
+        is_words=True,
     )
     status_ends_at_deadline: bool = until(
         "1.22",
@@ -670,7 +690,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
     )
     syncs_after_reset: bool = since(
         "1.36",
-        "Such a pod is synced again as soon as its containers have been removed; "
+        "A pod all of whose containers a rule restarts is synced again as soon as they "
+        "have been removed; "
         "before, with the next relist that sees an end, so that a pod of one container "
         "waits for its resync.",
         "k/k#136966",
@@ -705,7 +726,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
     )
     refuses_init_restart: bool = since(
         "1.36",
-        "Those of init containers that are no sidecars must not be RestartContainer.",
+        "Resize policies of init containers that are no sidecars must not be "
+        "RestartContainer.",
         "k/k#137458",
     )
     pod_level_resources: bool = since(
@@ -735,6 +757,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "Errors of a projected volume name the field clusterTrustBundle, before "
         "clusterTrustBundlePEM, and say that it is a source that is one too many.",
         "validation.go, validateProjectionSources",
+        is_words=True,
     )
     merges_spread_keys: bool = since(
         "1.34",
@@ -753,6 +776,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "An error about the operator Lt or Gt of a toleration lists them as supported, "
         "also with the gate off.",
         "k/k#134665, recorded in 1.36.2",
+        is_words=True,
     )
     content_texts: bool = since(
         "1.36",
@@ -760,12 +784,14 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "hostUsers as a manifest does.",
         "apimachinery, validate/content; recorded in 1.36.2",
         doubt="between 1.32.10 and 1.36.2",
+        is_words=True,
     )
     one_error_of_csi_driver: bool = since(
         "1.36",
         "The name of a CSI driver that is missing is not also malformed.",
         "validation.go, ValidateCSIDriverName; recorded in 1.36.2",
         doubt="between 1.32.10 and 1.36.2",
+        is_words=True,
     )
     env_files: bool = since(
         "1.35",
@@ -871,6 +897,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "An error writes a value that is no text, number or boolean as JSON, before in "
         "Go's syntax.",
         "apimachinery, field/errors.go",
+        is_words=True,
     )
     volume_attributes: bool = since(
         "1.34",
@@ -907,7 +934,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     )
     reports_host_ips: bool = since(
         "1.29",
-        "It has `hostIPs` beside `hostIP`.",
+        "The status of a pod has `hostIPs` beside `hostIP`.",
         "KEP-2681; kubelet_pods.go, v1.27.7, v1.28.6, v1.29.6, generateAPIPodStatus",
         gate=FeatureGate("PodHostIPs", "1.28", "1.29"),
     )
@@ -932,7 +959,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     )
     reports_pod_resources: bool = since(
         "1.36",
-        "So has the status of a pod.",
+        "The status of a pod has its resources.",
         "KEP-5419; recorded in 1.36.2",
         gate=FeatureGate("InPlacePodLevelResourcesVerticalScaling", "1.35"),
     )
@@ -1000,6 +1027,9 @@ ROWS: Mapping[str, Rule] = dict(
     )
 )
 """The row of each rule, by its field."""
+
+TEXT_RULES = frozenset(name for name, row in ROWS.items() if row.is_words)
+"""The rules that change the words of messages, and nothing else."""
 
 VERSION_PATTERN = r"v?(?P<version>1\.(?P<minor>[0-9]{1,4}))(?:\.(?P<patch>[0-9]{1,4}))?"
 """How a version is written: `1.36`, `v1.36` or `1.36.2`."""

@@ -19,6 +19,8 @@ from probetui.drive.version_comparison import (
     find_differences,
 )
 from probetui.kubelet_rules import (
+    ROWS,
+    TEXT_RULES,
     VERSIONS,
     KubeletRules,
     rules_of,
@@ -47,7 +49,7 @@ def differences(
     load = loader(sample)
     scripts = built_in_scripts(load(rules_of(versions[-1])).pods)
     found = find_differences(
-        rules_of_each(versions, ()), {script: scripts[script]}, load
+        rules_of_each(versions, ()), {script: scripts[script]}, load, texts=True
     )
     return {one.field: one for one in found}
 
@@ -168,9 +170,60 @@ def test_a_simulation_is_run_again_only_if_it_read_what_differs(
     later = replace(earlier, **change)
     scripts = built_in_scripts(load(earlier).pods)
 
-    list(find_differences([earlier, later], {"healthy": scripts["healthy"]}, load))
+    healthy = {"healthy": scripts["healthy"]}
+    list(find_differences([earlier, later], healthy, load, texts=True))
 
     assert len(simulated) == runs
+
+
+def test_only_texts_that_are_asked_for_are_simulated_and_come_last() -> None:
+    load = loader("exec-liveness.yaml")
+    scripts = built_in_scripts(load(rules_of("1.36")).pods)
+    versions = rules_of_each(("1.33", "1.34", "1.35", "1.36"), ())
+    crash = {"crash-loop": scripts["crash-loop"]}
+
+    decisions = [one.field for one in find_differences(versions, crash, load)]
+    both = [one.field for one in find_differences(versions, crash, load, texts=True)]
+
+    assert not TEXT_RULES & {*decisions}
+    assert both[: len(decisions)] == decisions
+    assert {"created_text", "started_text"} <= {*both[len(decisions) :]} <= TEXT_RULES
+
+
+def test_differences_come_one_by_one() -> None:
+    loaded = []
+    load = loader("startup-slow.yaml")
+
+    def counted(rules: KubeletRules) -> VersionInput:
+        loaded.append(rules.version)
+        return load(rules)
+
+    scripts = built_in_scripts(load(rules_of("1.36")).pods)
+    found = find_differences(rules_of_each(VERSIONS, ()), scripts, counted)
+
+    next(found)
+
+    assert set(loaded) <= {"1.15", "1.16", "1.17", "1.18"}
+
+
+def test_manifests_are_read_anew_only_for_rules_that_reading_depends_on() -> None:
+    loaded = []
+    load = loader("exec-liveness.yaml")
+
+    def counted(rules: KubeletRules) -> VersionInput:
+        loaded.append(rules.version)
+        return load(rules)
+
+    scripts = built_in_scripts(load(rules_of("1.36")).pods)
+    versions = rules_of_each(("1.34", "1.35"), ())
+    switched = [
+        name for name in ROWS if len({getattr(rules, name) for rules in versions}) > 1
+    ]
+
+    list(find_differences(versions, {"healthy": scripts["healthy"]}, counted))
+
+    # Once for each of the two, and for what reading itself asks for.
+    assert len(loaded) < len(switched) / 2
 
 
 @pytest.mark.slow
@@ -181,7 +234,9 @@ def test_the_slow_starter_differs_in_much_from_1_15_to_1_36() -> None:
 
     found = {
         one.field
-        for one in find_differences(rules_of_each(versions, ()), scripts, load)
+        for one in find_differences(
+            rules_of_each(versions, ()), scripts, load, texts=True
+        )
     }
 
     assert found >= {

@@ -2,6 +2,8 @@
 
 Between two neighbouring versions one field of the rules after the other is switched to
 its later value; a field counts where that changes what is decided, shown or refused.
+Only what read the field is simulated again: the scripts one after the other, until one
+shows the difference.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from probetui.kubelet.journal import (
     StateField,
     TickEntry,
 )
-from probetui.kubelet_rules import KubeletRules
+from probetui.kubelet_rules import TEXT_RULES, KubeletRules
 
 LENGTH = timedelta(minutes=3)
 """Simulated time of each run."""
@@ -154,67 +156,119 @@ def find_differences(
     versions: Sequence[KubeletRules],
     scripts: Mapping[str, Scenario],
     load: Callable[[KubeletRules], VersionInput],
+    *,
+    texts: bool = False,
 ) -> Iterator[VersionDifference]:
-    """Yield the differences, those of the earliest versions first.
+    """Yield the differences as they are found, those of the earliest versions first.
 
     Args:
         versions: the rules of those to compare, oldest first.
         scripts: what containers and probes do, by name.
         load: reads the pods by the rules of a version.
+        texts: yield what only the words of messages differ in, after all else.
     """
-    simulations = {name: _Simulations(script) for name, script in scripts.items()}
+    comparison = _Comparison(scripts, load)
     for earlier, later in pairwise(versions):
-        yield from _between(earlier, later, simulations, load)
+        yield from comparison.decisions(earlier, later)
+    if texts:
+        for earlier, later in pairwise(versions):
+            yield from comparison.texts(earlier, later)
 
 
-def _between(
-    earlier: KubeletRules,
-    later: KubeletRules,
-    scripts: Mapping[str, _Simulations],
-    load: Callable[[KubeletRules], VersionInput],
-) -> Iterator[VersionDifference]:
-    ends = load(earlier), load(later)
-    changed = {
-        name: script
-        for name, script in scripts.items()
-        if script.observe(earlier, ends[0]) != script.observe(later, ends[1])
-    }
-    now = replace(earlier, version=later.version, release=later.release)
-    problems = ends[0].problems
-    dropped = {key: text for key, text in problems.items() if key.startswith("drops ")}
-    start = _keep_earlier_reasons(load(now), dropped)
-    for key in sorted({*problems} ^ {*start.problems}):
-        yield VersionDifference(
-            KNOWN_FIELDS,
-            "",
-            later.release,
-            _problem(problems, key),
-            _problem(start.problems, key),
-        )
-    seen = {name: one.observe(now, start) for name, one in changed.items()}
-    for field in KubeletRules.__struct_fields__:
-        if field in _NO_DIFFERENCE or getattr(now, field) == getattr(later, field):
-            continue
-        now = replace(now, **{field: getattr(later, field)})
-        given = _keep_earlier_reasons(load(now), dropped)
-        if field == "sends_accept" and any(map(_has_http_probe, given.pods)):
+_Reading = tuple[KubeletRules, VersionInput]
+"""Some rules, and the pods as they read them."""
+
+
+class _Comparison:
+    """A comparison of pairs of versions; what one took is not done again."""
+
+    def __init__(
+        self,
+        scripts: Mapping[str, Scenario],
+        load: Callable[[KubeletRules], VersionInput],
+    ) -> None:
+        self._scripts = {name: _Simulations(script) for name, script in scripts.items()}
+        self._load = _Inputs(load).load
+
+    def decisions(
+        self, earlier: KubeletRules, later: KubeletRules
+    ) -> Iterator[VersionDifference]:
+        """Yield what two versions decide, show or refuse otherwise."""
+        now = replace(earlier, version=later.version, release=later.release)
+        problems = self._load(earlier).problems
+        dropped = _dropped(problems)
+        given = _keep_earlier_reasons(self._load(now), dropped)
+        for key in sorted({*problems} ^ {*given.problems}):
             yield VersionDifference(
-                field,
+                KNOWN_FIELDS,
                 "",
                 later.release,
-                Observation(None, "Accept-Encoding: gzip"),
-                Observation(None, "Accept: */*"),
+                _problem(problems, key),
+                _problem(given.problems, key),
             )
-        first: VersionDifference | None = None
-        for name, script in changed.items():
-            observations = script.observe(now, given)
-            if first is None:
-                first = _first_change(
-                    field, name, later.release, seen[name], observations
+        yield from self._switched(now, later, given, dropped, texts=False)
+
+    def texts(
+        self, earlier: KubeletRules, later: KubeletRules
+    ) -> Iterator[VersionDifference]:
+        """Yield what two versions say in other words."""
+        old = {name: getattr(earlier, name) for name in TEXT_RULES}
+        dropped = _dropped(self._load(earlier).problems)
+        now = replace(later, **old)
+        given = _keep_earlier_reasons(self._load(now), dropped)
+        yield from self._switched(now, later, given, dropped, texts=True)
+
+    def _switched(
+        self,
+        now: KubeletRules,
+        later: KubeletRules,
+        given: VersionInput,
+        dropped: Mapping[str, str],
+        *,
+        texts: bool,
+    ) -> Iterator[VersionDifference]:
+        """Yield what changes with each field of the rules that is switched."""
+        for field in KubeletRules.__struct_fields__:
+            if field in _NO_DIFFERENCE or (field in TEXT_RULES) is not texts:
+                continue
+            if getattr(now, field) == getattr(later, field):
+                continue
+            before = now, given
+            now = replace(now, **{field: getattr(later, field)})
+            given = _keep_earlier_reasons(self._load(now), dropped)
+            if field == "sends_accept" and any(map(_has_http_probe, given.pods)):
+                yield VersionDifference(
+                    field,
+                    "",
+                    later.release,
+                    Observation(None, "Accept-Encoding: gzip"),
+                    Observation(None, "Accept: */*"),
                 )
-            seen[name] = observations
-        if first is not None:
-            yield first
+            if change := self._first_change(field, before, (now, given)):
+                yield change
+
+    def _first_change(
+        self, field: str, before: _Reading, later: _Reading
+    ) -> VersionDifference | None:
+        """Return what the first script shows of a field that is switched."""
+        is_same_input = before[1] == later[1]
+        for name, script in self._scripts.items():
+            if is_same_input and not script.depends_on(field, *before):
+                continue
+            change = _first_change(
+                field,
+                name,
+                later[0].release,
+                script.observe(*before),
+                script.observe(*later),
+            )
+            if change is not None:
+                return change
+        return None
+
+
+def _dropped(problems: Mapping[str, str]) -> Mapping[str, str]:
+    return {key: text for key, text in problems.items() if key.startswith("drops ")}
 
 
 def _keep_earlier_reasons(
@@ -284,6 +338,25 @@ class _ReadRules(KubeletRules, frozen=True, eq=False):
 _RULES_FIELDS = frozenset(KubeletRules.__struct_fields__)
 
 
+class _Inputs:
+    """The pods as rules read them; manifests are read anew only if that may differ."""
+
+    def __init__(self, load: Callable[[KubeletRules], VersionInput]) -> None:
+        self._load = load
+        self._read: list[tuple[Mapping[str, object], VersionInput]] = []
+
+    def load(self, rules: KubeletRules) -> VersionInput:
+        """Return what some rules read."""
+        for read, given in self._read:
+            if all(getattr(rules, name) == value for name, value in read.items()):
+                return given
+        trial = _ReadRules(**asdict(rules))
+        given = self._load(trial)
+        read = {name: getattr(rules, name) for name in trial.reads}
+        self._read.append((read, given))
+        return given
+
+
 class _Simulated(Struct, frozen=True):
     """A simulation, and the rules that it depended on."""
 
@@ -297,10 +370,16 @@ class _Simulated(Struct, frozen=True):
         rules: KubeletRules,
         pods: tuple[Pod, ...],
         objects: tuple[ConfigObject, ...],
+        *,
+        apart_from: frozenset[str] = frozenset(),
     ) -> bool:
-        """Return whether it would come to the same with these."""
+        """Return whether it would come to the same with these, apart from some."""
         return (
-            all(getattr(rules, name) == value for name, value in self.rules.items())
+            all(
+                getattr(rules, name) == value
+                for name, value in self.rules.items()
+                if name not in apart_from
+            )
             and self.pods == pods
             and self.objects == objects
         )
@@ -316,19 +395,36 @@ class _Simulations:
         self._script = script
         self._done: list[_Simulated] = []
 
+    def depends_on(self, field: str, rules: KubeletRules, given: VersionInput) -> bool:
+        """Return whether a field is read, so that another value may show.
+
+        No text decides what else is read.
+        """
+        return field in self._done_for(rules, given, apart_from=TEXT_RULES).rules
+
     def observe(self, rules: KubeletRules, given: VersionInput) -> _Observations:
         """Return all that can be seen of pods with some rules."""
-        # A uid follows from the manifest, of which versions read different parts.
-        pods = tuple(
-            replace(pod, uid=f"pod-{number}") for number, pod in enumerate(given.pods)
-        )
-        known = (one for one in self._done if one.is_of(rules, pods, given.objects))
-        done = next(known, None) or self._simulate(rules, pods, given.objects)
+        done = self._done_for(rules, given)
         observations = dict(done.observations)
         for what, problem in given.problems.items():
             rank = _PROBLEMS.get(what.partition(" ")[0], _REFUSED)
             observations[rank, what] = [Observation(None, problem)]
         return observations
+
+    def _done_for(
+        self,
+        rules: KubeletRules,
+        given: VersionInput,
+        apart_from: frozenset[str] = frozenset(),
+    ) -> _Simulated:
+        # A uid follows from the manifest, of which versions read different parts.
+        pods = tuple(
+            replace(pod, uid=f"pod-{number}") for number, pod in enumerate(given.pods)
+        )
+        for done in self._done:
+            if done.is_of(rules, pods, given.objects, apart_from=apart_from):
+                return done
+        return self._simulate(rules, pods, given.objects)
 
     def _simulate(
         self,
@@ -338,7 +434,8 @@ class _Simulations:
     ) -> _Simulated:
         trial = _ReadRules(**asdict(rules))
         found = _observe(trial, pods, objects, self._script)
-        read = {name: getattr(rules, name) for name in trial.reads}
+        # The version's own name is in requests, which no script answers otherwise.
+        read = {name: getattr(rules, name) for name in trial.reads - _NO_DIFFERENCE}
         done = _Simulated(pods, objects, read, found)
         self._done.append(done)
         return done

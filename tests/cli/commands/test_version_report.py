@@ -10,6 +10,7 @@ import pytest
 from probetui.cli.commands.inspection import versions
 from probetui.cli.main import run
 from probetui.drive.version_comparison import built_in_scripts
+from probetui.kubelet_rules import ROWS
 
 SAMPLE = str(Path(__file__).parents[3] / "sample_pods" / "startup-slow.yaml")
 
@@ -24,17 +25,50 @@ def test_a_table_has_a_row_for_each_range_of_versions(
     status = compare("--from", "1.33", "--to", "1.36", "--script", "healthy")
 
     out, err = capsys.readouterr()
-    rows = [line.split()[:4] for line in out.splitlines()]
+    lines = out.splitlines()
+    rows = [line.split()[:4] for line in lines]
     assert status == 1
-    assert ["VERSIONS", "DIFFERENCE", "SCRIPT", "AT"] in rows
-    assert ["1.33", "to", "1.34", "started_text"] in rows
-    assert ["1.35", "to", "1.36", "started_text"] in rows
-    assert "\nrelists_on_demand: The runtime is listed right after" in out
-    assert "from 1.33 to 1.36" in err
+    assert rows[0] == ["VERSIONS", "SCRIPT", "AT", "WHAT"]
+    place = next(n for n, line in enumerate(lines) if line.startswith("The runtime is"))
+    assert rows[place + 1] == ["1.33", "to", "1.35", "healthy"]
+    assert rows[place + 2][:2] == ["1.36", "healthy"]
+    assert "from 1.33 to 1.36; --texts adds the words of messages" in err
+
+
+def test_a_table_has_sentences_and_no_names_of_attributes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for output in ("table", "wide"):
+        compare("--from", "1.33", "--texts", "-o", output)
+
+        words = capsys.readouterr().out.replace("`", " ").split()
+        assert not {*ROWS} & {*words}
+
+
+def test_texts_are_listed_only_where_they_are_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    args = ("--from", "1.33", "--to", "1.36", "--script", "healthy")
+    outputs = []
+    for asked in ((), ("--texts",)):
+        compare(*args, *asked)
+        outputs.append(capsys.readouterr().out)
+
+    assert "The message of the event Created." not in outputs[0]
+    assert outputs[1].startswith(outputs[0])
+    assert "The message of the event Created." in outputs[1]
+
+
+def test_each_sentence_of_a_rule_can_stand_alone() -> None:
+    unclear = ("Such ", "So ", "Those ", "They ", "It ")
+
+    assert [name for name, row in ROWS.items() if row.about.startswith(unclear)] == []
 
 
 def test_json_has_the_same_content(capsys: pytest.CaptureFixture[str]) -> None:
-    compare("--from", "1.34", "--to", "1.35", "--script", "healthy", "-o", "json")
+    compare(
+        "--from", "1.34", "--to", "1.35", "--script", "healthy", "-o", "json", "--texts"
+    )
 
     report = json.loads(capsys.readouterr().out)
     found = {difference["field"]: difference for difference in report["differences"]}
@@ -56,7 +90,7 @@ def test_json_has_the_same_content(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_exit_status_shows_whether_an_upgrade_changes_something(
     args: tuple[str, ...], status: int
 ) -> None:
-    assert compare(*args, "--script", "healthy") == status
+    assert compare(*args, "--script", "crash-loop") == status
 
 
 def test_gates_apply_to_the_versions_that_have_them(
@@ -171,11 +205,12 @@ def test_a_wide_table_explains_every_row(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     args = ("--from", "1.34", "--to", "1.35", "--script", "healthy")
-    compare(*args, "-o", "wide", "--no-headers")
+    compare(*args, "--texts", "-o", "wide", "--no-headers")
 
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith("1.3") for line in lines)
-    assert any("created_text" in line and "k/k#134043" in line for line in lines)
+    assert any("The message of the event Created" in line for line in lines)
+    assert any("k/k#134043" in line for line in lines)
 
 
 def test_name_output_lists_the_differences(
@@ -208,9 +243,9 @@ def test_a_pod_that_only_one_version_refuses_is_a_difference(
 ) -> None:
     file = tmp_path / "pod.yaml"
     file.write_text(REFUSED_SOONER_OR_LATER)
-    args = ["--from", "1.32", "--to", "1.36", "--script", "healthy", "-o", "json"]
+    args = ["--from", "1.32", "--to", "1.36", "--script", "healthy"]
 
-    assert run(["versions", "-f", str(file), *args]) == 1
+    assert run(["versions", "-f", str(file), *args, "--texts", "-o", "json"]) == 1
 
     report = json.loads(capsys.readouterr().out)
     found = {difference["field"]: difference for difference in report["differences"]}

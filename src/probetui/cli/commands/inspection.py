@@ -160,6 +160,12 @@ def explain(**params: Any) -> int:
     "crash-loop, unhealthy, times-out, errored, deleted, or a file as for `sim`. "
     "Repeatable.  [default: all of these]",
 )
+@option(
+    "--texts",
+    section=_VERSIONS,
+    is_flag=True,
+    help="List what only the words of messages differ in, too, after all else.",
+)
 @table_options
 @feature_gates_option
 @program_options
@@ -168,8 +174,9 @@ def versions(**params: Any) -> int:
     """Compare what the versions of the kubelet do with pods.
 
     Each version is simulated for three minutes with the same scripts. Each difference
-    is listed with the first thing that one sees of it, and what it is about. Nothing
-    is started. With --from or --to the exit status is 1 if something differs.
+    is listed as soon as it is found, with what it is about and the first thing that
+    one sees of it. Nothing is started. With --from or --to the exit status is 1 if
+    something is listed.
     """
     from probetui.cli.commands.version_report import compare_versions
 

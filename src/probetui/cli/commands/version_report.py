@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ _DROPPED = {
 """What happens to a field, by the rule of its problem."""
 
 _ABOUT_KNOWN_FIELDS = (
-    "a field of the manifest came with a later version; before, an API server drops it "
+    "A field of the manifest came with a later version; before, an API server drops it "
     "(field_versions.py, from the OpenAPI of each version)."
 )
 _MISSING = "no-object"
@@ -78,7 +78,13 @@ def compare_versions(params: Mapping[str, Any]) -> int:
         return _version_input(_read(sources, options, rules), options)
 
     scripts = _scripts(params["scripts"], accepted.pods)
-    differences = tuple(find_differences(versions, scripts, load))
+    found = find_differences(versions, scripts, load, texts=params["texts"])
+    is_text = params["output"] == "table"
+    differences = (
+        _print_found(found, versions, scripts, headers=not params["no_headers"])
+        if is_text
+        else list(found)
+    )
     if print_value := PRINTERS.get(params["output"]):
         print_value(
             {
@@ -91,23 +97,16 @@ def compare_versions(params: Mapping[str, Any]) -> int:
         for field in dict.fromkeys(one.field for one in differences):
             print_line(field)
     else:
-        is_wide = params["output"] == "wide"
-        print_table(
-            [
-                row
-                for one in differences
-                for row in _rows(one, versions, is_wide=is_wide)
-            ],
-            headers=not params["no_headers"],
-        )
-        for field in dict.fromkeys(one.field for one in differences):
-            if not is_wide:
-                print_line()
-                print_line(f"{field}: {_about(field)}")
+        if not is_text:
+            print_table(
+                [row for one in differences for row in _rows(one, versions)],
+                headers=not params["no_headers"],
+            )
         count = len(differences)
+        left_out = "" if params["texts"] else "; --texts adds the words of messages"
         notes.note(
             f"{count} difference{'' if count == 1 else 's'} from {names[0]} to "
-            f"{names[-1]}"
+            f"{names[-1]}{left_out}"
         )
     is_asked = params["first"] is not None or params["last"] is not None
     return _DIFFERS if differences and is_asked else 0
@@ -214,10 +213,39 @@ def _ranges(
     return (names[begin], names[turn - 1]), (names[turn], names[end])
 
 
+def _print_found(
+    found: Iterable[VersionDifference],
+    versions: Sequence[KubeletRules],
+    scripts: Iterable[str],
+    *,
+    headers: bool,
+) -> list[VersionDifference]:
+    """Print each difference as it is found, under its sentence; return all of them."""
+    longest = max(len(rules.release) for rules in versions)
+    of_range = 2 * longest + len(" to ")
+    widths = of_range, max(map(len, (*scripts, "SCRIPT"))), len("+180.0s")
+    differences: list[VersionDifference] = []
+    about = ""
+    for difference in found:
+        if headers and not differences:
+            _print_columns(("VERSIONS", "SCRIPT", "AT", "WHAT"), widths)
+        if about != (about := _sentence(difference.field)):
+            print_line(about)
+        for row in _rows(difference, versions):
+            cells = (row["VERSIONS"], row["SCRIPT"], row["AT"], row["WHAT"])
+            _print_columns(cells, widths)
+        differences.append(difference)
+    return differences
+
+
+def _print_columns(cells: Sequence[str], widths: Sequence[int]) -> None:
+    padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=False)]
+    print_line("  ".join(("", *padded, cells[-1])))
+
+
 def _rows(
-    difference: VersionDifference, versions: Sequence[KubeletRules], *, is_wide: bool
+    difference: VersionDifference, versions: Sequence[KubeletRules]
 ) -> Iterator[dict[str, str]]:
-    about = {"ABOUT": _about(difference.field)} if is_wide else {}
     for (first, last), observation in zip(
         _ranges(difference, versions),
         (difference.before, difference.later),
@@ -225,11 +253,10 @@ def _rows(
     ):
         yield {
             "VERSIONS": first if first == last else f"{first} to {last}",
-            "DIFFERENCE": difference.field,
             "SCRIPT": difference.script or _NOT_SIMULATED,
             "AT": _format_time(observation),
             "WHAT": "nothing" if observation is None else observation.text,
-            **about,
+            "DIFFERENCE": _about(difference.field),
         }
 
 
@@ -237,6 +264,13 @@ def _format_time(observation: Observation | None) -> str:
     if observation is None or observation.after is None:
         return "-"
     return f"+{observation.after:.1f}s"
+
+
+def _sentence(field: str) -> str:
+    """Return what a difference is about, without what shows it."""
+    if field == KNOWN_FIELDS:
+        return _ABOUT_KNOWN_FIELDS
+    return ROWS[field].about
 
 
 def _about(field: str) -> str:
