@@ -12,12 +12,13 @@ from probetui.analysis.timing import ProbeTiming, TimeRange, timing_of
 from probetui.k8s.pod import RestartPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.kuberuntime.grace_period import GraceSource
+from probetui.kubelet_rules import PORTED_RULES
 from tests.builders import a_container, a_pod, a_probe
 
 
 def liveness(**fields: Any) -> ProbeTiming:
     container = a_container(liveness_probe=a_probe(**fields))
-    return timing_of(a_pod(container), container, ProbeType.LIVENESS)
+    return timing_of(a_pod(container), container, ProbeType.LIVENESS, PORTED_RULES)
 
 
 def seconds(least: int, most: int) -> TimeRange:
@@ -82,7 +83,7 @@ def test_a_restart_is_a_matter_of_policy(
     container = a_container(liveness_probe=a_probe(), restart_policy=of_container)
     pod = a_pod(container, restart_policy=policy)
 
-    timing = timing_of(pod, container, ProbeType.LIVENESS)
+    timing = timing_of(pod, container, ProbeType.LIVENESS, PORTED_RULES)
 
     assert (timing.restarted is not None) is is_restarted
 
@@ -91,7 +92,7 @@ def test_a_startup_probe_gives_a_container_its_budget() -> None:
     probe = a_probe(initial_delay_seconds=3, period_seconds=5, failure_threshold=4)
     container = a_container(startup_probe=probe)
 
-    timing = timing_of(a_pod(container), container, ProbeType.STARTUP)
+    timing = timing_of(a_pod(container), container, ProbeType.STARTUP, PORTED_RULES)
 
     assert timing.budget == seconds(2 + 3 * 5, 3 + 4 * 5 + 1)
 
@@ -100,7 +101,7 @@ def test_what_is_not_ready_is_let_back_in_and_never_killed() -> None:
     probe = a_probe(period_seconds=5, success_threshold=2)
     container = a_container(readiness_probe=probe)
 
-    timing = timing_of(a_pod(container), container, ProbeType.READINESS)
+    timing = timing_of(a_pod(container), container, ProbeType.READINESS, PORTED_RULES)
 
     assert (timing.grace, timing.restarted, timing.budget) == (None, None, None)
     assert timing.recovered == seconds(5, 11)

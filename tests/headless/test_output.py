@@ -36,6 +36,7 @@ from probetui.kubelet.journal import (
 from probetui.presentation.plain.lines import PlainLines
 from tests.builders import a_pod, at
 from tests.headless.test_follow import Collector
+from tests.presentation.looking import RULES
 from tests.ticks import skipped_tick
 
 WEB = a_pod(name="web")
@@ -57,7 +58,7 @@ def started(container: str) -> ContainerEntry:
 
 
 def printer(stream: io.BytesIO, encoding: str = "utf-8") -> LinePrinter:
-    lines = PlainLines()
+    lines = PlainLines(rules=RULES)
     lines.register_pods([WEB])
     return LinePrinter(lines, stream, encoding)
 

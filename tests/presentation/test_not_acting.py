@@ -66,7 +66,7 @@ def test_the_trace_shows_what_a_cluster_would_have_done() -> None:
 
 
 def test_a_line_has_the_grace_period() -> None:
-    lines = PlainLines(started_at=None, is_verbose=False)
+    lines = PlainLines(started_at=None, is_verbose=False, rules=RULES)
     lines.register_pods([DEMO])
 
     (line,) = lines.format_entry(TICK._replace(attempts=()))
@@ -93,15 +93,19 @@ def test_a_line_has_the_grace_period() -> None:
     ],
 )
 def test_a_suppressed_action_has_a_line(entry: ContainerEntry, line: str) -> None:
-    lines = PlainLines(started_at=None, is_verbose=False)
+    lines = PlainLines(started_at=None, is_verbose=False, rules=RULES)
 
-    assert format_entry(entry, NAMES) == line
+    assert format_entry(entry, NAMES, {}, RULES) == line
     assert len(list(lines.format_entry(entry))) == 1
 
 
 def test_a_kill_that_a_tick_reports_has_no_second_line() -> None:
     assert (
-        list(PlainLines(started_at=None, is_verbose=False).format_entry(WOULD_STOP))
+        list(
+            PlainLines(started_at=None, is_verbose=False, rules=RULES).format_entry(
+                WOULD_STOP
+            )
+        )
         == []
     )
 

@@ -34,6 +34,7 @@ from probetui.presentation.text.spans import text_of
 from probetui.presentation.text.view import TimeFormatter, View
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
 from tests.drive.engine_bench import ERRS, FAILS, EngineBench, always, probing
+from tests.presentation.looking import RULES
 
 POD = a_pod(
     a_container(
@@ -196,7 +197,11 @@ def of_the_detail(bench: EngineBench, pod: Pod) -> dict[str, str]:
     # Without its instances: their strips show ticks, each of which has a plain line.
     known = replace(past.container(pod.uid, "app"), instances=())
     subject = Subject(shown, container, probe, past.timeline(probe.key), history=known)
-    view = View(TimeFormatter(at(bench.now), START, zone=UTC), acts=bench.snapshot.acts)
+    view = View(
+        TimeFormatter(at(bench.now), START, zone=UTC),
+        acts=bench.snapshot.acts,
+        rules=RULES,
+    )
     labels: dict[str, str] = {}
     label = ""
     lines = [text_of(line) for line in full_lines(subject, view, 400) if line]
@@ -216,7 +221,7 @@ def of_the_detail(bench: EngineBench, pod: Pod) -> dict[str, str]:
 
 def in_plain(bench: EngineBench, pod: Pod) -> str:
     """Return all plain lines of a session."""
-    lines = PlainLines(is_verbose=True, acts=bench.snapshot.acts)
+    lines = PlainLines(is_verbose=True, acts=bench.snapshot.acts, rules=RULES)
     lines.register_pods([pod])
     printed = [line for entry in bench.journal for line in lines.format_entry(entry)]
     return "\n".join([*printed, *lines.flush(at(bench.now))])

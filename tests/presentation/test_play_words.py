@@ -93,7 +93,7 @@ class TestLines:
         ],
     )
     def test_an_intervention_has_a_line(self, entry: JournalEntry, text: str) -> None:
-        lines = PlainLines()
+        lines = PlainLines(rules=RULES)
         lines.register_pods([DEMO])
 
         (line,) = lines.format_entry(entry)
@@ -120,7 +120,7 @@ class TestLines:
         defaults = {"action": TickAction.NONE}
         tick = a_tick(DEMO_KEY, NOW, "f", **{**defaults, **fields})
 
-        text = format_entry(tick, NAMES)
+        text = format_entry(tick, NAMES, {}, RULES)
 
         assert text is not None
         assert text.endswith(words)

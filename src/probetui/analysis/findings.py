@@ -356,18 +356,20 @@ def _about_container(
     if container.readiness_probe is None and pod.restart_policy is RestartPolicy.ALWAYS:
         message = "has no readinessProbe: it counts as ready as soon as it runs"
         yield Finding("no-readiness-probe", path, message)
-    yield from _about_liveness(pod, container, f"{path}.livenessProbe")
+    yield from _about_liveness(pod, container, f"{path}.livenessProbe", rules)
     yield from _about_budget(pod, container, f"{path}.startupProbe", rules)
     for field, _, probe in _probes(container):
         yield from _about_time(probe, f"{path}.{field}")
         yield from _about_handler(container, probe, f"{path}.{field}")
 
 
-def _about_liveness(pod: Pod, container: Container, path: str) -> Iterator[Finding]:
+def _about_liveness(
+    pod: Pod, container: Container, path: str, rules: KubeletRules
+) -> Iterator[Finding]:
     liveness, readiness = container.liveness_probe, container.readiness_probe
     if liveness is None:
         return
-    timing = timing_of(pod, container, ProbeType.LIVENESS)
+    timing = timing_of(pod, container, ProbeType.LIVENESS, rules)
     if container.startup_probe is None:
         up = format_age(timing.first.least + timing.noticed.least)
         message = f"without a startupProbe it kills an app that is not up within {up}"
@@ -385,7 +387,7 @@ def _about_liveness(pod: Pod, container: Container, path: str) -> Iterator[Findi
         yield Finding("liveness-grace-long", path, message)
     if readiness is None:
         return
-    unready = timing_of(pod, container, ProbeType.READINESS)
+    unready = timing_of(pod, container, ProbeType.READINESS, rules)
     # One check with more patience for liveness is what Kubernetes' documentation
     # recommends: traffic stops first, and only what stays broken is killed.
     is_as_soon = timing.noticed.most <= unready.noticed.most

@@ -20,7 +20,7 @@ from probetui.kubelet.kuberuntime.restart import (
     should_restart_on_failure,
 )
 from probetui.kubelet.outcome import Result
-from probetui.kubelet_rules import PORTED_RULES, KubeletRules
+from probetui.kubelet_rules import KubeletRules
 
 
 class FailureEffect(StrEnum):
@@ -82,7 +82,7 @@ def predict_next_failure(
     container: ContainerSnapshot,
     probe: ProbeSnapshot,
     now: datetime,
-    rules: KubeletRules = PORTED_RULES,
+    rules: KubeletRules,
     *,
     acts: bool,
 ) -> NextFailure:
@@ -127,7 +127,7 @@ def predict_failure_after(
     kill_at: datetime,
     exited_at: datetime | None,
     window: timedelta,
-    rules: KubeletRules = PORTED_RULES,
+    rules: KubeletRules,
     *,
     acts: bool,
 ) -> NextFailure:

@@ -18,7 +18,7 @@ from probetui.kubelet.kuberuntime.grace_period import (
     termination_grace_period,
 )
 from probetui.kubelet.kuberuntime.restart import should_restart_on_failure
-from probetui.kubelet_rules import PORTED_RULES, KubeletRules
+from probetui.kubelet_rules import KubeletRules
 
 LATEST_RESYNC = timedelta(seconds=90)
 """The longest time from a sync of a pod to its next resync.
@@ -75,7 +75,7 @@ def kill_grace_period(
     pod: Pod,
     container: Container,
     probe_type: ProbeType,
-    rules: KubeletRules = PORTED_RULES,
+    rules: KubeletRules,
 ) -> GracePeriod:
     """Return the grace period of a kill by a probe of this type, and its source."""
     return termination_grace_period(pod, container, _KILL_REASONS[probe_type], rules)
@@ -116,7 +116,7 @@ def timing_of(
     pod: Pod,
     container: Container,
     probe_type: ProbeType,
-    rules: KubeletRules = PORTED_RULES,
+    rules: KubeletRules,
 ) -> ProbeTiming:
     """Return how long things take for a probe that the container has."""
     probe = container.probe(probe_type)

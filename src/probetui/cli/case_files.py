@@ -42,6 +42,7 @@ from probetui.headless.condition import Condition, ConditionKind, ConditionWatch
 from probetui.k8s.pod import Pod, RestartPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.selector import has_labels, parse_selector
+from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.manifests import LoadedPod
 from probetui.manifest.other_formats import is_case_document
 from probetui.manifest.problem import Position
@@ -176,7 +177,7 @@ _UP_WITHOUT_LIVENESS = timedelta(seconds=10)
 """One that crashes as it starts has crashed by then."""
 
 
-def built_in_cases(loaded: Sequence[LoadedPod]) -> list[Case]:
+def built_in_cases(loaded: Sequence[LoadedPod], rules: KubeletRules) -> list[Case]:
     """Return what is expected of pods without cases: they start, and stay up.
 
     One that ends is expected to succeed. The time for that is what the probes allow,
@@ -188,16 +189,16 @@ def built_in_cases(loaded: Sequence[LoadedPod]) -> list[Case]:
             one.pod.name,
             one.position,
             frozenset({(one.pod.namespace, one.pod.name)}),
-            (CaseStep(None, tuple(_built_in_expectations(one.pod))),),
+            (CaseStep(None, tuple(_built_in_expectations(one.pod, rules))),),
         )
         for one in loaded
     ]
 
 
-def _built_in_expectations(pod: Pod) -> Iterator[Expectation]:
+def _built_in_expectations(pod: Pod, rules: KubeletRules) -> Iterator[Expectation]:
     budget = _START_ALLOWANCE + max(
         (
-            sum(_time_to_success(pod, name), timedelta())
+            sum(_time_to_success(pod, name, rules), timedelta())
             for name in pod.container_names()
         ),
         default=timedelta(),
@@ -208,7 +209,11 @@ def _built_in_expectations(pod: Pod) -> Iterator[Expectation]:
         if ends and not any(pod.probes())
         else (ConditionKind.READY)
     )
-    stays = "" if word is ConditionKind.SUCCEEDED else f" for {_whole(_time_up(pod))}"
+    stays = (
+        ""
+        if word is ConditionKind.SUCCEEDED
+        else f" for {_whole(_time_up(pod, rules))}"
+    )
     for text in (f"{word} within {_whole(budget)}", f"restarts == 0{stays}"):
         yield parse_expectation(text, "", [pod], None)
 
@@ -217,22 +222,22 @@ def _whole(length: timedelta) -> str:
     return f"{math.ceil(length / timedelta(seconds=1))}s"
 
 
-def _time_up(pod: Pod) -> timedelta:
+def _time_up(pod: Pod, rules: KubeletRules) -> timedelta:
     """Return how long a pod without cases has to stay up after it was ready."""
     found = (
         timing.first.then(timing.noticed).most
         for container in pod.all_containers()
         if container.probe(ProbeType.LIVENESS) is not None
-        for timing in (timing_of(pod, container, ProbeType.LIVENESS),)
+        for timing in (timing_of(pod, container, ProbeType.LIVENESS, rules),)
     )
     return max(found, default=_UP_WITHOUT_LIVENESS)
 
 
-def _time_to_success(pod: Pod, name: str) -> Iterator[timedelta]:
+def _time_to_success(pod: Pod, name: str, rules: KubeletRules) -> Iterator[timedelta]:
     container = pod.container(name)
     for probe_type in (ProbeType.STARTUP, ProbeType.READINESS):
         if container is not None and container.probe(probe_type) is not None:
-            timing = timing_of(pod, container, probe_type)
+            timing = timing_of(pod, container, probe_type, rules)
             yield (timing.budget or timing.first.then(timing.recovered)).most
 
 

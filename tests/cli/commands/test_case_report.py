@@ -554,3 +554,36 @@ def test_the_schema_has_the_fields_that_the_program_accepts(
     refused = cases.refusal("{name: a, it: 3, expect: [ready within 3s]}")
     assert f"(has: {', '.join(case['properties'])})" in refused
     assert case["required"] == ["name", "expect"]
+
+
+@pytest.mark.parametrize(
+    ("version", "grace"), [("1.20", "3s(pod)"), ("1.36", "7s(liveness probe)")]
+)
+def test_the_lines_of_a_case_go_by_its_version(
+    cases: Cases, version: str, grace: str
+) -> None:
+    text = """\
+cases:
+  - name: it
+    script: {containers: {app: {lasts: 2s, exitCode: 1}}}
+    expect: [restarts == 0 for 30s]
+"""
+    own = "failureThreshold: 2, terminationGracePeriodSeconds: 7"
+    pod = POD.replace("failureThreshold: 2", own)
+
+    assert cases.run(text, "--kubelet", version, pod=pod) == 1
+
+    assert f"kill-grace={grace}" in cases.out
+
+
+@pytest.mark.parametrize(("version", "within"), [("1.20", 179), ("1.36", 89)])
+def test_a_pod_without_cases_has_the_time_that_its_version_takes(
+    cases: Cases, version: str, within: int
+) -> None:
+    pod = POD.replace("livenessProbe", "startupProbe").replace(
+        "failureThreshold: 2", "failureThreshold: 5"
+    )
+
+    assert cases.run("", "--kubelet", version, "-o", "json", pod=pod) == 0
+
+    assert f"ready within {within}s" in cases.out

@@ -96,13 +96,13 @@ def test_an_event_shows_the_first_step_of_a_stop(
 def test_a_plain_line_shows_that_a_hook_runs_first(
     entry: ContainerEntry, pod: Pod, line: str
 ) -> None:
-    assert format_entry(entry, NAMES, {pod.uid: pod}) == line
+    assert format_entry(entry, NAMES, {pod.uid: pod}, RULES) == line
 
 
 def test_a_tick_that_kills_shows_that_a_hook_runs_first() -> None:
     tick = history(DEMO_KEY, LIVENESS, "fffK", NOW)[-1]
 
-    line = format_entry(tick, NAMES, {DEMO.uid: HOOKED})
+    line = format_entry(tick, NAMES, {DEMO.uid: HOOKED}, RULES)
     facts = build_trace(tick, pod=HOOKED, next_at=None, view=VIEW).facts
 
     (effect,) = [text_of(fact.words) for fact in facts if fact.label == "effect"]

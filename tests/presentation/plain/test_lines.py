@@ -37,6 +37,7 @@ from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.presentation.plain.detail import PlainDetail
 from probetui.presentation.plain.lines import PlainLines, format_entry
 from probetui.record.masking import Mask
+from tests.presentation.looking import RULES
 from tests.ticks import DEMO_KEY, FIRST, LIVENESS, NOW, STARTED_AT, a_tick, history
 from tests.tui.snapshots import DEMO, clock
 
@@ -46,7 +47,7 @@ _MS = timedelta(milliseconds=1)
 
 
 def the_lines(**options: Any) -> PlainLines:
-    lines = PlainLines(**options)
+    lines = PlainLines(**{"rules": RULES, **options})
     lines.register_pods([DEMO])
     return lines
 
@@ -271,7 +272,7 @@ def test_verbose_prints_the_instance_of_every_start() -> None:
 
 def test_a_container_without_probes_is_printed_as_such() -> None:
     first = replace(a_step("08:18:00", LifecycleStep.STARTED), restart_count=0)
-    lines = PlainLines()
+    lines = PlainLines(rules=RULES)
     container = replace(DEMO.containers[0], liveness_probe=None)
     lines.register_pods([replace(DEMO, containers=(container,))])
 
@@ -443,7 +444,7 @@ def test_output_of_a_probe_is_repeated_only_if_it_changes() -> None:
     ],
 )
 def test_an_entry_as_a_line(entry: JournalEntry, line: str | None) -> None:
-    assert format_entry(entry, NAMES) == line
+    assert format_entry(entry, NAMES, {}, RULES) == line
 
 
 @pytest.mark.parametrize(
@@ -484,7 +485,7 @@ def test_a_wait_is_printed_once() -> None:
 
 def test_a_grace_period_of_the_probe_is_named_in_its_kill() -> None:
     own = replace(LIVENESS, termination_grace_period_seconds=2)
-    lines = PlainLines()
+    lines = PlainLines(rules=RULES)
     lines.register_pods(
         [Pod(DEMO.uid, "demo", containers=(Container("liveness", liveness_probe=own),))]
     )
@@ -527,7 +528,7 @@ def test_a_long_output_is_cut_unless_requested_in_full() -> None:
 
 
 def test_unknown_probes_have_no_summary() -> None:
-    detail = PlainDetail()
+    detail = PlainDetail(rules=RULES)
     tick = failed("08:21:05", 1, 1, 34)
 
     assert detail.summary(DEMO_KEY, DEMO) == ""
@@ -541,7 +542,9 @@ def test_the_next_failure_of_a_readiness_probe_kills_nothing() -> None:
     key = DEMO_KEY._replace(probe_type=ProbeType.READINESS)
     tick = failed("08:21:05", 1, 2, 34)._replace(key=key)
 
-    words = PlainDetail().next_failure(tick, replace(DEMO, containers=(container,)))
+    words = PlainDetail(rules=RULES).next_failure(
+        tick, replace(DEMO, containers=(container,))
+    )
 
     assert words == "next-failure not-ready"
 
@@ -549,4 +552,6 @@ def test_the_next_failure_of_a_readiness_probe_kills_nothing() -> None:
 def test_the_next_failure_of_a_muted_probe_does_nothing() -> None:
     tick = failed("08:21:05", 1, 2, 34)._replace(muted=True)
 
-    assert PlainDetail().next_failure(tick, DEMO) == "next-failure none: muted"
+    assert (
+        PlainDetail(rules=RULES).next_failure(tick, DEMO) == "next-failure none: muted"
+    )

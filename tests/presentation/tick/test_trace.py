@@ -21,7 +21,7 @@ from probetui.presentation.tick.trace import (
     next_due,
     trace_title,
 )
-from tests.presentation.looking import VIEW
+from tests.presentation.looking import RULES, VIEW
 from tests.ticks import DEMO_KEY, LIVENESS, NO_FILE, NOW, demo_tick
 from tests.tui.snapshots import DEMO
 
@@ -287,12 +287,12 @@ def test_what_a_cluster_shows_of_a_tick(tick: TickEntry, words: str) -> None:
 
 
 def test_the_event_is_the_kubelets() -> None:
-    assert tick_event(demo_tick("f")) == (
+    assert tick_event(demo_tick("f"), RULES) == (
         "Unhealthy",
         f"Liveness probe failed: {NO_FILE}",
     )
-    assert tick_event(demo_tick("s")) is None
-    assert tick_event(demo_tick("h")) is None
+    assert tick_event(demo_tick("s"), RULES) is None
+    assert tick_event(demo_tick("h"), RULES) is None
 
 
 def test_an_attempt_without_a_detail_shows_its_duration() -> None:

@@ -75,7 +75,9 @@ def run_cases(params: Mapping[str, Any]) -> int:
     problems = [problem for problem in manifests.problems if problem.rule != CASES_RULE]
     report_problems(replace(manifests, problems=tuple(problems)), notes)
     read = read_cases(reader.read(), manifests.pods)
-    cases = _chosen(read or built_in_cases(manifests.loaded), params["cases"])
+    cases = _chosen(
+        read or built_in_cases(manifests.loaded, options.rules), params["cases"]
+    )
     results: list[CaseResult] = []
     is_text = params["output"] == "text"
 

@@ -160,7 +160,9 @@ class CaseRunner:
             run.case.steps,
             plan.pods,
             run.case.timeout,
-            lambda began_at: PlainLines(started_at=began_at, mask=mask),
+            lambda began_at: PlainLines(
+                started_at=began_at, mask=mask, rules=plan.rules
+            ),
         )
 
         def show(level: NoteLevel, text: str) -> None:

@@ -97,12 +97,12 @@ class CaseProgress:
         self,
         steps: Sequence[CaseStep],
         pods: Sequence[Pod],
-        timeout: timedelta | None = None,
-        lines: Callable[[datetime], PlainLines] | None = None,
+        timeout: timedelta | None,
+        lines: Callable[[datetime], PlainLines],
     ) -> None:
         self._pods = pods
         self._timeout = timeout
-        self._lines = lines or (lambda at: PlainLines(started_at=at))
+        self._lines = lines
         self._steps = steps
         self._items: list[tuple[CaseStep, CaseAction | Expectation]] = []
         for step in steps:

@@ -22,7 +22,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.gates import short_id
-from probetui.kubelet_rules import PORTED_RULES, KubeletRules
+from probetui.kubelet_rules import KubeletRules
 from probetui.presentation.probe.next_failure import next_failure_fields
 from probetui.presentation.probe.state import handler_text
 
@@ -71,9 +71,7 @@ class PlainDetail:
         rules: those of the kubelet's version.
     """
 
-    def __init__(
-        self, *, acts: bool = True, rules: KubeletRules = PORTED_RULES
-    ) -> None:
+    def __init__(self, *, acts: bool = True, rules: KubeletRules) -> None:
         self._acts = acts
         self._rules = rules
         self._restarts: dict[tuple[str, str], _Restarts] = {}
@@ -166,7 +164,7 @@ def settings_fields(
     container: Container,
     probe: Probe,
     kind: ProbeType,
-    rules: KubeletRules = PORTED_RULES,
+    rules: KubeletRules,
 ) -> str:
     """Return what a probe does, when, and how soon a failure is noticed."""
     soonest, latest = notice_delay(probe)

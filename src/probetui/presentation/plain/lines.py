@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -41,7 +40,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet.runtime.go_format import go_quote
-from probetui.kubelet_rules import PORTED_RULES, KubeletRules
+from probetui.kubelet_rules import KubeletRules
 from probetui.presentation.container.back_off import range_of_wait, rounded_up
 from probetui.presentation.container.exits import (
     grace_fields,
@@ -76,7 +75,6 @@ _SHOWN_LIVES = {
 }
 _LONGEST_OUTPUT = 400
 _PRESENT = "already present on machine"
-_NO_PODS: Mapping[str, Pod] = MappingProxyType({})
 
 
 def format_rfc3339(at: datetime) -> str:
@@ -94,8 +92,8 @@ def format_elapsed(at: datetime, started_at: datetime) -> str:
 def format_entry(
     entry: JournalEntry,
     names: Mapping[str, str],
-    pods: Mapping[str, Pod] = _NO_PODS,
-    rules: KubeletRules = PORTED_RULES,
+    pods: Mapping[str, Pod],
+    rules: KubeletRules,
 ) -> str | None:
     """Return the fact without its time, or None for an entry that has no line.
 
@@ -165,7 +163,7 @@ class PlainLines:
         is_verbose: bool = False,
         mask: Mask | None = None,
         acts: bool = True,
-        rules: KubeletRules = PORTED_RULES,
+        rules: KubeletRules,
     ) -> None:
         self._rules = rules
         self._started_at = started_at

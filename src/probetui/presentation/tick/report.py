@@ -17,7 +17,7 @@ from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import Exit, Gate, Skip, TickAction, TickEntry
 from probetui.kubelet.outcome import ProbeOutcome, Result
 from probetui.kubelet.prober.prober import judge_outcome
-from probetui.kubelet_rules import PORTED_RULES, KubeletRules
+from probetui.kubelet_rules import KubeletRules
 from probetui.presentation.text.spans import Role
 
 STEP = " -> "
@@ -209,7 +209,7 @@ def report_tick(tick: TickEntry) -> TickReport:
     )
 
 
-def tick_event(tick: TickEntry, rules: KubeletRules = PORTED_RULES) -> TickEvent | None:
+def tick_event(tick: TickEntry, rules: KubeletRules) -> TickEvent | None:
     """Return reason and message of the event that a tick makes, None if none."""
     if not tick.attempts:
         return None
