@@ -181,6 +181,13 @@ def test_unsupported_fields_are_reported_once_the_runtime_is_known(
     assert ("dnsConfig.nameservers" in capsys.readouterr().err) is is_reported
 
 
+def test_a_condition_without_a_pod_to_be_about_is_refused() -> None:
+    params = context_of(run, "pod.yaml", "--until", "ready").params
+
+    with pytest.raises(UsageError, match="about pods of --static"):
+        make_plan(load_manifests([]), params)
+
+
 def test_unsupported_fields_are_an_error_with_strict() -> None:
     context = context_of(run, "--runtime", "process", "--strict")
 

@@ -483,6 +483,8 @@ def _condition_watch(
         if hold_for is not None:
             raise UsageError("--for-at-least needs --until ready or --until started")
         return None
+    if not pods:  # those of a cluster's node come later
+        raise UsageError("--until is about pods of --static, and there are none")
     # Late: many sessions wait for nothing.
     from probetui.headless.condition import (
         ConditionWatch,
