@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from probetui.durations import format_age, format_countdown, format_stopwatch
 from probetui.engine.snapshot import (
-    LatenessOwner,
     PlaybackKind,
     PlaybackSnapshot,
     PodSnapshot,
@@ -343,11 +342,9 @@ def overload_banner(
 
 
 def _overload_cause(snapshot: Snapshot) -> str:
-    """Return why probes time out at once: what stopped us also ran out their time."""
+    """Return why probes time out at once: what makes ticks late, where it is known."""
     cause = snapshot.lateness_cause
-    if cause is not None and cause.owner is LatenessOwner.STOP:
-        return str(cause)
-    return "this machine is busy"
+    return "this machine may be busy" if cause is None else str(cause)
 
 
 def lateness_banner(snapshot: Snapshot) -> Line:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -164,8 +165,28 @@ def test_an_instance_ends_before_the_next_one_is_started() -> None:
     assert [events for events in killed if ("start", "start") in pairwise(events)] == []
 
 
-def test_back_off_is_that_of_the_status_from_the_end_of_the_instance() -> None:
-    _, entries = observe()
+def _as_in_1_15(step: Step) -> Step:
+    """Return a step whose statuses say `Back-off 10s`, as kubelets did until 1.15."""
+    text = json.dumps(step.value).replace(
+        '"message": "back-off', '"message": "Back-off'
+    )
+    return step._replace(value=json.loads(text))
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param(_STEPS, id="back-off"),
+        pytest.param(
+            [it if it.kind == "metrics" else _as_in_1_15(it) for it in _STEPS],
+            id="Back-off",
+        ),
+    ],
+)
+def test_back_off_is_that_of_the_status_from_the_end_of_the_instance(
+    steps: Sequence[Step],
+) -> None:
+    _, entries = observe(steps)
 
     crashes = [it for it in entries if isinstance(it, BackoffEntry)]
 

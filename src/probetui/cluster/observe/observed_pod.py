@@ -56,7 +56,8 @@ _PROBED = re.compile(
     re.DOTALL,
 )
 _KILLED_FOR = re.compile(r"failed (liveness|startup) probe")
-_WINDOW = re.compile(r"back-off (?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)(?:\.\d+)?s)? ")
+# In capitals until 1.15.
+_WINDOW = re.compile(r"[bB]ack-off (?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)(?:\.\d+)?s)? ")
 _FIELD = re.compile(r"spec\.(?:init|ephemeral)?[cC]ontainers\{(.+)\}")
 _OOM = "OOMKilled"
 _MOST_EVENTS = 1_000
