@@ -27,7 +27,7 @@ GATHER_MILLISECONDS = 200
 """Changes within this time are one: editors write a file in several steps."""
 
 
-class Report(Protocol):
+class ShowMessage(Protocol):
     """Shows a message to the user."""
 
     def __call__(self, text: str, *, level: NoteLevel) -> None:
@@ -52,7 +52,7 @@ class ManifestWatch:
         self,
         reload: Callable[[], DesiredState],
         apply: Callable[[DesiredState], None],
-        report: Report,
+        report: ShowMessage,
         warned: Iterable[Problem] = (),
     ) -> None:
         self._reload_manifests = reload
