@@ -70,7 +70,7 @@ class SessionObjects:
             facts.name, allows_by_type=rules.allows_events_by_type
         )
         self._pods: dict[str, Pod] = {}
-        self._shown: dict[str, PodSnapshot] = {}
+        self._shown: dict[tuple[str, str], PodSnapshot] = {}
         self._first_versions: dict[str, str] = {}
         self._not_ready: str | None = None
 
@@ -106,12 +106,17 @@ class SessionObjects:
                 self._feed.remove(EVENTS, metadata["namespace"], metadata["name"])
 
     def _show_pods(self) -> None:
-        pods = {pod.pod.uid: pod for pod in self._session.snapshot.pods}
-        for uid, shown in self._shown.items():
-            if uid not in pods:
-                self._feed.remove(PODS, shown.pod.namespace, shown.pod.name)
-        for uid, pod in pods.items():
-            if pod is not self._shown.get(uid):
+        # A name has one object, as in a cluster: that of the newest pod, which waits
+        # while an older one ends.
+        pods = {
+            (pod.pod.namespace, pod.pod.name): pod
+            for pod in self._session.snapshot.pods
+        }
+        for place in self._shown:
+            if place not in pods:
+                self._feed.remove(PODS, *place)
+        for place, pod in pods.items():
+            if pod is not self._shown.get(place):
                 self._show_pod(pod)
         self._shown = pods
 
