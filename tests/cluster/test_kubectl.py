@@ -402,6 +402,7 @@ async def test_a_refusal_has_the_message_of_the_server(tmp_path: Path) -> None:
         can_create = await kubectl("auth", "can-i", "create", "pods")
         can_read = await kubectl("auth", "can-i", "get", "/version")
         can_post = await kubectl("auth", "can-i", "post", "/version")
+        who = await kubectl("auth", "whoami")
         refused = await wrong("get", "pods")
     assert created.exit_code == 1
     assert "this is read-only" in created.stderr
@@ -409,4 +410,9 @@ async def test_a_refusal_has_the_message_of_the_server(tmp_path: Path) -> None:
     assert (can_create.stdout, can_create.exit_code) == ("no - this is read-only\n", 1)
     assert (can_read.stdout, can_read.exit_code) == ("yes\n", 0)
     assert (can_post.stdout, can_post.exit_code) == ("no - this is read-only\n", 1)
+    assert [line.split(maxsplit=1) for line in who.stdout.splitlines()] == [
+        ["ATTRIBUTE", "VALUE"],
+        ["Username", "kubernetes-admin"],
+        ["Groups", "[system:masters system:authenticated]"],
+    ]
     assert "You must be logged in to the server" in refused.stderr

@@ -31,12 +31,14 @@ from probetui.cluster.api_server.resources import (
     EVENTS_V1,
     READING,
     SERVED,
+    USER_REVIEWS,
     ApiResource,
 )
 from probetui.cluster.api_server.reviews import (
     ReviewSpec,
     access_status,
     answer_review,
+    answer_user_review,
     read_spec,
     reviewed_request,
     rules_status,
@@ -203,6 +205,10 @@ class ApiServer:
         Raises:
             ApiFailure: its spec is none.
         """
+        if resource is USER_REVIEWS:
+            masters = ("system:masters",) if user == ADMIN else ()
+            groups = (*masters, "system:authenticated")
+            return answer_user_review(resource, user, groups, self.feed.now())
         spec = read_spec(review, resource, ReviewSpec)
         if resource.plural == "selfsubjectrulesreviews":
             return answer_review(resource, spec, rules_status(READING))

@@ -1,8 +1,9 @@
-"""Access reviews in protobuf, which is how `kubectl auth can-i` sends them.
+"""Reviews in protobuf, which is how `kubectl auth` sends them.
 
 Everything else comes as JSON, and all answers are JSON.
 
-Source: k8s.io/api authorization/v1/generated.proto, v0.36.2; k8s.io/apimachinery
+Source: k8s.io/api authorization/v1/generated.proto and
+authentication/v1/generated.proto, v0.36.2; k8s.io/apimachinery
 pkg/runtime/generated.proto, Unknown.
 """
 
@@ -39,6 +40,7 @@ _SPECS: Mapping[str, Shape] = {
         1: ("resourceAttributes", _ATTRIBUTES),
         2: ("nonResourceAttributes", _PATH),
     },
+    "SelfSubjectReview": {},
     "SelfSubjectRulesReview": {1: ("namespace", None)},
 }
 _TYPE: Shape = {1: ("apiVersion", None), 2: ("kind", None)}

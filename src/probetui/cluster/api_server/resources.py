@@ -101,6 +101,15 @@ RULES_REVIEWS = ApiResource(
     verbs=("create",),
     is_stored=False,
 )
+USER_REVIEWS = ApiResource(
+    "selfsubjectreviews",
+    "SelfSubjectReview",
+    "authentication.k8s.io",
+    is_namespaced=False,
+    verbs=("create",),
+    is_stored=False,
+)
 SERVED = (
-    PODS, EVENTS, EVENTS_V1, NODES, NAMESPACES, LEASES, ACCESS_REVIEWS, RULES_REVIEWS,
+    PODS, EVENTS, EVENTS_V1, NODES, NAMESPACES, LEASES, USER_REVIEWS, ACCESS_REVIEWS,
+    RULES_REVIEWS,
 )  # fmt: skip

@@ -1,11 +1,12 @@
-"""Access reviews: what a user may do, as the server says itself.
+"""Reviews: who a user is and what he may do, as the server says itself.
 
-Source: k8s.io/api authorization/v1, v0.36.2.
+Source: k8s.io/api authorization/v1 and authentication/v1, v0.36.2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TypeVar
 
 import msgspec
@@ -14,7 +15,7 @@ from msgspec import Struct
 from probetui.cluster.api_server.failure import bad_request
 from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.api_server.resources import ApiResource
-from probetui.k8s.api.codec import Json
+from probetui.k8s.api.codec import Json, format_time
 
 
 class ResourceAttributes(Struct, frozen=True, omit_defaults=True):
@@ -69,6 +70,21 @@ def answer_review(resource: ApiResource, spec: ReviewSpec, status: Json) -> Json
         "metadata": {},
         "spec": msgspec.to_builtins(spec),
         "status": status,
+    }
+
+
+def answer_user_review(
+    resource: ApiResource, user: str, groups: Sequence[str], now: datetime
+) -> Json:
+    """Return who the user of a request is.
+
+    Source: pkg/registry/authentication/selfsubjectreview/rest.go, v1.36.2, Create.
+    """
+    return {
+        "kind": resource.kind,
+        "apiVersion": resource.group_version,
+        "metadata": {"creationTimestamp": format_time(now)},
+        "status": {"userInfo": {"username": user, "groups": list(groups)}},
     }
 
 
