@@ -9,17 +9,19 @@ import shutil
 import sys
 import termios
 import tty
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from select import select
 from typing import Any
 
+from msgspec import Struct
+
 from probetui import __version__
 from probetui.cli import folders
 from probetui.cli.option_values import RuntimeOptions, pick_options, rules_by
-from probetui.cli.printing import PRINTERS, print_line
+from probetui.cli.reports import emit
 from probetui.cli.runtimes import PROCESS, open_runtime
 from probetui.cli.terminal import Terminal
 from probetui.drive.clocks import SystemClock
@@ -49,38 +51,55 @@ _INPUT, _OUTPUT = 0, 2
 _CHUNK = 4096
 
 
+class Fact(Struct, frozen=True):
+    """A fact about this machine, in words."""
+
+    name: str
+    value: str
+
+
+class MachineReport(Struct, frozen=True):
+    """Facts about this machine, by topic."""
+
+    versions: Sequence[Fact]
+    runtimes: Sequence[Fact]
+    files: Sequence[Fact]
+    terminal: Sequence[Fact]
+    environment: Sequence[Fact]
+
+    def value(self) -> MachineReport:
+        """Return it for programs."""
+        return self
+
+    def parts(self, _form: str) -> Iterator[str]:
+        """Yield a line for each topic and fact."""
+        for topic in self.__struct_fields__:
+            yield f"{topic.capitalize()}:"
+            for fact in getattr(self, topic):
+                yield f"  {fact.name:<{_WIDTH}} {fact.value}"
+
+
 async def print_info(params: Mapping[str, Any]) -> int:
     """Print facts about this machine; the exit status is 0."""
     options = pick_options(RuntimeOptions, params)
-    facts_by_topic = {
-        "versions": list(_versions(rules_by(params))),
-        "runtimes": [runtime async for runtime in _runtimes(options)],
-        "files": list(_files(params)),
-        "terminal": list(_terminal()),
-        "environment": list(_environment()),
-    }
-    if print_value := PRINTERS.get(params["output"]):
-        print_value(
-            {
-                topic: [{"name": name, "value": value} for name, value in facts]
-                for topic, facts in facts_by_topic.items()
-            }
-        )
-        return 0
-    for topic, facts in facts_by_topic.items():
-        print_line(f"{topic.capitalize()}:")
-        for name, value in facts:
-            print_line(f"  {name:<{_WIDTH}} {value}")
+    report = MachineReport(
+        tuple(_versions(rules_by(params))),
+        [runtime async for runtime in _runtimes(options)],
+        tuple(_files(params)),
+        tuple(_terminal()),
+        tuple(_environment()),
+    )
+    emit(report, params["output"])
     return 0
 
 
-def _versions(rules: KubeletRules) -> Iterator[tuple[str, str]]:
-    yield "probetui", __version__
-    yield "kubelet rules", _kubelet(rules)
-    yield "python", platform.python_version()
-    yield "system", platform.platform()
+def _versions(rules: KubeletRules) -> Iterator[Fact]:
+    yield Fact("probetui", __version__)
+    yield Fact("kubelet rules", _kubelet(rules))
+    yield Fact("python", platform.python_version())
+    yield Fact("system", platform.platform())
     for name in _LIBRARIES:
-        yield name, version(name)
+        yield Fact(name, version(name))
 
 
 def _kubelet(rules: KubeletRules) -> str:
@@ -90,43 +109,43 @@ def _kubelet(rules: KubeletRules) -> str:
     return f"v{rules.version}{gates} (--kubelet: {others})"
 
 
-async def _runtimes(options: RuntimeOptions) -> AsyncIterator[tuple[str, str]]:
+async def _runtimes(options: RuntimeOptions) -> AsyncIterator[Fact]:
     """Yield each endpoint where a runtime is looked for, in order, with the outcome."""
     for endpoint, outcome in await describe_endpoints(
         host=options.host, context=options.docker_context
     ):
-        yield "docker", f"{endpoint}: {outcome}"
+        yield Fact("docker", f"{endpoint}: {outcome}")
     for endpoint, outcome in await describe_cri(endpoint=options.runtime_endpoint):
-        yield "cri", f"{endpoint}: {outcome}"
+        yield Fact("cri", f"{endpoint}: {outcome}")
     processes = await open_runtime(RuntimeOptions(PROCESS), SystemClock())
-    yield "process", f"{await processes.version()} (only with --runtime process)"
+    yield Fact("process", f"{await processes.version()} (only with --runtime process)")
     await processes.close()
 
 
-def _files(params: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _files(params: Mapping[str, Any]) -> Iterator[Fact]:
     config = params["config"] or folders.config_file()
-    yield "config", _described(config, "not created, optional")
+    yield Fact("config", _described(config, "not created, optional"))
     log = params["log_file"] or folders.log_file()
-    yield "log", _described(log, "not written yet")
+    yield Fact("log", _described(log, "not written yet"))
     themes = folders.themes_folder()
-    yield "themes", _described(themes, "not created, optional")
-    yield "state", _described(folders.state_folder(), "not created yet")
-    yield "pods", _described(folders.pods_folder(), "no process was run yet")
+    yield Fact("themes", _described(themes, "not created, optional"))
+    yield Fact("state", _described(folders.state_folder(), "not created yet"))
+    yield Fact("pods", _described(folders.pods_folder(), "no process was run yet"))
 
 
 def _described(path: Path, if_missing: str) -> str:
     return str(path) if path.exists() else f"{path} ({if_missing})"
 
 
-def _terminal() -> Iterator[tuple[str, str]]:
+def _terminal() -> Iterator[Fact]:
     terminal = Terminal.here()
     for name in ("stdin", "stdout", "stderr"):
-        yield name, "terminal" if getattr(terminal, name) else "no terminal"
-    yield "keyboard", "terminal" if terminal.has_keyboard else "none"
+        yield Fact(name, "terminal" if getattr(terminal, name) else "no terminal")
+    yield Fact("keyboard", "terminal" if terminal.has_keyboard else "none")
     size = shutil.get_terminal_size()
-    yield "size", f"{size.columns} x {size.lines}"
-    yield "encoding", sys.stdout.encoding
-    yield "background", _background(terminal)
+    yield Fact("size", f"{size.columns} x {size.lines}")
+    yield Fact("encoding", sys.stdout.encoding)
+    yield Fact("background", _background(terminal))
 
 
 def _background(terminal: Terminal) -> str:
@@ -145,10 +164,10 @@ def _theme(*, is_light: bool) -> str:
     return f"{'light' if is_light else 'dark'} theme if none is chosen"
 
 
-def _environment() -> Iterator[tuple[str, str]]:
+def _environment() -> Iterator[Fact]:
     for name in sorted(os.environ):
         if name in _VARIABLES or name.startswith("PROBETUI_"):
-            yield name, os.environ[name]
+            yield Fact(name, os.environ[name])
 
 
 def query_background() -> TerminalBackground | None:
