@@ -10,12 +10,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from probetui.analysis.container_history import ContainerInstance, SessionHistory
+from probetui.analysis.container_history import SessionHistory
 from probetui.cli.option_values import recorded_runtime
-from probetui.cli.printing import PRINTERS, print_line
+from probetui.cli.printing import print_line
+from probetui.cli.reports import emit
 from probetui.cli.session.autosave import LAST, last_session, sessions_folder
 from probetui.errors import NothingToDoError, RecordError, UsageError
-from probetui.k8s.api.codec import format_time
 from probetui.k8s.pod import Pod
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet_rules import KubeletRules
@@ -23,9 +23,9 @@ from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation
 from probetui.manifest.yaml.parser import SourceFile
 from probetui.presentation.container.table import object_name, pod_names
-from probetui.presentation.container.why import report_explanations, why_report
+from probetui.presentation.container.why_report import ExplainedContainer, WhyReport
 from probetui.presentation.text.view import TimeFormatter, View
-from probetui.presentation.tick.why import WhyContext, attempt_predicate
+from probetui.presentation.tick.why import WhyContext
 from probetui.record.masking import Mask, find_pod_secrets
 from probetui.record.reader import Recording, read_recording
 from probetui.record.values import decode_value
@@ -71,14 +71,8 @@ def print_report(params: Mapping[str, Any]) -> int:
         print_line(f"probetui: {path}: {recording.problem}", err=True)
     session = _load_session(recording)
     keys = _selected_containers(session, wanted.name, path)
-    if print_value := PRINTERS.get(params["output"]):
-        print_value([_as_dict(session, *key) for key in keys])
-        return 0
-    for number, key in enumerate(keys):
-        if number:
-            print_line()
-        for line in why_report(_case(session, key), session.past, key[0]):
-            print_line(line)
+    containers = [_explained(session, key) for key in keys]
+    emit(WhyReport(containers, session.past), params["output"])
     return 0
 
 
@@ -183,59 +177,10 @@ def _is_named(text: str, session: _RecordedSession, key: tuple[str, str]) -> boo
     return text.replace(":", "/") in {container, pod, *own}
 
 
-def _as_dict(session: _RecordedSession, pod_uid: str, name: str) -> dict[str, object]:
-    """Return what is known of a container, as it is in JSON and YAML."""
-    case = _case(session, (pod_uid, name))
-    namespace, pod_name = session.full_names[pod_uid]
-    return {
-        "namespace": namespace,
-        "pod": pod_name,
-        "container": name,
-        "instances": [_instance(it, session.view) for it in case.history.instances],
-        "explanations": [
-            {
-                "subject": explanation.subject,
-                "sentences": list(explanation.sentences),
-                "command": explanation.command or None,
-            }
-            for explanation in report_explanations(case, session.past, pod_uid)
-        ],
-    }
-
-
-def _instance(instance: ContainerInstance, view: View) -> dict[str, object]:
-    kill, end, exited = instance.kill, instance.end, instance.exited
-    return {
-        "containerID": instance.container_id,
-        "restartCount": instance.restart_count,
-        "startedAt": _time(instance.started_at),
-        "exitedAt": None if exited is None else _time(exited.at),
-        "exitCode": None if exited is None else exited.exit_code,
-        "oomKilled": None if exited is None else exited.oom_killed,
-        "by": None if end is None or end.by is None else end.by.value,
-        "gracePeriodSeconds": None if end is None else end.grace_period_seconds,
-        "killedBy": None
-        if kill is None
-        else {
-            "probe": kill.key.probe_type.lower(),
-            "n": kill.n,
-            "ts": _time(kill.started_at),
-            "failures": kill.run,
-            "threshold": kill.threshold,
-            "last": attempt_predicate(kill.attempts[-1], view)
-            if kill.attempts
-            else None,
-        },
-    }
-
-
-def _time(instant: datetime | None) -> str | None:
-    return None if instant is None else format_time(instant)
-
-
-def _case(session: _RecordedSession, key: tuple[str, str]) -> WhyContext:
+def _explained(session: _RecordedSession, key: tuple[str, str]) -> ExplainedContainer:
     pod_uid, container_name = key
-    return WhyContext(
+    namespace, pod_name = session.full_names[pod_uid]
+    context = WhyContext(
         session.pods.get(pod_uid),
         object_name(session.names, pod_uid, container_name),
         container_name,
@@ -243,3 +188,4 @@ def _case(session: _RecordedSession, key: tuple[str, str]) -> WhyContext:
         session.past.container(pod_uid, container_name),
         session.view,
     )
+    return ExplainedContainer(namespace, pod_name, pod_uid, context)
