@@ -18,13 +18,14 @@ from probetui.cli.pods import (
     report_problems,
     select_pods,
 )
-from probetui.cli.printing import PRINTERS, Notes, print_line, print_text
+from probetui.cli.printing import Notes, print_text
+from probetui.cli.reports import emit
 from probetui.errors import NothingToDoError
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation, LoadedPod
 from probetui.manifest.problem import Problem, Severity
 from probetui.presentation.plain.check_reports import FORMS, CheckReport
-from probetui.presentation.probe.explain import explain_pod, explain_pod_json
+from probetui.presentation.probe.explain import ExplainReport
 from probetui.presentation.text.view import View
 from probetui.record.masking import Mask, find_pod_secrets
 
@@ -155,12 +156,5 @@ def explain_probes(params: Mapping[str, Any]) -> int:
     ]
     view = View.timeless(Mask(find_pod_secrets(pods)))
     view = replace(view, rules=rules_by(params), services=manifests.services)
-    if print_value := PRINTERS.get(params["output"]):
-        print_value([explain_pod_json(pod, view) for pod in pods])
-        return 0
-    for number, pod in enumerate(pods):
-        if number:
-            print_line()
-        for line in explain_pod(pod, view):
-            print_line(line)
+    emit(ExplainReport(pods, view), params["output"])
     return 0

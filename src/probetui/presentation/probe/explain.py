@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+
+from msgspec import Struct
 
 from probetui.analysis.timing import (
     LATEST_RESYNC,
@@ -19,11 +21,27 @@ from probetui.kubelet_rules import KubeletRules
 from probetui.presentation.container.back_off import late_sync
 from probetui.presentation.probe.endpoints import endpoints_text
 from probetui.presentation.probe.state import format_handler, format_timing
+from probetui.presentation.report import Part, separated
 from probetui.presentation.text.spans import EMPTY, Line, line, strong
 from probetui.presentation.text.view import View
 
 _LABEL = 10
 _INDENT = "    "
+
+
+class ExplainReport(Struct, frozen=True):
+    """The effective settings of the probes of pods, and the timing that follows."""
+
+    pods: Sequence[Pod]
+    view: View
+
+    def value(self) -> list[dict[str, object]]:
+        """Return each pod with the settings and timings of its probes."""
+        return [explain_pod_json(pod, self.view) for pod in self.pods]
+
+    def parts(self, _form: str) -> Iterator[Part]:
+        """Yield the lines about each pod."""
+        return separated(explain_pod(pod, self.view) for pod in self.pods)
 
 
 def explain_pod(pod: Pod, view: View) -> Iterator[str]:
