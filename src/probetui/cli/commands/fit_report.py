@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from msgspec import Struct, field
-
-from probetui.analysis.probe_fit import (
-    FitGoal,
-    LivenessFit,
-    MeasuredProbe,
-    NotFitted,
-    ProbeEvidence,
-    StartEvidence,
-    StartupFit,
-    first_success,
-    fit_liveness,
-    fit_startup,
-    probe_evidence,
+from probetui.analysis.container_fit import (
+    FITTED_PROBES,
+    ProbedContainer,
+    fit_container,
 )
-from probetui.analysis.reproduce import quote_shell_line
+from probetui.analysis.probe_fit import FitGoal, MeasuredProbe, first_success
 from probetui.cli.commands.what_if_report import RecordedSession, read_session
-from probetui.cli.printing import PRINTERS, Notes, print_line, print_text
+from probetui.cli.printing import Notes
+from probetui.cli.reports import emit
 from probetui.cli.session.autosave import last_session_to_play
 from probetui.drive.what_if.measurements import Measured
-from probetui.drive.what_if.settings import SETTABLE
-from probetui.durations import format_age, format_countdown, parse_duration
+from probetui.durations import parse_duration
 from probetui.errors import NothingToDoError, UsageError
-from probetui.k8s.api.probe import PROBE
-from probetui.k8s.probe import Probe, ProbeKey, ProbeType
-from probetui.kubelet.journal import (
-    PROBE_CAUSES,
-    ContainerEntry,
-    LifecycleStep,
-)
+from probetui.k8s.probe import ProbeKey
+from probetui.kubelet.journal import PROBE_CAUSES, ContainerEntry, LifecycleStep
 from probetui.kubelet.outcome import ProbeResult
-from probetui.manifest.yaml.dump import dump_yaml
+from probetui.presentation.probe.fit import FitReport
 
 _MISSING = 1
 _DAY = timedelta(days=1)
@@ -48,62 +32,6 @@ _SECOND = timedelta(seconds=1)
 _DAYS = re.compile(r"([0-9]{1,6})d")
 _MOST_DAYS = 36_500
 _SUCCESSES = frozenset({ProbeResult.SUCCESS, ProbeResult.WARNING})
-_FIELDS = {
-    ProbeType.STARTUP: "startupProbe",
-    ProbeType.LIVENESS: "livenessProbe",
-}
-
-
-class _ProbedContainer(Struct):
-    """What the records have of one container, which is the same in all of them.
-
-    `lives` are the instances of each probe; `ended` are how many of them were killed
-    before the probe that measures starts succeeded.
-    """
-
-    namespace: str
-    pod: str
-    name: str
-    probes: dict[ProbeType, Probe]
-    lives: dict[ProbeType, list[list[MeasuredProbe]]] = field(default_factory=dict)
-    ended: int = 0
-    records: list[Path] = field(default_factory=list)
-
-    @property
-    def label(self) -> str:
-        """Its name for people."""
-        return f"{self.pod}/{self.name}"
-
-
-class _Fit(Struct, frozen=True):
-    """The evidence of one container, and what follows from it."""
-
-    container: _ProbedContainer
-    evidence: ProbeEvidence | None
-    starts: StartEvidence
-    liveness: LivenessFit | NotFitted | None
-    startup: StartupFit | NotFitted
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """What a probe of the container lacks, a sentence each, with its field."""
-        fits = {ProbeType.LIVENESS: self.liveness, ProbeType.STARTUP: self.startup}
-        return tuple(
-            f"{_FIELDS[kind]}: {text}"
-            for kind, fit in fits.items()
-            if kind in self.container.probes and isinstance(fit, NotFitted)
-            for text in fit.missing
-        )
-
-    @property
-    def probes(self) -> dict[str, Probe]:
-        """The fitted probes, by field."""
-        found: dict[str, Probe] = {}
-        if isinstance(self.startup, StartupFit):
-            found["startupProbe"] = self.startup.probe
-        if isinstance(self.liveness, LivenessFit):
-            found["livenessProbe"] = self.liveness.probe
-        return found
 
 
 def _distinct(records: Sequence[Path]) -> Sequence[Path]:
@@ -125,14 +53,14 @@ def print_fit(records: Sequence[Path], params: Mapping[str, Any]) -> int:
     """
     goal = FitGoal(parse_rate(params["false_kills"]), params["notice"])
     notes = Notes(quiet=params["quiet"])
-    found: dict[tuple[str, str, str], _ProbedContainer] = {}
+    found: dict[tuple[str, str, str], ProbedContainer] = {}
     paths = _distinct(records) or (last_session_to_play(),)
     for path in paths:
         _add_session(found, read_session(path, notes, params["record_limit"]))
     chosen = [
-        one
-        for one in found.values()
-        if params["container"] in {None, one.name, one.label}
+        container
+        for container in found.values()
+        if params["container"] in {None, container.name, container.label}
     ]
     if not chosen:
         known = ", ".join(one.label for one in found.values())
@@ -142,14 +70,8 @@ def print_fit(records: Sequence[Path], params: Mapping[str, Any]) -> int:
             )
         names = ", ".join(map(str, paths))
         raise NothingToDoError(f"{names}: no container has a liveness or startup probe")
-    fits = [_fit(one, goal) for one in chosen]
-    if print_value := PRINTERS.get(params["output"]):
-        print_value([_json(fit) for fit in fits])
-    else:
-        for number, fit in enumerate(fits):
-            if number:
-                print_line()
-            _print(fit, goal)
+    fits = [fit_container(container, goal) for container in chosen]
+    emit(FitReport(fits, goal), params["output"])
     for fit in fits:
         for text in fit.missing:
             notes.error(f"{fit.container.label}: {text}")
@@ -194,7 +116,7 @@ def parse_rate(text: str) -> timedelta:
 
 
 def _add_session(
-    found: dict[tuple[str, str, str], _ProbedContainer], session: RecordedSession
+    found: dict[tuple[str, str, str], ProbedContainer], session: RecordedSession
 ) -> None:
     """Add what a record has of containers with probes that kill.
 
@@ -212,20 +134,20 @@ def _add_session(
         for container in pod.all_containers():
             probes = {
                 kind: probe
-                for kind in _FIELDS
+                for kind in FITTED_PROBES
                 if (probe := container.probe(kind)) is not None
             }
             if not probes:
                 continue
             place = pod.namespace, pod.name, container.name
-            known = found.setdefault(place, _ProbedContainer(*place, probes))
-            known.records.append(session.path)
+            known = found.setdefault(place, ProbedContainer(*place, probes))
+            known.records.append(str(session.path))
             for kind, probe in probes.items():
                 before = known.probes.setdefault(kind, probe)
                 if before.handler != probe.handler:
                     raise UsageError(
-                        f"{session.path}: the {_FIELDS[kind]} of {known.label} has "
-                        f"another handler than in {known.records[0]}"
+                        f"{session.path}: the {FITTED_PROBES[kind]} of {known.label} "
+                        f"has another handler than in {known.records[0]}"
                     )
                 lives = session.measurements.of_instances(
                     ProbeKey(pod.uid, container.name, kind)
@@ -249,147 +171,3 @@ def _measured(one: Measured) -> MeasuredProbe:
         one.outcome.last.duration.total_seconds(),
         one.is_cut_off,
     )
-
-
-def _fit(container: _ProbedContainer, goal: FitGoal) -> _Fit:
-    first = next(kind for kind in _FIELDS if kind in container.probes)
-    ages = (first_success(life) for life in container.lives.get(first, ()))
-    starts = StartEvidence(
-        tuple(age for age in ages if age is not None), container.ended
-    )
-    startup = fit_startup(starts, container.probes[first], goal)
-    probe = container.probes.get(ProbeType.LIVENESS)
-    if probe is None:
-        return _Fit(container, None, starts, None, startup)
-    evidence = probe_evidence(probe, container.lives.get(ProbeType.LIVENESS, ()))
-    return _Fit(container, evidence, starts, fit_liveness(evidence, goal), startup)
-
-
-# -- printing
-
-
-def _print(fit: _Fit, goal: FitGoal) -> None:
-    """Print settings as YAML to paste, and what they stand on as its comments."""
-    for line in _evidence_lines(fit, goal):
-        print_line(f"# {line}")
-    for name, probe in fit.probes.items():
-        print_text(dump_yaml({name: PROBE.write(probe)}))
-    for command in _proofs(fit):
-        print_line(f"# {command}")
-
-
-def _evidence_lines(fit: _Fit, goal: FitGoal) -> Iterator[str]:
-    names = ", ".join(str(path) for path in fit.container.records)
-    yield f"{fit.container.label}, from {names}"
-    starts = fit.starts.seconds
-    if starts:
-        yield (
-            f"starts: {len(starts)}, {_seconds(min(starts))} to "
-            f"{_seconds(max(starts))}, median {_seconds(median(starts))}"
-        )
-    evidence, liveness = fit.evidence, fit.liveness
-    if evidence is not None:
-        failed, count = sum(evidence.failure_runs), len(evidence.failure_runs)
-        longest = evidence.longest_failure_run
-        runs = f"{count} run{'s'[: count != 1]} of at most {longest}"
-        yield (
-            f"liveness: {evidence.probes} probes, {failed} failed"
-            f"{f' in {runs}, after which it was healthy again' if count else ''}"
-        )
-        if evidence.kills:
-            kills = evidence.kills
-            yield f"taken as real: {kills} runs of failures that ended in a kill"
-    if isinstance(liveness, LivenessFit) and evidence is not None:
-        yield (
-            f"latency: p99 {_seconds(liveness.p99)}, longest "
-            f"{_seconds(max(evidence.latencies, default=0.0))}, "
-            f"{evidence.cut_off} cut off"
-        )
-        yield (
-            f"false kills: at most once in {format_age(liveness.false_kill_every)} "
-            f"(wanted: {format_age(goal.per)})"
-        )
-        yield (
-            f"noticed: within {format_countdown(liveness.noticed)} "
-            f"(wanted: {format_countdown(goal.notice)})"
-        )
-        if liveness.assumed:
-            yield f"assumed: {liveness.assumed}"
-    if isinstance(fit.startup, NotFitted):
-        if ProbeType.STARTUP not in fit.container.probes:
-            yield f"no startup probe is proposed: {'; '.join(fit.startup.missing)}"
-    else:
-        needed = _seconds(fit.startup.needed / _SECOND)
-        yield (
-            f"start: {needed} needed, so that at most one start in "
-            f"{round(1 / goal.start_risk)} is ended"
-        )
-        if ProbeType.STARTUP not in fit.container.probes:
-            yield (
-                "the record has no startup probe: this one has the handler of the "
-                "liveness probe; record again with it to verify it"
-            )
-
-
-def _proofs(fit: _Fit) -> Iterator[str]:
-    """Yield the commands that try the settings with each record."""
-    settings = [
-        f"{fit.container.label}.{name}.{changed}={value}"
-        for kind, name in _FIELDS.items()
-        if name in fit.probes and kind in fit.container.probes
-        for changed, value in _changes(fit.container.probes[kind], fit.probes[name])
-    ]
-    if not settings:
-        if fit.probes:
-            yield "the recorded settings are already these"
-        return
-    options = [word for setting in settings for word in ("--set", setting)]
-    for record in dict.fromkeys(fit.container.records):
-        yield quote_shell_line(["probetui", "whatif", str(record), *options])
-
-
-def _changes(before: Probe, after: Probe) -> Iterator[tuple[str, Any]]:
-    was, is_ = PROBE.write(before), PROBE.write(after)
-    for name in SETTABLE:
-        if was.get(name) != is_.get(name):
-            yield name, is_.get(name)
-
-
-def _seconds(length: float) -> str:
-    return f"{length * 1000:.0f}ms" if length < 1 else f"{length:.1f}s"
-
-
-def _json(fit: _Fit) -> dict[str, Any]:
-    evidence, liveness = fit.evidence, fit.liveness
-    return {
-        "namespace": fit.container.namespace,
-        "pod": fit.container.pod,
-        "container": fit.container.name,
-        "records": [str(path) for path in fit.container.records],
-        "starts": {
-            "count": len(fit.starts.seconds),
-            "unfinished": fit.starts.unfinished,
-            "seconds": list(fit.starts.seconds),
-        },
-        "liveness": None
-        if evidence is None
-        else {
-            "probes": evidence.probes,
-            "cutOff": evidence.cut_off,
-            "spells": list(evidence.failure_runs),
-            "kills": evidence.kills,
-            "longestSeconds": max(evidence.latencies, default=None),
-        },
-        "falseKillEverySeconds": liveness.false_kill_every.total_seconds()
-        if isinstance(liveness, LivenessFit)
-        else None,
-        "noticedSeconds": liveness.noticed.total_seconds()
-        if isinstance(liveness, LivenessFit)
-        else None,
-        "assumed": (liveness.assumed or None)
-        if isinstance(liveness, LivenessFit)
-        else None,
-        "probes": {name: PROBE.write(probe) for name, probe in fit.probes.items()},
-        "prove": list(_proofs(fit)),
-        "missing": list(fit.missing),
-    }
