@@ -51,6 +51,11 @@ class Happening(Struct, frozen=True):
     text: str
     unmeasured: int = 0
 
+    @property
+    def container(self) -> tuple[str, str]:
+        """Its container, by pod UID and name."""
+        return self.pod_uid, self.container_name
+
 
 class ContainerTotals(Struct, frozen=True):
     """What a session came to for one container.
@@ -93,6 +98,10 @@ class SessionOutcome(Struct, frozen=True):
 
     happenings: tuple[Happening, ...]
     totals: dict[tuple[str, str], ContainerTotals]
+
+    def totals_of(self, container: tuple[str, str]) -> ContainerTotals:
+        """Return the totals of a container, which may never have been there."""
+        return self.totals.get(container, ContainerTotals())
 
 
 class OutcomeDifference(Struct, frozen=True):

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from probetui.cli.commands.what_if_report import bar, parse_values
+from probetui.cli.commands.what_if_report import parse_values
 from probetui.cli.main import run
 from probetui.errors import UsageError
+from probetui.presentation.what_if import bar
 from tests.drive.what_if.recorded import simulate
 from tests.drive.what_if.test_rerun import ONE_OUTAGE
 from tests.golden.test_records import RECORDS

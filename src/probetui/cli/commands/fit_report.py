@@ -14,10 +14,10 @@ from probetui.analysis.container_fit import (
     fit_container,
 )
 from probetui.analysis.probe_fit import FitGoal, MeasuredProbe, first_success
-from probetui.cli.commands.what_if_report import RecordedSession, read_session
 from probetui.cli.printing import Notes
 from probetui.cli.reports import emit
 from probetui.cli.session.autosave import last_session_to_play
+from probetui.cli.session.recorded import RecordedSession, read_session
 from probetui.drive.what_if.measurements import Measured
 from probetui.durations import parse_duration
 from probetui.errors import NothingToDoError, UsageError

@@ -1,0 +1,265 @@
+"""The reports of `whatif`: a session beside what it would have been."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from msgspec import Struct
+
+from probetui.analysis.session_outcome import (
+    ContainerTotals,
+    Happening,
+    OutcomeDifference,
+    SessionOutcome,
+)
+from probetui.durations import format_countdown
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeType
+from probetui.presentation.report import Part, Table
+
+_BAR_CELLS = 20
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_NOTHING = "-"
+_SECOND = timedelta(seconds=1)
+
+
+class WhatIfReport(Struct, frozen=True):
+    """A recorded session, and what it would have been under other settings.
+
+    Attributes:
+        record: the file of the record.
+        settings: the other settings, as options have them.
+        kubelet: the version of the rerun.
+        started_at: when the session began.
+        simulated_from: when the rerun left the record; None for never.
+        pods: those of the session, by UID.
+        recorded: what the session came to.
+        rerun: what it would have come to.
+        differences: what happened in only one of them.
+        changed: the pods whose settings are others, by UID; tables leave out the rest.
+        gaps: how many outcomes were never measured, by the reason.
+    """
+
+    record: str
+    settings: Sequence[str]
+    kubelet: str
+    started_at: datetime
+    simulated_from: datetime | None
+    pods: Mapping[str, Pod]
+    recorded: SessionOutcome
+    rerun: SessionOutcome
+    differences: Sequence[OutcomeDifference]
+    changed: frozenset[str]
+    gaps: Mapping[str, int]
+
+    def value(self) -> dict[str, Any]:
+        """Return all differences, and the totals of all containers."""
+        return {
+            "record": self.record,
+            "settings": self.settings,
+            "kubelet": self.kubelet,
+            "simulatedFrom": None
+            if self.simulated_from is None
+            else self._seconds(self.simulated_from),
+            "differences": [
+                {
+                    "t": self._seconds(difference.happening.at),
+                    **self._names(difference.happening.container),
+                    "what": difference.happening.kind,
+                    "recorded": None
+                    if difference.before is None
+                    else difference.before.text,
+                    "whatIf": None
+                    if difference.after is None
+                    else difference.after.text,
+                    "unmeasured": 0
+                    if difference.after is None
+                    else difference.after.unmeasured,
+                }
+                for difference in self.differences
+            ],
+            "containers": [
+                {
+                    **self._names(container),
+                    "recorded": _totals_value(totals),
+                    "whatIf": _totals_value(self.rerun.totals_of(container)),
+                }
+                for container, totals in self.recorded.totals.items()
+            ],
+            "unmeasured": self.gaps,
+        }
+
+    def parts(self, _form: str) -> Iterator[Part]:
+        """Yield a table of differences, and one of the totals of changed containers."""
+        if self.differences:
+            yield Table(
+                [
+                    {
+                        "AT": f"+{self._seconds(difference.happening.at):.1f}s",
+                        "CONTAINER": self._name(difference.happening.container),
+                        "RECORDED": _text(difference.before),
+                        "WHAT IF": _text(difference.after),
+                    }
+                    for difference in self.differences
+                ]
+            )
+            yield ""
+        yield Table(
+            [
+                {
+                    "CONTAINER": self._name(container),
+                    "SESSION": session,
+                    **_cells(outcome.totals_of(container)),
+                }
+                for container in self.recorded.totals
+                if container[0] in self.changed or not self.changed
+                for session, outcome in (
+                    ("recorded", self.recorded),
+                    ("what if", self.rerun),
+                )
+            ]
+        )
+
+    def _seconds(self, instant: datetime) -> float:
+        return (instant - self.started_at).total_seconds()
+
+    def _names(self, container: tuple[str, str]) -> dict[str, str]:
+        pod_uid, name = container
+        pod = self.pods.get(pod_uid)
+        return {
+            "namespace": "" if pod is None else pod.namespace,
+            "pod": pod_uid if pod is None else pod.name,
+            "container": name,
+        }
+
+    def _name(self, container: tuple[str, str]) -> str:
+        names = self._names(container)
+        return f"{names['pod']}/{names['container']}"
+
+
+def _text(happening: Happening | None) -> str:
+    if happening is None:
+        return _NOTHING
+    if not happening.unmeasured:
+        return happening.text
+    return f"{happening.text} ({happening.unmeasured} not measured)"
+
+
+def _cells(totals: ContainerTotals) -> dict[str, str]:
+    return {
+        "KILLS": str(totals.kills),
+        "RESTARTS": str(totals.restarts),
+        "NOT READY": format_countdown(totals.not_ready),
+        "FIRST READY": _NOTHING
+        if totals.first_ready is None
+        else f"+{totals.first_ready.total_seconds():.1f}s",
+        "MEASURED": f"{totals.probed - totals.unmeasured} of {totals.probed} probes",
+    }
+
+
+def _totals_value(totals: ContainerTotals) -> dict[str, Any]:
+    first = totals.first_ready
+    return {
+        "kills": totals.kills,
+        "restarts": totals.restarts,
+        "notReadySeconds": totals.not_ready.total_seconds(),
+        "firstReadySeconds": None if first is None else first.total_seconds(),
+        "probes": totals.probed,
+        "unmeasured": totals.unmeasured,
+    }
+
+
+class SweptValue(Struct, frozen=True):
+    """One value of a sweep, and what the container came to with it."""
+
+    value: str
+    is_recorded: bool
+    totals: ContainerTotals
+
+
+class SweepReport(Struct, frozen=True):
+    """A recorded session under one value of a setting after another.
+
+    Attributes:
+        record: the file of the record.
+        settings: the settings that are the same for all values.
+        kubelet: the version of the reruns.
+        namespace: the namespace of the pod whose probe it is.
+        pod: its name.
+        container: the container of the probe.
+        probe_type: the type of the probe.
+        field: the setting that has other values.
+        values: the values, in their order.
+        is_ascii: draw bars of ASCII.
+    """
+
+    record: str
+    settings: Sequence[str]
+    kubelet: str
+    namespace: str
+    pod: str
+    container: str
+    probe_type: ProbeType
+    field: str
+    values: Sequence[SweptValue]
+    is_ascii: bool
+
+    def value(self) -> dict[str, Any]:
+        """Return the totals of the probe's container for each value."""
+        return {
+            "record": self.record,
+            "settings": self.settings,
+            "kubelet": self.kubelet,
+            "namespace": self.namespace,
+            "pod": self.pod,
+            "container": self.container,
+            "probe": self.probe_type.lower(),
+            "field": self.field,
+            "values": [
+                {
+                    "value": swept.value,
+                    "isRecorded": swept.is_recorded,
+                    **_totals_value(swept.totals),
+                }
+                for swept in self.values
+            ],
+        }
+
+    def parts(self, _form: str) -> Iterator[Part]:
+        """Yield a table with a bar for what the probe is there to decide."""
+        kind = self.probe_type.lower()
+        yield f"{self.pod}/{self.container}: {self.field} of its {kind} probe"
+        yield ""
+        yield Table(list(self._rows()))
+
+    def _rows(self) -> Iterator[dict[str, str]]:
+        is_readiness = self.probe_type is ProbeType.READINESS
+        heading = "NOT READY" if is_readiness else "KILLS"
+        amounts = [
+            swept.totals.not_ready / _SECOND
+            if is_readiness
+            else float(swept.totals.kills)
+            for swept in self.values
+        ]
+        for swept, amount in zip(self.values, amounts, strict=True):
+            cells = _cells(swept.totals)
+            yield {
+                "VALUE": f"{swept.value} (recorded)"
+                if swept.is_recorded
+                else swept.value,
+                heading: cells.pop(heading),
+                "": bar(amount, max(amounts), is_ascii=self.is_ascii),
+                **cells,
+            }
+
+
+def bar(amount: float, most: float, *, is_ascii: bool) -> str:
+    """Return a bar whose length is an amount's part of the most there is."""
+    if most <= 0:
+        return ""
+    if is_ascii:
+        return "#" * round(_BAR_CELLS * amount / most)
+    whole, rest = divmod(round(_BAR_CELLS * 8 * amount / most), 8)
+    return ("█" * whole + _EIGHTHS[rest]).rstrip()
