@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self
 
@@ -11,7 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.cli.option_values import RuntimeOptions, pick_options
-from probetui.cli.printing import PRINTERS, Notes, print_line, print_table
+from probetui.cli.printing import Notes
+from probetui.cli.reports import emit
 from probetui.cli.runtimes import (
     all_pods,
     lease_holders,
@@ -34,6 +35,7 @@ from probetui.k8s.runtime import (
 )
 from probetui.k8s.selector import LabelRequirement, has_labels, parse_selector
 from probetui.ports import Clock, PodKey, Runtime, UnownedPod
+from probetui.presentation.report import Part, Table
 from probetui.presentation.state_json import STATE_API_VERSION
 from probetui.runtimes.translation import EPOCH
 
@@ -193,6 +195,26 @@ def _probe_cell(pod: Mapping[str, Any]) -> str:
     return ", ".join(failing)
 
 
+class PodsReport(Struct, frozen=True):
+    """The pods that there are at an instant."""
+
+    pods: Sequence[ListedPod]
+    now: datetime
+    has_headings: bool
+
+    def value(self) -> list[dict[str, object]]:
+        """Return what is known of each pod."""
+        return [pod.as_dict(self.now) for pod in self.pods]
+
+    def parts(self, form: str) -> Iterator[Part]:
+        """Yield names, or a table with more columns in the wide form."""
+        if form == "name":
+            yield from (pod.type_and_name for pod in self.pods)
+        else:
+            rows = [pod.row(self.now, wide=form == "wide") for pod in self.pods]
+            yield Table(rows, self.has_headings)
+
+
 class PodSearch:
     """The runtimes that may have our pods; a context manager that connects to them."""
 
@@ -303,7 +325,7 @@ async def list_pods(params: Mapping[str, Any]) -> int:
     """
     clock = SystemClock()
     notes = Notes(quiet=params["quiet"])
-    output, headers = params["output"], not params["no_headers"]
+    output, headings = params["output"], not params["no_headers"]
     namespace = None if params["all_namespaces"] else params["namespace"]
     names, wanted = params["names"], wanted_labels(params)
     if params["watch"] and output not in {"table", "wide"}:
@@ -312,13 +334,13 @@ async def list_pods(params: Mapping[str, Any]) -> int:
         found = meant_pods(await search.pods(namespace), names, wanted)
         for sentence in search.undone:
             notes.note(sentence)
-        _print(found, clock.now(), output, headers=headers)
+        emit(PodsReport(found, clock.now(), has_headings=headings), output)
         while params["watch"] and search.problem is None:
             await asyncio.sleep(_WATCH_SECONDS)
             before, now = set(map(_changing, found)), clock.now()
             found = meant_pods(await search.pods(namespace), names, wanted)
             changed = [pod for pod in found if _changing(pod) not in before]
-            _print(changed, now, output, headers=False)
+            emit(PodsReport(changed, now, has_headings=False), output)
     if search.problem is not None:
         notes.error(str(search.problem))
         return search.problem.exit_status
@@ -331,17 +353,3 @@ def _changing(pod: ListedPod) -> tuple[str, ...]:
     """Return what of a row changes by more than time."""
     row = pod.row(EPOCH, wide=True)
     return tuple(cell for heading, cell in row.items() if heading != "AGE")
-
-
-def _print(
-    found: Sequence[ListedPod], now: datetime, output: str, *, headers: bool
-) -> None:
-    match output:
-        case "json" | "yaml":
-            PRINTERS[output]([pod.as_dict(now) for pod in found])
-        case "name":
-            for pod in found:
-                print_line(pod.type_and_name)
-        case _:
-            cells = [pod.row(now, wide=output == "wide") for pod in found]
-            print_table(cells, headers=headers)

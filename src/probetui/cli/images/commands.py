@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.cli.images.inventory import ImageInventory, Inventory, InventoryImage
 from probetui.cli.option_values import RuntimeOptions, pick_options
-from probetui.cli.printing import PRINTERS, Notes, print_line, print_table
+from probetui.cli.printing import Notes, print_line
+from probetui.cli.reports import emit
 from probetui.cli.runtimes import DOCKER, open_runtime
 from probetui.drive.clocks import SystemClock
 from probetui.durations import format_age
@@ -24,17 +26,39 @@ from probetui.kubelet.images.image_gc_manager import (
     usage_percent,
 )
 from probetui.ports import Clock, ImageStore
+from probetui.presentation.report import Part, Table
 from probetui.presentation.text.cells import format_bytes
 
 _REFUSED = 1
 _SHORT_ID = 12
 
 
+class ImagesReport(Struct, frozen=True):
+    """The images that probetui pulled."""
+
+    inventory: Inventory
+    has_headings: bool
+
+    def value(self) -> list[dict[str, object]]:
+        """Return what is known of each image."""
+        return [_as_dict(image) for image in self.inventory.images]
+
+    def parts(self, form: str) -> Iterator[Part]:
+        """Yield names, or a table with more columns in the wide form."""
+        images, now = self.inventory.images, self.inventory.taken_at
+        if form == "name":
+            yield from (f"image/{image.name}" for image in images)
+        else:
+            rows = [_row(image, now, wide=form == "wide") for image in images]
+            yield Table(rows, self.has_headings)
+
+
 async def list_images(params: Mapping[str, Any]) -> int:
     """Print the images that probetui pulled; return the exit status."""
     async with _open_inventory(params, SystemClock()) as images:
         inventory = await images.refresh()
-    _print(inventory, params["output"], headers=not params["no_headers"])
+    report = ImagesReport(inventory, has_headings=not params["no_headers"])
+    emit(report, params["output"])
     if not inventory.images:
         Notes(quiet=params["quiet"]).note("no images pulled by probetui")
     return 0
@@ -110,21 +134,6 @@ def _summary(collected: GcResult, policy: ImageGcPolicy, *, dry_run: bool) -> st
         f"{total}; the disk with the images was {usage_percent(filesystem)}% full, "
         f"images are collected from {policy.high_threshold_percent}%"
     )
-
-
-def _print(inventory: Inventory, output: str, *, headers: bool) -> None:
-    images, now = inventory.images, inventory.taken_at
-    match output:
-        case "json" | "yaml":
-            PRINTERS[output]([_as_dict(image) for image in images])
-        case "name":
-            for image in images:
-                print_line(f"image/{image.name}")
-        case _:
-            wide = output == "wide"
-            print_table(
-                [_row(image, now, wide=wide) for image in images], headers=headers
-            )
 
 
 def _row(image: InventoryImage, now: datetime, *, wide: bool) -> dict[str, str]:
