@@ -29,6 +29,7 @@ from probetui.kubelet.journal import (
     TickEntry,
 )
 from probetui.kubelet.outcome import Result
+from probetui.kubelet_rules import DEFAULT_VERSION, rules_for_kubelet, rules_of
 from probetui.presentation.probe.detail import format_attempt
 from probetui.presentation.tick.why import attempt_sentences, source_sentences
 from tests.cluster import recording
@@ -305,6 +306,33 @@ def test_a_name_with_a_new_uid_is_another_pod() -> None:
     (pod,) = observation.snapshot(at(3)).pods
     assert pod.pod.uid == "another"
     assert not any(probe.ticks for it in pod.containers for probe in it.probes)
+
+
+def test_what_comes_is_foretold_by_the_kubelets_that_most_pods_have() -> None:
+    observation, _ = observe(_SHORT)
+    assert observation.snapshot(at(0)).rules == rules_of(DEFAULT_VERSION)
+
+    observation.set_rules("node1", rules_of("1.28"), at(0))
+
+    assert observation.snapshot(at(0)).rules == rules_of("1.28")
+    assert observation.take_entries() == ()
+
+
+def test_kubelets_of_several_versions_are_reported_once() -> None:
+    observation, _ = observe(_SHORT)
+    for node, version in [
+        ("node1", "1.36"),
+        ("a", "1.9"),
+        ("b", "1.30"),
+        ("c", "1.30"),
+    ]:
+        observation.set_rules(node, rules_for_kubelet(f"v{version}.0"), at(0))
+
+    notes = [it.text for it in observation.take_entries() if isinstance(it, NoteEntry)]
+    assert [text.partition(":")[0] for text in notes] == [
+        "the nodes have kubelets of 1.15, 1.36",
+        "the nodes have kubelets of 1.15, 1.30, 1.36",
+    ]
 
 
 @pytest.mark.parametrize("seconds", [-3600, -4, 4, 3600])

@@ -6,7 +6,7 @@ this program's clock. The same inputs give the same journal and snapshots.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
@@ -48,7 +48,11 @@ from probetui.k8s.probe import ProbeKey
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.journal import EventEntry, JournalEntry, NoteEntry
 from probetui.kubelet.runtime.turn import TurnBuilder
-from probetui.kubelet_rules import KubeletRules, rules_of
+from probetui.kubelet_rules import (
+    DEFAULT_VERSION,
+    KubeletRules,
+    rules_of,
+)
 
 ENTRIES_SHOWN = 500
 _OnInput = Callable[[ObservedInput | None, datetime, int], None]
@@ -125,6 +129,7 @@ class ClusterObservation:
         self._has_too_many = False
         self._nodes: dict[str, _ObservedNode] = {}
         self._rules: dict[str, KubeletRules] = {}
+        self._reported_versions = 0
         self._newest: deque[JournalEntry] = deque(maxlen=ENTRIES_SHOWN)
         self._restarts = 0
         self._warnings = 0
@@ -177,6 +182,7 @@ class ClusterObservation:
                 self._rules[node] = rules_of(version)
                 for observed in self._pods_of(node):
                     observed.use_rules(self._rules[node])
+                self._report_versions(now)
             case ServerLost(reason):
                 self.lost_since, self.lost_reason = now, reason
             case ServerFound():
@@ -224,6 +230,24 @@ class ClusterObservation:
                 "that is left out; -n and -l choose fewer"
             )
             self.note(text, now, is_fault=True)
+
+    def _report_versions(self, now: datetime) -> None:
+        """Report kubelets of several minor versions, each time that one is added."""
+        minors = {rules.release.split(".")[1] for rules in self._rules.values()}
+        if len(minors) > max(1, self._reported_versions):
+            self._reported_versions = len(minors)
+            listed = ", ".join(f"1.{minor}" for minor in sorted(minors, key=int))
+            self._note(
+                f"the nodes have kubelets of {listed}: what comes next is foretold by "
+                "the version that most pods have",
+                now,
+            )
+
+    def _foretelling_rules(self) -> KubeletRules:
+        """Return the rules of the kubelets that most pods have."""
+        releases = Counter(observed.rules.release for observed in self._pods.values())
+        (release, _), *_ = releases.most_common(1) or [(DEFAULT_VERSION, 0)]
+        return rules_of(release)
 
     def _take_pod(self, item: PodSeen, now: datetime) -> None:
         pod, status, node = item.pod, item.status, item.node
@@ -468,6 +492,7 @@ class ClusterObservation:
             runtime_lost_since=self.lost_since,
             runtime_error=self.lost_reason,
             is_observed=True,
+            rules=self._foretelling_rules(),
         )
 
 
