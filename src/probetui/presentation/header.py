@@ -221,7 +221,8 @@ def header(
     if is_short:
         runtime = runtime.partition(" ")[0]
     mark = _isolation(about, level)
-    rest = (
+    # The short mark takes the place of a blank, so that as much fits beside it.
+    rest = [
         _kubelet(snapshot, level),
         f"  {_sources(about, view)}" if level == 0 and about.sources else "",
         f"  {_count(counts.pods, 'pod')}" if has_pods else "",
@@ -229,12 +230,13 @@ def header(
         if has_pods
         else "",
         "   ",
-    )
+    ]
+    if mark == SHORT_ISOLATION_MARK:
+        rest = ["".join(rest)[1:]]
     left = [
         f"  {runtime}" if level < _TINY else "",
         Span(mark, Role.WARNING),
-        # The short mark takes the place of a blank, so that as much fits beside it.
-        "".join(rest)[mark == SHORT_ISOLATION_MARK :],
+        *rest,
     ]
     late = f"  {_late(snapshot, has_owner=level <= 1)}" if is_late(snapshot) else ""
     ready = f"ready {counts.ready}/{counts.to_be_ready}  " if level <= _READY else ""
