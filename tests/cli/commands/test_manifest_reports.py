@@ -10,6 +10,7 @@ import pytest
 
 from probetui.cli.commands.inspection import CHECK_FORMATS
 from probetui.cli.main import run
+from probetui.cli.printing import PRINTERS
 from probetui.presentation.plain import check_reports
 
 POD = """\
@@ -204,7 +205,7 @@ def test_files_without_a_pod_are_nothing_to_check(
 
 
 def test_every_format_of_the_command_line_can_be_written() -> None:
-    assert set(CHECK_FORMATS) == set(check_reports.FORMS)
+    assert set(CHECK_FORMATS) == {*check_reports.FILES, *PRINTERS}
 
 
 def test_pods_are_explained_in_words_and_numbers(

@@ -11,11 +11,10 @@ from msgspec.structs import replace
 
 from probetui.manifest.problem import Position, Problem, Severity
 from probetui.presentation.plain.check_reports import (
-    FORMS,
+    FILES,
     MANIFEST_HELP,
     CheckReport,
     as_github,
-    as_json,
     as_junit,
     as_sarif,
     as_tap,
@@ -56,7 +55,7 @@ def test_a_syntax_error_is_shown_at_its_position() -> None:
     )
 
 
-@pytest.mark.parametrize("write", FORMS.values(), ids=FORMS.keys())
+@pytest.mark.parametrize("write", FILES.values(), ids=FILES.keys())
 def test_escape_sequences_in_file_names_are_escaped(
     write: Callable[[CheckReport], str],
 ) -> None:
@@ -68,8 +67,8 @@ def test_escape_sequences_in_file_names_are_escaped(
     assert not any("\x1b" in text or "\udc80" in text for text in texts)
 
 
-def test_json() -> None:
-    wrong, _, noted = json.loads(as_json(REPORT))
+def test_the_value_has_each_problem() -> None:
+    wrong, _, noted = REPORT.value()
 
     assert wrong == {
         "file": "a,b.yaml",

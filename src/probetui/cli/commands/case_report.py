@@ -17,11 +17,12 @@ from probetui.cli.folders import make_private_directory
 from probetui.cli.option_values import pick_options
 from probetui.cli.pods import ManifestOptions, load_pods, report_problems
 from probetui.cli.printing import Notes, print_line, print_text
+from probetui.cli.reports import emit
 from probetui.cli.runtimes import AUTO, SIM
 from probetui.cli.session.case_runs import CaseRun, CaseRunner, record_file, skipped
 from probetui.errors import ManifestError, NothingToDoError, UsageError
 from probetui.headless.cases.report import (
-    FORMS,
+    CasesReport,
     as_github,
     as_junit,
     count,
@@ -185,7 +186,7 @@ def _command(case: Case, runtime: str, params: Mapping[str, Any]) -> str:
 
 def _write_reports(results: Sequence[CaseResult], params: Mapping[str, Any]) -> None:
     if params["output"] != "text":
-        print_text(FORMS[params["output"]](results))
+        emit(CasesReport(results), params["output"])
     if os.environ.get(_GITHUB) == "true" and params["output"] != "github":
         print_text(as_github(results), err=True)
     path: Path | None = params["junit"]

@@ -18,13 +18,13 @@ from probetui.cli.pods import (
     report_problems,
     select_pods,
 )
-from probetui.cli.printing import Notes, print_text
+from probetui.cli.printing import Notes
 from probetui.cli.reports import emit
 from probetui.errors import NothingToDoError
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation, LoadedPod
 from probetui.manifest.problem import Problem, Severity
-from probetui.presentation.plain.check_reports import FORMS, CheckReport
+from probetui.presentation.plain.check_reports import CheckReport
 from probetui.presentation.probe.explain import ExplainReport
 from probetui.presentation.text.view import View
 from probetui.record.masking import Mask, find_pod_secrets
@@ -94,7 +94,7 @@ def check_manifests(params: Mapping[str, Any]) -> int:
         {name: rule.about for name, rule in FINDING_RULES.items()},
         {name: rule.advice for name, rule in FINDING_RULES.items()},
     )
-    print_text(FORMS[params["output"]](report))
+    emit(report, params["output"])
     Notes(quiet=params["quiet"]).note(_summary(report))
     return _status(report.problems)
 

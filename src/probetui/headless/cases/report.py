@@ -1,13 +1,13 @@
-"""The reports of `test`: text, JSON, YAML, JUnit, TAP, GitHub annotations."""
+"""The report of `test`: text, JUnit, TAP, GitHub annotations, or a value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from types import MappingProxyType
 from xml.etree import ElementTree as ET
 
-import yaml
+from msgspec import Struct
 
 from probetui.durations import format_duration
 from probetui.headless.cases.result import CaseResult, ExpectationResult, Outcome
@@ -18,7 +18,8 @@ from probetui.presentation.plain.check_reports import (
     junit_text,
     tap_words,
 )
-from probetui.safe_text import json_text, safe_line
+from probetui.presentation.report import Document
+from probetui.safe_text import safe_line
 
 _WORDS = {
     Outcome.PASSED: "PASS",
@@ -26,6 +27,25 @@ _WORDS = {
     Outcome.SKIPPED: "SKIP",
     Outcome.NOT_REACHED: "",
 }
+
+
+class CasesReport(Struct, frozen=True):
+    """What cases came to."""
+
+    results: Sequence[CaseResult]
+
+    def value(self) -> dict[str, object]:
+        """Return the counts of outcomes, and what is known of each case."""
+        return {
+            "passed": count(self.results, Outcome.PASSED),
+            "failed": count(self.results, Outcome.FAILED),
+            "skipped": count(self.results, Outcome.SKIPPED),
+            "cases": [_case_object(result) for result in self.results],
+        }
+
+    def parts(self, form: str) -> Iterator[Document]:
+        """Yield the whole file of a form."""
+        yield Document(FILES[form](self.results))
 
 
 def count(results: Sequence[CaseResult], outcome: Outcome) -> int:
@@ -89,26 +109,6 @@ def as_text(results: Sequence[CaseResult]) -> str:
     return "".join(
         f"{line}\n" for one in results for line in map(safe_line, format_case(one))
     )
-
-
-def as_json(results: Sequence[CaseResult]) -> str:
-    """Return an object with a list of cases."""
-    return json_text(_object(results))
-
-
-def as_yaml(results: Sequence[CaseResult]) -> str:
-    """Return the same as YAML."""
-    text: str = yaml.safe_dump(_object(results), sort_keys=False)
-    return text
-
-
-def _object(results: Sequence[CaseResult]) -> dict[str, object]:
-    return {
-        "passed": count(results, Outcome.PASSED),
-        "failed": count(results, Outcome.FAILED),
-        "skipped": count(results, Outcome.SKIPPED),
-        "cases": [_case_object(result) for result in results],
-    }
 
 
 def _case_object(result: CaseResult) -> dict[str, object]:
@@ -204,12 +204,10 @@ def _line_of(result: CaseResult) -> tuple[int, int]:
     return result.position.line, result.position.column
 
 
-FORMS: Mapping[str, Callable[[Sequence[CaseResult]], str]] = MappingProxyType({
+FILES: Mapping[str, Callable[[Sequence[CaseResult]], str]] = MappingProxyType({
     "text": as_text,
-    "json": as_json,
-    "yaml": as_yaml,
     "junit": as_junit,
     "tap": as_tap,
     "github": as_github,
 })  # fmt: skip
-"""How a report can be written, by the word on the command line."""
+"""The text of each form that is not JSON or YAML, by the word of `-o`."""

@@ -1,4 +1,4 @@
-"""The reports of `check`: text, JSON, YAML, JUnit, TAP, SARIF, GitHub annotations."""
+"""The report of `check`: text, JUnit, TAP, SARIF, GitHub annotations, or a value."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from types import MappingProxyType
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
-import yaml
 from msgspec import Struct, field
 
 from probetui import __version__
 from probetui.kubelet.runtime.go_format import to_bytes
 from probetui.manifest.problem import Problem, Severity
+from probetui.presentation.report import Document
 from probetui.safe_text import json_text, safe_line, safe_lines
 
 PROGRAM = "probetui"
@@ -50,6 +50,25 @@ class CheckReport(Struct, frozen=True):
         """Return how many problems are that bad."""
         return sum(problem.severity is severity for problem in self.problems)
 
+    def value(self) -> list[dict[str, object]]:
+        """Return what is known of each problem."""
+        return [
+            {
+                "file": problem.file,
+                "line": problem.line or None,
+                "column": problem.column or None,
+                "severity": problem.severity,
+                "rule": problem.rule,
+                "path": problem.path,
+                "message": problem.message,
+            }
+            for problem in self.problems
+        ]
+
+    def parts(self, form: str) -> Iterator[Document]:
+        """Yield the whole file of a form."""
+        yield Document(FILES[form](self))
+
 
 def as_text(report: CheckReport) -> str:
     """Return a line per problem, as compilers write them."""
@@ -63,32 +82,6 @@ def as_wide(report: CheckReport) -> str:
         about = report.rules.get(problem.rule)
         lines += [_sentence(problem), *([f"  {about}"] if about else [])]
     return _lines(lines)
-
-
-def as_json(report: CheckReport) -> str:
-    """Return a list of objects."""
-    return json_text(_objects(report))
-
-
-def as_yaml(report: CheckReport) -> str:
-    """Return the same list as YAML."""
-    text: str = yaml.safe_dump(_objects(report), sort_keys=False)
-    return text
-
-
-def _objects(report: CheckReport) -> list[dict[str, object]]:
-    return [
-        {
-            "file": problem.file,
-            "line": problem.line or None,
-            "column": problem.column or None,
-            "severity": problem.severity.value,
-            "rule": problem.rule,
-            "path": problem.path,
-            "message": problem.message,
-        }
-        for problem in report.problems
-    ]
 
 
 def as_junit(report: CheckReport) -> str:
@@ -248,17 +241,15 @@ def _for_property(text: str) -> str:
     return _for_message(text).replace(":", "%3A").replace(",", "%2C")
 
 
-FORMS: Mapping[str, Callable[[CheckReport], str]] = MappingProxyType({
+FILES: Mapping[str, Callable[[CheckReport], str]] = MappingProxyType({
     "text": as_text,
     "wide": as_wide,
-    "json": as_json,
-    "yaml": as_yaml,
     "junit": as_junit,
     "tap": as_tap,
     "sarif": as_sarif,
     "github": as_github,
 })  # fmt: skip
-"""How a report can be written, by the word on the command line."""
+"""The text of each form that is not JSON or YAML, by the word of `-o`."""
 
 
 def _sentence(problem: Problem) -> str:
