@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -19,7 +18,8 @@ from probetui.cli.pods import (
     load_pods,
     report_problems,
 )
-from probetui.cli.printing import PRINTERS, Notes, print_line
+from probetui.cli.printing import Notes
+from probetui.cli.reports import emit
 from probetui.cli.runtimes import open_runtime, open_runtimes, runtime_kind
 from probetui.cli.session.attachment import (
     AttachOptions,
@@ -28,7 +28,6 @@ from probetui.cli.session.attachment import (
     without_creation_problems,
 )
 from probetui.drive.clocks import SystemClock
-from probetui.durations import format_duration
 from probetui.engine.diagnostics import (
     find_finding,
     narrow_to_container,
@@ -44,7 +43,7 @@ from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, RuntimeState
 from probetui.kubelet.effects import RunProbe
-from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
+from probetui.kubelet.outcome import ProbeOutcome, ProbeResult
 from probetui.manifest.manifests import LoadedPod
 from probetui.manifest.problem import Problem
 from probetui.ports import (
@@ -55,8 +54,8 @@ from probetui.ports import (
     Runtime,
     UnmanagedSource,
 )
+from probetui.presentation.probe.outcome_report import ProbeReport, probe_label
 from probetui.presentation.probe.refusals import why_refused
-from probetui.presentation.probe.state import format_handler
 from probetui.presentation.text.view import View
 from probetui.probers.prober import ProbeDispatcher
 from probetui.record.masking import Mask, find_pod_secrets
@@ -67,7 +66,6 @@ _LOG = logging.getLogger(__name__)
 
 _FAILED = 1
 _ERRORED = 125
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 class ChosenProbe(Struct, frozen=True):
@@ -79,16 +77,12 @@ class ChosenProbe(Struct, frozen=True):
     probe: Probe
 
 
-class ProbeReport(NamedTuple):
-    """The outcome, where it ran, and why a connection was refused if that is known.
-
-    `finding` is what it showed to be unwise.
-    """
+class _ProbeRun(NamedTuple):
+    """The outcome, where it ran, and why a connection was refused if that is known."""
 
     place: ContainerLocation
     outcome: ProbeOutcome
     hint: str = ""
-    finding: Problem | None = None
 
 
 class ContainerLocation(Struct, frozen=True):
@@ -112,17 +106,23 @@ def probe_once(words: Sequence[str], params: Mapping[str, Any]) -> int:
     report_problems(without_creation_problems(manifests), notes)
     chosen = choose_probe(manifests.pods, params["container"], params["probe_type"])
     view = View.timeless(Mask(find_pod_secrets(manifests.pods)))
-    report = asyncio.run(_run(chosen, words, params, notes))
-    if not params["no_findings"]:
-        report = report._replace(
-            finding=_finding(manifests.loaded, chosen, report.outcome)
-        )
-    if print_value := PRINTERS.get(params["output"]):
-        print_value(_as_json(chosen, report, view))
-    else:
-        for line in _lines(chosen, report, view):
-            print_line(line)
-    return exit_status_of(report.outcome)
+    place, outcome, hint = asyncio.run(_run(chosen, words, params, notes))
+    report = ProbeReport(
+        pod=chosen.pod,
+        container_name=chosen.container.name,
+        probe_type=chosen.probe_type,
+        probe=chosen.probe,
+        container_id=place.container_id,
+        pod_ip=place.pod_ip,
+        outcome=outcome,
+        hint=hint,
+        finding=None
+        if params["no_findings"]
+        else _finding(manifests.loaded, chosen, outcome),
+        view=view,
+    )
+    emit(report, params["output"])
+    return exit_status_of(outcome)
 
 
 def choose_probe(
@@ -153,7 +153,10 @@ def choose_probe(
     ]
     if len(found) == 1:
         return found[0]
-    has = ", ".join(_label(chosen) for chosen in found or probes)
+    has = ", ".join(
+        probe_label(chosen.pod, chosen.container.name, chosen.probe_type)
+        for chosen in found or probes
+    )
     what = "more than one probe matches" if found else "no probe matches, there are"
     raise UsageError(f"{what}: {has}; use -c and -t")
 
@@ -169,7 +172,7 @@ def exit_status_of(outcome: ProbeOutcome) -> int:
 
 async def _run(
     chosen: ChosenProbe, words: Sequence[str], params: Mapping[str, Any], notes: Notes
-) -> ProbeReport:
+) -> _ProbeRun:
     clock = SystemClock()
     runtime = await open_runtime(
         pick_options(RuntimeOptions, params),
@@ -200,7 +203,7 @@ async def _run(
                 rules_by(params),
             )
         )
-        return ProbeReport(place, outcome, await _hint(chosen, place, outcome))
+        return _ProbeRun(place, outcome, await _hint(chosen, place, outcome))
     finally:
         await runtime.close()
 
@@ -318,69 +321,3 @@ def _prober(runtime: Runtime, clock: Clock) -> Prober:
     if isinstance(runtime, AttachedRuntime):
         return ContainerAddressProber(prober, runtime.address_of)
     return prober
-
-
-def _lines(chosen: ChosenProbe, report: ProbeReport, view: View) -> Iterator[str]:
-    place, outcome = report.place, report.outcome
-    where = f" at {place.pod_ip}" if place.pod_ip else ""
-    words = format_handler(chosen.probe, view)
-    yield view.safe(f"{_label(chosen)}: {words} in {place.container_id}{where}")
-    for number, attempt in enumerate(outcome.attempts, start=1):
-        prefix = f"attempt {number}: " if len(outcome.attempts) > 1 else ""
-        detail = f" ({view.safe(attempt.detail)})" if attempt.detail else ""
-        duration = format_duration(attempt.duration)
-        yield f"{prefix}{_result_text(attempt)} in {duration}{detail}"
-        text = attempt.output if attempt.error is None else attempt.error
-        for line in text.splitlines():
-            yield f"  {view.safe(line)}"
-    if report.hint:
-        yield f"hint: {view.safe(report.hint)}"
-    if (found := report.finding) is not None:
-        yield view.safe(f"finding: {found.severity}: {found} ({found.rule})")
-
-
-def _as_json(chosen: ChosenProbe, report: ProbeReport, view: View) -> dict[str, object]:
-    place, outcome = report.place, report.outcome
-    return {
-        "namespace": chosen.pod.namespace,
-        "pod": chosen.pod.name,
-        "container": chosen.container.name,
-        "containerID": place.container_id,
-        "probe": chosen.probe_type.lower(),
-        "result": _result_text(outcome.last),
-        "hint": view.mask.text(report.hint) or None,
-        "finding": None
-        if report.finding is None
-        else _problem_json(report.finding, view),
-        "attempts": [
-            {
-                "result": _result_text(attempt),
-                "ms": attempt.duration / _MILLISECOND,
-                "detail": view.mask.text(attempt.detail),
-                "output": view.mask.text(attempt.output),
-                "error": None
-                if attempt.error is None
-                else view.mask.text(attempt.error),
-            }
-            for attempt in outcome.attempts
-        ],
-    }
-
-
-def _problem_json(problem: Problem, view: View) -> dict[str, object]:
-    return {
-        "rule": problem.rule,
-        "severity": problem.severity,
-        "place": str(problem.position),
-        "path": problem.path,
-        "message": view.mask.text(problem.message),
-    }
-
-
-def _result_text(attempt: Attempt) -> str:
-    return "errored" if attempt.error is not None else attempt.result.value
-
-
-def _label(chosen: ChosenProbe) -> str:
-    name = f"{chosen.pod.name}/{chosen.container.name}"
-    return f"{name} {chosen.probe_type.lower()}"
