@@ -72,7 +72,7 @@ class TestInjections:
         ]
 
         assert [outcome is not None for outcome in outcomes] == [True, True, False]
-        assert injections.left(KEY) == ()
+        assert injections.pending(KEY) == ()
 
     def test_it_comes_back_when_the_probe_would_have_ended(self) -> None:
         bench = Bench(with_probe(ProbeType.LIVENESS, timeout_seconds=2))
@@ -92,4 +92,4 @@ class TestInjections:
 
         injections.forget_pod(KEY.pod_uid)
 
-        assert injections.left(KEY) == ()
+        assert injections.pending(KEY) == ()

@@ -1,4 +1,4 @@
-"""Active faults: which containers are frozen, which pods have no network."""
+"""Active faults: frozen containers, and pods without a network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from probetui.kubelet.pleg.pleg import PodCache
 
 
 class ActiveFaults:
-    """Since when instances are frozen, and pods cut off; owned by the engine.
+    """Start times of freezes and network cuts; owned by the engine.
 
     The next instance of a container is not frozen. It is cut off if it is in the
     sandbox that was: a new sandbox has a network of its own.
@@ -34,7 +34,7 @@ class ActiveFaults:
         container_id: ContainerID,
         now: datetime,
     ) -> None:
-        """Record a fault that was injected, or taken back."""
+        """Record that a fault was injected or removed."""
         match fault:
             case Fault.FREEZE:
                 self._frozen.setdefault(container_id, now)

@@ -1,4 +1,4 @@
-"""Breakpoints, and run to change: when probes pause by themselves."""
+"""Breakpoints and run to change: what pauses probes automatically."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CHANGES = {StateField.RESULT, StateField.READY, StateField.HOLD}
 
 
 class StopReason(Struct, frozen=True):
-    """Why probes were paused, other than by a person.
+    """Why probes were paused automatically.
 
     `point` is None where a change was run to. `text` is a sentence without its stop.
     """
@@ -39,10 +39,10 @@ class StopReason(Struct, frozen=True):
 
 
 class Breakpoints:
-    """Decides when to pause and why; owned by the overrides.
+    """Decides when and why to pause; owned by the overrides.
 
-    It checks entries as they are written, so that nothing that is due at the same
-    instant runs after the entry that it stopped at.
+    It checks entries as they are written, so that nothing due at the same instant runs
+    after the entry that triggered the stop.
 
     Args:
         pods: the pods that are known, by UID; for their names.
@@ -50,7 +50,7 @@ class Breakpoints:
     Attributes:
         points: what to stop at, and for which probes.
         target: where a change is run to, None unless one is.
-        stopped_by: why it stopped, until probes go on.
+        stopped_by: why it stopped, until probes resume.
     """
 
     __slots__ = ("_pods", "points", "stopped_by", "target")
@@ -65,16 +65,16 @@ class Breakpoints:
 
     @property
     def is_armed(self) -> bool:
-        """Whether there is anything to stop at."""
+        """Whether a breakpoint or a run to change is set."""
         return self.target is not None or bool(self.points)
 
     def clear_stop(self, target: Scope | None = None) -> None:
-        """Forget why it stopped; a `target` is where the next change is run to."""
+        """Clear the stop reason; `target` is the scope of the next run to change."""
         self.stopped_by = None
         self.target = target
 
     def stops_before_kill(self, worker: Worker, result: Result, now: datetime) -> bool:
-        """Return whether to stop before a result is taken in that would kill.
+        """Return whether to stop before a result that would kill is recorded.
 
         A kill is one that a probe asks for; the end of a pod is not held up.
         """

@@ -1,4 +1,4 @@
-"""Debugger commands: what people ask of probes and containers."""
+"""Debugger commands on probes and containers."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ class RestartContainer(Kind, frozen=True):
 
 
 class PauseProbes(Kind, frozen=True):
-    """Hold back all probe ticks; what is in flight finishes.
+    """Hold back all probe ticks; probes in flight finish.
 
-    `is_internal`: a seek stops the clock; nobody asked for it, so it is not journaled.
+    `is_internal`: a seek stops the clock, not the user, so it is not journaled.
     """
 
     is_internal: bool = False
 
 
 class ResumeProbes(Kind, frozen=True):
-    """Run ticks again; each worker runs at most one that was held back.
+    """Resume ticks; each worker runs at most one that was held back.
 
-    `is_internal`: a seek starts the clock; nobody asked for it, so it is not journaled.
+    `is_internal`: a seek starts the clock, not the user, so it is not journaled.
     """
 
     is_internal: bool = False
 
 
 class StepProbe(Kind, frozen=True):
-    """Run exactly one tick, the next in time; pauses first if needed.
+    """Run exactly one tick, the next in time; pause first if needed.
 
     A result that a break-point holds back goes before any tick.
     """
@@ -62,7 +62,7 @@ class RunToChange(Kind, frozen=True):
 
 
 class Injected(StrEnum):
-    """A result that a person injects."""
+    """A result to inject."""
 
     SUCCESS = "success"
     FAILURE = "failure"
@@ -74,8 +74,8 @@ class Injected(StrEnum):
 class InjectResults(Kind, frozen=True):
     """Inject results for the next runs of a probe, in order; empty clears them.
 
-    They replace those that were still to come. A probe is not run for a tick with an
-    injected result; ticks that are skipped, and tries, use none up.
+    They replace the pending ones. A tick with an injected result does not run its
+    probe; skipped ticks and dry runs consume none.
     """
 
     key: ProbeKey
@@ -85,9 +85,9 @@ class InjectResults(Kind, frozen=True):
 class DelayProbes(Kind, frozen=True):
     """Delay every attempt of these probes; zero ends the delay.
 
-    The container is asked all the same. An attempt that is not answered within the
-    probe's limit is over then. A probe whose answer is held already keeps its delay;
-    tries and injected results have none.
+    The container is probed nevertheless. An attempt that is not answered within the
+    probe's limit ends there. A probe whose answer is held already keeps its delay; dry
+    runs and injected results have none.
     """
 
     scope: Scope
@@ -125,7 +125,7 @@ class DryRunProbe(Kind, frozen=True, tag="TryProbe"):
 class EditProbe(Kind, frozen=True):
     """Change a probe's timing until its pod is gone; None restores the manifest's.
 
-    The worker goes by it from its next tick, a period from now; no container restarts.
+    The worker applies it from its next tick, a period from now; no container restarts.
     A timing that the API server would refuse is refused.
     """
 
@@ -156,7 +156,7 @@ class InjectContainerFault(Kind, frozen=True, tag="DisruptContainer"):
 
 
 class BreakpointKind(StrEnum):
-    """What to pause at."""
+    """The kind of event to pause at."""
 
     BEFORE_KILL = "before-kill"
     FIRST_FAILURE = "first-failure"
@@ -175,13 +175,13 @@ class SetBreakpoints(Kind, frozen=True, tag="SetBreakPoints"):
 
 
 class Bookmark(Kind, frozen=True):
-    """Write a person's note into the journal."""
+    """Write a user's note into the journal."""
 
     text: str
 
 
 class AddNote(Kind, frozen=True):
-    """Write a note of the program around the session into the journal."""
+    """Write a note of the program that runs the session into the journal."""
 
     text: str
     is_fault: bool = False

@@ -24,7 +24,7 @@ from probetui.kubelet.kuberuntime.grace_period import GraceSource
 from probetui.kubelet.kuberuntime.killing import Kill
 from probetui.kubelet.runtime.routines import Routine
 
-_WORDS = {
+_ACTIONS = {
     Fault.FREEZE: "freeze",
     Fault.UNFREEZE: "unfreeze",
     Fault.STOP: "stop main process",
@@ -40,7 +40,7 @@ class ContainerCommands:
 
     Args:
         kubelet: whose containers they are.
-        faults: keeps what was frozen and cut off.
+        faults: records freezes and network cuts.
     """
 
     def __init__(self, kubelet: Kubelet, faults: ActiveFaults) -> None:
@@ -82,7 +82,7 @@ class ContainerCommands:
     def _restart(
         self, pod: Pod, instance: RuntimeContainerStatus, now: datetime
     ) -> None:
-        """Stop a container; that it is started again is the pod worker's doing."""
+        """Stop a container; its pod worker starts it again."""
         self._turn.user_command(now, "restart", f"{pod.name}/{instance.name}")
         kill = Kill(instance, by=ExitCause.USER, is_announced=False)
         ips = self._kubelet.cache.get(pod.uid).ips
@@ -92,7 +92,7 @@ class ContainerCommands:
         self._kubelet.runner.start(pod.uid, routine, self._note_failure("restart"), now)
 
     def _kill(self, pod: Pod, instance: RuntimeContainerStatus, now: datetime) -> None:
-        """Kill a container; the kubelet itself gives two seconds at least."""
+        """Kill a container at once; the kubelet would allow at least two seconds."""
         self._turn.user_command(now, "kill", f"{pod.name}/{instance.name}")
         self._kubelet.runtime.lifecycle.stopping(
             pod, instance, ExitCause.USER, 0, GraceSource.KILL.value, now
@@ -119,13 +119,13 @@ class ContainerCommands:
         fault: Fault,
         now: datetime,
     ) -> None:
-        words = _WORDS[fault]
-        self._turn.user_command(now, words, f"{pod.name}/{instance.name}")
+        action = _ACTIONS[fault]
+        self._turn.user_command(now, action, f"{pod.name}/{instance.name}")
         if fault in _ENDS:
             self._kubelet.runtime.lifecycle.signalled(instance.container_id)
 
         def done(error: str | None, at: datetime) -> None:
-            self._note_failure(words)(error, at)
+            self._note_failure(action)(error, at)
             if error is None:
                 self._faults.record_fault(fault, pod.uid, instance.container_id, at)
             self._kubelet.changed_pods.add(pod.uid)
@@ -133,10 +133,10 @@ class ContainerCommands:
         operation = InjectFault(instance.container_id, instance.name, fault)
         self._kubelet.runner.start(pod.uid, _once(operation), done, now)
 
-    def _note_failure(self, what: str) -> Callable[[str | None, datetime], None]:
+    def _note_failure(self, action: str) -> Callable[[str | None, datetime], None]:
         def note_failure(error: str | None, now: datetime) -> None:
             if error is not None:
-                self._turn.note(now, f"{what} failed: {error}", is_fault=True)
+                self._turn.note(now, f"{action} failed: {error}", is_fault=True)
 
         return note_failure
 

@@ -1,4 +1,4 @@
-"""Dry runs: probes that are run and shown, and do not count."""
+"""Dry runs: probes whose results are shown and not counted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 
 class DryRunInFlight(Struct, frozen=True):
-    """A dry run whose probe has not finished."""
+    """A dry run in flight."""
 
     probe_id: int
     key: ProbeKey
@@ -52,7 +52,7 @@ class DryRuns:
     def begin(
         self, pod: Pod, key: ProbeKey, status: PodStatus | None, now: datetime
     ) -> str:
-        """Request a probe; return why that is impossible, empty if it is not."""
+        """Request a probe; return why it is impossible, empty if it is possible."""
         container = pod.container(key.container_name)
         probe = None if container is None else container.probe(key.probe_type)
         if container is None or probe is None:
@@ -81,7 +81,7 @@ class DryRuns:
         return ""
 
     def finish(self, finished: ProbeFinished, now: datetime) -> bool:
-        """Journal the outcome of a dry run; return False if it was none."""
+        """Journal the outcome of a dry run; return False for any other probe."""
         under_way = self.under_way.pop(finished.probe_id, None)
         if under_way is None:
             return False
@@ -103,6 +103,6 @@ class DryRuns:
         return True
 
     def since(self, key: ProbeKey) -> datetime | None:
-        """Return when the dry run in flight began, None if there is none."""
+        """Return the start of the dry run in flight, None without one."""
         under_way = self._by_key.get(key)
         return None if under_way is None else under_way.started_at

@@ -24,15 +24,16 @@ LetsProbesRun = ResumeProbes | RunToChange | StepProbe | DryRunProbe
 class Freezer:
     """Freezes running containers during a pause, and unfreezes them before a probe.
 
-    A probe of what stands still would say nothing: runtimes refuse commands in it. So
-    what lets probes run is held until containers go on, and they stand still again when
-    the probes are over. What a person has frozen stays frozen, and what a person lets
-    go goes on. A container is frozen once nothing else is being done for its pod, such
-    as a hook, and let go when it is to be stopped. Owned by the engine.
+    A probe of a frozen container would be meaningless: runtimes refuse commands in it.
+    So commands that run probes are deferred until containers are unfrozen, and the
+    containers are frozen again after the probes. A container that the user froze stays
+    frozen, and one that the user unfroze keeps running. A container is frozen only
+    while no other operation, such as a hook, runs for its pod, and is unfrozen before
+    it is stopped. Owned by the engine.
 
     Args:
         kubelet: whose containers they are.
-        faults: what stands still already.
+        faults: the containers that are frozen already.
         inject: asks for a fault.
     """
 
@@ -51,9 +52,9 @@ class Freezer:
         self._is_asked_again = False
 
     def defers(self, command: object) -> bool:
-        """Defer a command that makes probes run until containers are unfrozen.
+        """Defer a command that runs probes until containers are unfrozen.
 
-        Who asks again does not want to wait for what may never come.
+        A second command does not wait, as an unfreeze may never finish.
         """
         if not isinstance(command, LetsProbesRun):
             return False
@@ -71,7 +72,7 @@ class Freezer:
             is_still: probes are paused, and none of them is under way.
         """
         is_still = is_still and not self._deferred
-        running = {found[-1]: found for found in self._running()}
+        running = {instance[-1]: instance for instance in self._running()}
         self._frozen &= running.keys()
         for pod, name, container_id in running.values():
             uid = pod.uid
@@ -104,7 +105,7 @@ class Freezer:
         return all(isinstance(operation, InjectFault) for operation in operations)
 
     def _is_changing(self, pod_uid: str, container_id: ContainerID) -> bool:
-        """Return whether a container stands still, or is being frozen or let go."""
+        """Return whether a container is frozen, or is being frozen or unfrozen."""
         return self._faults.frozen_since(container_id) is not None or any(
             isinstance(operation, InjectFault)
             and operation.container_id == container_id

@@ -1,4 +1,4 @@
-"""Injected results and delays: outcomes in place of runs, and late ones."""
+"""Injected results and delays: outcomes that replace or delay real ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OUTPUTS = {
 
 
 def injected_duration(injected: Injected, probe: Probe) -> timedelta:
-    """Return how long the probe takes: for a timeout its limit, else no time."""
+    """Return the duration of a probe: its limit for a timeout, else zero."""
     if injected is Injected.TIMED_OUT:
         return timedelta(seconds=probe.timeout_seconds)
     return timedelta()
@@ -47,80 +47,80 @@ def injected_outcome(
             attempt = Attempt(ProbeResult.UNKNOWN, error=error, detail=DETAIL)
             attempts = (attempt,) * MAX_PROBE_RETRIES
         case Injected.TIMED_OUT:
-            words = f"injected: {format_timeout(probe, container, pod_ip)}"
+            output = f"injected: {format_timeout(probe, container, pod_ip)}"
             attempts = (
-                Attempt(ProbeResult.FAILURE, words, duration=duration, detail=DETAIL),
+                Attempt(ProbeResult.FAILURE, output, duration=duration, detail=DETAIL),
             )
         case _:
-            result, words = _OUTPUTS[injected]
-            attempts = (Attempt(result, words, detail=DETAIL),)
+            result, output = _OUTPUTS[injected]
+            attempts = (Attempt(result, output, detail=DETAIL),)
     return ProbeOutcome(attempts, started_at, duration, injected=True)
 
 
 class Injections:
-    """Injected results that are not used yet; owned by the overrides."""
+    """Pending injected results; owned by the overrides."""
 
-    __slots__ = ("_left",)
+    __slots__ = ("_pending",)
 
     def __init__(self) -> None:
-        self._left: dict[ProbeKey, tuple[Injected, ...]] = {}
+        self._pending: dict[ProbeKey, tuple[Injected, ...]] = {}
 
     def set(self, key: ProbeKey, results: tuple[Injected, ...]) -> None:
         """Inject results for the next runs of a probe."""
         if results:
-            self._left[key] = results
+            self._pending[key] = results
         else:
-            self._left.pop(key, None)
+            self._pending.pop(key, None)
 
-    def left(self, key: ProbeKey) -> tuple[Injected, ...]:
-        """Return the results that are not used yet, next first."""
-        return self._left.get(key, ())
+    def pending(self, key: ProbeKey) -> tuple[Injected, ...]:
+        """Return the pending results, next first."""
+        return self._pending.get(key, ())
 
     def next_outcome(self, effect: RunProbe, now: datetime) -> ProbeOutcome | None:
         """Use up the next result of a probe; return its outcome, None without one."""
-        left = self._left.get(effect.key)
-        if left is None:
+        pending = self._pending.get(effect.key)
+        if pending is None:
             return None
-        self.set(effect.key, left[1:])
+        self.set(effect.key, pending[1:])
         return injected_outcome(
-            left[0], effect.probe, effect.container, effect.pod_ip, now
+            pending[0], effect.probe, effect.container, effect.pod_ip, now
         )
 
     def forget_pod(self, pod_uid: str) -> None:
         """Forget the results of a removed pod."""
         for key in [
-            probe_key for probe_key in self._left if probe_key.pod_uid == pod_uid
+            probe_key for probe_key in self._pending if probe_key.pod_uid == pod_uid
         ]:
-            del self._left[key]
+            del self._pending[key]
 
 
 def delayed_outcome(
-    outcome: ProbeOutcome, delay: timedelta, asked: RunProbe
+    outcome: ProbeOutcome, delay: timedelta, effect: RunProbe
 ) -> ProbeOutcome:
     """Return the outcome of a probe with each of its attempts delayed.
 
-    An attempt whose answer does not come within the probe's limit is over at the
-    limit, in the words that its handler has for that; as it failed, and was no error,
-    no other one follows.
+    An attempt that is not answered within the probe's limit ends there, with its
+    handler's output for a time-out. It counts as a failure, not an error, so no retry
+    follows.
     """
-    attempts = tuple(_delayed_attempts(outcome, delay, asked))
+    attempts = tuple(_delayed_attempts(outcome, delay, effect))
     duration = sum((attempt.duration for attempt in attempts), timedelta())
     return replace(outcome, attempts=attempts, duration=duration)
 
 
 def _delayed_attempts(
-    outcome: ProbeOutcome, delay: timedelta, asked: RunProbe
+    outcome: ProbeOutcome, delay: timedelta, effect: RunProbe
 ) -> Iterator[Attempt]:
-    limit = timedelta(seconds=asked.probe.timeout_seconds)
+    limit = timedelta(seconds=effect.probe.timeout_seconds)
     is_alone = len(outcome.attempts) == 1
     for attempt in outcome.attempts:
         duration = outcome.duration if is_alone else attempt.duration
         if duration < limit <= duration + delay:
             late_answer = timed_out(
-                asked.probe, asked.container, asked.pod_ip, asked.rules
+                effect.probe, effect.container, effect.pod_ip, effect.rules
             )
             yield replace(late_answer, detail="answered too late")
             return
-        # One that has run into the limit by itself is not answered any later.
-        late = delay if duration < limit else NO_DELAY
-        yield replace(attempt, duration=duration + late)
+        # An attempt that timed out by itself is not delayed further.
+        added = delay if duration < limit else NO_DELAY
+        yield replace(attempt, duration=duration + added)

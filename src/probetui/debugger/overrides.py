@@ -1,4 +1,4 @@
-"""Probe overrides: the prober's hooks while somebody debugs it."""
+"""Probe overrides: the prober's hooks of the debugger."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ProbeOverrides:
         return self.muted.of(Scope.of(key)) if self.muted else False
 
     def delay_of(self, key: ProbeKey) -> timedelta:
-        """Return how much later the attempts of a probe are answered."""
+        """Return the delay of each attempt of a probe."""
         return self.delays.of(Scope.of(key)) if self.delays else NO_DELAY
 
     def forget_pod(self, pod_uid: str) -> None:
@@ -70,7 +70,7 @@ class ProbeOverrides:
     # -- ProbeHooks
 
     def apply_timing(self, key: ProbeKey, probe: Probe) -> Probe:
-        """Return a probe with the timing that people gave it."""
+        """Return a probe with the timing that the user set."""
         timing = self.timings.get(key)
         return probe if timing is None else timing.applied_to(probe)
 
@@ -101,7 +101,7 @@ class ProbeOverrides:
         return not self.is_muted(key)
 
     def held_for(self, trigger: Trigger, due: datetime, now: datetime) -> timedelta:
-        """Return how long a tick was due before a pause let it go."""
+        """Return how long a pause held a due tick."""
         if trigger is not Trigger.PERIODIC or due >= now:
             return NO_DELAY
         was_paused = self._resumed_at is not None and due < self._resumed_at

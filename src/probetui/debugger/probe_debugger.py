@@ -1,7 +1,7 @@
 """Debugger commands: step, breakpoints, dry runs, injected results, timings.
 
-Everything here is a command with an instant, and written into the journal; so a
-session in which people used the debugger replays from its inputs like any other.
+Every change is a journaled command with an instant, so a session with debugger commands
+replays from its inputs like any other.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class ProbeDebugger:
 
     Args:
         kubelet: whose probes they are.
-        overrides: what the workers have to know of this.
-        dry_runs: probes that count for nothing.
+        overrides: the settings that the workers read.
+        dry_runs: the dry runs in flight.
     """
 
     def __init__(

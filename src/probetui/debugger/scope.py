@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Scope(Value, frozen=True):
-    """Some probes: those of a pod, of a container, of a type; what is empty is any."""
+    """A set of probes, by pod, container and type; an empty field matches any."""
 
     pod_uid: str = ""
     container_name: str = ""
@@ -19,11 +19,11 @@ class Scope(Value, frozen=True):
 
     @classmethod
     def of(cls, key: ProbeKey) -> Scope:
-        """Return the scope of this one probe."""
+        """Return the scope of a single probe."""
         return cls(*key)
 
     def includes(self, other: Scope) -> bool:
-        """Return whether everything that is in `other` is in this one too."""
+        """Return whether this scope contains `other`."""
         return (
             self.pod_uid in {"", other.pod_uid}
             and self.container_name in {"", other.container_name}
@@ -35,13 +35,12 @@ ALL_PROBES = Scope()
 
 
 class ScopedSetting(Generic[T]):
-    """A setting per scope, of which the newest that includes a probe counts.
+    """A setting per scope; the newest that includes a probe applies.
 
-    So a setting of all probes can be changed for one of them. Owned by whoever
-    changes it.
+    So a setting for all probes can be changed for one of them. Owned by its writer.
 
     Args:
-        default: what holds where nothing was set.
+        default: the value without a setting.
     """
 
     __slots__ = ("_default", "_settings")
@@ -51,11 +50,11 @@ class ScopedSetting(Generic[T]):
         self._settings: list[tuple[Scope, T]] = []
 
     def __bool__(self) -> bool:
-        """Return whether anything but the default holds anywhere."""
+        """Return whether any scope has a setting."""
         return bool(self._settings)
 
     def set(self, scope: Scope, value: T) -> None:
-        """Set a value; settings of parts of that scope are forgotten."""
+        """Set a value; remove settings of narrower scopes."""
         self._settings = [
             setting for setting in self._settings if not scope.includes(setting[0])
         ]
@@ -63,7 +62,7 @@ class ScopedSetting(Generic[T]):
             self._settings.append((scope, value))
 
     def of(self, scope: Scope) -> T:
-        """Return the value that was set for all of a scope."""
+        """Return the value set for all of a scope."""
         for included, value in reversed(self._settings):
             if included.includes(scope):
                 return value

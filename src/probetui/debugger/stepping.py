@@ -1,4 +1,4 @@
-"""Pause, resume and step: which ticks run, and which wait."""
+"""Pause, resume and step: which ticks run and which wait."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from probetui.kubelet.prober.worker_scheduler import WorkerScheduler
 
 
 class Stepper:
-    """Holds ticks back, and lets them go one by one; owned by the debugger.
+    """Holds ticks back and releases them one by one; owned by the debugger.
 
     Args:
         scheduler: steps the workers.
-        overrides: what the scheduler asks whether ticks wait.
+        overrides: tells the scheduler whether ticks wait.
     """
 
     def __init__(self, scheduler: WorkerScheduler, overrides: ProbeOverrides) -> None:
@@ -43,7 +43,7 @@ class Stepper:
                 self._scheduler.wake(key)
 
     def step(self, now: datetime) -> ProbeKey | None:
-        """Run exactly one tick, the next in time, and return whose; None for none.
+        """Run exactly one tick, the next in time; return its probe, None without one.
 
         A result that a breakpoint held back goes before any tick.
         """

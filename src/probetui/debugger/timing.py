@@ -26,7 +26,7 @@ _MOST = 2**31 - 1
 
 
 class Timing(Value, frozen=True):
-    """The numbers of a probe that can be changed while its worker runs."""
+    """The fields of a probe that can change while its worker runs."""
 
     initial_delay_seconds: int
     timeout_seconds: int
@@ -40,35 +40,39 @@ class Timing(Value, frozen=True):
         return cls(**{name: getattr(probe, name) for name in _LEAST})
 
     def applied_to(self, probe: Probe) -> Probe:
-        """Return the probe with this timing; what it does stays the same."""
+        """Return the probe with this timing and an unchanged handler."""
         return replace(probe, **{name: getattr(self, name) for name in _LEAST})
 
     @property
     def numbers(self) -> dict[str, int]:
-        """The numbers by their names in the API."""
+        """The values by their names in the API."""
         return {api: getattr(self, name) for name, api in _API_NAMES.items()}
 
     def problems(self, probe_type: ProbeType) -> tuple[str, ...]:
-        """Return what is wrong with it, one text per field; empty if nothing is.
+        """Return the problems of the timing, one text per field.
 
-        Difference: the API server takes a zero as a field that was left out, and gives
-        it its default; here it is refused, as somebody who types it means it.
+        Difference: the API server replaces a zero by the default, as for an absent
+        field; here it is refused, as a user who types zero means zero.
 
         Source: pkg/apis/core/validation/validation.go, v1.32.10, validateProbe.
         """
-        found = []
+        problems = []
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if value < least:
-                found.append(f"{_API_NAMES[name]}: is {value}, must be {least} or more")
+                problems.append(
+                    f"{_API_NAMES[name]}: is {value}, must be {least} or more"
+                )
             elif value > _MOST:
-                found.append(f"{_API_NAMES[name]}: is {value}, must be {_MOST} or less")
+                problems.append(
+                    f"{_API_NAMES[name]}: is {value}, must be {_MOST} or less"
+                )
         if self.success_threshold > 1 and probe_type is not ProbeType.READINESS:
-            found.append(
+            problems.append(
                 f"successThreshold: is {self.success_threshold}, "
                 f"must be 1 for a {probe_type.lower()} probe"
             )
-        return tuple(found)
+        return tuple(problems)
 
     def changes(self, after: Timing) -> tuple[tuple[str, int, int], ...]:
         """Return the fields that differ: their name in the API, before and after."""

@@ -1,7 +1,7 @@
 """Watch-only mode: journal an action instead of performing it.
 
-A kubelet always acts. In this mode it only watches: containers of others, or our own
-while somebody inspects them. Its decisions stay the same.
+A kubelet always acts. In this mode it only watches: other programs' containers, or its
+own while the user inspects them. Its decisions stay the same.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class WatchOnlyPolicy(ActionPolicy):
     """Journals what it does not allow; owned by the engine.
 
     Args:
-        config: says what is carried out.
+        config: selects the actions that are carried out.
         lifecycle: where suppressed actions are journaled.
-        probes: whose workers begin anew with a container that is not killed.
+        probes: the workers to reset for a container that is not killed.
         turn: where journal entries go.
     """
 
@@ -61,7 +61,7 @@ class WatchOnlyPolicy(ActionPolicy):
         self._seen: set[tuple[str, str]] = set()
 
     def register_containers(self, pod: Pod, status: RuntimePodStatus) -> None:
-        """Remember which containers have been there."""
+        """Record which containers have existed."""
         self._seen.update((pod.uid, instance.name) for instance in status.containers)
 
     def may_kill(
@@ -74,9 +74,9 @@ class WatchOnlyPolicy(ActionPolicy):
         reason: KillReason = KillReason.NONE,
         message: str = "",
     ) -> bool:
-        """Allow to kill what does not run; journal all else that would be stopped.
+        """Allow kills of stopped containers; journal the kills of running ones.
 
-        What a probe demands it can demand again; all else is journaled once.
+        Kills by probes can repeat; others are journaled once.
         """
         if self._config.kills:
             return True
@@ -94,7 +94,7 @@ class WatchOnlyPolicy(ActionPolicy):
         return not running
 
     def may_start(self, newest: RuntimeContainerStatus | None) -> bool:
-        """Allow a first start where containers are created, else a restart."""
+        """Allow a first start if containers are created, a restart if restarted."""
         return self._config.creates if newest is None else self._config.restarts
 
     def withhold_start(
@@ -104,7 +104,7 @@ class WatchOnlyPolicy(ActionPolicy):
         newest: RuntimeContainerStatus | None,
         now: datetime,
     ) -> StartFailure | None:
-        """Journal a restart once; return why a container waits that is not there."""
+        """Journal a restart once; return why a missing container waits."""
         if newest is None:
             if (pod.uid, container.name) in self._seen:
                 return StartFailure(GONE, "it has vanished; waiting for another one")
@@ -124,7 +124,7 @@ class WatchOnlyPolicy(ActionPolicy):
 
     def forget_pod(self, pod_uid: str) -> None:
         """Forget a removed pod."""
-        self._seen = {seen for seen in self._seen if seen[0] != pod_uid}
+        self._seen = {key for key in self._seen if key[0] != pod_uid}
 
     def _reset_suppressed_kill(self, container_id: ContainerID, now: datetime) -> None:
         """Reset the workers that wanted a container killed.
@@ -147,7 +147,7 @@ class WatchOnlyPolicy(ActionPolicy):
             self._probes.scheduler.changed_pods.add(key.pod_uid)
 
     def _write_change(
-        self, key: ProbeKey, what: StateField, before: str, after: str, now: datetime
+        self, key: ProbeKey, field: StateField, before: str, after: str, now: datetime
     ) -> None:
         sequence = self._turn.next_sequence()
-        self._turn.write(StateEntry(sequence, now, *key, what, before, after))
+        self._turn.write(StateEntry(sequence, now, *key, field, before, after))

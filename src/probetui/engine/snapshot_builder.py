@@ -75,9 +75,9 @@ class SnapshotBuilder:
     Args:
         started_at: when the session began.
         kubelet: what is shown.
-        overrides: what people changed about probes.
-        dry_runs: the probes that count for nothing.
-        faults: what is frozen or cut off.
+        overrides: the user's changes to probes.
+        dry_runs: the dry runs in flight.
+        faults: frozen and disconnected containers.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class SnapshotBuilder:
     # -- what changed
 
     def on_turn(self, turn: Turn) -> None:
-        """Keep the entries of a turn, and which pods changed."""
+        """Record the entries of a turn and the changed pods."""
         for entry in turn.entries:
             if isinstance(entry, TickEntry):  # as nearly all are
                 self._changed.add(entry.key.pod_uid)
@@ -128,7 +128,7 @@ class SnapshotBuilder:
             self._sequence = turn.entries[-1].sequence
 
     def on_operation(self, fact: RuntimeFact) -> None:
-        """Keep the progress of an operation until it ends."""
+        """Record the progress of an operation until it ends."""
         match fact:
             case OperationProgress(operation_id, text):
                 pod_uid = self._operation_pods.get(operation_id)
@@ -272,7 +272,7 @@ class SnapshotBuilder:
     def _active_faults_of(
         self, pod_uid: str, container_id: ContainerID, status: ContainerStatus | None
     ) -> tuple[datetime | None, datetime | None]:
-        """Return since when a running instance is frozen, and disconnected."""
+        """Return since when a running instance has been frozen, and disconnected."""
         if not _runs(status):
             return None, None
         return (
@@ -283,7 +283,7 @@ class SnapshotBuilder:
     def _backoff(
         self, pod: Pod, container: Container, status: ContainerStatus | None
     ) -> BackoffSnapshot | None:
-        """Return what back-off last said; a container that runs waits for nothing."""
+        """Return the last back-off decision; a running container does not wait."""
         decision = self._kubelet.runtime.syncer.backoff_decisions.get(
             (pod.uid, container.name)
         )
@@ -316,7 +316,7 @@ class SnapshotBuilder:
                 key,
                 probe,
                 muted=overrides.is_muted(key),
-                injections=overrides.injections.left(key),
+                injections=overrides.injections.pending(key),
                 manifest_probe=manifest_probe,
                 trying_since=self._dry_runs.since(key),
                 delay=overrides.delay_of(key),
@@ -348,7 +348,7 @@ class SnapshotBuilder:
             last_run=loop.last_run,
             history=tuple(loop.history),
             muted=overrides.is_muted(key),
-            injections=overrides.injections.left(key),
+            injections=overrides.injections.pending(key),
             manifest_probe=manifest_probe,
             trying_since=self._dry_runs.since(key),
             is_result_held=key in self._kubelet.probes.scheduler.held,
@@ -356,7 +356,7 @@ class SnapshotBuilder:
         )
 
     def _operation_words(self, pod: Pod) -> str:
-        """Return the operation in progress for a pod; of several the first."""
+        """Describe the first operation in progress for a pod."""
         for operation_id, operation in self._kubelet.runner.operations(pod.uid).items():
             words = _words(operation)
             progress = self._progress.get(operation_id, "")
@@ -366,7 +366,7 @@ class SnapshotBuilder:
         return ""
 
     def _operation_container(self, pod: Pod) -> str:
-        """Return which container that operation is about, empty if none is known."""
+        """Return the container of that operation, empty if none is known."""
         for operation in self._kubelet.runner.operations(pod.uid).values():
             match operation:
                 case (
@@ -388,7 +388,7 @@ class SnapshotBuilder:
 
 
 def _delay_until(probe: Probe, status: ContainerStatus | None) -> datetime | None:
-    """Return when the initial delay of the running container is over."""
+    """Return the end of the running container's initial delay."""
     if status is None or not isinstance(status.state, Running):
         return None
     started_at = status.state.started_at
@@ -408,7 +408,7 @@ def _restarts(status: PodStatus) -> int:
 
 
 def _pod_uid(entry: JournalEntry) -> str:
-    """Return which pod an entry is about; empty if it is about none."""
+    """Return the UID of an entry's pod, empty if it is about none."""
     match entry:
         case (
             TickEntry(key=key)
