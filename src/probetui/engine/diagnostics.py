@@ -1,6 +1,6 @@
 """Probe diagnostics: where containers listen, and findings about probes.
 
-None of it is the kubelet's, and nothing that the kubelet decides depends on it.
+None of this is part of the kubelet, and no decision of the kubelet depends on it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from probetui.kubelet.runtime.go_format import go_quote
 from probetui.kubelet.runtime.turn import TurnBuilder
 
 GOOD_FOR = timedelta(seconds=3)
-"""For so long it is not looked again where a container listens."""
+"""The time for which the listeners of a container are not looked up again."""
 
 EXEC_MISSING = "exec-missing-in-image"
 REDIRECT = "redirect-seen"
@@ -56,9 +56,9 @@ _ProbedEntry = TickEntry | DryRunEntry
 
 
 class _ListenerLookup(Struct):
-    """What is known of where one container listens, and which probes wait for it.
+    """The listeners known of one container, and the probes waiting for them.
 
-    `reported` is what was last reported of each endpoint that refused.
+    `reported` holds the last report about each endpoint that refused.
     """
 
     pod_uid: str
@@ -70,20 +70,20 @@ class _ListenerLookup(Struct):
     reported: dict[SocketAddress, object] = field(default_factory=dict)
 
     def known(self, now: datetime) -> ListenersFound | None:
-        """Return what was found, None if that was too long ago."""
+        """Return the listeners found, None if they are out of date."""
         is_fresh = self.at is not None and now - self.at < GOOD_FOR
         return self.found if is_fresh else None
 
 
 class ProbeDiagnostics:
-    """Inspects ticks and dry runs when they are over; owned by the engine.
+    """Inspects finished ticks and dry runs; owned by the engine.
 
-    Where a container listens is only asked after a refused connection, at most once
-    in a while, and never before the result of the probe has been taken in.
+    A container's listeners are looked up only after a refused connection, at most once
+    per `GOOD_FOR`, and never before the result of the probe has been recorded.
 
     Args:
         turn: collects effects and entries.
-        config: says what of it is wanted.
+        config: selects findings and listener lookups.
         pods: those that are known, by UID.
     """
 
@@ -95,11 +95,11 @@ class ProbeDiagnostics:
         self._finds_listeners = config.finds_listeners
         self._tells_findings = config.tells_findings
         self._findings: set[tuple[ProbeKey, str]] = set()
-        self._looks: dict[ContainerID, _ListenerLookup] = {}
+        self._lookups: dict[ContainerID, _ListenerLookup] = {}
         self._places: dict[str, str] = {}
 
     def register_places(self, places: Mapping[str, str]) -> None:
-        """Remember where fields stand in the manifests, as `SetPods` has it."""
+        """Record the positions of fields in the manifests, in the form of `SetPods`."""
         self._places.update(places)
 
     def on_entries(self, entries: Iterable[JournalEntry], now: datetime) -> None:
@@ -115,19 +115,19 @@ class ProbeDiagnostics:
 
     def on_listeners_found(self, found: ListenersFound, now: datetime) -> None:
         """Journal where a container listens, for each probe that was refused."""
-        looks = self._looks.get(found.container_id)
-        if looks is None or not looks.is_under_way:
+        lookup = self._lookups.get(found.container_id)
+        if lookup is None or not lookup.is_under_way:
             return
-        looks.is_under_way = False
-        looks.at, looks.found = now, found
-        for endpoint, asked in looks.waiting.items():
-            self._journal_listeners(looks, endpoint, asked, found, now)
-        looks.waiting.clear()
+        lookup.is_under_way = False
+        lookup.at, lookup.found = now, found
+        for endpoint, entry in lookup.waiting.items():
+            self._journal_listeners(lookup, endpoint, entry, found, now)
+        lookup.waiting.clear()
 
     def on_exec_seen(
         self, seen: ExecSeen, pods: Mapping[str, RuntimePodStatus], now: datetime
     ) -> None:
-        """Journal that somebody else runs a command in a container."""
+        """Journal a command that another client runs in a container."""
         for uid, status in pods.items():
             for container in status.containers:
                 if container.container_id == seen.container_id and uid in self._pods:
@@ -148,86 +148,88 @@ class ProbeDiagnostics:
     def forget_pod(self, pod_uid: str) -> None:
         """Forget a removed pod."""
         for container_id in [
-            key for key, it in self._looks.items() if it.pod_uid == pod_uid
+            key for key, lookup in self._lookups.items() if lookup.pod_uid == pod_uid
         ]:
-            del self._looks[container_id]
-        self._findings = {it for it in self._findings if it[0].pod_uid != pod_uid}
+            del self._lookups[container_id]
+        self._findings = {
+            (key, rule) for key, rule in self._findings if key.pod_uid != pod_uid
+        }
 
     def _journal_finding(
-        self, asked: _ProbedEntry, attempt: Attempt, now: datetime
+        self, entry: _ProbedEntry, attempt: Attempt, now: datetime
     ) -> None:
-        pod = self._pods.get(asked.key.pod_uid)
-        finding = None if pod is None else find_finding(attempt, pod, asked.key)
-        if finding is None or (asked.key, finding.rule) in self._findings:
+        pod = self._pods.get(entry.key.pod_uid)
+        finding = None if pod is None else find_finding(attempt, pod, entry.key)
+        if finding is None or (entry.key, finding.rule) in self._findings:
             return
-        self._findings.add((asked.key, finding.rule))
+        self._findings.add((entry.key, finding.rule))
         self._turn.write(
             FindingEntry(
                 self._turn.next_sequence(),
                 now,
-                asked.key,
+                entry.key,
                 *finding,
-                self._places.get(f"{asked.key.pod_uid} {finding.path}", ""),
-                asked.sequence,
+                self._places.get(f"{entry.key.pod_uid} {finding.path}", ""),
+                entry.sequence,
             )
         )
 
     def _on_refused(
-        self, asked: _ProbedEntry, there: SocketAddress, now: datetime
+        self, entry: _ProbedEntry, endpoint: SocketAddress, now: datetime
     ) -> None:
-        key = asked.key
+        key = entry.key
         pod = self._pods.get(key.pod_uid)
         container = None if pod is None else pod.container(key.container_name)
         if container is None or targets_other_host(container, key.probe_type):
             return
-        looks = self._looks.get(asked.container_id)
-        if looks is None:
+        lookup = self._lookups.get(entry.container_id)
+        if lookup is None:
             self._forget_instances(key.pod_uid, key.container_name)
-            looks = _ListenerLookup(key.pod_uid, key.container_name)
-            self._looks[asked.container_id] = looks
-        if (known := looks.known(now)) is not None:
-            self._journal_listeners(looks, there, asked, known, now)
+            lookup = _ListenerLookup(key.pod_uid, key.container_name)
+            self._lookups[entry.container_id] = lookup
+        if (known := lookup.known(now)) is not None:
+            self._journal_listeners(lookup, endpoint, entry, known, now)
             return
-        looks.waiting[there] = asked
-        if not looks.is_under_way:
-            looks.is_under_way = True
-            self._turn.emit(FindListeners(asked.container_id))
+        lookup.waiting[endpoint] = entry
+        if not lookup.is_under_way:
+            lookup.is_under_way = True
+            self._turn.emit(FindListeners(entry.container_id))
 
     def _forget_instances(self, pod_uid: str, container_name: str) -> None:
-        """Forget the earlier instances of a container, which listen no more."""
+        """Forget the earlier instances of a container, which no longer listen."""
         for container_id in [
             key
-            for key, it in self._looks.items()
-            if (it.pod_uid, it.container_name) == (pod_uid, container_name)
+            for key, lookup in self._lookups.items()
+            if (lookup.pod_uid, lookup.container_name) == (pod_uid, container_name)
         ]:
-            del self._looks[container_id]
+            del self._lookups[container_id]
 
     def _journal_listeners(
         self,
-        looks: _ListenerLookup,
-        there: SocketAddress,
-        asked: _ProbedEntry,
+        lookup: _ListenerLookup,
+        endpoint: SocketAddress,
+        entry: _ProbedEntry,
         found: ListenersFound,
         now: datetime,
     ) -> None:
-        """Journal where a container listens, unless nothing new is known."""
-        matter = relevant_listeners(found, there)
-        if looks.reported.get(there) == matter:
+        """Journal where a container listens, unless it is unchanged."""
+        matter = relevant_listeners(found, endpoint)
+        if lookup.reported.get(endpoint) == matter:
             return
-        looks.reported[there] = matter
-        pod, listeners = self._pods.get(asked.key.pod_uid), found.listeners
+        lookup.reported[endpoint] = matter
+        pod, listeners = self._pods.get(entry.key.pod_uid), found.listeners
         if pod is not None and listeners is not None:
             listeners = narrow_to_container(listeners, pod)
         self._turn.write(
             ListenersEntry(
                 self._turn.next_sequence(),
                 now,
-                asked.key,
-                asked.container_id,
-                there,
+                entry.key,
+                entry.container_id,
+                endpoint,
                 listeners,
                 found.problem,
-                asked.sequence,
+                entry.sequence,
             )
         )
 
@@ -241,16 +243,20 @@ class ProbeFinding(NamedTuple):
 
 
 def find_finding(attempt: Attempt, pod: Pod, key: ProbeKey) -> ProbeFinding | None:
-    """Return the finding that an attempt of a probe calls for, None without one."""
+    """Return the finding about an attempt of a probe, None without one."""
     if not attempt.is_missing and attempt.http is None:
         return None
-    found = next(
-        (it for it in pod.containers_with_paths() if it[1].name == key.container_name),
+    match = next(
+        (
+            (path, container)
+            for path, container in pod.containers_with_paths()
+            if container.name == key.container_name
+        ),
         None,
     )
-    if found is None:
+    if match is None:
         return None
-    path, container = found
+    path, container = match
     field_path = f"{path}.{key.probe_type.lower()}Probe"
     probe = container.probe(key.probe_type)
     match None if probe is None else probe.handler:
@@ -261,10 +267,10 @@ def find_finding(attempt: Attempt, pod: Pod, key: ProbeKey) -> ProbeFinding | No
                 f"{_program(command)} is not in the container: {_reading(attempt)}",
             )
         case HTTPGetAction() if attempt.http is not None:
-            words = _redirect(attempt.http)
+            redirect = _redirect(attempt.http)
             return (
-                ProbeFinding(REDIRECT, f"{field_path}.httpGet", words)
-                if words
+                ProbeFinding(REDIRECT, f"{field_path}.httpGet", redirect)
+                if redirect
                 else None
             )
         case _:
@@ -276,7 +282,7 @@ def _program(command: tuple[str, ...]) -> str:
 
 
 def _reading(attempt: Attempt) -> str:
-    """Return the consequence, by how commands that cannot start are read."""
+    """Return the consequence of a command that cannot start, by runtime."""
     if attempt.error is None:
         return "as on Docker it is a failure; a CRI runtime makes it an error"
     return "the probe errors, and what errors never counts"
@@ -300,19 +306,19 @@ def _redirect(answer: HTTPAnswer) -> str:
     return f"is answered with status {answer.status}, which counts as a success"
 
 
-def relevant_listeners(found: ListenersFound, there: SocketAddress) -> object:
-    """Return what of it explains a refusal: who has the port, else all others."""
+def relevant_listeners(found: ListenersFound, refused: SocketAddress) -> object:
+    """Return the listeners that explain a refusal: on its port, else all."""
     if found.listeners is None:
         return found.problem
     endpoints = found.listeners.endpoints
     return (
-        tuple(endpoint for endpoint in endpoints if endpoint.port == there.port)
+        tuple(endpoint for endpoint in endpoints if endpoint.port == refused.port)
         or endpoints
     )
 
 
 def narrow_to_container(listeners: Listeners, pod: Pod) -> Listeners:
-    """Return a pod's listeners as the container's where it has no other that runs."""
+    """Attribute a pod's listeners to the container if it is the only one."""
     if listeners.extent is not ListenerScope.POD:
         return listeners
     is_alone = len(pod.containers) + len(pod.sidecars) == 1
@@ -320,7 +326,7 @@ def narrow_to_container(listeners: Listeners, pod: Pod) -> Listeners:
 
 
 def targets_other_host(container: Container, probe_type: ProbeType) -> bool:
-    """Return whether a probe goes to a host of its own, where the pod may not be."""
+    """Return whether a probe names its own host, which may not be the pod's."""
     probe: Probe | None = container.probe(probe_type)
     handler = None if probe is None else probe.handler
     return isinstance(handler, HTTPGetAction | TCPSocketAction) and bool(handler.host)

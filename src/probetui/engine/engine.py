@@ -1,4 +1,4 @@
-"""The engine: a kubelet, its debugger, and what can be seen of both.
+"""The engine: a kubelet, its debugger, and snapshots of both.
 
 Submit every fact and command with the instant it happened, advance it at its deadline,
 carry out its effects and submit their results. It does no I/O and never waits. The
@@ -62,7 +62,7 @@ from probetui.kubelet.runtime.turn import Turn, TurnBuilder
 
 
 class Engine:
-    """A kubelet that can be debugged and seen; has one owner, the driver.
+    """A kubelet with a debugger and snapshots; owned by the driver.
 
     Args:
         config: how this kubelet behaves.
@@ -98,7 +98,7 @@ class Engine:
     # -- the four doors
 
     def submit(self, item: Input, now: datetime) -> Turn:
-        """Process one input; return what is to be done and what happened."""
+        """Process one input; return effects to carry out and journal entries."""
         match item:
             case ProbeFinished():
                 if not self._dry_runs.under_way or not self._dry_runs.finish(item, now):
@@ -125,7 +125,7 @@ class Engine:
         return self.advance(now)
 
     def advance(self, now: datetime) -> Turn:
-        """Advance to `now`; return what is to be done and what happened."""
+        """Advance to `now`; return effects to carry out and journal entries."""
         self._run_due(now)
         if self._freezes:
             self._freeze(now)
@@ -136,22 +136,22 @@ class Engine:
         return turn
 
     def next_deadline(self) -> datetime | None:
-        """Return when `advance` is to be called at the latest, None for never."""
+        """Return the latest time for the next `advance`, None if none is due."""
         probes_at = self._scheduler.next_deadline()
         if probes_at is None or self._kubelet.due_at < probes_at:
             return self._kubelet.due_at
         return probes_at
 
     def snapshot(self, now: datetime) -> Snapshot:
-        """Return a snapshot; what did not change is the same object."""
+        """Return a snapshot; unchanged parts are the same objects."""
         return self._snapshots.build(now, last_step=self._last_step)
 
     def pod_uids(self) -> tuple[str, ...]:
-        """Return the pods that are known, or wanted again, and not gone yet."""
+        """Return the pods that are known or to be recreated, and not gone yet."""
         return self._kubelet.pod_uids()
 
     def longest_grace_period(self) -> timedelta:
-        """Return the longest time that any pod may take to end."""
+        """Return the longest time that a pod may take to end."""
         return self._kubelet.longest_grace_period()
 
     # -- commands
@@ -180,7 +180,7 @@ class Engine:
                 self._debug(command, now)
 
     def _debug(self, command: DebuggerCommand, now: datetime) -> None:
-        """Do a debugger command; of a step, keep how things were just before it."""
+        """Run a debugger command; before a step, save the state."""
         if not isinstance(command, StepProbe | RunToChange):
             self._debugger.dispatch(command, now)
             return
@@ -203,7 +203,7 @@ class Engine:
         return self.config.freezes and self.config.kills
 
     def _freeze(self, now: datetime) -> None:
-        """Freeze or unfreeze containers, then do what was deferred until then."""
+        """Freeze or unfreeze containers, then run the deferred commands."""
         if deferred := self._freezer.follow(now, is_still=self._is_still):
             for command in deferred:
                 self._debug(command, now)

@@ -1,4 +1,4 @@
-"""The engine's inputs: commands of people and facts of the world."""
+"""The engine's inputs: commands of users, and facts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from probetui.values import Kind
 
 
 class AddPod(Kind, frozen=True):
-    """Run this pod."""
+    """Run a pod."""
 
     pod: Pod
 
 
 class SetPods(Kind, frozen=True):
-    """These are all the pods of a source now: run what is new, end the others.
+    """Replace the pods of a source: run new ones, end the others.
 
     A pod that takes the name of another one begins when that one is gone. `places`
     says where fields of probes stand in the manifests (`pod.yaml:12:9`), by the UID of
@@ -41,7 +41,7 @@ class SetPods(Kind, frozen=True):
 
 
 class SetObjects(Kind, frozen=True):
-    """These are all the ConfigMaps and Secrets of the manifests now.
+    """Replace the ConfigMaps and Secrets of the manifests.
 
     Containers that are created from now on see them; files in volumes follow when
     their pods are synced.
@@ -61,7 +61,7 @@ Command = AddPod | SetPods | SetObjects | DeletePod | DebuggerCommand | Containe
 
 
 class ListenersFound(Kind, frozen=True):
-    """A `FindListeners` has finished; None where listeners cannot be seen."""
+    """A `FindListeners` has finished; None if listeners cannot be read."""
 
     container_id: ContainerID
     listeners: Listeners | None
@@ -69,7 +69,7 @@ class ListenersFound(Kind, frozen=True):
 
 
 class ExecSeen(Kind, frozen=True):
-    """Somebody else has started a command in a container; `text` is that command."""
+    """Another client has started a command in a container; `text` is the command."""
 
     container_id: ContainerID
     text: str

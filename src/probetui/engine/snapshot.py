@@ -1,4 +1,4 @@
-"""Snapshots: frozen values of the engine's state, shared where nothing changed."""
+"""Snapshots: frozen values of the engine's state; unchanged parts are shared."""
 
 from __future__ import annotations
 
@@ -29,21 +29,20 @@ _AFTER_THE_HOLD = frozenset({None, Skip.NOT_STARTED, Skip.INITIAL_DELAY})
 
 
 class ProbeSnapshot(Struct, frozen=True):
-    """One worker as it stands.
+    """The state of one worker.
 
-    `stored_result` is what the results manager holds for the container in sight, None
-    if nothing. `upcoming_skip` is what the next tick would do if nothing changed: None
-    means probe. `delay_until` is set where there is an initial delay. `is_held_back`
-    says that probes are paused: a tick that is due waits. `history` is newest last, at
-    most 60. `worker_alive` is False before the worker exists and after it left.
+    `stored_result` is the results manager's for the shown container, None without one.
+    `upcoming_skip` is why the next tick would skip if nothing changed: None means
+    probe. `delay_until` is set if there is an initial delay. `is_held_back` means that
+    probes are paused and a due tick waits. `history` is newest last, at most 60.
+    `worker_alive` is False before the worker exists and after it left.
 
-    `muted` says that results have no consequences, `injections` which are still to
-    come. `manifest_probe` is set while `probe` has another timing than the manifest's.
-    `trying_since` is when the dry run in flight began.
-    `is_result_held` says that a break-point holds back a result that would kill.
-    `delay` is how much later it is answered because a person said so. `error_run`
-    counts the errors since the last run that counted. Where `result_run` is only the
-    least that it can be, `run_doubt` says why.
+    `muted` means that results have no consequences; `injections` are the pending ones.
+    `manifest_probe` is set while `probe` has another timing than the manifest's.
+    `trying_since` is when the dry run in flight began. `is_result_held` means that a
+    breakpoint holds back a result that would kill. `delay` is the delay that the user
+    set. `error_run` counts the errors since the last run that counted. Where
+    `result_run` is only the least that it can be, `run_doubt` says why.
     """
 
     key: ProbeKey
@@ -76,12 +75,12 @@ class ProbeSnapshot(Struct, frozen=True):
 
     @property
     def is_hold_ending(self) -> bool:
-        """Whether the container has restarted, and the next tick takes off the hold."""
+        """Whether the container has restarted, so that the next tick ends the hold."""
         return self.on_hold and self.upcoming_skip in _AFTER_THE_HOLD
 
 
 class BackoffSnapshot(Struct, frozen=True):
-    """What crash-loop back-off holds for a container.
+    """The crash-loop back-off of a container.
 
     `until` and `latest` are set while the container waits for its next start: the
     earliest and the latest instant of it.
@@ -98,10 +97,9 @@ class ContainerSnapshot(Struct, frozen=True):
     """One container of a pod, with its probes in the order liveness, readiness,
     startup (only those that are defined).
 
-    `frozen_since` is set while it stands still because a person said so,
-    `cut_off_since` while its pod is without a network for that reason. `break_points`
-    are those that are set for it. `next_pull_at` is when the back-off of its image is
-    over, None where there is none.
+    `frozen_since` is set while the user has frozen it, `cut_off_since` while the user
+    has disconnected its pod. `break_points` are those that are set for it.
+    `next_pull_at` is when the back-off of its image is over, None where there is none.
     """
 
     container: Container
@@ -118,7 +116,7 @@ class ContainerSnapshot(Struct, frozen=True):
 
 
 class PodSnapshot(Struct, frozen=True):
-    """One pod; the same object as before where nothing of it changed.
+    """One pod; the same object as before if it is unchanged.
 
     `operation` says in words what is being done for it now ("pulling busybox 40%"),
     `operation_container` for which container, empty if that is not known.
@@ -136,27 +134,26 @@ class PodSnapshot(Struct, frozen=True):
 
 
 class QueuedTick(Struct, frozen=True):
-    """A tick to come, in the order `.` would run them."""
+    """A tick to come; `.` runs them in this order."""
 
     key: ProbeKey
     at: datetime
 
 
 class PlaybackKind(StrEnum):
-    """What is played where the clock is not the wall's."""
+    """The kind of a playback session."""
 
     SIM = "sim"
     REPLAY = "replay"
 
 
 class PlaybackSnapshot(Struct, frozen=True):
-    """How a session is played whose clock is not the wall's.
+    """The state of a playback session's clock.
 
-    `pace` is how many times faster than the wall's clock it goes, None for as fast as
-    it can. `length` is that of a recording, None for what has no end. `has_ended` says
-    that nothing more will come. `note` is a sentence about what is not as it should
-    be, such as that the recording was cut off. `seeking` is how much of the way to
-    where it was sent is behind it, from 0 to 1; None when it is there.
+    `pace` is the speed relative to the wall clock, None for as fast as possible.
+    `length` is that of a recording, None without an end. `has_ended` means that no more
+    turns will come. `note` describes a problem, such as a truncated recording.
+    `seeking` is the progress of a seek, from 0 to 1; None without one.
     """
 
     kind: PlaybackKind
@@ -169,7 +166,7 @@ class PlaybackSnapshot(Struct, frozen=True):
 
 
 class UpcomingKind(StrEnum):
-    """What can come next by itself, or by a step."""
+    """The kind of an upcoming event, due by itself or by a step."""
 
     HELD_RESULT = "held-result"
     TRIGGER = "trigger"
@@ -184,7 +181,7 @@ STEPS = frozenset({UpcomingKind.HELD_RESULT, UpcomingKind.TRIGGER, UpcomingKind.
 
 
 class Upcoming(Struct, frozen=True):
-    """Something that is to come; a resync is of a whole pod.
+    """An upcoming event; a resync is of a whole pod.
 
     While paused, what is a step waits for one (the first of them for the next); the
     rest comes on the clock.
@@ -198,12 +195,12 @@ class Upcoming(Struct, frozen=True):
 
     @property
     def is_step(self) -> bool:
-        """Whether it waits for a step while probes are paused."""
+        """Whether the event waits for a step while probes are paused."""
         return self.what in STEPS
 
 
 class LastStep(Struct, frozen=True):
-    """The last step, or run to a change, and how things were just before it.
+    """The last step, or run to a change, and the state just before it.
 
     The difference to the pods of the snapshot is what the step did: one that did not
     change is the same object. Entries with a number above `sequence` came after.
@@ -217,9 +214,9 @@ class LastStep(Struct, frozen=True):
 
 
 class SourceSnapshot(Struct, frozen=True):
-    """A source of pods: `api`, `file` or `http`, and how many pods it has.
+    """A source of pods: `api`, `file` or `http`, and its number of pods.
 
-    Nothing is cleaned up before each source has been heard.
+    Nothing is cleaned up before every source has reported its pods.
     """
 
     name: str
@@ -230,7 +227,7 @@ class SourceSnapshot(Struct, frozen=True):
 class PodWorkerSnapshot(Struct, frozen=True):
     """A pod worker and its place in the work queue.
 
-    `call` is what runs now, empty if nothing does. `has_update` says that an update
+    `call` is the running call, empty without one. `has_update` says that an update
     waits for the worker. `due_at` is when the pod is synced again at the latest, None
     where it is in no queue.
     """
@@ -267,7 +264,7 @@ class NodeSnapshot(Struct, frozen=True):
 
 
 class LatenessOwner(StrEnum):
-    """Whose lateness it is: ours, of other programs, or of what stopped this one."""
+    """The origin of lateness: probetui, other programs, or a stop of this one."""
 
     PROBETUI = "probetui"
     MACHINE = "this machine"
@@ -275,7 +272,7 @@ class LatenessOwner(StrEnum):
 
 
 class LatenessCause(Struct, frozen=True):
-    """Why ticks are late, and for what part of that time it held, from 0 to 1.
+    """Why ticks are late, and the share of that time, from 0 to 1.
 
     Its text goes on from a sentence that says for how long they were.
     """
@@ -302,13 +299,11 @@ class Snapshot(Struct, frozen=True):
     answer, `runtime_error` says why. `playback` is None on the wall's clock.
 
     `upcoming` is what comes next, in order, at most 50; it is filled while paused, like
-    `queue`, which has the ticks alone. `stopped_by` says why probes are paused where no
-    person did it. Without `acts` kills and restarts are only journalled.
-    `lateness` is by how much ticks have come late lately, `lateness_cause` why, where
-    that is known. `is_observed` says that a kubelet elsewhere runs the pods, which are
-    only watched.
-    `rules` are those of the kubelet's version. `node` is what the kubelet knows apart
-    from the pods.
+    `queue`, which has the ticks alone. `stopped_by` is why probes were paused
+    automatically. Without `acts` kills and restarts are only journalled. `lateness` is
+    how late recent ticks were, `lateness_cause` why, if known. `is_observed` means that
+    a kubelet elsewhere runs the pods, which are only watched. `rules` are those of the
+    kubelet's version. `node` is what the kubelet knows apart from the pods.
     """
 
     taken_at: datetime

@@ -1,4 +1,4 @@
-"""What comes next: ticks, resyncs and the ends of waits, in one order."""
+"""Upcoming events: ticks, resyncs and the ends of waits, in order."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def upcoming(
     pods: Iterable[PodSnapshot],
     now: datetime,
 ) -> tuple[Upcoming, ...]:
-    """Return what comes next, at most 50: held results, then all else, soonest first.
+    """Return at most 50 upcoming events: held results, then others, soonest first.
 
-    Among equal instants steps go first, in the order in which they would be taken.
+    At equal instants, steps come first, in the order in which they would run.
 
     Args:
         scheduler: for the ticks to come, and the results that a breakpoint holds back.
         resyncs: when pods are to be synced again, by UID.
         pods: for delays, back-offs and grace periods that come to their end.
-        now: what is over by then is not to come.
+        now: the instant; earlier events are not upcoming.
     """
     first = [
         Upcoming(UpcomingKind.HELD_RESULT, _ended_at(finished), *key)
@@ -57,7 +57,7 @@ def _ended_at(finished: ProbeFinished) -> datetime:
 
 
 def _ends(pod: PodSnapshot) -> Iterator[Upcoming]:
-    """Yield the ends of what a pod's containers wait for."""
+    """Yield the ends of the waits of a pod's containers."""
     uid = pod.pod.uid
     for container in pod.containers:
         name = container.container.name
@@ -76,9 +76,9 @@ def _ends(pod: PodSnapshot) -> Iterator[Upcoming]:
 
 
 def predict_skip(worker: Worker, status: PodStatus | None, at: datetime) -> Skip | None:
-    """Return what a tick at that instant would do if nothing changed; None is a probe.
+    """Predict why a tick at an instant would skip; None if it would probe.
 
-    Changes nothing, so it is for showing only.
+    For display only: it changes no state.
     """
     if status is None:
         return Skip.NO_STATUS
