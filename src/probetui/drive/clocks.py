@@ -1,4 +1,4 @@
-"""Real clocks; besides `lateness`, nothing else in probetui reads a clock."""
+"""Real clocks; apart from `lateness`, no other module reads a clock."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 LONGEST_SLEEP_SECONDS = 1.0
-"""After so long awake a sleeper looks at the clock again.
+"""The longest time between two readings of the clock during a sleep.
 
 The event loop's timers do not count the time that the machine is suspended.
 """
 
 
 def elapsed_ns() -> int:
-    """Return the nanoseconds since some instant, those of suspends included.
+    """Return a monotonic time in ns that includes suspends of the machine.
 
     Python's `time.monotonic` leaves suspends out, on Linux and on macOS. There
     CLOCK_MONOTONIC_RAW is `mach_continuous_time`; on Linux it is another clock.
@@ -27,9 +27,9 @@ def elapsed_ns() -> int:
 
 
 def awake_ns() -> int:
-    """Return the nanoseconds since some instant in which the machine was not suspended.
+    """Return a monotonic time in ns that excludes suspends of the machine.
 
-    For a session whose time is its own: nobody watched it meanwhile.
+    For a session on its own clock, which does not count the suspend.
     """
     return time.monotonic_ns()
 
@@ -38,9 +38,9 @@ class SystemClock:
     """`ports.Clock` for real time.
 
     The wall clock is read once; from there a clock is followed that counts suspends.
-    So instants never go backwards when somebody sets the wall clock, and an hour in
-    which the machine was suspended has passed here too. What container runtimes say
-    of the wall clock is brought to this one by `runtimes.daemon_clock`.
+    So instants never go backwards when the wall clock is set, and an hour of suspend
+    counts as an hour. `runtimes.daemon_clock` converts the times of container runtimes
+    to this clock.
 
     Args:
         elapsed_ns: any clock that never goes backwards.
@@ -52,14 +52,14 @@ class SystemClock:
         self._started_ns = elapsed_ns()
 
     def now(self) -> datetime:
-        """Return the instant, in UTC."""
+        """Return the current time in UTC."""
         passed_ns = self._elapsed_ns() - self._started_ns
         return self._started_at + timedelta(microseconds=passed_ns // 1000)
 
     async def sleep_until(self, deadline: datetime) -> None:
-        """Return at that instant or soon after; at once if it has passed.
+        """Sleep until an instant; return at once if it has passed.
 
-        One that passes while the machine is suspended is noticed within
+        An instant that passes while the machine is suspended is noticed within
         `LONGEST_SLEEP_SECONDS` of its resume.
         """
         remaining = deadline - self.now()

@@ -76,8 +76,8 @@ MOST_IMAGES = 50
 MOST_NAMES = 5
 """Source: nodestatus/setters.go, v1.32.10, MaxNamesPerImageInNodeStatus."""
 
-_LONGEST_LOOK_SECONDS = 1.0
-"""For which a stop waits; a look takes milliseconds, with a busy daemon more."""
+_LONGEST_LOOKUP_SECONDS = 1.0
+"""The longest wait of a stop for a lookup, which usually takes milliseconds."""
 
 FactReporter = Callable[[Fact], None]
 RuntimeOperation = (
@@ -104,9 +104,9 @@ class Executor:
         clock: gives the instant at which a relist began.
         volumes: mounts volumes; None if the runtime has none.
         users: finds the users of images; None if the runtime does not.
-        fault_injector: injects faults into containers; None if nothing can.
-        listeners: knows where containers listen; None where nothing does.
-        status: reports whether the runtime is ready; None where nothing does.
+        fault_injector: injects faults into containers; None if unsupported.
+        listeners: finds where containers listen; None if unsupported.
+        status: reports whether the runtime is ready; None if unsupported.
         images: lists the images; None if the runtime has none.
     """
 
@@ -133,12 +133,12 @@ class Executor:
         self._listeners = listeners
         self._status = status
         self._images = images
-        self._looks: dict[ContainerID, asyncio.Task[Listeners]] = {}
+        self._lookups: dict[ContainerID, asyncio.Task[Listeners]] = {}
 
     async def execute(self, effect: Effect, report: FactReporter) -> None:
         """Carry out an effect and report its result.
 
-        Whatever goes wrong becomes the error of this one effect, and the log keeps the
+        Any exception becomes the error of this effect, and is logged with its
         traceback.
         """
         try:
@@ -168,32 +168,31 @@ class Executor:
         if source is None:
             problem = f"{self._runtime.name} does not report them"
             return ListenersFound(container_id, None, problem)
-        look = asyncio.ensure_future(source.listeners(container_id))
-        self._looks[container_id] = look
+        lookup = asyncio.ensure_future(source.listeners(container_id))
+        self._lookups[container_id] = lookup
         try:
-            await asyncio.wait([look])
+            await asyncio.wait([lookup])
         finally:
-            look.cancel()
-            if self._looks.get(container_id) is look:
-                del self._looks[container_id]
-        if look.cancelled():
+            lookup.cancel()
+            if self._lookups.get(container_id) is lookup:
+                del self._lookups[container_id]
+        if lookup.cancelled():
             return ListenersFound(container_id, None, "it was stopped meanwhile")
         try:
-            return ListenersFound(container_id, look.result())
+            return ListenersFound(container_id, lookup.result())
         except ContainerRuntimeError as error:
             return ListenersFound(container_id, None, str(error))
 
-    async def _finish_look(self, container_id: ContainerID) -> None:
+    async def _finish_lookup(self, container_id: ContainerID) -> None:
         """Wait for the listing of a container's ports before the container is stopped.
 
-        A container that is being stopped closes its ports, so a later listing says
-        nothing about the refused connection. A listing that takes too long is given
-        up.
+        A container that is being stopped closes its ports, so a later listing does not
+        explain the refused connection. A listing that takes too long is cancelled.
         """
-        look = self._looks.get(container_id)
-        if look is not None:
-            await asyncio.wait([look], timeout=_LONGEST_LOOK_SECONDS)
-            look.cancel()
+        lookup = self._lookups.get(container_id)
+        if lookup is not None:
+            await asyncio.wait([lookup], timeout=_LONGEST_LOOKUP_SECONDS)
+            lookup.cancel()
 
     async def _runtime_status(self) -> Fact:
         if self._status is None:
@@ -204,7 +203,7 @@ class Executor:
             return RuntimeStatusRead(error=str(error))
 
     async def _list_images(self) -> Fact:
-        """List the images; names of the largest are enough, as in a node's status."""
+        """List the images; only the largest need names, as in a node's status."""
         if self._images is None:
             return ImagesListed(error=f"{self._runtime.name} has no images")
         try:
@@ -275,9 +274,9 @@ class Executor:
     async def _mount_or_unmount(self, operation: MountVolume | UnmountVolume) -> None:
         """Mount or unmount a volume.
 
-        Difference: a volume in which something else is mounted, so that not all of it
-        can be removed, counts as unmounted. The kubelet tries for ever, and the pod
-        does not go; here it goes, and what stays is named when it is removed.
+        Difference: a volume that contains another mount, so that it cannot be removed
+        completely, counts as unmounted. The kubelet retries forever and keeps the pod;
+        here the pod is removed, with a message that names what remains.
         """
         if self._volumes is None:
             raise ContainerRuntimeError(f"{self._runtime.name} has no volumes")
@@ -312,7 +311,7 @@ class Executor:
             case StartContainer(container_id):
                 await runtime.start_container(container_id)
             case StopContainer(container_id, _, grace_period_seconds):
-                await self._finish_look(container_id)
+                await self._finish_lookup(container_id)
                 await runtime.stop_container(container_id, grace_period_seconds)
                 return await self._status_of_stopped(container_id)
             case RemoveContainer(container_id):
@@ -322,10 +321,10 @@ class Executor:
     async def _status_of_stopped(
         self, container_id: ContainerID
     ) -> RuntimeContainerStatus | None:
-        """Return how a container ended that has just been stopped.
+        """Return the exit status of a container that has just been stopped.
 
-        It has been stopped whether or not its status can be read: if not, the next
-        relist reports how it ended.
+        The stop succeeded even if the status cannot be read; then the next relist
+        reports the exit.
         """
         try:
             return await self._runtime.container_status(container_id)
@@ -335,7 +334,7 @@ class Executor:
 
 
 def _name(effect: Effect) -> str:
-    """Return how to name an effect in the log: its kind and number or object."""
+    """Return an effect's name for the log: its kind and number or object."""
     match effect:
         case RunProbe(probe_id=probe_id, key=key):
             return f"probe {probe_id} of {'/'.join(key)}"
@@ -352,7 +351,7 @@ def _name(effect: Effect) -> str:
 
 
 def _failed(effect: Effect, error: str, clock: Clock) -> Fact:
-    """Return the fact of an effect that could not be carried out."""
+    """Return the fact that reports the failure of an effect."""
     match effect:
         case RunProbe(probe_id=probe_id):
             attempt = Attempt(ProbeResult.UNKNOWN, error=error)

@@ -1,8 +1,7 @@
 """How late the event loop is, and whose lateness it is: ours or the machine's.
 
-Processor times decide: a process that ran nearly all the time has delayed itself, one
-that was ready to run and did not was delayed by others, one that did neither was
-stopped.
+Processor times decide: a process that ran nearly all the time delayed itself; one that
+was ready but not running was delayed by others; one that was neither was stopped.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _SCHEDSTAT = Path("/proc/self/schedstat")
 class ProcessorTimes(Struct, frozen=True):
     """How long this process has run, and its main thread waited for a processor.
 
-    In nanoseconds; `waited_ns` is None where the kernel does not say.
+    In nanoseconds; `waited_ns` is None if the kernel does not report it.
     """
 
     ran_ns: int
@@ -34,7 +33,7 @@ class ProcessorTimes(Struct, frozen=True):
 
 
 def processor_times() -> ProcessorTimes:
-    """Return those up to now."""
+    """Return the processor times of this process up to now."""
     try:
         waited_ns = int(read_kernel_file(_SCHEDSTAT).split()[1])
     except (OSError, IndexError):
@@ -46,13 +45,13 @@ BEAT = timedelta(milliseconds=100)
 """How often the lag is measured."""
 
 LATE_BEAT = timedelta(milliseconds=50)
-"""A lag from which on it is asked whose it is."""
+"""The shortest lag whose cause is determined."""
 
 CAUSE_WINDOW = timedelta(seconds=10)
-"""Over how long it is added up whose the lag was."""
+"""The window over which causes of lag are summed."""
 
 NEARLY_ALWAYS = 0.75
-"""The part of the time from which on a program that runs has kept itself waiting."""
+"""The share of running time above which a process has delayed itself."""
 
 
 class _LateBeat(Struct, frozen=True):
@@ -67,9 +66,8 @@ class _LateBeat(Struct, frozen=True):
 class LoopWatch:
     """The `ports.LagSource` of the event loop that runs `run`.
 
-    Whatever is late on this loop is late by as much: a callback that takes long, a
-    machine without time for this process, a process that was stopped, a machine that
-    was suspended.
+    Every task on this loop is late by as much, be it for a slow callback, a busy
+    machine, a stopped process or a suspended machine.
 
     Args:
         clock: one that counts suspends.
@@ -86,15 +84,15 @@ class LoopWatch:
         self._late_beats: deque[_LateBeat] = deque()
 
     def lost(self, now: datetime) -> timedelta:
-        """Return by how much the loop has been late in total, up to now."""
+        """Return the total lateness of the loop up to now."""
         return self._lost + self._late(now)
 
     def cause(self, now: datetime) -> LatenessCause | None:
-        """Return whose the lag of the last ten seconds was; None if there was none.
+        """Return the cause of the lag in the last ten seconds; None without any lag.
 
-        It was ours if we ran nearly all the time, the machine's if we waited for a
-        processor, and otherwise nobody's who ran: we were stopped, or everything was.
-        None too where it cannot be known: not every kernel accounts for waiting.
+        The cause is this process if it ran nearly all the time, the machine if it
+        waited for a processor, and otherwise a stop of the process or the machine. None
+        also if the kernel does not account for waiting.
         """
         while self._late_beats and now - self._late_beats[0].at > CAUSE_WINDOW:
             self._late_beats.popleft()
@@ -113,7 +111,7 @@ class LoopWatch:
         return LatenessCause(LatenessOwner.STOP, 1 - ran - waited)
 
     async def run(self) -> None:
-        """Measure how late this task is woken, and why, until cancelled."""
+        """Measure how late this task wakes, and why, until cancelled."""
         began_at, before = self._clock.now(), self._times()
         while True:
             self._due_at = began_at + BEAT
@@ -138,6 +136,6 @@ def _late_beat(
     waited = None
     if before.waited_ns is not None and after.waited_ns is not None:
         waited = timedelta(microseconds=(after.waited_ns - before.waited_ns) // 1000)
-    # Until it was due nothing had to run.
+    # Before the deadline, nothing had to run.
     idle = min(max(passed - ran - (waited or timedelta()), timedelta()), BEAT)
     return _LateBeat(at, passed - idle, ran, waited)

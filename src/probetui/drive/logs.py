@@ -1,8 +1,7 @@
-"""Container logs, read in the background and kept within bounds.
+"""Container logs, read in the background into bounded memory.
 
-A container may print faster than anybody can read, or than this program may spend time
-on: a bounded number of lines is read per time, and if the reader stays behind, the
-lines in between are skipped.
+A container may print faster than this program can afford to read. So a bounded number
+of lines is read per interval; if the reader falls behind, lines are skipped.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ PAUSE = timedelta(milliseconds=50)
 """At most `LINES_AT_ONCE` lines are read in that time."""
 
 PATIENCE = 40
-"""After this many full batches in a row the lines that wait are skipped."""
+"""After this many full batches in a row, the waiting lines are skipped."""
 
 NOTICE_PERIOD_SECONDS = 0.05
 
@@ -63,12 +62,12 @@ class LogTail:
 
     @property
     def lines(self) -> Sequence[LogLine]:
-        """The lines that are kept, oldest first; not to be changed."""
+        """The kept lines, oldest first; do not modify the list."""
         return self._lines
 
     @property
     def dropped(self) -> int:
-        """The number of lines dropped before those that are kept."""
+        """The number of lines dropped before the kept ones."""
         return self._dropped
 
     @property
@@ -83,7 +82,7 @@ class LogTail:
 
     @property
     def problem(self) -> str:
-        """Why nothing can be read, empty if it can."""
+        """Why the log cannot be read, empty if it can."""
         return self._problem
 
     def close(self) -> None:
@@ -97,11 +96,11 @@ class LogTail:
     # -- for the reader
 
     def read_by(self, close: Callable[[], object]) -> None:
-        """Set how to stop reading."""
+        """Set the callback that stops reading."""
         self._close = close
 
     def add(self, line: LogLine) -> None:
-        """Keep a line, and drop the oldest ones if need be."""
+        """Append a line; drop the oldest lines beyond the limit."""
         self._lines.append(line)
         self._characters += len(line.text)
         if len(self._lines) > LINES_KEPT or self._characters > CHARACTERS_KEPT:
@@ -155,7 +154,7 @@ async def read_log(source: LogSource, tail: LogTail, clock: Clock) -> None:
 async def _falls_behind(
     source: LogSource, tail: LogTail, clock: Clock, count: int
 ) -> bool:
-    """Follow a log from its last `count` lines; True if it goes on too fast for that.
+    """Follow a log from its last `count` lines; True if the container outpaces it.
 
     False once it has ended.
     """
@@ -173,7 +172,7 @@ async def _falls_behind(
             full = full + 1 if is_early else 0
             if full > PATIENCE:
                 return True
-            # Also yields to the loop where lines come without any waiting.
+            # Also yields to the loop if lines never have to be awaited.
             await clock.sleep_until(ends_at)
             taken, ends_at = 0, clock.now() + PAUSE
     return False

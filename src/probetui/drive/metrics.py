@@ -37,10 +37,10 @@ class _Series(Struct):
 
 
 class ProbeMetrics(Collector):
-    """Counts probes without errors, and how long the successful ones took.
+    """Counts probes without errors, and durations of the successful ones.
 
-    The series of a worker end with it. Difference: those of a worker that was stopped
-    with its pod end when the pod is gone, not a moment before.
+    The series of a worker end with it. Difference: if the worker stopped with its pod,
+    they end slightly later, when the pod is gone.
 
     Args:
         rules: those of the kubelet's version, which has both metrics or the first.
@@ -52,11 +52,11 @@ class ProbeMetrics(Collector):
         self._series: dict[ProbeKey, _Series] = {}
 
     def register_pods(self, pods: Iterable[Pod]) -> None:
-        """Learn the names of pods."""
+        """Record the names of pods."""
         self._pods.update((pod.uid, pod) for pod in pods)
 
     def consume(self, entries: Sequence[JournalEntry]) -> None:
-        """Count what has been added to the journal since the last time."""
+        """Count the journal entries added since the last call."""
         for entry in entries:
             if isinstance(entry, TickEntry):
                 self._count(entry)
@@ -118,7 +118,7 @@ class ProbeMetrics(Collector):
 
 
 def _cumulative(buckets: Sequence[int]) -> list[tuple[str, float]]:
-    """Return the counts up to each bound, as Prometheus wants them."""
+    """Return cumulative counts per bucket bound, as Prometheus requires."""
     below = 0
     counts = []
     for bound, count in zip((*map(str, BUCKETS), "+Inf"), buckets, strict=True):

@@ -1,10 +1,10 @@
-"""Journal entries packed into few bytes, a block of them at a time.
+"""Journal entries packed into compact blocks.
 
-Nearly all entries are ticks, and most of a tick is as it was in the tick before: what
-repeats itself is kept once, in a table that several blocks share, and the numbers that
-change are packed column by column, as differences. That leaves ten bytes of a tick; a
-block that is only pickled and compressed is seven times as large, because a probe of a
-large session is in it only once or twice.
+Nearly all entries are ticks, and most of a tick repeats the tick before. So repeated
+values are stored once, in a table that several blocks share, and the numbers that
+change are packed by column, as differences. A tick takes ten bytes. A block that is
+only pickled and compressed is seven times as large, because in a large session it holds
+each probe only once or twice.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _MICROSECOND = timedelta(microseconds=1)
 _COLUMNS = 7
 _NUMBER_BYTES = 8
 _LARGEST = 1 << 62
-"""A difference of smaller numbers fits into so many bytes as well."""
+"""The difference of two smaller numbers fits into `_NUMBER_BYTES` as well."""
 
 
 class PackedBlock(Struct, frozen=True):
-    """Some entries with `ticks` among them, of which `rows` refer to `repeated`."""
+    """Packed entries; `ticks` of them are ticks, whose `rows` refer to `repeated`."""
 
     packed: bytes
     rows: int
@@ -59,7 +59,7 @@ class _Tick(Struct, frozen=True):
 
 
 class _Event(Struct, frozen=True):
-    """An event whose tick is in the same block: the one with that number."""
+    """An event that refers by number to a tick in the same block."""
 
     entry: EventEntry
     tick: int
@@ -75,7 +75,7 @@ class EntryPacker:
         self._begin_table()
 
     def pack(self, entries: Sequence[JournalEntry]) -> PackedBlock:
-        """Pack some entries."""
+        """Pack entries into a block."""
         if len(self._table) > LARGEST_TABLE or self._blocks == BLOCKS_OF_A_TABLE:
             self._begin_table()
         self._blocks += 1
@@ -114,7 +114,7 @@ class EntryPacker:
 
 def unpack(block: PackedBlock) -> tuple[JournalEntry, ...]:
     """Return the entries of a block."""
-    # What is read never left this process.
+    # The pickled data never left this process.
     items, numbers = pickle.loads(zlib.decompress(block.packed))  # noqa: S301
     packed = [item for item in items if isinstance(item, _Tick)]
     rows = _rows(numbers, block.rows)
@@ -140,12 +140,12 @@ def _entries(
 
 
 def _fits(numbers: Iterable[int]) -> bool:
-    """Return whether numbers are small enough for columns; those of clocks are."""
+    """Return whether numbers fit the columns; clock readings do."""
     return all(-_LARGEST < number < _LARGEST for number in numbers)
 
 
 def _event(item: _Item, places: Mapping[int, int]) -> _Item:
-    """Return an event without its tick, if that very one is in the same block."""
+    """Return an event with its tick replaced by a reference, if in the same block."""
     if not isinstance(item, EventEntry) or item.tick is None:
         return item
     place = places.get(id(item.tick))
@@ -173,9 +173,9 @@ def _tick(
 
 
 def _differences(rows: Sequence[tuple[int, ...]]) -> bytes:
-    """Return the columns of a table of numbers, each number as what it is more.
+    """Return the columns of a table, delta-encoded.
 
-    Bytes of one weight stand together: of small differences most are 0.
+    Bytes of equal weight are stored together: most are 0, as differences are small.
     """
     columns = []
     for column in zip(*rows, strict=True):
@@ -186,7 +186,7 @@ def _differences(rows: Sequence[tuple[int, ...]]) -> bytes:
 
 
 def _rows(data: bytes, count: int) -> list[tuple[int, ...]]:
-    """Return the rows of a table of so many."""
+    """Decode the columns of a table with that many rows."""
     columns = []
     size = count * _NUMBER_BYTES
     for start in range(0, _COLUMNS * size, size) if count else ():

@@ -43,7 +43,7 @@ WATCH_RETRY = timedelta(seconds=2)
 LATENESS_SHOWN = timedelta(milliseconds=100)
 LATENESS_KEPT = timedelta(seconds=10)
 LATENESS_JOURNALED = timedelta(seconds=1)
-"""From where on the journal has it: the shortest period, so that ticks may be lost."""
+"""The shortest lateness to journal: the shortest period, which may lose ticks."""
 
 LATENESS_JOURNALED_EACH = timedelta(minutes=1)
 
@@ -52,10 +52,10 @@ PATIENCE = timedelta(seconds=15)
 
 
 class _LateTime(Struct):
-    """A time in which ticks came late.
+    """A period of late ticks.
 
-    `newest` is by how much the newest of them did, `worst` the latest one. `lost` is
-    how many fell due in vain. The cause was asked for last at `asked_at`.
+    `newest` is the lateness of the newest tick, `worst` the greatest. `lost` counts
+    dropped ticks. `asked_at` is when the cause was last determined.
     """
 
     began_at: datetime
@@ -67,11 +67,11 @@ class _LateTime(Struct):
     cause: LatenessCause | None = None
 
     def describe(self) -> str:
-        """Return what there is to say of it when it is over."""
+        """Describe the period after its end."""
         lasted = format_duration(self.last_at - self.began_at)
         worst = format_duration(self.worst)
         if self.cause is not None and self.cause.owner is LatenessOwner.STOP:
-            # Nobody could probe, so no tick was lost by us.
+            # The machine could not probe, so probetui lost no tick.
             due = "1 tick" if self.lost == 1 else f"{self.lost} ticks"
             return f"{self.cause}, for up to {worst}; {due} fell due meanwhile"
         lost = {0: "none was", 1: "1 was"}.get(self.lost, f"{self.lost} were")
@@ -83,7 +83,7 @@ class EffectExecutor(Protocol):
     """Carries out effects; `Executor` is the implementation."""
 
     async def execute(self, effect: Effect, report: Callable[[Fact], None]) -> None:
-        """Do what an effect asks and report exactly one fact in the end."""
+        """Carry out an effect and report exactly one fact."""
 
 
 class RealtimeSession:
@@ -152,36 +152,36 @@ class RealtimeSession:
 
     @property
     def playback(self) -> None:
-        """None: real time cannot be moved."""
+        """None: real time cannot be controlled."""
 
     @property
     def runtime_name(self) -> str:
-        """The runtime and its version, for people."""
+        """The runtime and its version, for display."""
         return self._runtime_name
 
     @property
     def snapshot(self) -> Snapshot:
-        """The state at this moment; pods that did not change are the same objects."""
+        """The current state; unchanged pods are the same objects."""
         now = self._clock.now()
         snapshot = self._engine.snapshot(now)
-        late = self._late
-        if late is None or now - late.last_at > LATENESS_KEPT:
+        lateness = self._late
+        if lateness is None or now - lateness.last_at > LATENESS_KEPT:
             return snapshot
         cause = None if self._loop_watch is None else self._loop_watch.cause(now)
-        return replace(snapshot, lateness=late.newest, lateness_cause=cause)
+        return replace(snapshot, lateness=lateness.newest, lateness_cause=cause)
 
     @property
     def journal(self) -> Sequence[JournalEntry]:
-        """Every entry of the session by its place; only very old ones are evicted."""
+        """Every entry of the session by index; only very old ones are evicted."""
         return self._journal
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back on the event loop after a change; returns what ends that."""
+        """Register a callback for changes; return the function that removes it."""
         return self._subscribers.add(callback)
 
     @property
     def has_run_ended(self) -> bool:
-        """Whether `run` has returned: the pods are no longer managed."""
+        """Whether `run` has returned and the pods are no longer managed."""
         return self._run_ended
 
     def send(self, command: Command) -> None:
@@ -191,7 +191,7 @@ class RealtimeSession:
     def follow_logs(
         self, container_id: ContainerID, callback: Callable[[], None]
     ) -> LogTail:
-        """Read what a container instance prints until the tail is closed."""
+        """Read the log of a container instance until the tail is closed."""
         tail = LogTail(container_id, callback)
         if self._logs is None:
             tail.finish(LogState.REFUSED, f"{self._runtime_name} keeps no logs")
@@ -201,7 +201,7 @@ class RealtimeSession:
         return tail
 
     def fault_refusal(self, pod: Pod, disruption: Fault) -> str:
-        """Return why it cannot be done to a pod, empty where it may be tried."""
+        """Return why a fault cannot be injected into a pod, empty if it can."""
         if self._fault_injector is None:
             return f"{self._runtime_name} cannot do it"
         return self._fault_injector.fault_refusal(pod, disruption)
@@ -241,7 +241,7 @@ class RealtimeSession:
             await self._end_tasks()
 
     async def shutdown(self) -> bool:
-        """Delete every pod gracefully; True once nothing of them runs any more.
+        """Delete every pod gracefully; return True once none of them runs.
 
         Gives up `PATIENCE` after the longest grace period: the runtime does not answer,
         or does not stop them. Gives up at once if a bug has ended `run`.
@@ -265,7 +265,7 @@ class RealtimeSession:
         return True
 
     def journal_lateness(self) -> None:
-        """Write into the journal how late ticks have been, unless that is there."""
+        """Journal the current period of late ticks, unless it is journaled already."""
         if self._late is not None and not self._run_ended:
             self._end_lateness(self._late)
             self._turn(self._clock.now())
@@ -282,7 +282,7 @@ class RealtimeSession:
         self._wake.set()
 
     def _turn(self, now: datetime) -> None:
-        """Submit what is in the inbox, or only the instant if it is empty."""
+        """Submit the inbox to the engine; advance the clock if it is empty."""
         if not self._inbox:
             self._notify_input_listener(None, now)
             self._apply_turn(self._engine.advance(now), now)
@@ -322,7 +322,7 @@ class RealtimeSession:
         await self._executor.execute(effect, self._put)
 
     def _set_alarm(self, deadline: datetime | None) -> None:
-        """Wake up at an instant; an alarm that is set for it stays."""
+        """Set the alarm to an instant; keep it if it is set for that already."""
         if deadline == self._alarm_at:
             return
         if self._alarm is not None:
@@ -339,7 +339,7 @@ class RealtimeSession:
         self._wake.set()
 
     def _note_lateness(self, now: datetime) -> None:
-        """Record by how much the engine woke too late, if that is worth showing."""
+        """Record how late the engine woke, if it is enough to show."""
         deadline = self._engine.next_deadline()
         if deadline is not None:
             self._note_late(deadline, now)
@@ -385,7 +385,7 @@ class RealtimeSession:
             self.on_bug(error)
 
     def _on_bug(self, error: Exception) -> None:
-        """Report a bug to whoever wants to hear of one by now."""
+        """Report a bug to the current handler."""
         self.on_bug(error)
 
     def _stop_for(self, error: Exception) -> None:
@@ -408,7 +408,7 @@ class RealtimeSession:
             await self._clock.sleep_until(self._clock.now() + WATCH_RETRY)
 
     async def _watch_execs(self, execs: ExecSource) -> None:
-        """Report commands that others run; a stream that breaks is opened again."""
+        """Report commands that others run; reopen the stream when it breaks."""
         while True:
             try:
                 async for started in execs.watch_execs():

@@ -17,20 +17,20 @@ from probetui.kubelet.journal import JournalEntry
 
 
 class Playback(Protocol):
-    """The clock of a session that is not in real time."""
+    """The controls of a playback session's clock."""
 
     @property
     def rewinds(self) -> int:
-        """How often the journal was cut short; followers start again then."""
+        """The number of times the journal was truncated; followers start again then."""
 
     def step_back(self) -> bool:
-        """Go back to before the last tick and stop; False if there was none."""
+        """Go back to before the last tick and stop; return False without one."""
 
     def seek(self, instant: datetime) -> None:
-        """Go to an instant as soon as possible, and stop the clock there."""
+        """Seek to an instant and stop the clock there."""
 
     def change_pace(self, steps: int) -> None:
-        """Move the pace by so many steps; slower if negative."""
+        """Change the pace by a number of steps; negative is slower."""
 
 
 class Session(Protocol):
@@ -38,29 +38,30 @@ class Session(Protocol):
 
     @property
     def runtime_name(self) -> str:
-        """The runtime and its version, for people."""
+        """The runtime and its version, for display."""
 
     @property
     def snapshot(self) -> Snapshot:
-        """The state at this moment; a new object only after a change."""
+        """The current state; a new object only after a change."""
 
     @property
     def journal(self) -> Sequence[JournalEntry]:
         """Every entry of the session, oldest first; it only grows.
 
-        An entry keeps its place. Of a long session the oldest entries are evicted:
-        a slice leaves them out, asking for one is an `IndexError`; the newest 100,000
-        ticks are always there.
+        An entry keeps its index. A long session evicts its oldest entries: a slice
+        omits them, and an index of one raises `IndexError`. The newest 100,000 ticks
+        are always kept.
         """
 
     @property
     def playback(self) -> Playback | None:
-        """What moves its clock; None in real time."""
+        """The controls of its clock; None in real time."""
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back on the event loop after a change.
+        """Register a callback that runs on the event loop after a change.
 
-        At most 20 times a second. Returns what ends the subscription.
+        It runs at most 20 times a second. Returns the function that ends the
+        subscription.
         """
 
     def send(self, command: Command) -> None:
@@ -74,7 +75,7 @@ class SupportsLogs(Protocol):
     def follow_logs(
         self, container_id: ContainerID, callback: Callable[[], None]
     ) -> LogTail:
-        """Read what a container instance prints until the tail is closed.
+        """Read the log of a container instance until the tail is closed.
 
         The callback is called on the event loop after something changed, at most 20
         times a second.
@@ -83,10 +84,10 @@ class SupportsLogs(Protocol):
 
 @runtime_checkable
 class FaultTarget(Protocol):
-    """A session in which not everything may be done to containers."""
+    """A session that may refuse to inject faults."""
 
     def fault_refusal(self, pod: Pod, disruption: Fault) -> str:
-        """Return why it cannot be done to a pod, empty where it may be tried."""
+        """Return why a fault cannot be injected into a pod, empty if it can."""
 
 
 class Subscribers:
@@ -96,11 +97,11 @@ class Subscribers:
         self._callbacks: list[Callable[[], None]] = []
 
     def __bool__(self) -> bool:
-        """Return whether there is anybody to notify."""
+        """Return whether there is a subscriber."""
         return bool(self._callbacks)
 
     def add(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Add one; returns what ends it, which may be called again and again."""
+        """Add a callback; return the idempotent function that removes it."""
         self._callbacks.append(callback)
         has_ended = False
 
@@ -113,15 +114,15 @@ class Subscribers:
         return end
 
     def notify(self) -> None:
-        """Call each; they may come and go meanwhile."""
+        """Call each callback; callbacks may be added and removed meanwhile."""
         for callback in tuple(self._callbacks):
             callback()
 
 
 class KeptTasks:
-    """Tasks that go on beside their owner: what one of them raises, the owner hears.
+    """Background tasks whose exceptions are reported to their owner.
 
-    The loop would only log it, once the task is forgotten.
+    The event loop would only log them, once the task is garbage-collected.
 
     Args:
         on_bug: called with what a task raised.
@@ -132,7 +133,7 @@ class KeptTasks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Begin some work."""
+        """Start a task."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._forget)

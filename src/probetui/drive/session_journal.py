@@ -1,9 +1,9 @@
-"""SessionJournal: the entries of a session by their place, in bounded memory.
+"""SessionJournal: the entries of a session by index, in bounded memory.
 
 A thousand ticks a second are nearly two gigabytes of objects an hour. So the newest
-entries are kept as they are, older ones are packed in blocks (some ten bytes an entry,
-as ticks repeat themselves), and the oldest blocks are evicted: those before the 100,000
-newest ticks, and more if probes print a lot. The session's record has all of them.
+entries are kept unpacked, older ones are packed in blocks (some ten bytes an entry, as
+ticks repeat), and the oldest blocks are evicted: those before the newest 100,000 ticks,
+and more if probes print a lot. The session's record keeps all entries.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEAST_TICKS = 100_000
 
 
 class JournalLimits(Struct, frozen=True):
-    """How many entries are kept in which form.
+    """The number of entries kept in each form.
 
     Attributes:
         open_entries: the newest entries, at least so many, are not packed,
@@ -46,14 +46,14 @@ class JournalLimits(Struct, frozen=True):
 
 
 SEEKABLE = JournalLimits(packed_bytes=64 << 20)
-"""For sim and replay, in which people seek back to the beginning."""
+"""For sim and replay, in which users seek back to the beginning."""
 
 
 class SessionJournal(Sequence[JournalEntry]):
-    """A sequence that only grows, whose first entries may have been evicted.
+    """A growing sequence whose oldest entries may be evicted.
 
-    An entry keeps its place for ever: `len` counts evicted ones too. A slice leaves
-    them out; a single one is an `IndexError`. It has one owner, which appends.
+    An entry keeps its index: `len` counts evicted ones too. A slice omits them; an
+    index of one raises `IndexError`. Only the owner appends.
     """
 
     def __init__(self, limits: JournalLimits | None = None) -> None:
@@ -69,7 +69,7 @@ class SessionJournal(Sequence[JournalEntry]):
 
     @property
     def first(self) -> int:
-        """The place of the oldest entry that is kept."""
+        """The index of the oldest kept entry."""
         return self._first
 
     @property
@@ -87,7 +87,7 @@ class SessionJournal(Sequence[JournalEntry]):
             self._evict()
 
     def cut(self, length: int) -> None:
-        """Remove the newest entries, down to a length.
+        """Truncate the journal to a length.
 
         Entries that were evicted at the other end stay evicted.
         """
@@ -103,11 +103,11 @@ class SessionJournal(Sequence[JournalEntry]):
         self._open_bytes = sum(map(_printed, self._open))
 
     def __len__(self) -> int:
-        """Return how many entries there have ever been."""
+        """Return the number of entries, evicted ones included."""
         return self._open_first + len(self._open)
 
     def __iter__(self) -> Iterator[JournalEntry]:
-        """Yield the entries that are kept, oldest first."""
+        """Yield the kept entries, oldest first."""
         yield from self[self._first :]
 
     @overload
@@ -115,7 +115,7 @@ class SessionJournal(Sequence[JournalEntry]):
     @overload
     def __getitem__(self, place: slice) -> list[JournalEntry]: ...
     def __getitem__(self, place: int | slice) -> JournalEntry | list[JournalEntry]:
-        """Return the entry at a place, or those of a slice that are kept."""
+        """Return the entry at an index, or the kept entries of a slice."""
         if isinstance(place, slice):
             start, stop, step = place.indices(len(self))
             if step != 1:
@@ -129,24 +129,24 @@ class SessionJournal(Sequence[JournalEntry]):
 
     @property
     def _open_first(self) -> int:
-        """The place of the oldest entry that is not packed."""
+        """The index of the oldest unpacked entry."""
         return self._first + len(self._blocks) * self._limits.block
 
     def _between(self, start: int, stop: int) -> list[JournalEntry]:
         size, packed = self._limits.block, self._open_first
         if start >= packed:
             return self._open[start - packed : max(stop - packed, 0)]
-        found: list[JournalEntry] = []
+        block: list[JournalEntry] = []
         end = min(stop, packed) - self._first
         for number in range((start - self._first) // size, -(-end // size)):
             begin = self._first + number * size
-            found += self._entries_of(number)[max(start - begin, 0) : stop - begin]
+            block += self._entries_of(number)[max(start - begin, 0) : stop - begin]
         if stop > packed:
-            found += self._open[: stop - packed]
-        return found
+            block += self._open[: stop - packed]
+        return block
 
     def _entries_of(self, number: int) -> tuple[JournalEntry, ...]:
-        """Return a block's entries; the blocks used last stay unpacked."""
+        """Return a block's entries; cache the most recently used blocks."""
         place = self._first + number * self._limits.block
         entries = self._unpacked.pop(place, None) or unpack(self._blocks[number])
         self._unpacked[place] = entries
@@ -183,7 +183,7 @@ class SessionJournal(Sequence[JournalEntry]):
 
 
 def _printed(entry: JournalEntry) -> int:
-    """Return how many characters of a probe's answer an entry has."""
+    """Return the number of characters of a probe's answer in an entry."""
     match entry:
         case TickEntry(attempts=attempts) | DryRunEntry(attempts=attempts):
             return sum(

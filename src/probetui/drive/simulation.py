@@ -1,4 +1,4 @@
-"""Simulation: the engine on virtual time, with a heap of instants, no event loop."""
+"""Simulation: the engine on virtual time, driven by a heap, without an event loop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ InputListener = Callable[[Input | None, datetime], None]
 
 
 def ignore_input(_item: Input | None, _now: datetime) -> None:
-    """Do nothing with an input."""
+    """Ignore an input."""
 
 
 class Simulation:
@@ -63,12 +63,12 @@ class Simulation:
         self.attach([] if journal is None else journal, on_input)
 
     def attach(self, journal: Journal, on_input: InputListener) -> None:
-        """Set where entries go and who is called with inputs."""
+        """Set the journal for entries and the callback for inputs."""
         self._journal = journal
         self._on_input = on_input
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return everything that what comes next depends on."""
+        """Return the state on which the future depends."""
         state = dict(vars(self))
         del state["_journal"], state["_on_input"]
         return state
@@ -89,7 +89,7 @@ class Simulation:
         heapq.heappush(self._scheduled, (at, self._count, item))
 
     def next_at(self) -> datetime | None:
-        """Return when something is due next, None for never."""
+        """Return the time of the next turn, None without one."""
         deadline = self.engine.next_deadline()
         if not self._scheduled:
             return deadline
@@ -97,7 +97,7 @@ class Simulation:
         return comes_at if deadline is None else min(comes_at, deadline)
 
     def turn(self) -> Turn:
-        """Advance to the instant at which something is due, and run that."""
+        """Advance to the next due instant and run its turn."""
         at = self.next_at()
         if at is not None:
             self.pass_until(at)
@@ -138,7 +138,7 @@ class Simulation:
             self.schedule(finished, at)
 
     def _cancel_operation(self, operation_id: int) -> None:
-        """Forget the result that an operation was going to have."""
+        """Discard the scheduled result of an operation."""
         self._scheduled = [
             entry
             for entry in self._scheduled

@@ -1,9 +1,9 @@
-"""What versions of the kubelet do differently with the same pods, by simulation.
+"""Compare kubelet versions by simulating the same pods.
 
-Between two neighbouring versions one field of the rules after the other is switched to
-its later value; a field counts where that changes what is decided, shown or refused.
-Only what read the field is simulated again: the scripts one after the other, until one
-shows the difference.
+Between two neighbouring versions, the fields of the rules are switched to their later
+values one by one; a field matters if that changes a decision, a status or a refusal.
+Only simulations that read the field run again: script by script, until one shows a
+difference.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ _NO_DIFFERENCE = frozenset({"version", "release", "feature_gates"})
 
 
 KNOWN_FIELDS = "known_fields"
-"""The difference between versions that know a field of the manifests or do not."""
+"""The difference between versions with and without a field of the manifests."""
 
 
 class VersionInput(Struct, frozen=True):
-    """The pods as one version reads them, and what it says of the manifests.
+    """The pods as one version reads them, and its messages about the manifests.
 
-    A key of `problems` says what is done with which field, its value also why.
+    A key of `problems` is an action and a field, its value adds the reason.
     """
 
     pods: tuple[Pod, ...]
@@ -68,7 +68,7 @@ class VersionInput(Struct, frozen=True):
 
 
 class Observation(Struct, frozen=True):
-    """Something that a version does or shows; `after` None is before the start."""
+    """A decision or text of a version; `after` None is before the start."""
 
     after: float | None
     text: str
@@ -78,11 +78,11 @@ class VersionDifference(Struct, frozen=True):
     """One difference between neighbouring versions.
 
     Attributes:
-        field: of the rules, or `KNOWN_FIELDS`.
-        script: the first one in which it is seen; empty if no simulation shows it.
-        since: the first version that does the later thing.
-        before: the first thing that differs, as the earlier version does it.
-        later: the same of the later version; None is nothing.
+        field: a field of the rules, or `KNOWN_FIELDS`.
+        script: the first script that shows it; empty if no simulation does.
+        since: the first version with the later behavior.
+        before: the first observation that differs, of the earlier version.
+        later: that of the later version; None if it has none.
     """
 
     field: str
@@ -159,7 +159,7 @@ def find_differences(
     *,
     texts: bool = False,
 ) -> Iterator[VersionDifference]:
-    """Yield the differences as they are found, those of the earliest versions first.
+    """Yield the differences as they are found, earliest versions first.
 
     Args:
         versions: the rules of those to compare, oldest first.
@@ -180,7 +180,7 @@ _Reading = tuple[KubeletRules, VersionInput]
 
 
 class _Comparison:
-    """A comparison of pairs of versions; what one took is not done again."""
+    """A comparison of pairs of versions that reuses its simulations."""
 
     def __init__(
         self,
@@ -193,50 +193,50 @@ class _Comparison:
     def decisions(
         self, earlier: KubeletRules, later: KubeletRules
     ) -> Iterator[VersionDifference]:
-        """Yield what two versions decide, show or refuse otherwise."""
+        """Yield differences in the decisions, statuses and refusals of two versions."""
         now = replace(earlier, version=later.version, release=later.release)
         problems = self._load(earlier).problems
         dropped = _dropped(problems)
-        given = _keep_earlier_reasons(self._load(now), dropped)
-        for key in sorted({*problems} ^ {*given.problems}):
+        source = _keep_earlier_reasons(self._load(now), dropped)
+        for key in sorted({*problems} ^ {*source.problems}):
             yield VersionDifference(
                 KNOWN_FIELDS,
                 "",
                 later.release,
                 _problem(problems, key),
-                _problem(given.problems, key),
+                _problem(source.problems, key),
             )
-        yield from self._switched(now, later, given, dropped, texts=False)
+        yield from self._switched(now, later, source, dropped, texts=False)
 
     def texts(
         self, earlier: KubeletRules, later: KubeletRules
     ) -> Iterator[VersionDifference]:
-        """Yield what two versions say in other words."""
+        """Yield differences in the texts of two versions."""
         old = {name: getattr(earlier, name) for name in TEXT_RULES}
         dropped = _dropped(self._load(earlier).problems)
         now = replace(later, **old)
-        given = _keep_earlier_reasons(self._load(now), dropped)
-        yield from self._switched(now, later, given, dropped, texts=True)
+        source = _keep_earlier_reasons(self._load(now), dropped)
+        yield from self._switched(now, later, source, dropped, texts=True)
 
     def _switched(
         self,
         now: KubeletRules,
         later: KubeletRules,
-        given: VersionInput,
+        source: VersionInput,
         dropped: Mapping[str, str],
         *,
         texts: bool,
     ) -> Iterator[VersionDifference]:
-        """Yield what changes with each field of the rules that is switched."""
+        """Yield the differences that each changed rule causes."""
         for field in KubeletRules.__struct_fields__:
             if field in _NO_DIFFERENCE or (field in TEXT_RULES) is not texts:
                 continue
             if getattr(now, field) == getattr(later, field):
                 continue
-            before = now, given
+            before = now, source
             now = replace(now, **{field: getattr(later, field)})
-            given = _keep_earlier_reasons(self._load(now), dropped)
-            if field == "sends_accept" and any(map(_has_http_probe, given.pods)):
+            source = _keep_earlier_reasons(self._load(now), dropped)
+            if field == "sends_accept" and any(map(_has_http_probe, source.pods)):
                 yield VersionDifference(
                     field,
                     "",
@@ -244,13 +244,13 @@ class _Comparison:
                     Observation(None, "Accept-Encoding: gzip"),
                     Observation(None, "Accept: */*"),
                 )
-            if change := self._first_change(field, before, (now, given)):
+            if change := self._first_change(field, before, (now, source)):
                 yield change
 
     def _first_change(
         self, field: str, before: _Reading, later: _Reading
     ) -> VersionDifference | None:
-        """Return what the first script shows of a field that is switched."""
+        """Return the first difference that a changed rule causes in any script."""
         is_same_input = before[1] == later[1]
         for name, script in self._scripts.items():
             if is_same_input and not script.depends_on(field, *before):
@@ -272,11 +272,11 @@ def _dropped(problems: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _keep_earlier_reasons(
-    given: VersionInput, reasons: Mapping[str, str]
+    source: VersionInput, reasons: Mapping[str, str]
 ) -> VersionInput:
-    """Return what a version reads; a field that both drop has the earlier reason."""
-    problems = {key: reasons.get(key, text) for key, text in given.problems.items()}
-    return replace(given, problems=problems)
+    """Return a version's input; fields dropped by both keep the earlier reason."""
+    problems = {key: reasons.get(key, text) for key, text in source.problems.items()}
+    return replace(source, problems=problems)
 
 
 def _problem(problems: Mapping[str, str], key: str) -> Observation | None:
@@ -288,10 +288,10 @@ def _has_http_probe(pod: Pod) -> bool:
 
 
 _StreamKey = tuple[int, str]
-"""A rank, what matters most first, and what a stream of observations is about."""
+"""The rank of a stream of observations, most important first, and its subject."""
 
 _Observations = Mapping[_StreamKey, list[Observation]]
-"""What is refused, then steps of containers, events, states and ticks: in order."""
+"""Refusals, container steps, events, states and ticks, in order."""
 
 _REFUSED, _DROPPED, _STEP, _EVENT, _STATE, _HIDDEN_STATE, _TICK, _WARNED = range(8)
 _PROBLEMS = {"drops": _DROPPED, "warns": _WARNED}
@@ -304,7 +304,7 @@ _HIDDEN = frozenset({StateField.RESULT, StateField.HOLD})
 def _first_change(
     field: str, script: str, since: str, before: _Observations, later: _Observations
 ) -> VersionDifference | None:
-    """Return what differs first in the stream that matters most."""
+    """Return the first difference in the most important stream."""
     for key in sorted({*before, *later}):
         for old, new in zip_longest(before.get(key, ()), later.get(key, ())):
             if old != new:
@@ -313,7 +313,7 @@ def _first_change(
 
 
 class _TrialConfig(KubeletConfig, frozen=True):
-    """A configuration with rules of no version."""
+    """A configuration whose rules match no version."""
 
     trial: KubeletRules | None = None
 
@@ -324,12 +324,12 @@ class _TrialConfig(KubeletConfig, frozen=True):
 
 
 class _ReadRules(KubeletRules, frozen=True, eq=False):
-    """Rules that keep which of their fields were read."""
+    """Rules that record which of their fields were read."""
 
     reads: set[str] = msgspec.field(default_factory=set)
 
     def __getattribute__(self, name: str) -> Any:
-        """Return an attribute; the name of a field is kept."""
+        """Return an attribute; record the name of a field."""
         if name in _RULES_FIELDS:
             super().__getattribute__("reads").add(name)
         return super().__getattribute__(name)
@@ -339,26 +339,26 @@ _RULES_FIELDS = frozenset(KubeletRules.__struct_fields__)
 
 
 class _Inputs:
-    """The pods as rules read them; manifests are read anew only if that may differ."""
+    """The pods as rules read them; manifests are re-read only if that may differ."""
 
     def __init__(self, load: Callable[[KubeletRules], VersionInput]) -> None:
         self._load = load
         self._read: list[tuple[Mapping[str, object], VersionInput]] = []
 
     def load(self, rules: KubeletRules) -> VersionInput:
-        """Return what some rules read."""
-        for read, given in self._read:
+        """Return the pods as the rules read them."""
+        for read, source in self._read:
             if all(getattr(rules, name) == value for name, value in read.items()):
-                return given
+                return source
         trial = _ReadRules(**asdict(rules))
-        given = self._load(trial)
+        source = self._load(trial)
         read = {name: getattr(rules, name) for name in trial.reads}
-        self._read.append((read, given))
-        return given
+        self._read.append((read, source))
+        return source
 
 
 class _Simulated(Struct, frozen=True):
-    """A simulation, and the rules that it depended on."""
+    """A simulation and the rules that it depends on."""
 
     pods: tuple[Pod, ...]
     objects: tuple[ConfigObject, ...]
@@ -373,7 +373,7 @@ class _Simulated(Struct, frozen=True):
         *,
         apart_from: frozenset[str] = frozenset(),
     ) -> bool:
-        """Return whether it would come to the same with these, apart from some."""
+        """Return whether other rules give the same result, some fields aside."""
         return (
             all(
                 getattr(rules, name) == value
@@ -386,45 +386,45 @@ class _Simulated(Struct, frozen=True):
 
 
 class _Simulations:
-    """Simulations of one script, none of which is run twice.
+    """Simulations of one script, each run only once.
 
-    Rules that nothing read in one cannot change it.
+    A simulation does not depend on rules that it did not read.
     """
 
     def __init__(self, script: Scenario) -> None:
         self._script = script
         self._done: list[_Simulated] = []
 
-    def depends_on(self, field: str, rules: KubeletRules, given: VersionInput) -> bool:
-        """Return whether a field is read, so that another value may show.
+    def depends_on(self, field: str, rules: KubeletRules, source: VersionInput) -> bool:
+        """Return whether a simulation reads a field, so that its value may matter.
 
-        No text decides what else is read.
+        Texts do not affect which other rules are read.
         """
-        return field in self._done_for(rules, given, apart_from=TEXT_RULES).rules
+        return field in self._done_for(rules, source, apart_from=TEXT_RULES).rules
 
-    def observe(self, rules: KubeletRules, given: VersionInput) -> _Observations:
-        """Return all that can be seen of pods with some rules."""
-        done = self._done_for(rules, given)
-        observations = dict(done.observations)
-        for what, problem in given.problems.items():
-            rank = _PROBLEMS.get(what.partition(" ")[0], _REFUSED)
-            observations[rank, what] = [Observation(None, problem)]
+    def observe(self, rules: KubeletRules, source: VersionInput) -> _Observations:
+        """Return all observations of the pods under some rules."""
+        simulated = self._done_for(rules, source)
+        observations = dict(simulated.observations)
+        for key, problem in source.problems.items():
+            rank = _PROBLEMS.get(key.partition(" ")[0], _REFUSED)
+            observations[rank, key] = [Observation(None, problem)]
         return observations
 
     def _done_for(
         self,
         rules: KubeletRules,
-        given: VersionInput,
+        source: VersionInput,
         apart_from: frozenset[str] = frozenset(),
     ) -> _Simulated:
         # A uid follows from the manifest, of which versions read different parts.
         pods = tuple(
-            replace(pod, uid=f"pod-{number}") for number, pod in enumerate(given.pods)
+            replace(pod, uid=f"pod-{number}") for number, pod in enumerate(source.pods)
         )
-        for done in self._done:
-            if done.is_of(rules, pods, given.objects, apart_from=apart_from):
-                return done
-        return self._simulate(rules, pods, given.objects)
+        for simulated in self._done:
+            if simulated.is_of(rules, pods, source.objects, apart_from=apart_from):
+                return simulated
+        return self._simulate(rules, pods, source.objects)
 
     def _simulate(
         self,
@@ -434,7 +434,7 @@ class _Simulations:
     ) -> _Simulated:
         trial = _ReadRules(**asdict(rules))
         found = _observe(trial, pods, objects, self._script)
-        # The version's own name is in requests, which no script answers otherwise.
+        # Requests contain the version's name, but no script depends on it.
         read = {name: getattr(rules, name) for name in trial.reads - _NO_DIFFERENCE}
         done = _Simulated(pods, objects, read, found)
         self._done.append(done)
@@ -447,7 +447,7 @@ def _observe(
     objects: tuple[ConfigObject, ...],
     script: Scenario,
 ) -> _Observations:
-    """Simulate pods and return all that can be seen."""
+    """Simulate pods and return all observations."""
     start = script.start
     config = _TrialConfig(trial=rules, queues_while_waiting=True)
     simulation = Simulation(Engine(config, start), script.world(), start)

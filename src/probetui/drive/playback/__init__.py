@@ -1,1 +1,1 @@
-"""Sessions whose time can be moved: simulation with seeking, replay."""
+"""Playback sessions: simulations with seeking, and replays."""

@@ -1,7 +1,8 @@
-"""Checkpoints: copies of an engine's state, from which a session can be run again.
+"""Checkpoints: copies of an engine's state from which a session can resume.
 
-What is mutable is pickled; frozen values, which are most of it, are only referred to.
-So a copy costs what can change, and what did not change is still the same object.
+Mutable objects are pickled; frozen values, which are most of the state, are referenced.
+So the cost of a copy depends on the mutable part only, and unchanged values stay the
+same objects.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ class Checkpoint(Struct, frozen=True):
     frozen: tuple[Any, ...]
 
     def restore(self) -> Any:
-        """Return the state, with nothing mutable shared with any other."""
+        """Return a copy of the state that shares no mutable objects."""
         return _Unpickler(self.pickled, self.frozen).load()
 
 
 def take_checkpoint(state: object) -> Checkpoint | None:
-    """Return a checkpoint of a state; None while a coroutine (a generator) is in it.
+    """Return a checkpoint of a state; None if it holds a generator.
 
-    There is none while no container is being started or stopped.
+    No generator runs while no container is being started or stopped.
     """
     stream = io.BytesIO()
     pickler = _Pickler(stream)
@@ -50,7 +51,7 @@ class _Pickler(pickle.Pickler):
         self._places: dict[int, int] = {}
 
     def persistent_id(self, value: Any) -> int | None:
-        """Return the place of a frozen value, None for what is to be copied."""
+        """Return the index of a frozen value, None for an object to copy."""
         kind = type(value)
         known = _IS_FROZEN.get(kind)
         if known is None:
@@ -72,7 +73,7 @@ class _Unpickler(pickle.Unpickler):
         self._frozen = frozen
 
     def persistent_load(self, place: Any) -> Any:
-        """Return the frozen value at a place."""
+        """Return the frozen value at an index."""
         return self._frozen[place]
 
 

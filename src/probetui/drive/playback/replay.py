@@ -1,8 +1,8 @@
 """Replay: feed a recording's inputs to a new engine and compare what it does.
 
-The recording has the facts, so no effect is carried out; the engine's entries are only
+The recording supplies the facts, so no effect is carried out; the engine's entries are
 compared with the recorded ones. A second engine runs ahead: it takes checkpoints, so
-that every instant is near one, and finds where the two differ.
+that every instant is close to one, and finds the differences.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from probetui.record.reader import RecordingFile
 from probetui.record.values import DamageError, decode_value
 
 _INPUTS_PER_SURVEY = 40
-"""Inputs that are surveyed before other tasks may run."""
+"""The number of inputs to survey before yielding to other tasks."""
 
 _TRY_AGAIN = 200
 
 _INPUTS_BETWEEN_CHECKPOINTS = 2_000
 _MOST_KEPT = 128
-"""Some tens of megabytes, where there are a hundred pods."""
+"""Some tens of megabytes with a hundred pods."""
 
 _NOT_OURS = frozenset({"v", "pod", "namespace", "object", "folded", "dropped"})
 """Fields of records that do not come from the engine."""
@@ -49,7 +49,7 @@ class UnexpectedAnswerError(Exception):  # it is no error of the program
 
 
 class ReplayedSession(Protocol):
-    """What is fed a recording's inputs; it can be pickled.
+    """A replay target that accepts a recording's inputs and can be pickled.
 
     Attributes:
         position: the number of inputs it has been given.
@@ -69,7 +69,7 @@ class ReplayedSession(Protocol):
 
 
 class ReplayEngine:
-    """An engine that is fed a recording's inputs; it can be pickled.
+    """A replay target with an engine; it can be pickled.
 
     Attributes:
         position: the number of inputs it has been given.
@@ -205,12 +205,12 @@ class ReplaySource:
 
     @property
     def now(self) -> datetime:
-        """The instant that it has reached."""
+        """The instant that the replay has reached."""
         return self._now
 
     @property
     def position(self) -> int:
-        """The number of inputs that the engine has been given."""
+        """The number of inputs submitted to the engine."""
         return self._present.position
 
     @property
@@ -220,12 +220,12 @@ class ReplaySource:
 
     @property
     def inputs_surveyed(self) -> int:
-        """The number of inputs that have been surveyed."""
+        """The number of surveyed inputs."""
         return self._ahead.position
 
     @property
     def note(self) -> str:
-        """What is damaged, and where the replay differs from the recording."""
+        """Damage in the recording, and differences between replay and recording."""
         notes = (self._recording.problem, self._broken, self._differs)
         return "; ".join(note for note in notes if note)
 
@@ -239,7 +239,7 @@ class ReplaySource:
         return self._present.snapshot(self._now)
 
     def next_at(self) -> datetime | None:
-        """Return when the next input was given."""
+        """Return the time of the next input."""
         if self.position >= self._last:
             return None
         return self._recording.instants[self.position]
@@ -247,7 +247,7 @@ class ReplaySource:
     # -- going on and back
 
     def turn(self) -> Sequence[JournalEntry]:
-        """Feed the next input; one that has not been surveyed is surveyed before.
+        """Survey the next input if needed, then feed it.
 
         Each takes a turn of its own: an input of a pod with many containers is long.
         """
@@ -265,7 +265,7 @@ class ReplaySource:
         self._now = max(self._now, instant)
 
     def submit(self, command: Command) -> None:
-        """Do nothing: a recording cannot be changed."""
+        """Ignore the command: a recording cannot change."""
 
     def hold(self, *, is_internal: bool = True) -> None:
         """Do nothing: ticks come when they were recorded."""
@@ -274,7 +274,7 @@ class ReplaySource:
         """Do nothing: ticks come when they were recorded."""
 
     def step(self) -> None:
-        """Feed inputs until a tick is over."""
+        """Feed inputs until one tick is over."""
         while self.next_at() is not None:
             if has_tick(self.turn()):
                 return
@@ -288,14 +288,14 @@ class ReplaySource:
         return self._marks.before(self.position)
 
     def seek_position(self, position: int) -> None:
-        """Go to a position that has been surveyed."""
+        """Seek to a surveyed position."""
         self._restore_near(position)
         while self.position < position:
             self._present.feed_next_input(self._recording)
         self._now = self._present.now
 
     def seek_back(self, instant: datetime) -> None:
-        """Go back to an instant."""
+        """Seek back to an instant."""
         self.seek_position(min(self._recording.position_at(instant), self._last))
         self._now = max(self._now, instant)
 
@@ -311,7 +311,7 @@ class ReplaySource:
         return True
 
     def look_ahead(self) -> bool:
-        """Survey more inputs; False when none are left."""
+        """Survey more inputs; return False when none are left."""
         end = min(self.inputs_surveyed + _INPUTS_PER_SURVEY, self._last)
         while self.inputs_surveyed < min(end, self._last):
             self._survey()
@@ -323,7 +323,7 @@ class ReplaySource:
         return max(self._now, self._ahead.now)
 
     def _restore_near(self, position: int) -> None:
-        """Restore the last checkpoint before a position, if that is nearer."""
+        """Restore the last checkpoint before a position, if that is closer."""
         kept = max(kept for kept in self._checkpoints if kept.position <= position)
         if not kept.position <= self.position <= position:
             self._present = kept.state.restore()
@@ -389,17 +389,17 @@ class ReplaySource:
     def _is_in_another_order(
         self, numbers: range, encoded: Sequence[Mapping[str, Any]]
     ) -> bool:
-        """Return whether a turn's recorded entries differ in nothing but order."""
-        left = list(encoded)
+        """Return whether a turn's entries are the recorded ones in another order."""
+        remaining = list(encoded)
         for number in numbers:
             try:
                 recorded = self._recording.entry(number)
             except DamageError:
                 return False
             in_its_place = {_SEQUENCE: recorded.get(_SEQUENCE)}
-            for record in left:
+            for record in remaining:
                 if not _first_difference(recorded, {**record, **in_its_place}):
-                    left.remove(record)
+                    remaining.remove(record)
                     break
             else:
                 return False
@@ -419,7 +419,7 @@ class _JournalPrefix(Sequence[JournalEntry]):
 
     @property
     def first(self) -> int:
-        """The place of the oldest entry that is still there."""
+        """The index of the oldest kept entry."""
         return self._journal.first
 
     def __len__(self) -> int:
@@ -471,7 +471,7 @@ def _checkpoint_of(living: ReplayedSession) -> _ReplayCheckpoint:
 
 
 def _first_difference(recorded: Mapping[str, Any], replayed: Mapping[str, Any]) -> str:
-    """Return the first field in which two records differ, empty if none does."""
+    """Return the first field that differs between two records, empty if none."""
     for key, value in recorded.items():
         if key not in _NOT_OURS and replayed.get(key) != value:
             return f"{key}: {replayed.get(key)!r}, was {value!r}"

@@ -1,10 +1,10 @@
-"""PlaybackSession: simulation and replay, with a pace, pause, single steps and seeking.
+"""PlaybackSession: simulation and replay with a pace, pauses, steps and seeking.
 
-One event loop and one owning task, as in real time; but the wall clock only says how
-far the session's own clock should have advanced.
+One task owns the session, as in real time, but the wall clock only determines how far
+the session's own clock should have advanced.
 
-A seek takes as long as the machine needs. What is asked for meanwhile comes after it,
-so that it does not depend on how far the seek was; only pausing ends a seek.
+A seek takes as long as the machine needs. Commands sent meanwhile run after it, so that
+their effect does not depend on its progress; only a pause ends a seek.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class PlaybackSession:
 
     @property
     def runtime_name(self) -> str:
-        """What is played, for people."""
+        """The name of what is played, for display."""
         return self._runtime_name
 
     @property
@@ -129,20 +129,20 @@ class PlaybackSession:
 
     @property
     def journal(self) -> Sequence[JournalEntry]:
-        """Every entry up to now; it is cut short when the session goes back."""
+        """Every entry up to now; going back truncates it."""
         return self._source.journal
 
     @property
     def rewinds(self) -> int:
-        """How often the journal was cut short by going back."""
+        """The number of times that going back truncated the journal."""
         return self._rewinds
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back on the event loop after a change; returns what ends that."""
+        """Register a callback for changes; return the function that removes it."""
         return self._subscribers.add(callback)
 
     def send(self, command: Command) -> None:
-        """Carry out a command; pausing and resuming probes does so to the clock too."""
+        """Carry out a command; pausing or resuming probes also affects the clock."""
         match command:
             case PauseProbes():
                 self._catch_up()
@@ -163,9 +163,9 @@ class PlaybackSession:
     # -- playback
 
     def step_back(self) -> bool:
-        """Go back to before the last tick and stop; False if there was none.
+        """Go back to before the last tick and stop; return False without one.
 
-        True if it comes after a seek.
+        Return True if it waits for a seek.
         """
         if self._goal is not None:
             self._after_seek.append(self.step_back)
@@ -178,13 +178,13 @@ class PlaybackSession:
         return mark is not None
 
     def seek(self, instant: datetime, *, is_pause: bool = False) -> None:
-        """Go to an instant as soon as possible, and stop the clock there.
+        """Seek to an instant and stop the clock there.
 
-        A seek ends the one before it, unless something was to come between them.
+        A seek replaces the one before it, unless a command was queued between them.
 
         Args:
             instant: where to go.
-            is_pause: a person asked for the pause there, so it is journaled.
+            is_pause: the user asked for the pause there, so it is journaled.
         """
         if self._after_seek:
             self._after_seek.append(partial(self.seek, instant, is_pause=is_pause))
@@ -202,9 +202,9 @@ class PlaybackSession:
             self._mark_changed()
 
     def change_pace(self, steps: int) -> None:
-        """Move the pace by so many steps of `PACES`; slower if negative."""
+        """Change the pace by a number of steps in `PACES`; negative is slower."""
         self._catch_up()
-        # The command line may have given one between them, or beyond.
+        # The pace from the command line may lie between them, or beyond.
         paces = sorted({*PACES, *([] if self._pace is None else [self._pace])})
         index = len(paces) if self._pace is None else paces.index(self._pace)
         self._pace = paces[min(max(index + steps, 0), len(paces) - 1)]
@@ -235,7 +235,7 @@ class PlaybackSession:
     # -- inside
 
     async def _wait(self, length: timedelta | None) -> None:
-        """Wait for so long, or until `_mark_changed`; None is for ever."""
+        """Wait for a time or until `_mark_changed`; None waits indefinitely."""
         if length == _NO_REST or self._is_stopping:
             for _ in range(_LOOP_TURNS_YIELDED):
                 await asyncio.sleep(0)
@@ -247,7 +247,7 @@ class PlaybackSession:
         self._wake.clear()
 
     def _advance(self) -> timedelta | None:
-        """Advance for some milliseconds; return how long to wait, None for ever."""
+        """Advance for a few milliseconds; return the wait, None for no limit."""
         if self._goal is not None:
             return self._seek_goal(self._goal)
         if self._is_paused or self._has_ended:
@@ -281,7 +281,7 @@ class PlaybackSession:
         self._mark_changed()
 
     def _seek_goal(self, goal: datetime) -> timedelta:
-        """Advance towards the goal for some milliseconds."""
+        """Advance towards the goal for a few milliseconds."""
         began_at = self._clock.now()
         self._has_changes = True
         while not self._source.approach(goal):
@@ -299,14 +299,14 @@ class PlaybackSession:
         return _NO_REST
 
     def _seek_progress(self) -> float | None:
-        """Return the fraction of the way to the goal, None without a goal."""
+        """Return the progress towards the goal, from 0 to 1; None without a goal."""
         if self._goal is None or self._goal == self._began_at:
             return None
         reached = self._source.prepared_until - self._began_at
         return min(reached / (self._goal - self._began_at), 1.0)
 
     def _run_fast(self) -> timedelta | None:
-        """Run some turns for some milliseconds, without waiting for the clock."""
+        """Run turns for a few milliseconds without waiting for the clock."""
         began_at = self._clock.now()
         for _ in range(_TURNS_PER_SLICE):
             if not self._is_due(self._bound):
@@ -353,18 +353,18 @@ class PlaybackSession:
         return entries
 
     def _is_due(self, instant: datetime | None) -> bool:
-        """Return whether something is due up to an instant, or ever if that is None."""
+        """Return whether a turn is due by an instant, or at all if that is None."""
         next_at = self._source.next_at()
         return next_at is not None and (instant is None or next_at <= instant)
 
     def _aim(self, pace: float) -> datetime:
-        """Return the instant at which the session's clock should be."""
+        """Return the target time of the session's clock."""
         real, own = self._clock_anchor
         aim = own + (self._clock.now() - real) * pace
         return aim if self._bound is None else min(aim, self._bound)
 
     def _catch_up(self) -> None:
-        """Advance the session's clock to where it should be if nothing is due."""
+        """Advance the session's clock to its target time if no turn is due."""
         is_moving = not (self._is_paused or self._has_ended or self._goal)
         if is_moving and self._pace is not None and not self._is_running_to_change:
             aim = self._aim(self._pace)
@@ -388,7 +388,7 @@ class PlaybackSession:
         self._mark_changed()
 
     def _rewind(self, go: Callable[[], None]) -> None:
-        """Go back, after notifying of everything that is taken back."""
+        """Go back, after notifying subscribers of the entries to be removed."""
         self._notify_subscribers()
         go()
         self._has_ended = False

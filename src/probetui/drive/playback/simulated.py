@@ -1,4 +1,4 @@
-"""SimulatedSource: a simulation that can go back in time, by checkpoints."""
+"""SimulatedSource: a simulation that goes back in time by checkpoints."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _TRY_AGAIN = 200
 
 
 _LARGE_BYTES = 1 << 19
-"""A checkpoint takes 0.1 s per MiB: larger ones are taken less often, so that keys are
-answered meanwhile; going back takes longer then."""
+"""A checkpoint takes 0.1 s per MiB. Larger ones are taken less often to keep the screen
+responsive; going back then takes longer."""
 
 
 class _SimulationCheckpoint(Struct, frozen=True):
-    """A checkpoint, and where it was taken."""
+    """A checkpoint and its position."""
 
     position: int
     at: datetime
@@ -42,7 +42,7 @@ class _SimulationCheckpoint(Struct, frozen=True):
 
 
 class _IssuedCommand(Struct, frozen=True):
-    """A command of the user, and when it was given."""
+    """A command of the user, and its time."""
 
     at: datetime
     command: Command
@@ -51,8 +51,8 @@ class _IssuedCommand(Struct, frozen=True):
 class SimulatedSource:
     """A `PlaybackSource` without an end.
 
-    To go back, it restores a checkpoint and runs again from there: the same world gives
-    the same answers, and the user's commands are repeated. Later commands are dropped.
+    To go back, it restores a checkpoint and runs again from there: the world gives the
+    same answers, and the user's commands are repeated. Later commands are discarded.
 
     Args:
         begin: makes the simulation anew, its scheduled commands included.
@@ -85,12 +85,12 @@ class SimulatedSource:
 
     @property
     def now(self) -> datetime:
-        """The virtual instant."""
+        """The virtual time."""
         return self._simulation.now
 
     @property
     def position(self) -> int:
-        """The number of inputs that the engine has been given."""
+        """The number of inputs submitted to the engine."""
         return self._simulation.turns
 
     @property
@@ -108,7 +108,7 @@ class SimulatedSource:
         return self._simulation.engine.snapshot(self.now)
 
     def next_at(self) -> datetime | None:
-        """Return when something is due next."""
+        """Return the time of the next turn."""
         return self._simulation.next_at()
 
     def turn(self) -> Sequence[JournalEntry]:
@@ -125,9 +125,9 @@ class SimulatedSource:
         self._simulation.pass_until(instant)
 
     def submit(self, command: Command) -> None:
-        """Submit a command to the engine and run a probe that it starts to its end.
+        """Submit a command to the engine; run a probe that it starts to completion.
 
-        Otherwise the probe would be in flight for as long as the clock is stopped.
+        Otherwise the probe would stay in flight while the clock is stopped.
         """
         self._submit(command)
         if self.is_held:
@@ -201,16 +201,16 @@ class SimulatedSource:
         return self.is_held
 
     def approach(self, instant: datetime) -> bool:  # noqa: ARG002  # no checkpoint is used
-        """Do nothing: there are no checkpoints of the future."""
+        """Return True: a simulation restores no later checkpoint."""
         return True
 
     def look_ahead(self) -> bool:
-        """Do nothing: what comes depends on what the user does."""
+        """Return False: the future depends on the user's commands."""
         return False
 
     @property
     def prepared_until(self) -> datetime:
-        """The virtual instant."""
+        """The virtual time."""
         return self.now
 
     def _submit(self, command: Command) -> Sequence[JournalEntry]:
@@ -218,7 +218,7 @@ class SimulatedSource:
         return self._simulation.submit(command).entries
 
     def _next_step_at(self) -> datetime | None:
-        """Run until a tick is upcoming, and return when it is due.
+        """Run until a tick is upcoming; return its time.
 
         None if there is none within ten minutes.
         """
@@ -271,7 +271,7 @@ class SimulatedSource:
         checkpoints: Sequence[_SimulationCheckpoint],
         goes_on: Callable[[Simulation], bool],
     ) -> None:
-        """Restore the last of some checkpoints and run while a condition holds."""
+        """Restore the last suitable checkpoint and run while a condition holds."""
         simulation: Simulation = (
             checkpoints[-1].state.restore() if checkpoints else self._begin()
         )
@@ -279,12 +279,12 @@ class SimulatedSource:
         entries: list[JournalEntry] = []
         simulation.attach(entries, ignore_input)
         while goes_on(simulation):
-            done = self._commands.get(simulation.turns)
-            if done is None:
+            issued = self._commands.get(simulation.turns)
+            if issued is None:
                 simulation.turn()
             else:
-                simulation.pass_until(done.at)
-                simulation.submit(done.command)
+                simulation.pass_until(issued.at)
+                simulation.submit(issued.command)
             entries.clear()
         simulation.attach(self._journal, self._on_input)
         self._simulation = simulation
@@ -294,8 +294,8 @@ class SimulatedSource:
         self._journal.cut(self._simulation.entries)
         self._marks.cut(self.position)
         self._commands = {
-            position: done
-            for position, done in self._commands.items()
+            position: issued
+            for position, issued in self._commands.items()
             if position < self.position
         }
         self._checkpoints = [

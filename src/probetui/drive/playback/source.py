@@ -28,7 +28,7 @@ _CHANGES = frozenset(
 
 
 class PlaybackSource(Protocol):
-    """A session that can be advanced and moved in time; it has no clock of its own.
+    """A session that can move in time; it has no clock of its own.
 
     A position is the number of inputs that the engine has been given.
     """
@@ -39,7 +39,7 @@ class PlaybackSource(Protocol):
 
     @property
     def now(self) -> datetime:
-        """The instant that it has reached."""
+        """The instant that playback has reached."""
 
     @property
     def position(self) -> int:
@@ -51,7 +51,7 @@ class PlaybackSource(Protocol):
 
     @property
     def note(self) -> str:
-        """What is wrong with the recording, empty if nothing is."""
+        """The problems of the recording, empty without any."""
 
     @property
     def journal(self) -> Sequence[JournalEntry]:
@@ -61,10 +61,10 @@ class PlaybackSource(Protocol):
         """Return the state at `now`."""
 
     def next_at(self) -> datetime | None:
-        """Return when something is due next, None for never."""
+        """Return the time of the next turn, None without one."""
 
     def turn(self) -> Sequence[JournalEntry]:
-        """Run what is due next, or a part of it, and return its entries."""
+        """Run the next turn, or a part of it, and return its entries."""
 
     def pass_until(self, instant: datetime) -> None:
         """Advance `now` to an instant before which nothing is due."""
@@ -75,7 +75,7 @@ class PlaybackSource(Protocol):
     def hold(self, *, is_internal: bool = True) -> None:
         """Pause the probes, because the clock is about to stop.
 
-        `is_internal`: nobody asked for it, as at the end of a seek.
+        `is_internal`: not at the user's request, as at the end of a seek.
         """
 
     def release(self, *, is_internal: bool = True) -> None:
@@ -87,31 +87,31 @@ class PlaybackSource(Protocol):
     def run_to_change(self) -> bool:
         """Run until something changes.
 
-        False if the source does not stop by itself: the caller has to look for a change
-        among the entries.
+        Return False if the source does not stop by itself: the caller then checks the
+        entries for a change.
         """
 
     def last_tick_position(self) -> int | None:
         """Return the position before the last tick, None if there was no tick."""
 
     def seek_position(self, position: int) -> None:
-        """Go to an earlier position, or one that has been surveyed."""
+        """Seek to an earlier position, or to a surveyed one."""
 
     def seek_back(self, instant: datetime) -> None:
-        """Go back to an instant."""
+        """Seek back to an instant."""
 
     @property
     def is_held_by_engine(self) -> bool:
         """Whether the engine itself paused the probes: the clock has to stop."""
 
     def approach(self, instant: datetime) -> bool:
-        """Restore the checkpoint that is nearest to a later instant, if there is one.
+        """Restore the checkpoint closest to a later instant, if there is one.
 
-        Returns within some milliseconds; False if it has to be called again.
+        Returns within a few milliseconds; False if it must be called again.
         """
 
     def look_ahead(self) -> bool:
-        """Prepare some checkpoints for seeking; False if none are left to prepare."""
+        """Prepare more checkpoints for seeking; return False if none are left."""
 
     @property
     def prepared_until(self) -> datetime:
@@ -132,26 +132,26 @@ def is_change(entry: JournalEntry) -> bool:
 
 
 def has_tick(entries: Sequence[JournalEntry]) -> bool:
-    """Return whether there is a tick among some entries."""
+    """Return whether the entries include a tick."""
     return any(isinstance(entry, TickEntry) for entry in entries)
 
 
 class TickPositions:
-    """The positions to which a step back goes, in order."""
+    """The positions that a step back can reach, in order."""
 
     def __init__(self) -> None:
         self._positions: list[int] = []
 
     def add(self, position: int) -> None:
-        """Add a position behind the last one; an earlier one is ignored."""
+        """Append a position; ignore one before the last."""
         if not self._positions or self._positions[-1] < position:
             self._positions.append(position)
 
     def before(self, position: int) -> int | None:
-        """Return the last one before a position, None if there is none."""
+        """Return the last tick before a position, None without one."""
         index = bisect_left(self._positions, position)
         return self._positions[index - 1] if index else None
 
     def cut(self, position: int) -> None:
-        """Remove those from a position on."""
+        """Remove the positions from one on."""
         del self._positions[bisect_left(self._positions, position) :]

@@ -38,7 +38,7 @@ ProbeBehavior = Callable[[RunProbe, timedelta], ProbeAnswer]
 
 
 class ResultPhase(Struct, frozen=True):
-    """A phase in which the probes of one type are answered alike.
+    """A phase in which probes of one type get the same answer.
 
     Attributes:
         answer: answers them.
@@ -51,14 +51,14 @@ class ResultPhase(Struct, frozen=True):
     until: timedelta | None = None
 
     def is_over(self, times: int, age: timedelta) -> bool:
-        """Return whether it is over after so many probes or at this age."""
+        """Return whether the phase is over after `probes` probes or at an age."""
         return (self.times is not None and times >= self.times) or (
             self.until is not None and age >= self.until
         )
 
 
 class ResultPhases(Struct, frozen=True):
-    """The phases of the probes of one type, one after the other.
+    """The consecutive phases of the probes of one type.
 
     The last one goes on for ever; with `repeat` the first one follows it.
     """
@@ -94,7 +94,7 @@ HEALTHY = ProbeAnswer(Attempt(ProbeResult.SUCCESS))
 
 
 def answer_success(_effect: RunProbe, _age: timedelta) -> ProbeAnswer:
-    """Answer a probe with success at once."""
+    """Return an immediate success."""
     return HEALTHY
 
 
@@ -116,7 +116,7 @@ RuntimeBehavior = Callable[[Operation | Relist], CallBehavior]
 
 
 def answer_calls_at_once(_call: Operation | Relist) -> CallBehavior:
-    """Answer a call at once."""
+    """Return an immediate answer to a call."""
     return IMMEDIATE
 
 
@@ -166,7 +166,7 @@ class ScriptedResult(Struct, frozen=True):
 
 
 def answer_too_late(effect: RunProbe) -> ProbeAnswer:
-    """Answer a probe with its time limit; an error is tried as often as any."""
+    """Return an answer after the time limit; errors are retried as usual."""
     attempt = timed_out(effect.probe, effect.container, effect.pod_ip, effect.rules)
     tries = 1 if attempt.error is None else MAX_PROBE_RETRIES
     return ProbeAnswer(attempt, attempt.duration * tries)

@@ -73,7 +73,7 @@ def read_scenario(source: SourceFile, pods: Sequence[Pod] = ()) -> Scenario:
 def read_scenario_node(
     node: YamlNode, path: str, pods: Sequence[Pod] = ()
 ) -> tuple[Scenario, list[Problem]]:
-    """Return the scenario that stands at a path of a file, and every mistake in it."""
+    """Return the scenario at a path of a file, and every mistake in it."""
     reader = _ScenarioReader(pods)
     return reader.scenario(node, path), reader.problems
 
@@ -84,7 +84,7 @@ class _InstanceScript(Struct, frozen=True):
 
 
 class _ScenarioReader(FieldReader):
-    """Turns YAML nodes into the values of a scenario."""
+    """Converts YAML nodes to the values of a scenario."""
 
     def __init__(self, pods: Sequence[Pod]) -> None:
         super().__init__()

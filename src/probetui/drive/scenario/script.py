@@ -1,4 +1,4 @@
-"""Scenario: how containers and probes behave in `sim`, and what is done to them.
+"""Scenario: how containers and probes behave in `sim`, and scheduled commands.
 
     start: 2026-01-01T00:00:00Z        # of the virtual clock
     containers:
@@ -49,7 +49,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class ScriptAction(StrEnum):
-    """What a scenario can do to pods and containers."""
+    """The actions of a scenario on pods and containers."""
 
     RESTART = "restart"
     PROBE = "probe"
@@ -57,7 +57,7 @@ class ScriptAction(StrEnum):
 
 
 class ScheduledCommand(Struct, frozen=True):
-    """A command, `after` the start, for all pods and containers with the names."""
+    """A command `after` the start, for all pods and containers of these names."""
 
     after: timedelta
     doing: ScriptAction
@@ -67,18 +67,18 @@ class ScheduledCommand(Struct, frozen=True):
 
 
 class HookDurations(Struct, frozen=True):
-    """How long the lifecycle hooks of a container take."""
+    """The durations of a container's lifecycle hooks."""
 
     post_start: timedelta = NO_TIME
     pre_stop: timedelta = NO_TIME
 
 
 INIT_LIFE = InstanceBehavior(lasts=timedelta(seconds=1))
-"""Of an init container that no script mentions: the next one could not start."""
+"""For an init container that no script mentions; otherwise the next could not start."""
 
 
 class Scenario(Struct, frozen=True):
-    """A scenario as it was read.
+    """A scenario.
 
     Containers go by `name` or `pod/name`; `images` are those that have to be pulled.
     """
@@ -97,15 +97,15 @@ class Scenario(Struct, frozen=True):
         )
 
     def commands(self, pods: Iterable[Pod]) -> list[tuple[datetime, Command]]:
-        """Return the commands for some pods, in order of time."""
+        """Return the commands for these pods, in order of time."""
         known = tuple(pods)
-        found = [
+        commands = [
             (self.start + order.after, command)
             for order in self.orders
             for pod in known
             if (command := _command(order, pod)) is not None
         ]
-        return sorted(found, key=itemgetter(0))
+        return sorted(commands, key=itemgetter(0))
 
 
 NO_SCENARIO = Scenario()
@@ -132,7 +132,7 @@ class _ScriptedRuntime(Struct, frozen=True):
 
 
 def _command(order: ScheduledCommand, pod: Pod) -> Command | None:
-    """Return the command for a pod, None if it is about another one."""
+    """Return the command for a pod, None if it is for another one."""
     if order.pod not in {"", pod.name}:
         return None
     if order.doing is ScriptAction.DELETE:

@@ -1,6 +1,6 @@
-"""World: simulated containers and probes that behave as a scenario says.
+"""World: simulated containers and probes that follow a scenario.
 
-It answers the engine's effects on virtual time; what takes time is answered later.
+It answers the engine's effects on virtual time, some of them after a delay.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class World:
         self._last_id = 0
 
     def answer(self, effect: Effect, now: datetime) -> tuple[datetime, Fact]:
-        """Return the fact that an effect leads to, and at which instant."""
+        """Return the fact that answers an effect, and its instant."""
         self._end_due_containers(now)
         match effect:
             case Relist():
@@ -171,25 +171,28 @@ class World:
                 return now, ListenersFound(container_id, None, problem)
 
     def take_interrupted_hooks(self) -> list[tuple[datetime, OperationFinished]]:
-        """Return the facts of hooks that end earlier than `answer` said, and when.
+        """Return the facts, and instants, of hooks that end before their planned time.
 
-        Their container ends before them. Each is returned once.
+        Their container ends first. Each is returned once.
         """
-        taken, self._interrupted = self._interrupted, []
-        return taken
+        interrupted, self._interrupted = self._interrupted, []
+        return interrupted
 
     def pods(self, now: datetime) -> tuple[RuntimePodStatus, ...]:
-        """Return all pods; one that did not change is the same object."""
+        """Return all pods; unchanged ones are the same objects."""
         self._end_due_containers(now)
         return tuple(_seen(pod, now) for pod in self._pods.values())
 
     # -- a world that was there before
 
-    def put_in(self, found: Iterable[RuntimePodStatus]) -> None:
-        """Add pods that a runtime has listed; they live like any other."""
-        for status in found:
-            addresses = (*status.ips, *(it.ip for it in status.sandboxes if it.ip))
-            on_host = any(it.host_network for it in status.sandboxes)
+    def put_in(self, statuses: Iterable[RuntimePodStatus]) -> None:
+        """Add pods that a runtime has listed."""
+        for status in statuses:
+            addresses = (
+                *status.ips,
+                *(sandbox.ip for sandbox in status.sandboxes if sandbox.ip),
+            )
+            on_host = any(sandbox.host_network for sandbox in status.sandboxes)
             pod = _Pod(
                 status.pod_uid,
                 status.name,
@@ -208,16 +211,20 @@ class World:
                 self._plan_end(container)
 
     def repeat(  # noqa: C901  # one arm per operation
-        self, pod_uid: str, operation: Operation, done: OperationFinished, now: datetime
+        self,
+        pod_uid: str,
+        operation: Operation,
+        outcome: OperationFinished,
+        now: datetime,
     ) -> None:
         """Apply an operation that another runtime carried out, as of `now`.
 
-        What has been applied already is left alone.
+        An operation that has been applied already changes nothing.
         """
-        if done.error is not None:
+        if outcome.error is not None:
             return
         pod = self._pods.get(pod_uid)
-        match operation, done.value:
+        match operation, outcome.value:
             case RunPodSandbox(), str(sandbox_id):
                 known = [] if pod is None else pod.sandboxes
                 if all(sandbox.sandbox_id != sandbox_id for sandbox in known):
@@ -259,7 +266,7 @@ class World:
             try:
                 resolve_port(handler.port, effect.container, effect.rules)
             except GoError as error:
-                # What the prober finds out by itself, whatever the script says.
+                # The prober detects these itself, whatever the script says.
                 return ProbeAnswer(Attempt(ProbeResult.UNKNOWN, error=str(error)))
         elsewhere = getattr(handler, "host", "")
         if self._has_exited(effect.container_id) and not elsewhere:
@@ -329,7 +336,7 @@ class World:
     def _answer_hook(
         self, hook: RunHook, finished: OperationFinished, at: datetime, now: datetime
     ) -> tuple[datetime, OperationFinished]:
-        """Return when a hook that would end at an instant does end, and how."""
+        """Return when and how a hook ends that is planned to end at an instant."""
         self._hooks = {key: kept for key, kept in self._hooks.items() if kept[0] > now}
         end = self._ends.get(hook.container_id)
         if end is not None and end[0] < at and _runs_in_container(hook):
@@ -338,7 +345,7 @@ class World:
         return at, finished
 
     def _set_end(self, container_id: ContainerID, at: datetime, exit_code: int) -> None:
-        """Plan the end of a container, which interrupts the hooks that run in it."""
+        """Schedule the end of a container, which interrupts hooks in it."""
         self._ends[container_id] = at, exit_code
         for operation_id, (hook_ends_at, hook) in list(self._hooks.items()):
             if (
@@ -350,7 +357,7 @@ class World:
                 self._interrupted.append((at, _interrupted(hook, operation_id)))
 
     def _find_missing(self, pod_uid: str, operation: Operation) -> str:
-        """Return why an operation fails because something is missing; else empty.
+        """Return why an operation fails for a missing object, empty if none is missing.
 
         Stopping or removing what is gone is no error.
         """
@@ -528,7 +535,7 @@ class World:
     def _stop(
         self, operation: StopContainer, now: datetime
     ) -> RuntimeContainerStatus | None:
-        """Stop a container and return it as it will have ended; None if it is gone."""
+        """Stop a container and return its final status; None if it is gone."""
         container_id = operation.container_id
         if container_id not in self._pod_of:
             return None
@@ -555,7 +562,7 @@ class World:
         disruption: Fault,
         now: datetime,
     ) -> None:
-        """Inject a fault; the script of a container goes on while it is frozen.
+        """Inject a fault; a frozen container's script goes on.
 
         A frozen main process does not handle SIGTERM.
         """
@@ -629,14 +636,14 @@ class World:
         ]
         pod.seen = None
 
-    def _new_id(self, what: str) -> str:
-        """Return an ID like a runtime's, of which people see the first twelve."""
+    def _new_id(self, kind: str) -> str:
+        """Return an ID in a runtime's form; users see the first twelve digits."""
         self._last_id += 1
-        return sha256(f"{self._series}{what} {self._last_id}".encode()).hexdigest()
+        return sha256(f"{self._series}{kind} {self._last_id}".encode()).hexdigest()
 
 
 def _runs_in_container(hook: RunHook) -> bool:
-    """Return whether a hook ends with its container; a foreign server goes on."""
+    """Return whether a hook ends with its container; one on another host does not."""
     return not getattr(hook.handler, "host", "")
 
 
@@ -658,7 +665,7 @@ def _interrupted(hook: RunHook, operation_id: int) -> OperationFinished:
 
 
 def _sandbox_at(pod: _Pod, container: RuntimeContainerStatus) -> str:
-    """Return the sandbox in which a container of a listing was created."""
+    """Return the sandbox of a listed container."""
     for sandbox in pod.sandboxes:  # newest first
         if (
             sandbox.created_at is None

@@ -1,1 +1,1 @@
-"""What a recorded session would have been under other settings."""
+"""What-if: a recorded session run again with other settings."""

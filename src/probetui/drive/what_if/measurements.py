@@ -1,9 +1,9 @@
-"""What a recorded session measured: outcomes of probes, lives of containers, calls.
+"""The measurements of a recorded session: probes, container lifetimes, calls.
 
-A probe asks a process, whose state is its own and begins with its start: so what was
-measured is known by the age of the instance. A tick at an age that was never measured
-takes the outcome of the nearest age at which this instance was. An instance that the
-record does not have behaves as the last one that it has.
+A probe depends on the state of a process, which begins with its start. So measurements
+are indexed by the age of the instance. A tick at an age without a measurement takes the
+outcome of the closest measured age of the instance. An instance that is not in the
+record behaves as the last recorded one.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from probetui.kubelet.facts import OperationFinished, ProbeFinished, Relisted
 from probetui.kubelet.outcome import ProbeOutcome, ProbeResult
 
 SAME_TICK = timedelta(milliseconds=500)
-"""Ages that are no further apart are the same tick: the shortest period is a second."""
+"""Ages this close belong to the same tick: the shortest period is a second."""
 
 _ENDINGS = frozenset({Fault.KILL, Fault.STOP})
 
 
 class Gap(StrEnum):
-    """Why the outcome of a tick was never measured."""
+    """Why the outcome of a tick was not measured."""
 
     BETWEEN = "between"
     """The instance was measured before and after."""
@@ -70,9 +70,9 @@ class Gap(StrEnum):
 
 
 class Measured(Struct, frozen=True):
-    """One probe that ran: at which age of its instance, with what outcome.
+    """One probe that ran: the age of its instance, and the outcome.
 
-    `limit` is the time-out that it had.
+    `limit` is the probe's time-out.
     """
 
     age: timedelta
@@ -81,7 +81,7 @@ class Measured(Struct, frozen=True):
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether it ran into its time-out, so that its latency is not known."""
+        """Whether the probe timed out, so that its latency is unknown."""
         is_failure = self.outcome.last.result in {
             ProbeResult.FAILURE,
             ProbeResult.UNKNOWN,
@@ -89,7 +89,7 @@ class Measured(Struct, frozen=True):
         return is_failure and self.outcome.last.duration >= self.limit
 
     def fits(self, limit: timedelta) -> bool:
-        """Return whether the outcome would have been the same with another time-out."""
+        """Return whether the outcome holds for another time-out."""
         if limit == self.limit:
             return True
         return not self.is_cut_off and self.outcome.last.duration < limit
@@ -106,12 +106,12 @@ class _Instance(Struct):
     is_ended_by_fault: bool = False
 
     def sort(self) -> None:
-        """Put what was measured into the order of ages."""
+        """Sort the measurements by age."""
         for measured in self.measured.values():
-            measured.sort(key=lambda one: one.age)
+            measured.sort(key=lambda measurement: measurement.age)
 
     def behavior(self) -> InstanceBehavior:
-        """Return how long it lives by itself, and how it takes to being stopped."""
+        """Return the instance's lifetime and its reaction to a stop."""
         status = self.status
         started_at, finished_at = status.started_at, status.finished_at
         if (
@@ -135,13 +135,13 @@ class _Instance(Struct):
 
 
 class _Call(Struct):
-    """How one kind of call was answered, each time."""
+    """The answers to one kind of call."""
 
     durations: list[timedelta] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     def behavior(self) -> CallBehavior:
-        """Return the median; an error only where there was nothing else."""
+        """Return the median answer; an error only if all answers were errors."""
         takes = median_low(self.durations)
         return CallBehavior(takes, self.errors[-1] if all(self.errors) else "")
 
@@ -151,14 +151,14 @@ _MOST_RESTARTS = 2**31 - 1
 
 
 class _Lives(Sequence[InstanceBehavior]):
-    """How the instances of a container behave, by their restart counts.
+    """The behaviors of a container's instances, by restart count.
 
-    One that the record does not have is like the last one before it. A count is what
-    the record claims: nothing is made for those in between.
+    An instance that is not recorded behaves as the last one before it. Restart counts
+    come from the record and may be huge, so nothing is stored for those in between.
 
     Args:
-        known: the instances that the record has, at least one.
-        behavior: returns how an instance behaves that is like one of them.
+        known: the recorded instances, at least one.
+        behavior: returns the behavior of an instance modelled on one of them.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class _Lives(Sequence[InstanceBehavior]):
         self._made: dict[int, InstanceBehavior] = {}
 
     def __len__(self) -> int:
-        """Return the number after the last one of the record, and one more."""
+        """Return the highest recorded restart count plus two."""
         return min(self._numbers[-1], _MOST_RESTARTS) + 2
 
     @overload
@@ -184,24 +184,24 @@ class _Lives(Sequence[InstanceBehavior]):
     def __getitem__(
         self, number: int | slice
     ) -> InstanceBehavior | Sequence[InstanceBehavior]:
-        """Return how an instance behaves."""
+        """Return the behavior of an instance."""
         if isinstance(number, slice):
-            return [self[one] for one in range(*number.indices(len(self)))]
+            return [self[index] for index in range(*number.indices(len(self)))]
         if not 0 <= number < len(self):
             raise IndexError(number)
-        made = self._made.get(number)
-        if made is None:
+        behavior = self._made.get(number)
+        if behavior is None:
             place = bisect_right(self._numbers, number) - 1
             like = self._instances[place] if place >= 0 else self._first
-            made = self._made[number] = self._behavior(like, number)
-        return made
+            behavior = self._made[number] = self._behavior(like, number)
+        return behavior
 
 
 NoteGap = Callable[[RunProbe, Gap], None]
 
 
 class Measurements:
-    """What a recorded session measured.
+    """The measurements of a recorded session.
 
     Args:
         replay: a recorded session.
@@ -223,13 +223,13 @@ class Measurements:
     def of_instances(
         self, key: ProbeKey
     ) -> Iterator[tuple[ContainerID, Sequence[Measured]]]:
-        """Yield what was measured of a probe, by instance, in the order of starts."""
+        """Yield the measurements of a probe by instance, in the order of starts."""
         for instance in self._by_container.get((key.pod_uid, key.container_name), ()):
             measured = instance.measured.get(key.probe_type, ())
             yield instance.status.container_id, measured
 
     def lives(self, note_gap: NoteGap) -> Mapping[str, Sequence[InstanceBehavior]]:
-        """Return how the instances of each container behave, by `pod/container`.
+        """Return the behaviors of each container's instances, by `pod/container`.
 
         Args:
             note_gap: called for each probe whose outcome was never measured.
@@ -242,7 +242,7 @@ class Measurements:
         }
 
     def deal(self, call: Operation | Relist) -> CallBehavior:
-        """Answer a call of the runtime as the record's were; a `RuntimeBehavior`."""
+        """Answer a runtime call as recorded; a `RuntimeBehavior`."""
         return self._calls_behave.get(_call_key(call), CallBehavior())
 
     # -- reading
@@ -292,12 +292,12 @@ class Measurements:
         match operation:
             case StopContainer(container_id, _, grace):
                 if isinstance(fact.value, RuntimeContainerStatus):
-                    # No listing has the end of one that is removed at once.
+                    # A listing misses the end of an instance that is removed at once.
                     self._add_status(asked.pod_uid, fact.value)
                 known = self._instances.get(container_id)
                 if known is not None and known.stop_asked is None:
                     known.stop_asked = at, grace
-                return  # The world knows itself how long a stop takes.
+                return  # The world determines the duration of a stop itself.
             case InjectFault(container_id, _, fault) if fault in _ENDINGS:
                 known = self._instances.get(container_id)
                 if known is not None:
@@ -380,7 +380,7 @@ class Measurements:
 def _with_stop_of(
     behavior: InstanceBehavior, known: Sequence[_Instance]
 ) -> InstanceBehavior:
-    """Make an instance that was never stopped end as another one of its container."""
+    """Copy to an instance that was never stopped the stop of another one."""
     for instance in reversed(known):
         if instance.stop_asked is not None:
             other = instance.behavior()
@@ -391,7 +391,7 @@ def _with_stop_of(
 
 
 def _last_measured(known: Sequence[_Instance], kind: ProbeType) -> Sequence[Measured]:
-    """Return what the last instance measured that ran such a probe; empty if none."""
+    """Return the measurements of the last instance that ran the probe, if any."""
     for instance in reversed(known):
         if instance.measured.get(kind):
             return instance.measured[kind]
@@ -401,7 +401,7 @@ def _last_measured(known: Sequence[_Instance], kind: ProbeType) -> Sequence[Meas
 def _nearest(
     measured: Sequence[Measured], age: timedelta
 ) -> tuple[Measured, Gap | None]:
-    """Return the measurement nearest to an age; between two as near, the earlier."""
+    """Return the measurement closest to an age; of two equally close, the earlier."""
     place = bisect_left(measured, age, key=lambda one: one.age)
     around = measured[max(place - 1, 0) : place + 1]
     nearest = min(around, key=lambda one: abs(one.age - age))
@@ -413,7 +413,7 @@ def _nearest(
 
 
 def _call_key(call: Operation | Relist) -> tuple[str, str]:
-    """Return the calls that take equally long: those for one image, container, hook."""
+    """Return the key of calls with one duration: of one image, container or hook."""
     kind = type(call).__name__
     match call:
         case PullImage(image=image):

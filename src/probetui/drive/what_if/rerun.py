@@ -1,9 +1,9 @@
-"""A recorded session once more, with other pods or another kubelet.
+"""Rerun a recorded session with other pods or another kubelet.
 
-The engine is given what the recorded one was given for as long as it asks for the same:
-until then both are one session, and the same settings give the same decisions to the
-end. From the first instant at which it asks for something else, or earlier, the
-containers of that instant go on in a simulated world, which behaves as was measured.
+The engine receives the recorded inputs as long as its effects are the recorded ones:
+until then both are one session, and equal settings give equal decisions to the end.
+From the first instant with other effects, or earlier, the containers continue in a
+simulated world, which behaves as measured.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ _DEFINITIONS = frozenset({"pod", "container"})
 
 _TURNS = 20_000
 _TURNS_PER_PROBE = 10
-"""Bounds of a rerun that is simulated: as many turns, and so many more for each input
-of the record and each probe. Each second has an input and three turns of a probe."""
+"""Bounds of a simulated rerun: turns in all, and additional turns for each input of the
+record and each probe. Each second has an input and three turns of a probe."""
 
 GapKey = tuple[ProbeKey, datetime]
 """A probe, and the instant at which its tick fired."""
 
 
 class Rerun(Struct, frozen=True):
-    """What the session would have been.
+    """The result of a rerun.
 
     Attributes:
         journal: its entries.
-        simulated_from: when the engine first asked for something else than the recorded
-            one; None if it never did.
+        simulated_from: when the engine's effects first differed from the recorded ones;
+            None if they never did.
         gaps: the ticks whose outcomes were never measured.
     """
 
@@ -131,7 +131,7 @@ class _OtherSession:
         return Rerun(tuple(self._journal), None, {})
 
     def _changed(self, item: Input) -> Input:
-        """Return an input with the pods to run instead."""
+        """Return an input with its pods replaced by the changed ones."""
         match item:
             case AddPod(pod):
                 return AddPod(self._pods.of(pod))
@@ -141,7 +141,7 @@ class _OtherSession:
                 return item
 
     def _is_same(self, own: Effect, recorded: Effect) -> bool:
-        """Return whether the recorded answer to an effect is one to this effect."""
+        """Return whether the recorded answer also answers this effect."""
         match own, recorded:
             case RunProbe(), RunProbe():
                 asked = own.probe_id, own.key, own.container_id
@@ -186,7 +186,7 @@ class _OtherSession:
             case Relist() | GetRuntimeStatus() | ListImages():
                 self._awaited[type(effect)] = effect
             case FindListeners():
-                pass  # Nothing waits for it.
+                pass  # No effect waits for an answer.
 
     def _remove_pending(self, item: Input | None) -> None:
         match item:
@@ -202,10 +202,10 @@ class _OtherSession:
                 pass
 
     def _part(self, place: int, at: datetime, effects: tuple[Effect, ...]) -> Rerun:
-        """Go on in a simulated world, from an instant on.
+        """Continue in a simulated world from an instant on.
 
         Args:
-            place: of the first recorded step that is not this session's any more.
+            place: the index of the first recorded step that no longer applies.
             at: the instant.
             effects: those of this instant that the recorded session did not have.
         """
@@ -224,11 +224,11 @@ class _OtherSession:
         in_flight = dict(self._in_flight)
 
         def follow(item: Input | None, now: datetime) -> None:
-            """Apply to the world what the recorded runtime did for both sessions."""
+            """Apply to the world the recorded operations that both sessions share."""
             if isinstance(item, OperationFinished):
-                asked = in_flight.pop(item.operation_id, None)
-                if isinstance(asked, RunOperation):
-                    world.repeat(asked.pod_uid, asked.operation, item, now)
+                operation = in_flight.pop(item.operation_id, None)
+                if isinstance(operation, RunOperation):
+                    world.repeat(operation.pod_uid, operation.operation, item, now)
 
         simulation = Simulation(self._engine, world, at, self._journal, follow)
         for later in self._replay.steps[place:]:
@@ -264,7 +264,7 @@ class _OtherSession:
         simulation.pass_until(replay.ended_at)
 
     def _is_still_given(self, step: ReplayStep) -> bool:
-        """Return whether an input comes anyway: a command, or an awaited answer."""
+        """Return whether an input still applies: a command, or an awaited answer."""
         match step.item:
             case ProbeFinished(number) | OperationFinished(number):
                 return number in self._in_flight
@@ -274,7 +274,7 @@ class _OtherSession:
                 return isinstance(step.item, Command)
 
     def _furnish(self, world: World, place: int) -> None:
-        """Put everything into a world that the runtime had before a step."""
+        """Fill a world with the state of the runtime before a step."""
         steps = self._replay.steps[:place]
         listed_at = self._replay.started_at
         for step in reversed(steps):
@@ -282,16 +282,16 @@ class _OtherSession:
                 world.put_in(step.item.pods)
                 listed_at = step.item.started_at
                 break
-        for asked, _, done, at in answers(steps):
-            if not isinstance(asked, RunOperation):
+        for effect, _, fact, at in answers(steps):
+            if not isinstance(effect, RunOperation):
                 continue
-            is_listed = at < listed_at and not isinstance(asked.operation, InjectFault)
-            if not is_listed and isinstance(done, OperationFinished):
-                world.repeat(asked.pod_uid, asked.operation, done, at)
+            is_listed = at < listed_at and not isinstance(effect.operation, InjectFault)
+            if not is_listed and isinstance(fact, OperationFinished):
+                world.repeat(effect.pod_uid, effect.operation, fact, at)
 
 
 def _defined(effect: RunOperation) -> tuple[str, ...]:
-    """Return the names of what an operation defines."""
+    """Return the names that an operation defines."""
     operation = effect.operation
     return tuple(
         getattr(operation, name).name

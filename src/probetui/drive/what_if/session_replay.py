@@ -1,4 +1,4 @@
-"""The replay of a recorded session: what its engine was given, asked and said."""
+"""The replay of a recorded session: inputs, effects and journal."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from probetui.kubelet.journal import JournalEntry
 from probetui.record.reader import RecordingFile
 
 _QUIET = timedelta(seconds=10)
-"""No session goes on for longer without an input: containers are listed each second."""
+"""The longest time without an input: containers are listed every second."""
 
 
 class ReplayStep(NamedTuple):
-    """One input (None where only time passed), and what the engine did with it.
+    """One input (None where only time passed), and the engine's response.
 
     `deadline` is when the engine wanted to be advanced next.
     """
@@ -35,7 +35,7 @@ class ReplayStep(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An effect that was answered: when it was asked for, when answered, and what."""
+    """An answered effect: its request time, its answer, and the answer's time."""
 
     effect: RunProbe | RunOperation
     asked_at: datetime
@@ -44,7 +44,7 @@ class Answer(NamedTuple):
 
 
 def answers(steps: Iterable[ReplayStep]) -> Iterator[Answer]:
-    """Yield what was answered in some steps, in the order of the answers."""
+    """Yield the answered effects of some steps, in the order of the answers."""
     asked: dict[int, tuple[RunProbe | RunOperation, datetime]] = {}
     for step in steps:
         fact = step.item
@@ -63,7 +63,7 @@ def answers(steps: Iterable[ReplayStep]) -> Iterator[Answer]:
 
 
 class SessionReplay(Struct, frozen=True):
-    """All steps of a recorded session; `journal` is what its engine says of them."""
+    """All steps of a recorded session; `journal` is the replayed engine's."""
 
     config: KubeletConfig
     started_at: datetime
@@ -72,17 +72,17 @@ class SessionReplay(Struct, frozen=True):
     journal: tuple[JournalEntry, ...]
 
     def pod_versions(self) -> list[Pod]:
-        """Return the pods of the session, one for each time that it was added."""
-        found: list[Pod] = []
+        """Return the pods of the session, one for each time it was added."""
+        versions: list[Pod] = []
         for step in self.steps:
             match step.item:
                 case AddPod(pod):
-                    found.append(pod)
+                    versions.append(pod)
                 case SetPods(pods):
-                    found += pods
+                    versions += pods
                 case _:
                     continue
-        return found
+        return versions
 
     def pods(self) -> dict[str, Pod]:
         """Return the newest version of each pod, by UID."""
@@ -90,7 +90,7 @@ class SessionReplay(Struct, frozen=True):
 
 
 def replay_session(recording: RecordingFile) -> SessionReplay:
-    """Replay a record; return each of its steps.
+    """Replay a record and return its steps.
 
     Raises:
         RecordError: its session record is damaged, or its inputs make no sense.
@@ -118,7 +118,7 @@ def replay_session(recording: RecordingFile) -> SessionReplay:
     return SessionReplay(
         config,
         recording.started_at,
-        # What the last lines claim beyond that, nobody has measured.
+        # Claims of the last lines beyond that were not measured.
         max(min(recording.ended_at, replayed.now + _QUIET), replayed.now),
         tuple(steps),
         tuple(journal),

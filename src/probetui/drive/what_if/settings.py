@@ -1,8 +1,8 @@
 """Other settings of recorded pods: `[POD/]CONTAINER.PROBE.FIELD=VALUE`.
 
-Values are read and validated as those of a manifest. Only what does not change what was
-measured can be set: a probe asks a container what its handler says, and the record has
-no answers to another question.
+Values are decoded and validated like those of a manifest. Fields that would change what
+was measured, such as the handler, cannot be set: the record has no answers to another
+request.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NAMES = {kind: name for name, kind in PROBE_FIELDS.items()}
 
 
 class RecordedProbe(NamedTuple):
-    """A probe of a record; a pod that was edited is the same by its name."""
+    """A probe of a record; an edited pod is identified by its name."""
 
     namespace: str
     pod: str
@@ -52,11 +52,11 @@ class RecordedProbe(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Where it is, for people: `web/app.livenessProbe`."""
+        """The path to display: `web/app.livenessProbe`."""
         return f"{self.pod}/{self.container}.{_NAMES[self.probe_type]}"
 
     def find(self, pod: Pod) -> Probe | None:
-        """Return the probe in a pod, None if it is not this pod's."""
+        """Return the probe in a pod, None if the pod is another one."""
         if (pod.namespace, pod.name) != (self.namespace, self.pod):
             return None
         container = pod.container(self.container)
@@ -64,7 +64,7 @@ class RecordedProbe(NamedTuple):
 
 
 class ProbeSetting(Struct, frozen=True):
-    """One setting of one recorded probe; `option` is what was written after `flag`."""
+    """One setting of one recorded probe; `option` is the text after `flag`."""
 
     option: str
     probe: RecordedProbe
@@ -73,18 +73,18 @@ class ProbeSetting(Struct, frozen=True):
     flag: str = "--set"
 
     def with_value(self, value: str) -> ProbeSetting:
-        """Return it with another value."""
+        """Return the setting with another value."""
         option = f"{self.option.partition('=')[0]}={value}"
         return replace(self, option=option, value=value)
 
 
 class ChangedPods(Struct, frozen=True):
-    """Pods as they were recorded and as they are to be, where these differ."""
+    """Pods as recorded and as changed, where these differ."""
 
     pairs: tuple[tuple[Pod, Pod], ...] = ()
 
     def of(self, recorded: Pod) -> Pod:
-        """Return the pod to run instead of a recorded one."""
+        """Return the pod that replaces a recorded one."""
         for before, after in self.pairs:
             if before is recorded:
                 return after
@@ -92,12 +92,12 @@ class ChangedPods(Struct, frozen=True):
 
     @property
     def uids(self) -> frozenset[str]:
-        """The UIDs of those that differ."""
+        """The UIDs of the changed pods."""
         return frozenset(pod.uid for pod, _ in self.pairs)
 
 
 def probes_of(pods: Iterable[Pod]) -> list[RecordedProbe]:
-    """Return the probes of some pods, each once."""
+    """Return the distinct probes of some pods."""
     found = (
         RecordedProbe(pod.namespace, pod.name, container.name, kind)
         for pod in pods
@@ -111,7 +111,7 @@ def probes_of(pods: Iterable[Pod]) -> list[RecordedProbe]:
 def parse_probe_setting(
     option: str, pods: Sequence[Pod], flag: str = "--set"
 ) -> ProbeSetting:
-    """Read a setting of a recorded probe.
+    """Parse a setting of a recorded probe.
 
     A pod or container that is the only one with such a probe may be left out; so may
     everything before the field where there is one probe.
@@ -175,7 +175,7 @@ def _is_meant(name: str, owner: str, probe: str) -> bool:
 def apply_settings(
     pods: Iterable[Pod], settings: Iterable[ProbeSetting], rules: KubeletRules
 ) -> ChangedPods:
-    """Return those pods that differ by settings or by the rules of another version.
+    """Return the pods that settings or another version's rules change.
 
     Args:
         pods: the recorded ones, all versions of each.
@@ -203,7 +203,7 @@ def apply_settings(
 def _read_again(
     pod: Pod, settings: Sequence[ProbeSetting], rules: KubeletRules
 ) -> dict[str, Container]:
-    """Read the probes of a pod from a manifest that has them and little else."""
+    """Decode the probes of a pod from a minimal manifest."""
     skeleton = Pod(
         pod.uid,
         pod.name,
@@ -241,7 +241,7 @@ def _read_again(
 def _origin(
     file: str, pod: Pod, written: Mapping[str, str], rules: KubeletRules
 ) -> str:
-    """Return what brought a problem: a setting as it was typed, or the version."""
+    """Return the cause of a problem: a setting as typed, or the version."""
     if file in written:
         return written[file]
     return f"pod {pod.name}, read as Kubernetes {rules.version} does"
@@ -276,7 +276,7 @@ def _with_probes(
 def replaced_values(
     settings: Iterable[ProbeSetting], pods: Sequence[Pod], changed: ChangedPods
 ) -> Iterator[str]:
-    """Yield a line for each value for which an API server puts the default.
+    """Yield a line for each value that an API server replaces by the default.
 
     Source: apis/core/v1/defaults.go, v1.32.10, SetDefaults_Probe.
     """
@@ -297,7 +297,7 @@ def _is_zero(value: str) -> bool:
 
 
 def recorded_value(setting: ProbeSetting, pods: Iterable[Pod]) -> str:
-    """Return the recorded value of a setting, the newest, empty if it was not set."""
+    """Return the newest recorded value of a setting, empty if it was not set."""
     value = None
     for pod in pods:
         probe = setting.probe.find(pod)
