@@ -1,8 +1,7 @@
 """Reports: what a command came to, as a value that has every form of `-o`.
 
-A report is made whole before any of it is printed. It does not know where it goes:
-`probetui.cli.reports.emit` prints it, for programs by its value and for people by its
-parts.
+A report does not know where it goes: `probetui.cli.reports.emit` prints it, for
+programs by its value, whole, and for people part by part, each when it is made.
 """
 
 from __future__ import annotations

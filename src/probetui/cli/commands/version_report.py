@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from probetui.cli.files import read_sources
 from probetui.cli.option_values import pick_options
 from probetui.cli.pods import ManifestOptions, select_pods
-from probetui.cli.printing import PRINTERS, Notes, print_line, print_table
+from probetui.cli.printing import Notes
+from probetui.cli.reports import emit
 from probetui.drive.scenario.reader import read_scenario
 from probetui.drive.scenario.script import Scenario
 from probetui.drive.version_comparison import (
@@ -34,6 +37,7 @@ from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import Manifests
 from probetui.manifest.problem import Severity
 from probetui.manifest.yaml.parser import SourceFile
+from probetui.presentation.report import Part, Table
 from probetui.suggestions import nearest_hint
 
 _DIFFERS = 1
@@ -50,6 +54,74 @@ _ABOUT_KNOWN_FIELDS = (
 )
 _MISSING = "no-object"
 _WARNED = "api-warning"
+
+
+class VersionsReport(Struct):
+    """Differences between versions, which take long to find.
+
+    Attributes:
+        names: the versions, as they were asked for.
+        versions: their rules.
+        scripts: the names of the scripts that are simulated.
+        found: finds the differences; read once, by the one form that is printed.
+        has_headings: whether tables have any.
+        differences: those that were found so far.
+    """
+
+    names: Sequence[str]
+    versions: Sequence[KubeletRules]
+    scripts: Sequence[str]
+    found: Iterator[VersionDifference]
+    has_headings: bool
+    differences: list[VersionDifference] = field(default_factory=list)
+
+    def value(self) -> dict[str, Any]:
+        """Return all differences."""
+        return {
+            "versions": self.names,
+            "scripts": self.scripts,
+            "differences": [
+                _value_of(difference, self.versions) for difference in self._read()
+            ],
+        }
+
+    def parts(self, form: str) -> Iterator[Part]:
+        """Yield the names of fields, a wide table, or each difference when found."""
+        match form:
+            case "name":
+                yield from dict.fromkeys(
+                    difference.field for difference in self._read()
+                )
+            case "wide":
+                rows = [
+                    row
+                    for difference in self._read()
+                    for row in _rows(difference, self.versions)
+                ]
+                yield Table(rows, self.has_headings)
+            case _:
+                yield from self._lines()
+
+    def _lines(self) -> Iterator[str]:
+        """Yield each difference as it is found, under its sentence."""
+        longest = max(len(rules.release) for rules in self.versions)
+        of_range = 2 * longest + len(" to ")
+        of_script = max(map(len, (*self.scripts, "SCRIPT")))
+        widths = of_range, of_script, len("+180.0s")
+        about = ""
+        for number, difference in enumerate(self._read()):
+            if self.has_headings and not number:
+                yield _columns(("VERSIONS", "SCRIPT", "AT", "WHAT"), widths)
+            if about != (about := _sentence(difference.field)):
+                yield about
+            for row in _rows(difference, self.versions):
+                cells = (row["VERSIONS"], row["SCRIPT"], row["AT"], row["WHAT"])
+                yield _columns(cells, widths)
+
+    def _read(self) -> Iterator[VersionDifference]:
+        for difference in self.found:
+            self.differences.append(difference)
+            yield difference
 
 
 def compare_versions(params: Mapping[str, Any]) -> int:
@@ -78,38 +150,23 @@ def compare_versions(params: Mapping[str, Any]) -> int:
         return _version_input(_read(sources, options, rules), options)
 
     scripts = _scripts(params["scripts"], accepted.pods)
-    found = find_differences(versions, scripts, load, texts=params["texts"])
-    is_text = params["output"] == "table"
-    differences = (
-        _print_found(found, versions, scripts, headers=not params["no_headers"])
-        if is_text
-        else list(found)
+    report = VersionsReport(
+        names,
+        versions,
+        tuple(scripts),
+        find_differences(versions, scripts, load, texts=params["texts"]),
+        has_headings=not params["no_headers"],
     )
-    if print_value := PRINTERS.get(params["output"]):
-        print_value(
-            {
-                "versions": list(names),
-                "scripts": list(scripts),
-                "differences": [_json(one, versions) for one in differences],
-            }
-        )
-    elif params["output"] == "name":
-        for field in dict.fromkeys(one.field for one in differences):
-            print_line(field)
-    else:
-        if not is_text:
-            print_table(
-                [row for one in differences for row in _rows(one, versions)],
-                headers=not params["no_headers"],
-            )
-        count = len(differences)
+    emit(report, params["output"])
+    count = len(report.differences)
+    if params["output"] in {"table", "wide"}:
         left_out = "" if params["texts"] else "; --texts adds the words of messages"
         notes.note(
             f"{count} difference{'' if count == 1 else 's'} from {names[0]} to "
             f"{names[-1]}{left_out}"
         )
     is_asked = params["first"] is not None or params["last"] is not None
-    return _DIFFERS if differences and is_asked else 0
+    return _DIFFERS if count and is_asked else 0
 
 
 def _versions(first: str | None, last: str | None) -> tuple[str, ...]:
@@ -213,34 +270,9 @@ def _ranges(
     return (names[begin], names[turn - 1]), (names[turn], names[end])
 
 
-def _print_found(
-    found: Iterable[VersionDifference],
-    versions: Sequence[KubeletRules],
-    scripts: Iterable[str],
-    *,
-    headers: bool,
-) -> list[VersionDifference]:
-    """Print each difference as it is found, under its sentence; return all of them."""
-    longest = max(len(rules.release) for rules in versions)
-    of_range = 2 * longest + len(" to ")
-    widths = of_range, max(map(len, (*scripts, "SCRIPT"))), len("+180.0s")
-    differences: list[VersionDifference] = []
-    about = ""
-    for difference in found:
-        if headers and not differences:
-            _print_columns(("VERSIONS", "SCRIPT", "AT", "WHAT"), widths)
-        if about != (about := _sentence(difference.field)):
-            print_line(about)
-        for row in _rows(difference, versions):
-            cells = (row["VERSIONS"], row["SCRIPT"], row["AT"], row["WHAT"])
-            _print_columns(cells, widths)
-        differences.append(difference)
-    return differences
-
-
-def _print_columns(cells: Sequence[str], widths: Sequence[int]) -> None:
+def _columns(cells: Sequence[str], widths: Sequence[int]) -> str:
     padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=False)]
-    print_line("  ".join(("", *padded, cells[-1])))
+    return "  ".join(("", *padded, cells[-1]))
 
 
 def _rows(
@@ -279,7 +311,7 @@ def _about(field: str) -> str:
     return ROWS[field].text
 
 
-def _json(
+def _value_of(
     difference: VersionDifference, versions: Sequence[KubeletRules]
 ) -> dict[str, Any]:
     before, later = _ranges(difference, versions)
@@ -288,16 +320,16 @@ def _json(
         "about": _about(difference.field),
         "since": difference.since,
         "script": difference.script or None,
-        "before": _observation_json(before, difference.before),
-        "after": _observation_json(later, difference.later),
+        "before": _observation_value(before, difference.before),
+        "after": _observation_value(later, difference.later),
     }
 
 
-def _observation_json(
+def _observation_value(
     versions: tuple[str, str], observation: Observation | None
 ) -> dict[str, Any]:
     return {
-        "versions": list(versions),
+        "versions": versions,
         "at": None if observation is None else observation.after,
         "what": None if observation is None else observation.text,
     }
