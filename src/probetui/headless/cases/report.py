@@ -1,4 +1,7 @@
-"""The report of `test`: text, JUnit, TAP, GitHub annotations, or a value."""
+"""The report of `test`: JUnit, TAP, GitHub annotations, or a value.
+
+The lines of a case for people are printed when it is over, not with the others.
+"""
 
 from __future__ import annotations
 
@@ -104,13 +107,6 @@ def _since_start(at: timedelta | None) -> str:
     return f"+{seconds // 10}.{seconds % 10}s"
 
 
-def as_text(results: Sequence[CaseResult]) -> str:
-    """Return the lines of all cases."""
-    return "".join(
-        f"{line}\n" for one in results for line in map(safe_line, format_case(one))
-    )
-
-
 def _case_object(result: CaseResult) -> dict[str, object]:
     failure = result.failure
     return {
@@ -205,9 +201,8 @@ def _line_of(result: CaseResult) -> tuple[int, int]:
 
 
 FILES: Mapping[str, Callable[[Sequence[CaseResult]], str]] = MappingProxyType({
-    "text": as_text,
     "junit": as_junit,
     "tap": as_tap,
     "github": as_github,
 })  # fmt: skip
-"""The text of each form that is not JSON or YAML, by the word of `-o`."""
+"""The file of each form of another tool, by the word of `-o`."""
