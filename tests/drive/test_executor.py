@@ -589,7 +589,7 @@ class TestListeners:
     async def test_a_stop_gives_up_a_look_that_takes_too_long(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(executor, "_LONGEST_LOOK_SECONDS", 0)
+        monkeypatch.setattr(executor, "_LONGEST_LOOKUP_SECONDS", 0)
         looks = SlowListeners()
         bench = Bench(listeners=looks)
         container_id = await bench.start()
