@@ -1,4 +1,4 @@
-"""Every period, cap and default of the kubelet, in one frozen value.
+"""The kubelet's periods, limits and defaults, in one frozen value.
 
 Source: kubelet.go, pod_workers.go, pleg/generic.go, v1.32.10 (constants).
 """
@@ -16,7 +16,7 @@ LONG_AGO = timedelta(seconds=1_000_000)
 
 
 class KubeletConfig(Value, frozen=True):
-    """How this kubelet is set up; the default is that of 1.32, as old records have it.
+    """The kubelet's configuration; defaults are those of 1.32, as in old records.
 
     Attributes:
         version: the `major.minor` whose rules count.
@@ -25,16 +25,16 @@ class KubeletConfig(Value, frozen=True):
             choice between things that are ready at the same time).
         age: how long the kubelet has been running at the start. A kubelet younger than
             a probe's period delays that probe's first tick by a random part of it.
-        sidecar_probes_end_with_never: not read, as the version says it; old records may
-            have it.
-        queues_while_waiting: a pod worker takes its update before it waits for a look
-            at the runtime, so that what is asked for meanwhile is another sync; in old
-            records it is the same one.
+        sidecar_probes_end_with_never: unused, as the version determines it; old records
+            may contain it.
+        queues_while_waiting: a pod worker takes its update before it waits for a fresh
+            status, so that an update meanwhile causes another sync; in old records it
+            joins the same one.
         max_container_restart_period: the longest window of crash-loop back-off that the
             node is configured with; None is the kubelet's own. Only read where the
             rules let a node have one.
-        counts_generations: the generations of pods are counted here, as an API server
-            counts them; if not, they are the sources', and old records have none.
+        counts_generations: generations of pods are maintained here, as by an API
+            server; otherwise they come from the sources, and old records have none.
         creates: a missing container is created; else the kubelet waits for it.
         restarts: a container that exited is started again; else that is only journaled.
         kills: a container whose probes failed is stopped; else that is only journaled.
@@ -43,11 +43,11 @@ class KubeletConfig(Value, frozen=True):
             looked up.
         tells_findings: findings about probes are journaled, once per probe.
         node: the node, as pods see it.
-        sources: the sources of pods that are to be heard before anything is cleaned up;
-            old records have none.
-        polls_runtime: the runtime is asked for its conditions; if not, as in old
-            records, it counts as ready.
-        lists_images: the runtime is asked for its images.
+        sources: the sources of pods that must report before anything is cleaned up; old
+            records have none.
+        polls_runtime: the runtime's conditions are polled; if not, as in old records,
+            it counts as ready.
+        lists_images: the runtime's images are listed.
     """
 
     version: str = PORTED_RULES.version

@@ -1,4 +1,4 @@
-"""Effects: what the kubelet wants done, by probers and the container runtime."""
+"""Effects: the kubelet's requests to the prober and the container runtime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from probetui.values import Kind
 
 
 class RunProbe(NamedTuple):
-    """Probe once (up to three attempts) and answer with `ProbeFinished`.
+    """Run a probe (up to three attempts) and answer with `ProbeFinished`.
 
     `pod_ip` is the one in the status the kubelet holds; empty dials this machine, as
     Go does.
@@ -47,7 +47,7 @@ class GetPodSandboxStatus(Struct, frozen=True):
 
 
 class StopPodSandbox(Struct, frozen=True):
-    """Stop a sandbox and its network; what is gone already is no error."""
+    """Stop a sandbox and its network; a missing sandbox is not an error."""
 
     sandbox_id: str
 
@@ -61,8 +61,8 @@ class RemovePodSandbox(Struct, frozen=True):
 class MountVolume(Struct, frozen=True):
     """Prepare a volume for the containers of a pod.
 
-    One that is there already keeps what is in it. A volume that is made of files has
-    `files` and no others; they are dated `at`, when it was asked for.
+    An existing volume keeps its content. A volume made of files has exactly `files`,
+    dated `at`, the time of the request.
     """
 
     pod: Pod
@@ -72,26 +72,26 @@ class MountVolume(Struct, frozen=True):
 
 
 class UnmountVolume(Struct, frozen=True):
-    """Unmount a pod's volume; remove its content unless it is the node's own."""
+    """Unmount a pod's volume; remove its content unless it belongs to the node."""
 
     pod_uid: str
     volume_name: str
 
 
 class GetImageStatus(Struct, frozen=True):
-    """Ask whether an image is here; the value is its ID, or None."""
+    """Look up an image on the node; the value is its ID, or None."""
 
     image: str
 
 
 class GetImageUser(Struct, frozen=True):
-    """Ask as whom an image runs; the value is as the image has it, None if unknown."""
+    """Read the user of an image; the value is as in the image, None if unknown."""
 
     image: str
 
 
 class RegistryCredentials(Struct, frozen=True):
-    """A user of a registry."""
+    """The credentials of a registry."""
 
     username: str
     password: str
@@ -104,9 +104,8 @@ class RegistryCredentials(Struct, frozen=True):
 class PullImage(Struct, frozen=True):
     """Pull an image; the value is a `PulledImage`.
 
-    Of an error of a CRI runtime the text begins with its gRPC code, but for the code
-    Unknown where the rules strip it. Without credentials those of the engine itself are
-    used.
+    The text of a CRI runtime's error begins with its gRPC code, except for Unknown if
+    the rules strip it. Without credentials, the container engine uses its own.
     """
 
     pod: Pod
@@ -116,7 +115,7 @@ class PullImage(Struct, frozen=True):
 
 
 class PulledImage(Kind, frozen=True):
-    """What a pull brought."""
+    """The result of a pull."""
 
     image_id: str
     size_bytes: int
@@ -126,8 +125,8 @@ class CreateContainer(Struct, frozen=True):
     """Create a container in a sandbox; the value is its `ContainerID`.
 
     `attempt` is the restart count of the new instance. `image_id` is what the pull
-    or the look-up gave. `container` is what is made of the definition, whose hash is
-    `definition_hash`; None for that of its image and name.
+    or the look-up gave. `container` is resolved from the definition, whose hash is
+    `definition_hash`; None for the hash of its image and name.
     """
 
     pod: Pod
@@ -147,8 +146,8 @@ class StartContainer(Struct, frozen=True):
 class StopContainer(Struct, frozen=True):
     """Send the stop signal, then kill after the grace period (seconds).
 
-    The value is the container's `RuntimeContainerStatus` once it has ended, None where
-    the runtime no longer knows it.
+    The value is the container's `RuntimeContainerStatus` after its end, None if the
+    runtime no longer knows it.
     """
 
     container_id: ContainerID
@@ -157,7 +156,7 @@ class StopContainer(Struct, frozen=True):
 
 
 class RemoveContainer(Struct, frozen=True):
-    """Remove a container that does not run."""
+    """Remove a stopped container."""
 
     container_id: ContainerID
 
@@ -215,7 +214,7 @@ Operation = (
 
 
 class RunOperation(Struct, frozen=True):
-    """Do one thing with the runtime and answer with `OperationFinished`."""
+    """Run one runtime operation and answer with `OperationFinished`."""
 
     operation_id: int
     pod_uid: str
@@ -223,11 +222,11 @@ class RunOperation(Struct, frozen=True):
 
 
 class Relist(Struct, frozen=True):
-    """List all pods of ours and answer with `Relisted` or `RelistFailed`."""
+    """List the kubelet's pods and answer with `Relisted` or `RelistFailed`."""
 
 
 class GetRuntimeStatus(Struct, frozen=True):
-    """Ask the runtime how it is and answer with `RuntimeStatusRead`."""
+    """Read the runtime's conditions and answer with `RuntimeStatusRead`."""
 
 
 class ListImages(Struct, frozen=True):
@@ -235,7 +234,7 @@ class ListImages(Struct, frozen=True):
 
 
 class FindListeners(Struct, frozen=True):
-    """Look where a container listens and answer with `ListenersFound`."""
+    """Find where a container listens and answer with `ListenersFound`."""
 
     container_id: ContainerID
 

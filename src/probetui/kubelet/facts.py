@@ -36,11 +36,10 @@ OperationValue = (
 class OperationFinished(Kind, frozen=True):
     """A `RunOperation` has finished.
 
-    `error` is the runtime's own words. `value` is what the operation says it is.
-    `not_found` marks an error about something that does not exist, `config_error` one
-    of what a container asks for, before a runtime was asked. `fallback_host` is set
-    when a hook's request that was meant for HTTPS got its answer without: the host and
-    port.
+    `error` is the runtime's text. `value` is documented at the operation. `not_found`
+    marks an error about a missing object, `config_error` one in a container's
+    configuration, found before a call of the runtime. `fallback_host` is the host and
+    port of a hook's HTTPS request that was answered over HTTP.
     """
 
     operation_id: int
@@ -52,38 +51,38 @@ class OperationFinished(Kind, frozen=True):
 
 
 class OperationProgress(Kind, frozen=True):
-    """A running operation has something to show (an image pull, in percent)."""
+    """The progress of a running operation (of an image pull, in percent)."""
 
     operation_id: int
     text: str
 
 
 class Relisted(Kind, frozen=True):
-    """Everything of ours that the runtime has; `started_at` is when we asked."""
+    """All the kubelet's pods at the runtime; `started_at` is the request's time."""
 
     pods: tuple[RuntimePodStatus, ...]
     started_at: Instant
 
 
 class RelistFailed(Kind, frozen=True):
-    """The runtime could not be asked; it may be gone."""
+    """A relist failed; the runtime may be down."""
 
     error: str
 
 
 class RuntimeChanged(Kind, frozen=True):
-    """The runtime says that something happened; brings the relist forward."""
+    """The runtime reported an event; it brings the relist forward."""
 
 
 class RuntimeStatusRead(Kind, frozen=True):
-    """What the runtime says of itself, or why it says nothing."""
+    """The runtime's conditions, or why they could not be read."""
 
     conditions: tuple[RuntimeCondition, ...] = ()
     error: str = ""
 
 
 class ImagesListed(Kind, frozen=True):
-    """The images on the node, or why they are not known.
+    """The images on the node, or why they could not be listed.
 
     `images` are the largest of them, `count` and `size_bytes` those of all.
     """

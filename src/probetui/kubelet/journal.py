@@ -1,4 +1,4 @@
-"""The journal: what happened, in order; the screen, plain lines and records show it.
+"""The journal: an ordered log of events for screen, plain output and records.
 
 Every entry has a sequence number that grows by one, and the instant it happened.
 """
@@ -20,7 +20,7 @@ from probetui.kubelet.outcome import Attempt, Result
 
 
 class Skip(StrEnum):
-    """Why a tick probed nothing and the worker goes on."""
+    """Why a tick did not probe, although the worker continues."""
 
     NO_STATUS = "no-status"
     CONTAINER_MISSING = "container-missing"
@@ -41,7 +41,7 @@ class Exit(StrEnum):
 
 
 class Trigger(StrEnum):
-    """What made a tick happen."""
+    """The trigger of a tick."""
 
     PERIODIC = "periodic"
     READINESS = "readiness"
@@ -49,7 +49,7 @@ class Trigger(StrEnum):
 
 
 class TickAction(StrEnum):
-    """What the outcome of a tick led to; WOULD_KILL where this kubelet does not act."""
+    """The consequence of a tick; WOULD_KILL if this kubelet does not act."""
 
     NONE = "no-action"
     DISCARDED = "discarded"
@@ -62,7 +62,7 @@ class TickAction(StrEnum):
 
 
 class Gate(Struct, frozen=True):
-    """One question a tick asked, in the kubelet's order, and the answer."""
+    """One check of a tick, in the kubelet's order, and its answer."""
 
     name: str
     value: str
@@ -70,18 +70,18 @@ class Gate(Struct, frozen=True):
 
 
 class TickEntry(NamedTuple):
-    """One tick of a worker, probed or skipped; written when it is over.
+    """One tick of a worker, probed or skipped; written at its end.
 
     `at` is when it was over, `started_at` when the tick fired. `run` counts equal
     results in a row, `threshold` is the one that applies to `result`. `n` counts the
     ticks of this worker from 1. `new_container` says that this tick was the first to
-    see its container. `muted` says that a person had results ignored; the action
-    is `MUTED` where the result would have had consequences. `delay` is by how much each
-    attempt was delayed by a person. `held` is for how long a pause held the tick back.
-    `period_seconds` is the probe's when it ticked, 0 in records that do not say.
-    `late_drops` is how many ticks fell due in vain because this one was taken late;
-    those that a slow probe cost follow from its duration. `run_doubt` says why the run
-    may be longer, of a tick that was observed from outside.
+    see its container. `muted` means that the user had results ignored; the action is
+    `MUTED` if the result would have had consequences. `delay` is the delay of each
+    attempt that the user set. `held` is how long a pause held the tick.
+    `period_seconds` is the probe's at the tick, 0 in records without it. `late_drops`
+    counts the ticks dropped because this one was consumed late; those dropped for a
+    slow probe follow from its duration. `run_doubt` is why the run may be longer, for a
+    tick observed from outside.
     """
 
     sequence: int
@@ -116,14 +116,14 @@ class TickEntry(NamedTuple):
 
 _CHANGING = ("sequence", "at", "n", "started_at", "duration", "attempts", "run")
 REPEATED = tuple(name for name in TickEntry._fields if name not in _CHANGING)
-"""The fields of a tick that mostly are as they were in the probe's tick before."""
+"""The fields of a tick that usually equal those of the probe's previous tick."""
 
 repeated_fields = itemgetter(*map(TickEntry._fields.index, REPEATED))
-"""Returns the values of those of a tick."""
+"""Returns the values of these fields of a tick."""
 
 
 class DryRunEntry(Struct, frozen=True):
-    """A dry run: a probe that was run and shown, and does not count.
+    """A dry run: a probe whose result is shown and not counted.
 
     `result` is None where the probe could not be run.
     """
@@ -148,7 +148,7 @@ class EventEntry(Struct, frozen=True):
 
 
 class StateField(StrEnum):
-    """What of a pod or container changed."""
+    """The changed property of a pod or container."""
 
     READY = "ready"
     STARTED = "started"
@@ -160,11 +160,11 @@ class StateField(StrEnum):
 
 
 class StateEntry(Struct, frozen=True):
-    """Something that a cluster keeps to itself, or shows only in a status.
+    """A change that a cluster does not show, or shows only in a status.
 
     `cause` is the sequence number of the tick behind it. `subject` names the probe
-    type or the condition, where there is one. Of an exec, which is somebody else's,
-    `after` is the command.
+    type or the condition, where there is one. For an exec of another client, `after` is
+    the command.
     """
 
     sequence: int
@@ -181,8 +181,8 @@ class StateEntry(Struct, frozen=True):
 class LifecycleStep(StrEnum):
     """A step in the life of a container instance.
 
-    GONE is one that ran when it was last seen. WOULD_STOP and WOULD_START are journaled
-    where this kubelet does not act.
+    GONE is an instance that ran when it was last seen. WOULD_STOP and WOULD_START are
+    journaled where this kubelet does not act.
     """
 
     CREATED = "created"
@@ -197,7 +197,7 @@ class LifecycleStep(StrEnum):
 
 
 class ExitCause(StrEnum):
-    """Who asked for a container's end."""
+    """What caused a container's end."""
 
     LIVENESS = "liveness"
     STARTUP = "startup"
@@ -243,7 +243,7 @@ class ContainerEntry(Struct, frozen=True):
 
 
 class StoppingSnapshot(Struct, frozen=True):
-    """A container that is being stopped."""
+    """The stop of a container in progress."""
 
     since: datetime
     grace_period_seconds: int
@@ -252,7 +252,7 @@ class StoppingSnapshot(Struct, frozen=True):
 
 
 class LastExit(Struct, frozen=True):
-    """How the instance before this one, or this one, ended."""
+    """The exit of this instance or of the one before it."""
 
     at: datetime
     exit_code: int
@@ -263,12 +263,12 @@ class LastExit(Struct, frozen=True):
 
 
 class BackoffEntry(Struct, frozen=True):
-    """What crash-loop back-off said when a container was about to start.
+    """The crash-loop back-off decision about the start of a container.
 
-    `window` is the whole wait that was in force (zero: none yet), `since` the end of
-    the exited instance it is reckoned from (None: there is none), `until` the end of
-    the wait if it waits, and `latest` the latest instant of the restart after it, None
-    in old records. `next_window` is the one for the next restart.
+    `window` is the whole wait in force (zero: none yet), `since` the end of the exited
+    instance from which it is counted (None: there is none), `until` the end of the wait
+    if the container waits, and `latest` the latest instant of the restart after it,
+    None in old records. `next_window` is that of the next restart.
     """
 
     sequence: int
@@ -285,12 +285,12 @@ class BackoffEntry(Struct, frozen=True):
 
     @property
     def left(self) -> timedelta:
-        """What was left of the wait; none where it was over when it was seen."""
+        """The remaining wait; zero if it was over when seen."""
         return max(self.until - self.at, timedelta()) if self.until else timedelta()
 
 
 class StatusEntry(Struct, frozen=True):
-    """A pod's whole status, whenever it changed."""
+    """A pod's whole status after a change."""
 
     sequence: int
     at: datetime
@@ -299,7 +299,7 @@ class StatusEntry(Struct, frozen=True):
 
 
 class UserEntry(Struct, frozen=True):
-    """A command of a person; `target` is text."""
+    """A command of the user; `target` is text."""
 
     sequence: int
     at: datetime
@@ -310,7 +310,7 @@ class UserEntry(Struct, frozen=True):
 class NoteEntry(Struct, frozen=True):
     """A note to the user, about the runtime or about probetui itself.
 
-    `is_bookmark` says that it is that person's own.
+    `is_bookmark` marks the user's own note.
     """
 
     sequence: int
@@ -324,7 +324,7 @@ class ListenersEntry(Struct, frozen=True):
     """Where a container listens, looked up because a probe's connection was refused.
 
     `refused_at` is where the probe went, `cause` the sequence number of its tick or
-    try. `listeners` is None where it cannot be seen, for which `problem` is the reason.
+    try. `listeners` is None if they cannot be read; `problem` is the reason.
     """
 
     sequence: int
@@ -340,9 +340,9 @@ class ListenersEntry(Struct, frozen=True):
 class FindingEntry(Struct, frozen=True):
     """A finding about a probe that ran; journaled once per probe.
 
-    `rule` is the name of the finding, `path` the field of the pod that it is about and
-    `place` where that stands in its manifest, empty if that is not known. `cause` is
-    the sequence number of the tick or try that showed it.
+    `rule` is the name of the finding, `path` its field of the pod and `place` the
+    position of the field in the manifest, empty if unknown. `cause` is the sequence
+    number of the tick or try that showed it.
     """
 
     sequence: int
@@ -356,7 +356,7 @@ class FindingEntry(Struct, frozen=True):
 
 
 class PodGoneEntry(Struct, frozen=True):
-    """A pod has ended for good: nothing of it runs or will run."""
+    """A pod is gone: none of it runs or will run."""
 
     sequence: int
     at: datetime

@@ -1,7 +1,8 @@
-"""The kubelet: pods in, decisions out, on instants that it is given.
+"""The kubelet: pods and facts in, decisions out.
 
-It takes pods, and facts of the runtime and of probes; its turns say what it wants
-done. It has no I/O, no clock and no debugger.
+Its inputs are pods, and facts about the runtime and probes; its outputs are turns with
+effects and journal entries. It has no I/O, clock or debugger: each call passes the
+instant.
 
 Source: kubelet.go, kubelet_pods.go, v1.32.10, syncLoopIteration, HandlePodCleanups.
 """
@@ -92,16 +93,16 @@ MakePolicy = Callable[[ContainerLifecycle, ProbeManager, TurnBuilder], ActionPol
 
 
 class Kubelet:
-    """All state of the kubelet; owned by the engine.
+    """The state of the kubelet; owned by the engine.
 
     Args:
         config: how this kubelet behaves.
         started_at: when this session begins.
         pods: the pods that are known, by UID; filled and emptied here.
         turn: where effects and journal entries go.
-        hooks: what is changed about probing from outside.
-        make_policy: makes what may be done to containers; None for all.
-        on_pod_removed: called for a pod of which nothing is left.
+        hooks: change probing from outside.
+        make_policy: creates the action policy; None allows every action.
+        on_pod_removed: called when a pod is completely removed.
 
     Attributes:
         in_runtime: what the runtime had of each pod at the last relist.
@@ -131,8 +132,8 @@ class Kubelet:
         self._wanted_again: dict[str, UpdatePodOptions] = {}
         self._removed_at: dict[str, datetime] = {}
         self._dropped: dict[str, PodStatus | None] = {}
-        """Static pods that their source no longer has, until they are removed, with the
-        status that was known last."""
+        """Static pods gone from their source, until they are removed, with their last
+        known status."""
         self._long_before = started_at - timedelta(days=1)
         rng = Random(config.seed)  # noqa: S311  # jitter, not secrets
         self.probes = ProbeManager(
@@ -153,12 +154,12 @@ class Kubelet:
         for task in PeriodicTask:
             self._timers.set(task, started_at)
         self.due_at = started_at
-        """When something is to be done apart from probes; not moved by these."""
+        """The next deadlines apart from probes."""
 
     def _make_runtime(
         self, started_at: datetime, make_policy: MakePolicy | None
     ) -> None:
-        """Make what deals with the runtime: relists, containers, volumes, syncs."""
+        """Create the parts for the runtime: relists, containers, volumes, syncs."""
         config, turn = self.config, self.turn
         self.cache = PodCache()
         self._pleg = Pleg(self.cache)
@@ -208,20 +209,20 @@ class Kubelet:
     # -- pods
 
     def pod_uids(self) -> tuple[str, ...]:
-        """Return the pods that are not removed yet, or wait to be created again."""
+        """Return the pods that are not removed yet, or are to be recreated."""
         return tuple({**self.pods, **self._wanted_again})
 
     def sources_ready(self) -> bool:
-        """Return whether each source of pods has been heard.
+        """Return whether every source of pods has reported.
 
-        Until then nothing is cleaned up: what is not known may be in another source.
+        Until then nothing is cleaned up: an unknown pod may be in another source.
 
         Source: kubelet/config/config.go, v1.32.10, SeenAllSources.
         """
         return all(map(self._sources.is_seen, self.config.sources))
 
     def sources(self) -> Iterator[tuple[str, bool, int]]:
-        """Yield each source: its name, whether it has been heard, its pods' number."""
+        """Yield the name of each source, whether it has reported, and its pod count."""
         pods = Counter(
             pod.annotations.get(CONFIG_SOURCE, API_SOURCE)
             for uid, pod in self.pods.items()
@@ -231,24 +232,24 @@ class Kubelet:
             yield name, self._sources.is_seen(name), pods[name]
 
     def last_status(self, pod_uid: str) -> PodStatus | None:
-        """Return the status of a pod; of a dropped one the last that was known."""
+        """Return the status of a pod; for a dropped pod, the last known one."""
         return self.statuses.get(pod_uid) or self._dropped.get(pod_uid)
 
     def _could_have_running_containers(self, pod_uid: str) -> bool:
         return self.workers.could_have_running_containers(pod_uid)
 
     def longest_grace_period(self) -> timedelta:
-        """Return the longest time that any pod may take to end."""
+        """Return the longest time that a pod may take to end."""
         seconds = [
             pod.termination_grace_period_seconds or 0 for pod in self.pods.values()
         ]
         return timedelta(seconds=max(seconds, default=0))
 
     def add_pod(self, pod: Pod, now: datetime, *, waits_for_name: bool) -> None:
-        """Create a pod; one of its UID that is terminating is removed first.
+        """Create a pod, after the removal of a terminating one with its UID.
 
-        Difference: the kubelet lets a pod of the same UID begin where the old one left
-        off; here it is a new pod, as it would be after a deletion at the API server.
+        Difference: in the kubelet, a pod of the same UID continues from the old one's
+        state; here it is a new pod, as after a deletion at the API server.
         """
         pod = replace(
             pod,
@@ -273,7 +274,7 @@ class Kubelet:
                 self.probes.add_pod(pod, now)
 
     def update_source(self, update: SourceUpdate, now: datetime) -> None:
-        """Bring the pods in line with what a source has of them.
+        """Reconcile the pods with those of a source.
 
         Difference: manifests of pods that are not static stand for an API server: a pod
         whose manifest is gone is deleted as an API server does it.
@@ -325,9 +326,9 @@ class Kubelet:
         self.statuses.set_api_conditions(sourced.pod.uid, sourced.status.conditions)
 
     def _drop_static_pod(self, pod_uid: str, now: datetime) -> None:
-        """Kill a pod that its file or URL no longer has, and forget its status.
+        """Kill a pod that is gone from its file or URL, and forget its status.
 
-        Housekeeping does it once all sources are ready, if they are not now.
+        If not all sources are ready, housekeeping does it later.
 
         Source: kubelet.go, v1.32.10, HandlePodRemoves, deletePod.
         """
@@ -345,7 +346,7 @@ class Kubelet:
             self.workers.update(UpdatePodOptions(UpdateType.KILL, pod), now)
 
     def _update_pod(self, pod: Pod, now: datetime) -> None:
-        """Change the definition of a pod; one that is being deleted still is."""
+        """Change the definition of a pod; a deletion in progress continues."""
         again = self._wanted_again.get(pod.uid)
         if again is not None:
             self._wanted_again[pod.uid] = replace(again, pod=pod)
@@ -365,7 +366,7 @@ class Kubelet:
         self.workers.update(UpdatePodOptions(UpdateType.UPDATE, pod), now)
 
     def _counts_generations(self, pod: Pod) -> bool:
-        """Return whether an API server would count the generations of a pod.
+        """Return whether an API server would maintain the generation of a pod.
 
         Source: pkg/registry/core/pod/strategy.go, v1.36.2, PrepareForCreate,
         PrepareForUpdate; k8s.io/apiserver, registry/rest/delete.go, BeforeDelete.
@@ -374,7 +375,7 @@ class Kubelet:
         return counts and not is_static_pod(pod)
 
     def _take_generation(self, pod: Pod) -> None:
-        """Adopt the generation that a pod has in a source which counts them."""
+        """Copy a pod's generation from a source that maintains it."""
         known = self.pods.get(pod.uid)
         if known is not None and not self.config.counts_generations:
             self.pods[pod.uid] = replace(known, generation=pod.generation)
@@ -476,7 +477,7 @@ class Kubelet:
     # -- time
 
     def run_due(self, now: datetime) -> None:
-        """Do all that is due: periodic tasks, syncs, probes and what they lead to."""
+        """Run everything due: periodic tasks, syncs, probes and their consequences."""
         if self.due_at <= now:
             while (task := self._timers.pop_due(now)) is not None:
                 self._run_task(task, now)
@@ -519,7 +520,7 @@ class Kubelet:
                 self.sync(uid, now)
 
     def _handle_pod_cleanups(self, now: datetime) -> None:
-        """Bring workers, probes and the runtime in line with the pods that are known.
+        """Reconcile workers, probes and the runtime with the known pods.
 
         Source: kubelet_pods.go, v1.32.10, HandlePodCleanups.
         """
@@ -552,7 +553,7 @@ class Kubelet:
         self.runtime.backoff.gc(now)
 
     def _end_orphans(self, now: datetime) -> None:
-        """Kill running containers of unknown pods; remove pods once nothing runs."""
+        """Kill running containers of unknown pods; remove pods that no longer run."""
         for uid, status in tuple(self.in_runtime.items()):
             if uid in self.pods or self.workers.has_worker(uid):
                 continue
@@ -572,7 +573,7 @@ class Kubelet:
     # -- syncs
 
     def _run_pending(self, now: datetime) -> None:
-        """Do all that can be done at this instant, probes apart."""
+        """Run everything possible at this instant except probes."""
         self.relists.run_due(now)
         self.health.run_due(now)
         self._volumes.cancel_waits(self.workers.is_cancelled)
@@ -589,7 +590,7 @@ class Kubelet:
         self.due_at = min(deadline for deadline in deadlines if deadline is not None)
 
     def _handle_probe_results(self, now: datetime) -> bool:
-        """Act on changed results of probes; return False if there were none."""
+        """Handle changed probe results; return False if there were none."""
         some = False
         for probe_type, results in self.probes.results.items():
             if not results.updates:
@@ -602,7 +603,7 @@ class Kubelet:
     def _handle_probe_sync(
         self, probe_type: ProbeType, update: ResultUpdate, now: datetime
     ) -> None:
-        """Act on a changed result of a probe.
+        """Handle a changed probe result.
 
         Source: kubelet.go, v1.32.10, syncLoopIteration, handleProbeSync.
         """
@@ -648,10 +649,10 @@ class Kubelet:
         self.runner.start(uid, self._pod_sync.routine(call, now), done, now)
 
     def _has_fresh_status(self, pod_uid: str, since: datetime | None) -> bool:
-        """Return whether the last look at a pod is newer than its last sync.
+        """Return whether the cached status of a pod is newer than its last sync.
 
-        For a first sync, it has to be newer than the end of an earlier pod of that UID.
-        While the runtime is not ready, nothing is fresh enough: no pod is synced.
+        For a first sync, it must be newer than the end of an earlier pod of that UID.
+        While the runtime is not ready, no status is fresh enough: no pod is synced.
         """
         if not self.health.syncs_pods:
             return False
@@ -691,12 +692,12 @@ class Kubelet:
 
 
 def _created_at(sourced: SourcedPod) -> datetime:
-    """Return when a pod was created; one from a file has no such time, and is first."""
+    """Return when a pod was created; a pod from a file sorts first."""
     return sourced.pod.created_at or datetime.min.replace(tzinfo=UTC)
 
 
 def orphan_pod(status: RuntimePodStatus) -> Pod:
-    """Return a pod for what the runtime has, where no definition is known."""
+    """Return a pod for a status at the runtime without a known definition."""
     names = dict.fromkeys(container.name for container in status.containers)
     return Pod(
         status.pod_uid,

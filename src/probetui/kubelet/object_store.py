@@ -13,17 +13,17 @@ from msgspec import Struct
 from probetui.k8s.volume import ConfigMap, ConfigObject, Secret
 
 _NOT_SYNCED = "failed to sync {} cache: timed out waiting for the condition"
-"""What a kubelet says of an object that the API server does not let it read.
+"""The kubelet's message about an object that it is not allowed to read.
 
 Source: kubelet/util/manager/watch_based_manager.go, v1.32.10, Get.
 """
 
 
 class ConfigRefusal(Struct, frozen=True):
-    """Why something that a pod refers to cannot be resolved, in the kubelet's words.
+    """Why a reference of a pod cannot be resolved, in the kubelet's words.
 
-    `is_missing` says that an object or an entry does not exist: what is optional may
-    be left out then.
+    `is_missing` means that an object or entry does not exist, so that an optional
+    reference is skipped.
     """
 
     message: str
@@ -31,14 +31,14 @@ class ConfigRefusal(Struct, frozen=True):
 
 
 class ObjectStore:
-    """All objects there are now; owned by the engine."""
+    """The current objects; owned by the engine."""
 
     def __init__(self) -> None:
         self._config_maps: dict[tuple[str, str], ConfigMap] = {}
         self._secrets: dict[tuple[str, str], Secret] = {}
 
     def replace(self, objects: Iterable[ConfigObject]) -> None:
-        """Replace all objects; of two with one name, the last counts."""
+        """Replace all objects; of two with one name, the last is used."""
         self._config_maps.clear()
         self._secrets.clear()
         for config_object in objects:
@@ -51,14 +51,16 @@ class ObjectStore:
 
     def config_map(self, namespace: str, name: str) -> ConfigMap | ConfigRefusal:
         """Return a ConfigMap."""
-        found = self._config_maps.get((namespace, name))
-        if found is not None and found.is_refused:
+        config_map = self._config_maps.get((namespace, name))
+        if config_map is not None and config_map.is_refused:
             return ConfigRefusal(_NOT_SYNCED.format("configmap"))
-        return found or ConfigRefusal(f'configmap "{name}" not found', is_missing=True)
+        return config_map or ConfigRefusal(
+            f'configmap "{name}" not found', is_missing=True
+        )
 
     def secret(self, namespace: str, name: str) -> Secret | ConfigRefusal:
         """Return a Secret."""
-        found = self._secrets.get((namespace, name))
-        if found is not None and found.is_refused:
+        secret = self._secrets.get((namespace, name))
+        if secret is not None and secret.is_refused:
             return ConfigRefusal(_NOT_SYNCED.format("secret"))
-        return found or ConfigRefusal(f'secret "{name}" not found', is_missing=True)
+        return secret or ConfigRefusal(f'secret "{name}" not found', is_missing=True)

@@ -38,11 +38,11 @@ class Result(IntEnum):
 
 
 class HTTPAnswer(Value, frozen=True):
-    """A server's answer, of which output and event show only a part.
+    """A server's answer, which output and event show only in part.
 
     `body` is empty where the output is the body. `redirects` are the locations that
-    were followed before, in order. `cut_bytes` is how much of headers and redirects is
-    not kept, because it was more than 16 KiB.
+    were followed before, in order. `cut_bytes` counts the bytes of headers and
+    redirects that were dropped beyond 16 KiB.
     """
 
     status: int
@@ -53,7 +53,7 @@ class HTTPAnswer(Value, frozen=True):
 
 
 NOT_TIMED = "duration not known"
-"""The detail of an attempt of which only the result was seen, from outside."""
+"""The detail of an attempt whose result alone was observed, from outside."""
 
 
 FORWARDED = "by port-forward to 127.0.0.1 in the pod"
@@ -82,19 +82,19 @@ class Attempt(Value, frozen=True):
 
     @property
     def is_timed(self) -> bool:
-        """Whether it is known how long it took."""
+        """Whether the duration is known."""
         return self.detail != NOT_TIMED
 
     @property
     def is_forwarded(self) -> bool:
-        """Whether it connected by a port-forward instead of to the pod's IP."""
+        """Whether it connected through a port-forward instead of to the pod's IP."""
         return self.detail.endswith(FORWARDED)
 
 
 class ProbeOutcome(Value, frozen=True):
-    """One probe: one to three attempts, of which the last one counts.
+    """One probe: up to three attempts, of which the last one counts.
 
-    `injected` marks an outcome that a person chose instead of a probe.
+    `injected` marks an outcome that the user injected instead of a probe.
     """
 
     attempts: tuple[Attempt, ...]

@@ -43,25 +43,25 @@ class _Poll(StrEnum):
 
 
 class RuntimeHealth:
-    """What the runtime says of itself; owned by the kubelet.
+    """The runtime's conditions and images; owned by the kubelet.
 
-    Difference: while the runtime is not ready, no sync of a pod begins, and the rest
-    goes on; the kubelet's main loop stands still.
+    Difference: while the runtime is not ready, no sync of a pod starts, and the rest
+    continues; the kubelet's main loop blocks.
 
     Args:
         turn: where effects and notes go.
         now: when the first polls are due.
-        polls_status: whether the runtime is asked for its conditions; if not, it counts
-            as ready.
-        polls_images: whether the runtime is asked for its images.
+        polls_status: whether the runtime's conditions are polled; if not, it counts as
+            ready.
+        polls_images: whether the runtime's images are polled.
 
     Attributes:
-        conditions: as the runtime gave them last.
-        checked_at: when it gave them, None before the first time.
-        status_error: why it gave none the last time it was asked.
-        images: what the runtime listed last.
-        images_at: when it listed them, None before the first time.
-        images_error: why it listed none the last time.
+        conditions: the last conditions of the runtime.
+        checked_at: when they were read, None before the first time.
+        status_error: why the last poll for them failed.
+        images: the last listing of images.
+        images_at: when they were listed, None before the first time.
+        images_error: why the last listing failed.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class RuntimeHealth:
 
     @property
     def network_error(self) -> str:
-        """Why pods cannot have a network, empty if they can."""
+        """Why the network is not ready, empty if it is."""
         return self._network_error
 
     @property
     def syncs_pods(self) -> bool:
-        """Whether pods are synced: the runtime has once been ready, and still is."""
+        """Whether pods are synced: the runtime has been ready and is not down now."""
         if not self.polls_status:
             return True
         return self._synced_at is not None and not self._runtime_error
@@ -104,7 +104,7 @@ class RuntimeHealth:
     def runtime_errors(
         self, relisted_at: datetime | None, now: datetime
     ) -> Iterator[str]:
-        """Yield why the node would not be ready because of its runtime.
+        """Yield the runtime's reasons for a node that is not ready.
 
         Args:
             relisted_at: when the last relist that succeeded began.
@@ -126,25 +126,25 @@ class RuntimeHealth:
             yield self._runtime_error
 
     def next_deadline(self) -> datetime | None:
-        """Return when something is to be asked, None if nothing is."""
+        """Return the time of the next poll, None without one."""
         return self._timers.next_deadline()
 
     def run_due(self, now: datetime) -> None:
-        """Ask what is due; the next time is a period after the answer."""
+        """Run the due polls; the next one is a period after the answer."""
         while (poll := self._timers.pop_due(now)) is not None:
             self._turn.emit(
                 GetRuntimeStatus() if poll is _Poll.STATUS else ListImages()
             )
 
     def on_images_listed(self, fact: ImagesListed, now: datetime) -> None:
-        """Keep the images, if they could be listed."""
+        """Store the images, if they could be listed."""
         self.images_error = fact.error
         if not fact.error:
             self.images, self.images_at = fact, now
         self._timers.set(_Poll.IMAGES, now + IMAGES_PERIOD)
 
     def on_status_read(self, fact: RuntimeStatusRead, now: datetime) -> None:
-        """Judge the conditions; note what is no longer as it was."""
+        """Store the conditions; write notes about changes."""
         self._timers.set(_Poll.STATUS, now + STATUS_PERIOD)
         self.status_error = fact.error
         if fact.error:
@@ -171,20 +171,22 @@ class RuntimeHealth:
             self._note_change(old, new, now)
 
     def _find(self, name: str) -> RuntimeCondition | None:
-        return next((one for one in self.conditions if one.type == name), None)
+        return next(
+            (condition for condition in self.conditions if condition.type == name), None
+        )
 
     def _note_change(self, old: str, new: str, now: datetime) -> None:
         if new and new != old:
             self._turn.note(now, new, is_fault=True)
         elif old and not new and old != _STATE_UNKNOWN:
-            what = old.partition(" not ready:")[0]
-            self._turn.note(now, f"{what} ready again")
+            message = old.partition(" not ready:")[0]
+            self._turn.note(now, f"{message} ready again")
 
 
 def node_ready_message(errors: Iterator[str], network_error: str) -> str:
-    """Return the message of the node's condition Ready, empty where that is true.
+    """Return the message of the node's condition Ready, empty if it is true.
 
     Source: nodestatus/setters.go, v1.32.10, ReadyCondition.
     """
-    found = [*errors, *([network_error] if network_error else [])]
-    return aggregate_errors(found) if found else ""
+    reasons = [*errors, *([network_error] if network_error else [])]
+    return aggregate_errors(reasons) if reasons else ""

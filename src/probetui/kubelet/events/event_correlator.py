@@ -22,10 +22,10 @@ COMBINED = "(combined from similar events): "
 
 
 class ClusterEvent(Struct, frozen=True):
-    """An event as a cluster shows it: once, with a count.
+    """An event as a cluster shows it, with a count.
 
-    `is_combined` marks one that stands for events with different messages; then the
-    message and the path are those of the last.
+    `is_combined` marks an aggregate of events with different messages; its message and
+    path are those of the last.
     """
 
     type: EventType
@@ -40,7 +40,7 @@ class ClusterEvent(Struct, frozen=True):
 
 
 class _EqualKey(Struct, frozen=True):
-    """What makes two events the same one; all come from one kubelet."""
+    """The key of equal events; all come from one kubelet."""
 
     pod_uid: str
     field_path: str
@@ -50,7 +50,7 @@ class _EqualKey(Struct, frozen=True):
 
 
 class _SimilarKey(Struct, frozen=True):
-    """What makes two events similar, whatever their container and message."""
+    """The key of similar events, which may differ in container and message."""
 
     pod_uid: str
     type: EventType
@@ -68,14 +68,14 @@ class _Similar(Struct, frozen=True):
 
 
 class _Seen(Struct, frozen=True):
-    """How often and since when an event was seen, recorded or not."""
+    """The count and the first time of an event, recorded or not."""
 
     times: int
     first_at: datetime
 
 
 class _Allowance(Struct, frozen=True):
-    """How many events a pod may still have recorded, as of when.
+    """The number of events that may still be recorded for a pod, and its time.
 
     Reckoned in the time that they took to come back.
     """
@@ -87,11 +87,11 @@ class _Allowance(Struct, frozen=True):
 class EventCorrelator:
     """Correlates events as the kubelet's event recorder does; one owner.
 
-    In this order: many similar events become one, equal ones are counted up, and what
-    exceeds the pod's allowance is not recorded, though it is counted.
+    In this order: many similar events are aggregated, equal ones are counted, and
+    events beyond the pod's allowance are counted and not recorded.
 
     Args:
-        allows_by_type: a pod has an allowance for each type of event, not one for all.
+        allows_by_type: a pod has one allowance per type of event instead of one in all.
     """
 
     __slots__ = ("_allowances", "_allows_by_type", "_recorded", "_seen", "_similar")
@@ -104,7 +104,7 @@ class EventCorrelator:
         self._recorded: LRUCache[_Key, ClusterEvent] = LRUCache(CACHE_LIMIT)
 
     def correlate(self, event: Event) -> ClusterEvent | None:
-        """Count one occurrence; return what a cluster shows for it, None if dropped."""
+        """Count one occurrence; return the event as shown, None if dropped."""
         key: _Key = _EqualKey(
             event.pod_uid, event.field_path, event.type, event.reason, event.message
         )
@@ -135,7 +135,7 @@ class EventCorrelator:
         return recorded
 
     def recorded(self) -> tuple[ClusterEvent, ...]:
-        """Return what a cluster shows, the one seen last at the end.
+        """Return the events that a cluster shows, the last one seen at the end.
 
         Difference: a cluster forgets an event after an hour, this does not.
         """
@@ -160,7 +160,7 @@ class EventCorrelator:
         return True
 
     def _is_allowed(self, key: tuple[str, str], now: datetime) -> bool:
-        """Return whether another event of a pod may be recorded; it is taken off."""
+        """Return whether another event of a pod may be recorded, and count it."""
         allowance = self._allowances.get(key)
         saved = SPAM_BURST * SPAM_REFILL
         if allowance is not None:

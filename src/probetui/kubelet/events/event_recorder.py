@@ -1,4 +1,4 @@
-"""The event recorder: what a kubelet writes to an API server of its events.
+"""The event recorder: the kubelet's event writes to an API server.
 
 Source: client-go tools/record/event.go, v0.32.10, recordToSink, recordEvent.
 """
@@ -28,10 +28,10 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class EventWrite(Struct, frozen=True):
-    """An event as it is written to an API server.
+    """The write of an event to an API server.
 
-    `body` is the whole event. `patch` is what changes of one that has been written
-    before, None for the first time; where that one is gone, it is created again.
+    `body` is the whole event. `patch` is the patch of an event written before, None for
+    the first write; if that event is gone, it is created again.
     """
 
     namespace: str
@@ -59,7 +59,7 @@ class EventRecorder:
     def record(
         self, event: Event, pod: Pod, resource_version: str = ""
     ) -> EventWrite | None:
-        """Record an event of a pod; return what is to be written, None for nothing.
+        """Record an event of a pod; return the write, None without one.
 
         Quirk, kept: a kubelet brings its copy of a pod up to date field by field, and
         the version is not among these fields, so that every event refers to the version
@@ -87,7 +87,7 @@ class EventRecorder:
     def record_of_node(
         self, reason: str, message: str, now: datetime
     ) -> EventWrite | None:
-        """Take one Normal event of the node; return what is to be written."""
+        """Record a Normal event of the node; return the write."""
         name = self._node_name
         event = Event(EventType.NORMAL, reason, message, f"node/{name}", "", now)
         involved = {"kind": "Node", "name": name, "apiVersion": "v1"}
@@ -96,35 +96,35 @@ class EventRecorder:
     def _record(
         self, event: Event, involved: Json, namespace: str
     ) -> EventWrite | None:
-        shown = self._correlator.correlate(event)
-        if shown is None:
+        event_shown = self._correlator.correlate(event)
+        if event_shown is None:
             return None
-        name = self._name(involved["name"], shown)
+        name = self._name(involved["name"], event_shown)
         changes: Json = {
-            "count": shown.count,
-            "lastTimestamp": format_time(shown.last_seen_at),
-            "message": shown.message,
+            "count": event_shown.count,
+            "lastTimestamp": format_time(event_shown.last_seen_at),
+            "message": event_shown.message,
         }
-        component = "" if shown.is_combined else COMPONENT
+        component = "" if event_shown.is_combined else COMPONENT
         body: Json = {
             "kind": "Event",
             "apiVersion": "v1",
             "metadata": {"name": name, "namespace": namespace},
             "involvedObject": involved,
-            "reason": shown.reason,
+            "reason": event_shown.reason,
             "source": {"component": COMPONENT, "host": self._node_name},
-            "firstTimestamp": format_time(shown.first_seen_at),
-            "type": shown.type.value,
+            "firstTimestamp": format_time(event_shown.first_seen_at),
+            "type": event_shown.type.value,
             "eventTime": None,
             "reportingComponent": component,
             "reportingInstance": self._node_name if component else "",
             **changes,
         }
-        patch = changes if shown.count > 1 else None
+        patch = changes if event_shown.count > 1 else None
         return EventWrite(namespace, name, body, patch)
 
     def _name(self, object_name: str, shown: ClusterEvent) -> str:
-        """Return an event's name: the object's, and when it was first seen, in ns."""
+        """Return an event's name: the object's, and its first time in ns."""
         key: tuple[str, ...] = (shown.pod_uid, shown.type, shown.reason)
         if not shown.is_combined:
             key = (*key, shown.field_path, shown.message)

@@ -25,14 +25,14 @@ Source: kubelet.go, v1.32.10, ImageGCPeriod.
 """
 
 ALL_BYTES = 2**63 - 1
-"""The bytes that are wanted when all images that are not in use have to go."""
+"""The number of bytes to free when all unused images are to be removed."""
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 """When an image was last used that was never seen in use; Go's zero time."""
 
 
 class ImageGcPolicy(Struct, frozen=True):
-    """When to collect images and which; the defaults are the kubelet's.
+    """When and which images to collect; the defaults are the kubelet's.
 
     Source: apis/config/v1beta1/defaults.go, v1.32.10.
 
@@ -50,7 +50,7 @@ class ImageGcPolicy(Struct, frozen=True):
 
 
 class ImageRecord(Struct, frozen=True):
-    """What is known of an image's past."""
+    """When an image was first detected and last used."""
 
     image_id: str
     first_detected: datetime
@@ -66,7 +66,7 @@ class RemoveImage(Struct, frozen=True):
 
 
 class MeasureFilesystem(Struct, frozen=True):
-    """A step of the collection: say how full the disk is."""
+    """A step of the collection: measure the use of the disk."""
 
 
 class GcStepResult(Struct, frozen=True):
@@ -81,9 +81,9 @@ class GcResult(Struct, frozen=True):
 
     Attributes:
         removed: what is gone, in this order.
-        error: why it is not what it should have come to; empty if it is.
-        event: the reason of the event that the kubelet sends about it; empty for none.
-        filesystem: how full the disk was; None if nobody had to know.
+        error: why the collection fell short; empty if it did not.
+        event: the reason of the kubelet's event about it; empty for none.
+        filesystem: the use of the disk; None if it was not measured.
     """
 
     removed: tuple[ImageRecord, ...] = ()
@@ -93,12 +93,12 @@ class GcResult(Struct, frozen=True):
 
     @property
     def freed_bytes(self) -> int:
-        """What the removed images took, as far as they shared nothing."""
+        """The size of the removed images, shared layers counted for each."""
         return sum(record.size_bytes for record in self.removed)
 
 
 GarbageCollection = Generator[RemoveImage | MeasureFilesystem, GcStepResult, GcResult]
-"""Yields operations, is sent their results."""
+"""A generator that yields operations and is sent their results."""
 
 
 def detect_images(
@@ -107,32 +107,32 @@ def detect_images(
     in_use: Collection[str],
     now: datetime,
 ) -> dict[str, ImageRecord]:
-    """Return the records of the images that are here, by ID.
+    """Return the records of the present images, by ID.
 
     Args:
         records: those of the last time, by ID.
-        images: what is here.
+        images: the present images.
         in_use: IDs of images that containers have, dead or alive.
-        now: when this is so.
+        now: the time of the listing.
 
     Source: image_gc_manager.go, v1.32.10, detectImages.
     """
-    found = {}
+    detected = {}
     for image in images:
         record = records.get(image.image_id) or ImageRecord(image.image_id, now)
-        found[image.image_id] = replace(
+        detected[image.image_id] = replace(
             record,
             last_used=now if image.image_id in in_use else record.last_used,
             size_bytes=image.size_bytes,
             is_pinned=image.is_pinned,
         )
-    return found
+    return detected
 
 
 def eviction_order(
     records: Mapping[str, ImageRecord], in_use: Collection[str]
 ) -> tuple[ImageRecord, ...]:
-    """Return what may be removed, what was not used for longest first.
+    """Return the removable images, least recently used first.
 
     Of those last used at the same time, the one that was detected first is the first.
 
@@ -143,7 +143,7 @@ def eviction_order(
         for record in records.values()
         if record.image_id not in in_use and not record.is_pinned
     ]
-    # Equal ones have any order in Go; by ID it is the same one every time.
+    # Go leaves the order of equal records undefined; the ID makes it stable.
     return tuple(
         sorted(
             free,
@@ -164,14 +164,14 @@ def collect_garbage(
     now: datetime,
     began_at: datetime,
 ) -> GarbageCollection:
-    """Remove what is too old, then, if the disk is too full, what is used least.
+    """Remove images over the maximum age, then the least used on a full disk.
 
     Args:
         records: of all images that may be touched, as detected now.
         in_use: IDs of images that containers have, dead or alive.
         policy: when to collect and what.
         now: when this happens.
-        began_at: since when it is known which images are used.
+        began_at: the time since which the use of images is known.
 
     Source: image_gc_manager.go, v1.32.10, GarbageCollect.
     """
@@ -190,15 +190,15 @@ def collect_garbage(
     if usage_percent(filesystem) < policy.high_threshold_percent:
         return GcResult(old.removed, filesystem=filesystem)
     available = min(filesystem.available_bytes, capacity)
-    wanted = capacity * (100 - policy.low_threshold_percent) // 100 - available
-    left = [image for image in images if image not in old.removed]
-    freed = yield from _free_space(left, wanted, now, policy.minimum_age)
+    bytes_to_free = capacity * (100 - policy.low_threshold_percent) // 100 - available
+    remaining = [image for image in images if image not in old.removed]
+    freed = yield from _free_space(remaining, bytes_to_free, now, policy.minimum_age)
     removed = old.removed + freed.removed
-    if freed.error or freed.freed_bytes >= wanted:
+    if freed.error or freed.freed_bytes >= bytes_to_free:
         return GcResult(removed, freed.error, filesystem=filesystem)
     error = (
         "Failed to garbage collect required amount of images. "
-        f"Attempted to free {wanted} bytes, "
+        f"Attempted to free {bytes_to_free} bytes, "
         f"but only found {freed.freed_bytes} bytes eligible to free."
     )
     return GcResult(removed, error, FREE_DISK_SPACE_FAILED, filesystem)
@@ -211,7 +211,7 @@ def delete_unused_images(
     *,
     now: datetime,
 ) -> GarbageCollection:
-    """Remove all images that are not in use and not too young, however full the disk.
+    """Remove all unused images over the minimum age, whatever the disk's use.
 
     Source: image_gc_manager.go, v1.32.10, DeleteUnusedImages.
     """
@@ -220,7 +220,7 @@ def delete_unused_images(
 
 
 def usage_percent(filesystem: ImageFilesystem) -> int:
-    """Return how full the disk is, as the kubelet reckons; it must have a capacity."""
+    """Return the use of the disk in percent; its capacity must not be 0."""
     capacity = filesystem.capacity_bytes
     return 100 - min(filesystem.available_bytes, capacity) * 100 // capacity
 
@@ -231,9 +231,9 @@ def _free_old_images(
     now: datetime,
     began_at: datetime,
 ) -> GarbageCollection:
-    """Remove what was not used for too long.
+    """Remove images unused for longer than the maximum age.
 
-    Quirk, kept: what was never seen in use counts as last used in the year 1, so that
+    Quirk, kept: an image never seen in use counts as last used in the year 1, so that
     the minimum age does not protect it.
 
     Source: image_gc_manager.go, v1.32.10, freeOldImages.
@@ -263,7 +263,7 @@ def _free_space(
     now: datetime,
     minimum_age: timedelta,
 ) -> GarbageCollection:
-    """Remove images one by one until as much as wanted is free; go on after errors.
+    """Remove images until enough space is free; continue after errors.
 
     Source: image_gc_manager.go, v1.32.10, freeSpace.
     """
@@ -291,7 +291,7 @@ def _free_space(
 
 
 class FailureStreak:
-    """Decides which failed collection makes an event: not the first in a row.
+    """Decides which failed collections cause an event: all but the first in a row.
 
     Source: kubelet.go, v1.32.10, StartGarbageCollection.
     """
@@ -300,7 +300,7 @@ class FailureStreak:
         self._failed_before = False
 
     def judge(self, collected: GcResult) -> str:
-        """Return the reason of the event to send about it, empty for none."""
+        """Return the reason of the event about a collection, empty for none."""
         again = bool(collected.error) and self._failed_before
         self._failed_before = bool(collected.error)
         return IMAGE_GC_FAILED if again else ""

@@ -44,7 +44,7 @@ DIGEST = re.compile(
 
 
 class EnsuredImage(Struct, frozen=True):
-    """The image's ID, or the reason and message why there is none."""
+    """The image's ID, or the reason and message of the failure."""
 
     image_id: str
     reason: str = ""
@@ -52,7 +52,7 @@ class EnsuredImage(Struct, frozen=True):
 
 
 class InvalidImageNameError(ValueError):
-    """An image's name does not have the form of one."""
+    """An image's name is malformed."""
 
 
 class ImageManager:
@@ -159,7 +159,7 @@ class ImageManager:
     def _pull_with(
         self, pod: Pod, reference: str, now: datetime, pull_secrets: Sequence[Secret]
     ) -> Routine[StepResult]:
-        """Pull an image with one credential after the other, until it is here.
+        """Try to pull an image with each credential until one succeeds.
 
         Source: kuberuntime_image.go, v1.32.10, PullImage.
         """
@@ -181,7 +181,7 @@ class ImageManager:
 
 
 def repository_of(image: str) -> str:
-    """Return the whole name of an image's repository, its registry included.
+    """Return the full name of an image's repository, with its registry.
 
     Source: pkg/util/parsers, v1.32.10, ParseImageName; distribution/reference.
     """
@@ -239,12 +239,12 @@ def _is_domain(text: str) -> bool:
 
 
 def pull_key(pod: Pod, container: Container) -> str:
-    """Return the key under which back-off knows the pulls of a container's image."""
+    """Return the back-off key for pulls of a container's image."""
     return f"{pod.uid}_{container.image}"
 
 
 def _judge_pull_error(image: str, error: str) -> tuple[str, str]:
-    """Return the reason and the message of a failed pull."""
+    """Return the reason and message of a failed pull."""
     for word, why in BY_FIRST_WORD.items():
         if error.startswith(word):
             rest = error.removeprefix(word)

@@ -1,7 +1,8 @@
 """The keyring of a pod: the registry credentials in its image pull Secrets.
 
-Difference: a kubelet has credentials of the node, too, and tries those after the pod's
-own. Here the engine has them, and they are used where no Secret has any for an image.
+Difference: a kubelet also has credentials of the node, and tries those after the pod's
+own. Here the container engine has them, and they are used if no Secret has credentials
+for an image.
 
 Source: pkg/credentialprovider/keyring.go, config.go, secrets/secrets.go, v1.32.10;
 kubelet_pods.go, getPullSecretsForPod.
@@ -38,7 +39,7 @@ _LINE_ENDS = str.maketrans("", "", "\r\n")
 
 
 class KeyringError(Exception):
-    """A Secret holds no credentials of the form that its type says."""
+    """A Secret's credentials do not have the form of its type."""
 
 
 class _Login(Struct):
@@ -73,33 +74,33 @@ _FORMATS: Mapping[str, _Format] = {
     "kubernetes.io/dockerconfigjson": _Format(".dockerconfigjson", _decode_config),
     "kubernetes.io/dockercfg": _Format(".dockercfg", _decode_cfg),
 }
-"""How credentials are kept, by the type of a Secret."""
+"""The format of credentials, by the type of a Secret."""
 
 
 def find_pull_secrets(
     pod: Pod, objects: ObjectStore
 ) -> tuple[tuple[Secret, ...], tuple[str, ...]]:
-    """Return the pull Secrets of a pod, and the names of those that cannot be had."""
-    found: list[Secret] = []
+    """Return the pull Secrets of a pod, and the names of missing ones."""
+    secrets: list[Secret] = []
     missing: list[str] = []
     for name in filter(None, pod.image_pull_secrets):
         secret = objects.secret(pod.namespace, name)
         if isinstance(secret, ConfigRefusal):
             missing.append(name)
         else:
-            found.append(secret)
-    return tuple(found), tuple(missing)
+            secrets.append(secret)
+    return tuple(secrets), tuple(missing)
 
 
 def is_pull_secret(secret: Secret) -> bool:
-    """Return whether a Secret is of a type for credentials of registries."""
+    """Return whether a Secret's type is for registry credentials."""
     return secret.type in _FORMATS
 
 
 def mask_pull_secret(secret: Secret, masked: str) -> Secret:
     """Return a pull Secret with users and passwords masked, and its registries.
 
-    What cannot be decoded stays so, with the same error.
+    Malformed data stays malformed, with the same error.
     """
     data = dict.fromkeys(secret.data, masked.encode())
     form = _FORMATS[secret.type]
@@ -114,7 +115,7 @@ def mask_pull_secret(secret: Secret, masked: str) -> Secret:
 
 
 def find_passwords(secret: Secret) -> Iterable[str]:
-    """Yield the passwords in a pull Secret, and the forms in which it has them."""
+    """Yield the passwords in a pull Secret, plain and as encoded in it."""
     form = _FORMATS[secret.type]
     try:
         entries = form.decode(secret.data.get(form.key, b""))
@@ -129,13 +130,13 @@ def find_passwords(secret: Secret) -> Iterable[str]:
 
 
 class Keyring:
-    """Credentials by the registry, or the part of one, that they are for.
+    """Credentials by registry, or by a path in one.
 
     Args:
         secrets: the pull Secrets of a pod; others have no credentials.
 
     Raises:
-        KeyringError: one of them is not of its form.
+        KeyringError: one of them is malformed.
     """
 
     def __init__(self, secrets: Iterable[Secret]) -> None:
@@ -152,15 +153,15 @@ class Keyring:
         Args:
             repository: an image's name with its registry, without tag and digest.
         """
-        found = [
+        matching = [
             credentials
             for key in sorted(self._credentials, reverse=True)
             if _matches(key, repository)
             for credentials in self._credentials[key]
         ]
-        if not found and _is_of_default_registry(repository):
-            found = self._credentials.get(_DEFAULT_REGISTRY, [])
-        return tuple(found)
+        if not matching and _is_of_default_registry(repository):
+            matching = self._credentials.get(_DEFAULT_REGISTRY, [])
+        return tuple(matching)
 
 
 def _read_secret(secret: Secret) -> Iterable[tuple[str, RegistryCredentials]]:
@@ -179,7 +180,7 @@ def _read_secret(secret: Secret) -> Iterable[tuple[str, RegistryCredentials]]:
 
 
 def _read_entry(entry: _Login | None) -> RegistryCredentials:
-    """Return the credentials of an entry; those in `auth` count first."""
+    """Return the credentials of an entry; `auth` takes precedence."""
     entry = entry or _Login()
     if not entry.auth:
         return RegistryCredentials(entry.username or "", entry.password or "")
@@ -214,41 +215,41 @@ def _mask_entry(entry: _Login | None, masked: str) -> Mapping[str, str]:
 
 
 def _registry_key(place: str) -> str | None:
-    """Return the host, and the path if there is one, of what credentials are for."""
+    """Return the host and path of a registry that credentials are for."""
     for scheme in _SCHEMES:
         if place.startswith(scheme):
             place = place.removeprefix(scheme)
             break
-    found = _PARTS.match(place)
-    if found is None:
+    match = _PARTS.match(place)
+    if match is None:
         return None
-    path = found["path"]
+    path = match["path"]
     if path.startswith(_API_PATHS):
         path = path[len("/v1") :]
-    return found["host"] if path in {"", "/"} else found["host"] + path
+    return match["host"] if path in {"", "/"} else match["host"] + path
 
 
 def _matches(key: str, repository: str) -> bool:
-    """Return whether credentials are for a repository; hosts may have wildcards."""
-    wanted, found = _PARTS.match(key), _PARTS.match(repository)
-    if wanted is None or found is None:
+    """Return whether credentials match a repository; hosts may have wildcards."""
+    registry, image = _PARTS.match(key), _PARTS.match(repository)
+    if registry is None or image is None:
         return False
-    wanted_host, wanted_port = _split_port(wanted["host"])
-    host, port = _split_port(found["host"])
+    wanted_host, wanted_port = _split_port(registry["host"])
+    host, port = _split_port(image["host"])
     globs, parts = wanted_host.split("."), host.split(".")
     return (
         wanted_port == port
         and len(globs) == len(parts)
-        and found["path"].startswith(wanted["path"])
+        and image["path"].startswith(registry["path"])
         and all(map(fnmatchcase, parts, globs))
     )
 
 
 def _split_port(host: str) -> tuple[str, str]:
-    found = _HOST_PORT.fullmatch(host)
-    if found is None:
+    match = _HOST_PORT.fullmatch(host)
+    if match is None:
         return host, ""
-    return found["inner"] or found["plain"] or "", found["port"]
+    return match["inner"] or match["plain"] or "", match["port"]
 
 
 def _is_of_default_registry(repository: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the kubelet may do to containers: all that it decides, unless it only watches.
+"""Action policy: the actions on containers that the kubelet may perform.
 
 Source: kuberuntime_manager.go, v1.32.10, SyncPod, which asks nobody.
 """
@@ -16,10 +16,10 @@ from probetui.kubelet.kuberuntime.reason_cache import StartFailure
 
 
 class ActionPolicy:
-    """Allows everything; a policy that does not overrides these methods."""
+    """Allows every action; a subclass can forbid some."""
 
     def register_containers(self, pod: Pod, status: RuntimePodStatus) -> None:
-        """Observe what the runtime has of a pod at the beginning of a sync."""
+        """Observe a pod's containers at the runtime at the start of a sync."""
 
     def may_kill(
         self,
@@ -38,7 +38,7 @@ class ActionPolicy:
         return True
 
     def may_start(self, _newest: RuntimeContainerStatus | None) -> bool:
-        """Return whether a container may be started: for the first time, or again."""
+        """Return whether a container may be started or restarted."""
         return True
 
     def withhold_start(

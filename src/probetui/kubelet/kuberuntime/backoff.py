@@ -1,4 +1,4 @@
-"""Crash-loop back-off: how long a container waits before it is started again.
+"""Crash-loop back-off: the wait of a container before its restart.
 
 Source: kuberuntime_manager.go, v1.32.10, doBackOff.
 """
@@ -21,7 +21,7 @@ CRASH_LOOP_BACK_OFF = "CrashLoopBackOff"
 
 
 class BackoffDecision(Struct, frozen=True):
-    """The decision of back-off about one start, with its inputs.
+    """The back-off decision about one start, with its inputs.
 
     Attributes:
         waits: the start does not happen now.
@@ -29,7 +29,7 @@ class BackoffDecision(Struct, frozen=True):
         since: the end of the exited instance it is reckoned from, None if there is
             none.
         until: the end of the wait, None unless it waits.
-        next_window: what the restart after this start will have to wait.
+        next_window: the wait of the restart after this start.
         is_reset: there was a window, but it had expired.
         message: the waiting reason's message, empty unless it waits.
         latest: when the container is started after the wait at the latest, None
@@ -56,11 +56,11 @@ def do_back_off(
     now: datetime,
     rules: KubeletRules = PORTED_RULES,
 ) -> BackoffDecision:
-    """Decide whether a container may be started now; if so, lengthen its window.
+    """Decide whether a container may start now; if so, lengthen its window.
 
-    `status` is the one read before the sync. An instance that was killed in this sync
-    still runs in it and is passed over, so a restart after a failed probe is judged
-    by the end of the instance before.
+    `status` is the one read before the sync. An instance killed in this sync is still
+    running in it and is skipped, so a restart after a failed probe is judged by the end
+    of the instance before.
     """
     key = stable_key(pod, container, rules)
     exited = newest_exited(status, container.name)
@@ -76,7 +76,7 @@ def do_back_off(
         until = since + window
         counted_until = until
         if status.newest(container.name) is not exited:
-            # The next sync counts anew from the end of what was killed in this one.
+            # The next sync counts from the end of the instance killed in this one.
             counted_until = now + window
         due = restart_range(
             counted_until, window, rules, is_alone=is_only_container(pod)
@@ -106,7 +106,7 @@ def do_back_off(
 
 
 def newest_exited(status: RuntimePodStatus, name: str) -> RuntimeContainerStatus | None:
-    """Return the newest instance that has exited, passing over newer others."""
+    """Return the newest exited instance, even if others are newer."""
     for container in status.containers:
         if container.name == name and container.state is RuntimeState.EXITED:
             return container

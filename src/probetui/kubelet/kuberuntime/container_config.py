@@ -47,7 +47,7 @@ Environment = Mapping[str, str]
 
 
 def make_environment(
-    pod: Pod, container: Container, objects: ObjectStore, where: PodLocation
+    pod: Pod, container: Container, objects: ObjectStore, location: PodLocation
 ) -> Environment | ConfigRefusal:
     """Return a container's variables, or why one cannot be resolved.
 
@@ -57,8 +57,8 @@ def make_environment(
 
     Difference: there are no services, and so no variables about them.
 
-    Difference: more than 1 MiB of them are refused. The kubelet hands any amount to
-    the runtime, or runs out of memory before.
+    Difference: more than 1 MiB of variables is refused. The kubelet passes any amount
+    to the runtime, or runs out of memory.
     """
     values = _Values()
     for source in container.env_from:
@@ -70,12 +70,12 @@ def make_environment(
         for key, value in entries.items():
             values.set(f"{source.prefix}{key}", value)
     for variable in container.env:
-        found = _value(pod, container, variable, values, objects, where)
-        if isinstance(found, ConfigRefusal):
-            if found.is_missing and _is_optional(variable.value_from):
+        resolved = _value(pod, container, variable, values, objects, location)
+        if isinstance(resolved, ConfigRefusal):
+            if resolved.is_missing and _is_optional(variable.value_from):
                 continue
-            return found
-        values.set(variable.name, found)
+            return resolved
+        values.set(variable.name, resolved)
         if values.size > MAX_EXPANSION_BYTES:
             break
     if values.size > MAX_EXPANSION_BYTES:
@@ -111,7 +111,7 @@ def _value(
     variable: EnvVar,
     before: _Values,
     objects: ObjectStore,
-    where: PodLocation,
+    location: PodLocation,
 ) -> str | ConfigRefusal:
     if variable.value:
         try:
@@ -122,9 +122,9 @@ def _value(
         case None:
             return ""
         case FieldRef() as ref:
-            return pod_field(pod, ref, where)
+            return pod_field(pod, ref, location)
         case ResourceFieldRef() as ref:
-            return container_resource(pod, container, ref, where.node)
+            return container_resource(pod, container, ref, location.node)
         case ConfigMapKeyRef(name, key):
             return _entry(objects.config_map(pod.namespace, name), key)
         case SecretKeyRef(name, key):
@@ -170,16 +170,16 @@ def make_container_config(
     pod: Pod,
     container: Container,
     objects: ObjectStore,
-    where: PodLocation,
+    location: PodLocation,
     image_user: ImageUser | None = None,
 ) -> Container | ConfigRefusal:
-    """Return a container that can be created as it is, or why there is none.
+    """Return a container ready to be created, or why it cannot be.
 
-    Its variables all have values, its command, arguments and paths in volumes have
-    no references any more, and its security context is all that counts of both.
-    `image_user` is needed by some, as `needs_image_user` returns; None is not known.
+    All its variables have values, references in its command, arguments and volume paths
+    are expanded, and its security context includes the pod's. `image_user` is required
+    if `needs_image_user`; None is unknown.
     """
-    environment = make_environment(pod, container, objects, where)
+    environment = make_environment(pod, container, objects, location)
     if isinstance(environment, ConfigRefusal):
         return environment
     variables = as_bytes(environment)
@@ -237,7 +237,7 @@ def _mount(
 
 
 class _Lookups(Mapping[bytes, bytes]):
-    """Variables that record which of those looked up have no value."""
+    """A mapping of variables that records lookups without a value."""
 
     def __init__(self, variables: Variables) -> None:
         self._variables = variables

@@ -1,4 +1,4 @@
-"""Container garbage collection: dead instances, and what terminated pods left.
+"""Container garbage collection: dead instances, and remains of terminated pods.
 
 Source: kuberuntime_gc.go, pod_container_deletor.go, v1.32.10.
 """
@@ -22,9 +22,9 @@ class ContainerGC:
     """Removes dead containers and sandboxes; owned by the kubelet.
 
     Args:
-        runner: carries the routines.
+        runner: runs the routines.
         kept: how many dead instances of each container stay.
-        forget: called for a pod of which nothing is left, with the instant since when.
+        forget: called with a completely removed pod and the instant of its removal.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class ContainerGC:
     def remove_content(
         self, pod_uid: str, status: RuntimePodStatus | None, now: datetime
     ) -> None:
-        """Remove all that the runtime has of a pod that is over, then forget it.
+        """Remove the containers and sandboxes of a finished pod, then forget it.
 
         Failures are retried at the next housekeeping.
         """
@@ -80,7 +80,7 @@ class ContainerGC:
 
 
 def _remove_all(status: RuntimePodStatus) -> Routine[str | None]:
-    """Remove containers, then sandboxes; return the last error there was."""
+    """Remove containers, then sandboxes; return the last error."""
     error = None
     for container in status.containers:
         removed = yield RemoveContainer(container.container_id)
@@ -101,7 +101,7 @@ def _remove_containers(ids: tuple[ContainerID, ...]) -> Routine[None]:
 def containers_to_delete(
     status: RuntimePodStatus, name: str, kept: int
 ) -> tuple[RuntimeContainerStatus, ...]:
-    """Return the exited instances of a container but the newest `kept`.
+    """Return the exited instances of a container except the newest `kept`.
 
     Source: pod_container_deletor.go, v1.32.10, getContainersToDeleteInPod.
     """

@@ -31,7 +31,7 @@ def container_hash(container: Container, rules: KubeletRules = PORTED_RULES) -> 
 
 
 def hash_of_new(operation: CreateContainer) -> int:
-    """Return the hash by which an instance that is created is known again."""
+    """Return the hash that identifies a new instance's definition."""
     if operation.definition_hash is None:
         return container_hash(operation.container)
     return operation.definition_hash

@@ -1,7 +1,7 @@
-"""Container lifecycle: who stopped which container, with how much grace.
+"""Container lifecycle: the cause and grace period of each stop.
 
-The kubelet writes this into its log and forgets it; here it is kept, so that the
-screen can say why a container ended.
+The kubelet only logs this; here it is kept, so that the screen can show why a container
+ended.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LAST_SIGNAL = 64
 class ContainerLifecycle:
     """Journals the steps in the life of container instances; owned by the kubelet.
 
-    What exited before `began_at` is not journaled: it belongs to an earlier run.
+    Exits before `began_at` are not journaled: they belong to an earlier run.
     """
 
     def __init__(self, turn: TurnBuilder, began_at: datetime | None = None) -> None:
@@ -67,10 +67,10 @@ class ContainerLifecycle:
         now: datetime,
         reason: str = "",
     ) -> None:
-        """Journal that an instance is being stopped, and why where `by` does not say.
+        """Journal that an instance is being stopped, by whom and why.
 
-        The first stop is named as the cause. The shortest grace period ends it: each
-        stop goes to the runtime, and the first SIGKILL is the last.
+        The first stop is recorded as the cause. The shortest grace period ends the
+        container: each stop goes to the runtime, and the first SIGKILL takes effect.
         """
         known = self._stopping.get(instance.container_id)
         asked = StoppingSnapshot(
@@ -109,7 +109,7 @@ class ContainerLifecycle:
         )
 
     def signalled(self, container_id: ContainerID) -> None:
-        """Record that a person sent a signal, which causes the next exit."""
+        """Record that the user sent a signal, which causes the next exit."""
         self._signalled.add(container_id)
 
     def exited(
@@ -152,9 +152,9 @@ class ContainerLifecycle:
     def removed(
         self, pod_uid: str, instance: RuntimeContainerStatus, now: datetime
     ) -> None:
-        """Journal that an instance is gone from the runtime, expected or not.
+        """Journal that an instance has disappeared from the runtime.
 
-        Nobody knows how one ended that ran when it was last seen.
+        How an instance ended that was last seen running is unknown.
         """
         is_unexpected = (
             instance.state is RuntimeState.RUNNING
@@ -167,17 +167,17 @@ class ContainerLifecycle:
         self._turn.write(self._entry(pod_uid, instance, step, now))
 
     def stopping_of(self, container_id: ContainerID) -> StoppingSnapshot | None:
-        """Return who is stopping an instance, None if nobody is."""
+        """Return the stop of an instance in progress, None without one."""
         return self._stopping.get(container_id)
 
     def last_exit(self, pod_uid: str, name: str) -> LastExit | None:
-        """Return how the last instance of a container ended that did."""
+        """Return the exit of a container's last ended instance."""
         return self._last_exits.get((pod_uid, name))
 
     def journal_exits(
         self, pod_uid: str, instances: tuple[RuntimeContainerStatus, ...], now: datetime
     ) -> None:
-        """Journal the exits of these instances that were not journaled yet."""
+        """Journal the exits of these instances, unless they are journaled already."""
         for instance in reversed(instances):
             if instance.state is not RuntimeState.EXITED:
                 continue

@@ -24,7 +24,7 @@ _MILLI = Decimal(1000)
 _ONE = Decimal(1)
 _NONE = Decimal()
 _ALLOCATABLE = ("cpu", "memory", "ephemeral-storage")
-"""The resources of which a container without a limit may use all there is."""
+"""The resources that default to the node's capacity for a container without a limit."""
 
 
 class PodLocation(Struct, frozen=True):
@@ -37,25 +37,25 @@ class PodLocation(Struct, frozen=True):
     pod_ips: tuple[str, ...] = ()
 
 
-def pod_field(pod: Pod, ref: FieldRef, where: PodLocation) -> str | ConfigRefusal:
+def pod_field(pod: Pod, ref: FieldRef, location: PodLocation) -> str | ConfigRefusal:
     """Return a field of a pod as the value of a variable."""
     match ref.field_path:
         case "spec.nodeName" | "spec.host":
-            return where.node.name
+            return location.node.name
         case "spec.serviceAccountName":
             return pod.service_account_name
         case "status.hostIP" | "status.hostIPs":
-            return where.node.ip
+            return location.node.ip
         case "status.podIP":
-            return where.pod_ips[0] if where.pod_ips else ""
+            return location.pod_ips[0] if location.pod_ips else ""
         case "status.podIPs":
-            return ",".join(where.pod_ips)
+            return ",".join(location.pod_ips)
         case _:
             return metadata_field(pod, ref)
 
 
 def metadata_field(pod: Pod, ref: FieldRef) -> str | ConfigRefusal:
-    """Return a field of a pod's metadata; files can have no others.
+    """Return a field of a pod's metadata; files support only these.
 
     A label or annotation that the pod does not have is empty.
     """
@@ -88,8 +88,8 @@ def container_resource(
 ) -> str | ConfigRefusal:
     """Return a request or limit in units of the divisor, rounded up.
 
-    Without a limit of its own a container may use all that the node has. `container`
-    is the one that asks, None for a volume's file, which has to name one.
+    Without a limit, a container may use all of the node's capacity. `container` is the
+    one with the reference, None for a volume's file, which must name one.
     """
     if ref.container_name or container is None:
         container = pod.container(ref.container_name)
@@ -112,7 +112,7 @@ def container_resource(
 
 
 def _whole(amount: Decimal) -> int:
-    """Return a quantity in whole units, as Go has it: never too little."""
+    """Return a quantity in whole units, rounded up as in Go."""
     numerator, denominator = amount.as_integer_ratio()
     return _divide_up(numerator, denominator)
 

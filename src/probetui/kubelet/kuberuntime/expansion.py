@@ -28,7 +28,7 @@ def expand_command(command: Iterable[str], env: Iterable[EnvVar]) -> tuple[str, 
 
 
 def expand_arguments(
-    words: Iterable[str], variables: Mapping[bytes, bytes]
+    elements: Iterable[str], variables: Mapping[bytes, bytes]
 ) -> tuple[str, ...]:
     """Expand every element of a command.
 
@@ -37,7 +37,7 @@ def expand_arguments(
     """
     expanded: list[str] = []
     size = 0
-    for word in words:
+    for word in elements:
         made = expand(to_bytes(word), variables)
         size += len(made) + 1
         if size > MAX_EXPANSION_BYTES:

@@ -20,7 +20,7 @@ EFFECTIVE_MINIMUM_SECONDS = 1
 
 
 class KillReason(StrEnum):
-    """Why one container is killed, as far as the grace period asks.
+    """Why a container is killed, as the grace period distinguishes it.
 
     Source: kuberuntime_container.go, v1.32.10, containerKillReason.
     """
@@ -34,7 +34,7 @@ class KillReason(StrEnum):
 
 
 class GraceSource(StrEnum):
-    """Where a grace period was found."""
+    """The source of a grace period."""
 
     DELETION = "deletion"
     LIVENESS_PROBE = "liveness probe"
@@ -42,13 +42,13 @@ class GraceSource(StrEnum):
     POD = "pod"
     MINIMUM = "minimum"
     RESTART_ALL = "restart of all containers"
-    """None, so that the minimum is left."""
+    """No grace period, so that the minimum applies."""
     KILL = "kill"
-    """By a person, who leaves none."""
+    """A kill by the user, without a grace period."""
 
 
 class GracePeriod(NamedTuple):
-    """A grace period and where it was found."""
+    """A grace period and its source."""
 
     seconds: int
     source: GraceSource
@@ -76,14 +76,16 @@ def termination_grace_period(
         return GracePeriod(pod.deletion_grace_period_seconds, GraceSource.DELETION)
     if pod.termination_grace_period_seconds is None:
         return GracePeriod(MINIMUM_SECONDS, GraceSource.MINIMUM)
-    own = None
+    from_probe = None
     if not rules.probe_grace_period:
         return GracePeriod(pod.termination_grace_period_seconds, GraceSource.POD)
     if reason is KillReason.LIVENESS_PROBE:
-        own = _own(container.liveness_probe, GraceSource.LIVENESS_PROBE)
+        from_probe = _own(container.liveness_probe, GraceSource.LIVENESS_PROBE)
     elif reason is KillReason.STARTUP_PROBE:
-        own = _own(container.startup_probe, GraceSource.STARTUP_PROBE)
-    return own or GracePeriod(pod.termination_grace_period_seconds, GraceSource.POD)
+        from_probe = _own(container.startup_probe, GraceSource.STARTUP_PROBE)
+    return from_probe or GracePeriod(
+        pod.termination_grace_period_seconds, GraceSource.POD
+    )
 
 
 def effective_grace_period(
@@ -92,15 +94,15 @@ def effective_grace_period(
     override_seconds: int | None = None,
     rules: KubeletRules = PORTED_RULES,
 ) -> EffectiveGracePeriod:
-    """Return the grace period of a terminating pod; it only ever becomes shorter.
+    """Return the grace period of a terminating pod, which can only become shorter.
 
     `current_seconds` is the effective one so far, 0 for the first time.
     """
     seconds = current_seconds
     is_asked_for = False
-    for wanted in (pod.deletion_grace_period_seconds, override_seconds):
-        if wanted is not None and (seconds == 0 or wanted < seconds):
-            seconds = wanted
+    for candidate in (pod.deletion_grace_period_seconds, override_seconds):
+        if candidate is not None and (seconds == 0 or candidate < seconds):
+            seconds = candidate
             is_asked_for = True
     if not (seconds or is_asked_for):
         seconds = pod.termination_grace_period_seconds or 0

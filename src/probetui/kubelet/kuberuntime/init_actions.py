@@ -1,6 +1,6 @@
 """Which init containers to start and to kill.
 
-Two ways, as in 1.32: a pod whose init containers are all plain takes the old one.
+There are two algorithms, as in 1.32: the old one is for pods without sidecars.
 
 Source: kuberuntime/kuberuntime_container.go, v1.32.10, findNextInitContainerToRun,
 computeInitContainerActions.
@@ -39,7 +39,7 @@ class StoredResults(Protocol):
 
 
 class ContainerToKill(Struct, frozen=True):
-    """A container instance to kill, with what its `Killing` event says."""
+    """A container instance to kill, and the message of its `Killing` event."""
 
     container_id: ContainerID
     container: Container
@@ -50,7 +50,7 @@ class ContainerToKill(Struct, frozen=True):
 class NextInitContainer(Struct, frozen=True):
     """The next step of a pod with plain init containers.
 
-    `failed` is the instance that `container` is to replace, None if it replaces none.
+    `failed` is the instance that `container` replaces, None if there is none.
     """
 
     is_done: bool
@@ -59,9 +59,9 @@ class NextInitContainer(Struct, frozen=True):
 
 
 def find_next_init_container(pod: Pod, status: RuntimePodStatus) -> NextInitContainer:
-    """Find the plain init container to run next, or that there is none.
+    """Return the next step of a pod with plain init containers.
 
-    Neither done nor a container means that one is running.
+    If it is not done and has no container, one is running.
     """
     inits = pod.init_containers
     if not inits or _any_in(pod, status, {RuntimeState.RUNNING}):
@@ -84,18 +84,18 @@ def find_next_init_container(pod: Pod, status: RuntimePodStatus) -> NextInitCont
 
 
 def any_regular_container_created(pod: Pod, status: RuntimePodStatus) -> bool:
-    """Return whether a regular container has got as far as being created."""
+    """Return whether a regular container has been created."""
     return _any_in(
         pod, status, {RuntimeState.CREATED, RuntimeState.RUNNING, RuntimeState.EXITED}
     )
 
 
 class InitActions(Struct, frozen=True):
-    """What a pod with sidecars needs done before its regular containers.
+    """The actions of a pod with sidecars before its regular containers.
 
-    `is_initialized` says that the regular containers may be looked at, `kills_pod`
-    that a plain init container has failed for good. `to_start` are indexes into the
-    init containers in the order of the spec.
+    `is_initialized` means that the regular containers come next, `kills_pod` that a
+    plain init container has failed permanently. `to_start` are indexes into the init
+    containers in the order of the spec.
     """
 
     is_initialized: bool
@@ -111,11 +111,11 @@ def compute_init_actions(
     startup: StoredResults,
     rules: KubeletRules = PORTED_RULES,
 ) -> InitActions:
-    """Decide about the init containers of a pod that has sidecars.
+    """Compute the init container actions of a pod that has sidecars.
 
-    They are walked from the last to the first, because the instances of finished
-    ones may have been removed: the last one that is known says how far the pod got,
-    and before it only sidecars are kept running.
+    The walk goes from the last to the first, because instances of finished ones may
+    have been removed: the last known instance shows the pod's progress, and before it
+    only sidecars are kept running.
     """
     walk = _Walk(pod, liveness, startup, rules)
     walk.is_initialized = was_initialized = _any_in(
@@ -151,7 +151,7 @@ def compute_init_actions(
 
 
 class _Walk:
-    """One walk over the init containers, last to first; lives for one decision."""
+    """A walk over the init containers, last to first, for one decision."""
 
     __slots__ = (
         "is_initialized",
@@ -183,7 +183,7 @@ class _Walk:
     def sidecar(
         self, index: int, newest: RuntimeContainerStatus, *, was_initialized: bool
     ) -> None:
-        """Decide about a sidecar by its newest instance."""
+        """Decide on a sidecar by its newest instance."""
         if newest.state is RuntimeState.RUNNING:
             self._running_sidecar(index, newest, was_initialized=was_initialized)
         elif newest.state is RuntimeState.UNKNOWN:
@@ -192,7 +192,7 @@ class _Walk:
             self.to_start.append(index)
 
     def plain(self, index: int, newest: RuntimeContainerStatus) -> None:
-        """Decide about the last plain init container that has an instance."""
+        """Decide on the last plain init container with an instance."""
         if newest.state is RuntimeState.RUNNING:
             return
         if newest.state is RuntimeState.CREATED:
@@ -244,7 +244,7 @@ class _Walk:
             )
 
     def _passed(self, index: int) -> None:
-        """Go on behind an init container that has done its part."""
+        """Continue after an init container that has completed or started up."""
         if index == len(self.pod.init_containers) - 1:
             self.is_initialized = True
         else:

@@ -47,8 +47,8 @@ class Kill(Struct, frozen=True):
     """One container to stop, and why.
 
     `message` is that of the Killing event, empty for the usual one. `override_seconds`
-    replaces the grace period. Without `is_announced` there is no event: it was not
-    the kubelet that wanted the end.
+    replaces the grace period. Without `is_announced` there is no event, as the kubelet
+    did not cause the end.
     """
 
     instance: RuntimeContainerStatus
@@ -75,9 +75,9 @@ class KilledPod(Struct, frozen=True):
 
 
 class TerminationOrder:
-    """Whose turn it is to be stopped: sidecars last to first, after all others.
+    """The order of stops: other containers first, then sidecars in reverse order.
 
-    What does not run when the killing begins counts as stopped.
+    Containers that do not run at the start count as stopped.
 
     Source: kuberuntime_termination_order.go, v1.32.10, terminationOrdering.
     """
@@ -97,7 +97,7 @@ class TerminationOrder:
             later = (self._stopped[sidecar.name],)
 
     def containers_before(self, name: str) -> tuple[OneShotEvent, ...]:
-        """Return what has to have stopped before this container."""
+        """Return the containers that must stop before this one."""
         return self._before.get(name, ())
 
     def mark_stopped(self, name: str) -> None:
@@ -108,7 +108,7 @@ class TerminationOrder:
 
 
 class Killer:
-    """Makes the routines that stop containers and pods."""
+    """Creates the routines that stop containers and pods."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class Killer:
         now: datetime,
         order: TerminationOrder | None = None,
     ) -> Routine[str | None]:
-        """Stop one container and return the runtime's error, if it had one.
+        """Stop one container and return the runtime's error, if any.
 
         A container that no longer exists counts as stopped. Whole seconds spent on the
         preStop hook and on waiting for its turn are taken off the grace period.
@@ -153,7 +153,7 @@ class Killer:
             message = kill.message or f"Stopping container {name}"
             self._turn.normal(pod, "Killing", message, now, name)
         override = kill.override_seconds
-        # In some versions the override replaces what the hook has left over.
+        # In some versions, the override replaces the time that the hook left over.
         shares = override is None or self._rules.hook_time_counts
         hook_seconds = seconds
         if override is not None:
@@ -195,7 +195,7 @@ class Killer:
         """Stop a container, journal its exit, and return the runtime's error."""
         stopped = yield stop
         if isinstance(stopped.value, RuntimeContainerStatus):
-            # Before whatever comes next: a relist would report it after the restart.
+            # Before the next step: a relist would report it after the restart.
             self._lifecycle.journal_exits(pod.uid, (stopped.value,), stopped.at)
         return None if stopped.not_found else stopped.error
 
@@ -209,7 +209,7 @@ class Killer:
         override_seconds: int | None = None,
         is_announced: bool = True,
     ) -> Routine[KilledPod]:
-        """Stop all running containers side by side, then every sandbox of the pod.
+        """Stop all running containers concurrently, then every sandbox of the pod.
 
         Without `is_announced` no container has a Killing event.
 
@@ -263,10 +263,10 @@ class Killer:
         seconds: int,
         now: datetime,
     ) -> Routine[timedelta]:
-        """Run the hook for at most the grace period and return the time it took.
+        """Run the hook for at most the grace period and return its duration.
 
-        Quirk, kept: a hook that takes longer is no longer waited for, nor stopped. It
-        fails at the end of the container that it runs in, and that is reported then.
+        Quirk, kept: a hook that takes longer is neither awaited nor stopped. It fails
+        when its container ends, and that is reported then.
 
         Source: kuberuntime_container.go, v1.32.10, executePreStopHook; recorded in
         1.36.2.
@@ -274,8 +274,8 @@ class Killer:
         until = now + timedelta(seconds=seconds)
         report = partial(self._report_pre_stop, pod, container, handler)
         if isinstance(handler, SleepAction):
-            wanted = now + timedelta(seconds=handler.seconds)
-            outcome = yield WaitFor((), min(wanted, until))
+            event = now + timedelta(seconds=handler.seconds)
+            outcome = yield WaitFor((), min(event, until))
             return outcome.at - now
         if isinstance(handler, TCPSocketAction):
             outcome = StepResult(now, error=CANNOT_RUN_HANDLER)
@@ -294,7 +294,7 @@ class Killer:
         handler: LifecycleHandler,
         outcome: StepResult,
     ) -> None:
-        """Record the events of a hook that has ended, or is no longer waited for."""
+        """Record the events of a hook that has ended or exceeded its limit."""
         record_https_fallback(self._turn, pod, outcome, outcome.at)
         if outcome.error is not None:
             self._turn.warning(
@@ -309,7 +309,7 @@ class Killer:
 
 
 CANNOT_RUN_HANDLER = "invalid handler"
-"""A hook may be written with tcpSocket, but cannot be run.
+"""A hook may have tcpSocket, but cannot be run.
 
 Source: kubelet/lifecycle/handlers.go, v1.32.10, Run.
 """
@@ -357,7 +357,7 @@ def hook_failure(
 def record_https_fallback(
     turn: TurnBuilder, pod: Pod, outcome: StepResult, now: datetime
 ) -> None:
-    """Record that a hook's server does not speak TLS, if that is so.
+    """Record an event if a hook's server does not speak TLS.
 
     Source: kubelet/lifecycle/handlers.go, v1.32.10, runHTTPHandler.
     """

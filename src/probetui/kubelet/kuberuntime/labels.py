@@ -45,7 +45,7 @@ RUNTIME_LABEL_PREFIXES = (
     "io.kubernetes.docker.",
     DOCKER_ANNOTATION_PREFIX,
 )
-"""What the labels of a sandbox begin with that are not the pod's own."""
+"""The prefixes of a sandbox's labels that are not the pod's."""
 
 POD_LOGS = "/var/log/pods"
 CONTAINER_LOGS = "/var/log/containers"
@@ -54,7 +54,7 @@ LOG_SUFFIX = ".log"
 
 
 class ContainerAnnotations(Struct, frozen=True):
-    """What the kubelet reads back from a container's annotations."""
+    """The kubelet's own annotations of a container."""
 
     hash: int = 0
     restart_count: int = 0
@@ -74,7 +74,7 @@ class PortMapping(Struct, frozen=True):
 
 
 def sandbox_labels(pod: Pod) -> dict[str, str]:
-    """Return the labels of a pod's sandbox: the pod's own, and what names it."""
+    """Return the labels of a pod's sandbox: the pod's, and identifying ones."""
     return {**pod.labels, **_identity_labels(pod)}
 
 
@@ -86,7 +86,7 @@ def container_labels(pod: Pod, container: Container) -> dict[str, str]:
 def container_annotations(
     pod: Pod, container: Container, restart_count: int, definition_hash: int
 ) -> dict[str, str]:
-    """Return the annotations of a container, from which it is known again."""
+    """Return the annotations from which the kubelet recognizes a container."""
     annotations = {
         CONTAINER_HASH: f"{definition_hash:x}",
         RESTART_COUNT: str(restart_count),
@@ -109,7 +109,7 @@ def container_annotations(
 
 
 def parse_container_annotations(annotations: Mapping[str, str]) -> ContainerAnnotations:
-    """Read a container's annotations back; what cannot be read counts as absent."""
+    """Parse a container's annotations; malformed ones count as absent."""
     return ContainerAnnotations(
         hash=_number(annotations.get(CONTAINER_HASH, ""), base=16) or 0,
         restart_count=_number(annotations.get(RESTART_COUNT, "")) or 0,
@@ -147,17 +147,17 @@ def port_mappings(pod: Pod) -> list[PortMapping]:
 
 
 def sandbox_log_directory(pod: Pod) -> str:
-    """Return where the logs of a pod's containers go."""
+    """Return the directory of the logs of a pod's containers."""
     return f"{POD_LOGS}/{pod.namespace}_{pod.name}_{pod.uid}"
 
 
 def container_log_path(container: Container, restart_count: int) -> str:
-    """Return where a container's log goes, below the directory of the sandbox."""
+    """Return the path of a container's log in the sandbox's directory."""
     return f"{container.name}/{restart_count}{LOG_SUFFIX}"
 
 
 def legacy_log_symlink(pod: Pod, container: Container, container_id: str) -> str:
-    """Return the link to a container's log that log collectors look for.
+    """Return the symlink to a container's log for log collectors.
 
     `container_id` is the runtime's, without its name. File names are cut to what file
     systems allow.

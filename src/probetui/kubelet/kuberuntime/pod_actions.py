@@ -31,7 +31,7 @@ from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
 
 class SandboxChange(Struct, frozen=True):
-    """Whether a new sandbox is needed, its attempt, and the one there is.
+    """Whether a new sandbox is needed, its attempt, and the present one.
 
     `sandbox_id` is empty if there is none, or if the pod moved between the node's
     network and its own.
@@ -55,27 +55,27 @@ def pod_sandbox_changed(pod: Pod, status: RuntimePodStatus) -> SandboxChange:
         return SandboxChange(is_needed=True, attempt=following, sandbox_id=sandbox_id)
     if newest.host_network is not pod.host_network:
         return SandboxChange(is_needed=True, attempt=following, sandbox_id="")
-    # None is a runtime that says nothing of the network, which is no reason.
+    # None is from a runtime that does not report the network; no reason to change.
     if not pod.host_network and newest.ip == "":
         return SandboxChange(is_needed=True, attempt=following, sandbox_id=sandbox_id)
     return SandboxChange(is_needed=False, attempt=newest.attempt, sandbox_id=sandbox_id)
 
 
 class PodActions(Struct, frozen=True):
-    """What is to be done, in this order; indexes are into the lists of the spec.
+    """The actions of a sync, in this order; indexes are into lists of the spec.
 
     Attributes:
-        kill_pod: everything of the pod that runs is to be killed, sandbox included.
-        create_sandbox: a new sandbox is to be made.
-        sandbox_id: the sandbox there is, empty if none can be used further.
-        attempt: that of the sandbox to make, or of the one there is.
+        kill_pod: kill all containers of the pod, and its sandbox.
+        create_sandbox: create a new sandbox.
+        sandbox_id: the present sandbox, empty if none can be reused.
+        attempt: that of the new sandbox, or of the present one.
         next_init_container: the one to start, in pods without sidecars.
         init_containers_to_start: those to start, in pods with sidecars.
         containers_to_start: the regular ones to start.
         ephemeral_containers_to_start: those to start, whatever else is done.
-        containers_to_kill: what is to be killed first if `kill_pod` is not set.
-        containers_to_reset: what is to be removed, killed before where it runs, as
-            all containers are restarted; nothing else is done then.
+        containers_to_kill: those to kill first if `kill_pod` is not set.
+        containers_to_reset: those to remove, after a kill if running, for a restart of
+            all containers; nothing else is done then.
     """
 
     kill_pod: bool
@@ -99,14 +99,14 @@ def compute_pod_actions(
     restarts_all: bool = False,
     rules: KubeletRules = PORTED_RULES,
 ) -> PodActions:
-    """Compute what a sync has to do for a pod.
+    """Compute the actions of a sync for a pod.
 
     Args:
-        pod: what should be.
-        status: what is, as the runtime last said.
-        liveness: what the liveness probes have found, by container ID.
-        startup: what the startup probes have found, by container ID.
-        restarts_all: all containers are to be removed, so that the pod begins anew.
+        pod: the desired state.
+        status: the actual state, as the runtime last reported it.
+        liveness: the results of liveness probes, by container ID.
+        startup: the results of startup probes, by container ID.
+        restarts_all: remove all containers, so that the pod starts anew.
         rules: those of the kubelet's version.
     """
     sandbox = pod_sandbox_changed(pod, status)
@@ -140,7 +140,7 @@ def compute_pod_actions(
 
 
 class _Plan:
-    """The actions while they are computed; lives for one decision."""
+    """The builder of the actions for one decision."""
 
     __slots__ = (
         "containers_to_kill",
@@ -168,7 +168,7 @@ class _Plan:
         message: str,
         reason: KillReason,
     ) -> None:
-        """Put an instance on the list to be killed."""
+        """Add an instance to those to kill."""
         self.containers_to_kill.append(
             ContainerToKill(newest.container_id, container, message, reason)
         )
@@ -191,10 +191,10 @@ class _Plan:
 def _with_new_sandbox(
     pod: Pod, status: RuntimePodStatus, sandbox: SandboxChange, rules: KubeletRules
 ) -> PodActions:
-    """Kill what is left and begin from the start, unless the pod is over.
+    """Kill what remains and start anew, unless the pod has finished.
 
-    Quirks, kept: a container of its own policy Never begins again, too; in older
-    versions a pod that is over is given a sandbox in which nothing runs.
+    Quirks, kept: a container with its own policy Never also starts again; in older
+    versions a finished pod gets an empty sandbox.
     """
     only_kill = PodActions(
         kill_pod=True,
@@ -202,7 +202,7 @@ def _with_new_sandbox(
         sandbox_id=sandbox.sandbox_id,
         attempt=sandbox.attempt,
     )
-    # Without any container the pod never got going, and may still do so.
+    # Without any container, the pod never started, and may still do so.
     has_begun = bool(status.containers) or not rules.retries_sandbox
     if not should_restart_on_failure(pod) and sandbox.attempt and has_begun:
         return only_kill
@@ -231,9 +231,9 @@ def _with_new_sandbox(
 def _instances_to_reset(
     pod: Pod, status: RuntimePodStatus
 ) -> list[RuntimeContainerStatus]:
-    """Return the instances to remove: regular ones, init ones, who asked for it last.
+    """Return the instances to remove; those that requested the restart come last.
 
-    While one of the last is there, it is known what is going on.
+    They come last, so that the cause stays known until the end of the removal.
 
     Source: kuberuntime_manager.go, v1.36.2, getContainersToReset.
     """
@@ -264,7 +264,7 @@ def _has_been_initialized(pod: Pod, status: RuntimePodStatus) -> bool:
 
 
 def _plan_plain_init(plan: _Plan, pod: Pod, status: RuntimePodStatus) -> bool:
-    """Go on with the plain init containers; return whether they are done."""
+    """Plan the plain init containers; return whether they have completed."""
     upcoming = find_next_init_container(pod, status)
     container, failed = upcoming.container, upcoming.failed
     if upcoming.is_done or container is None:
@@ -274,7 +274,7 @@ def _plan_plain_init(plan: _Plan, pod: Pod, status: RuntimePodStatus) -> bool:
     ):
         plan.kill_pod = True
         return False
-    # What is in an unknown state may be running: never two of one container.
+    # An instance in an unknown state may be running: never run two of one container.
     if failed is not None and failed.state is RuntimeState.UNKNOWN:
         message = (
             f'Init container is in "{failed.state}" state, '
@@ -293,8 +293,8 @@ def _plan_regular(
     startup: StoredResults,
     rules: KubeletRules,
 ) -> None:
-    """Decide about the regular containers of an initialized pod."""
-    kept = 0
+    """Plan the regular containers of an initialized pod."""
+    running = 0
     for index, container in enumerate(pod.containers):
         newest = status.newest(container.name)
         if newest is None or newest.state is not RuntimeState.RUNNING:
@@ -309,16 +309,16 @@ def _plan_regular(
             continue
         failing = _find_kill_reason(container, newest, liveness, startup, rules)
         if failing is None:
-            kept += 1
+            running += 1
             continue
-        what, reason = failing
-        message = f"Container {container.name} {what}"
-        # A changed definition is started whatever the restart policy says.
+        cause, reason = failing
+        message = f"Container {container.name} {cause}"
+        # A changed definition is started, whatever the restart policy.
         if should_restart_on_failure(pod, container) or reason is KillReason.NONE:
             message += ", will be restarted"
             plan.containers_to_start.append(index)
         plan.kill(container, newest, message, reason)
-    if not kept and not plan.containers_to_start:
+    if not running and not plan.containers_to_start:
         # Sidecars alone do not keep a pod alive.
         plan.kill_pod = True
         plan.init_containers_to_start = ()

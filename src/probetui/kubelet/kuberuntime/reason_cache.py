@@ -22,7 +22,7 @@ class StartFailure(Struct, frozen=True):
 class ReasonCache:
     """The last start failure of each container; owned by the engine.
 
-    Holds a limited number; the one not asked for or set the longest is forgotten.
+    The number of entries is limited; the least recently used one is evicted.
     """
 
     __slots__ = ("_failures",)
@@ -35,9 +35,9 @@ class ReasonCache:
         return self._failures.get((pod_uid, container_name))
 
     def set(self, pod_uid: str, container_name: str, failure: StartFailure) -> None:
-        """Remember that a start failed."""
+        """Record a failed start."""
         self._failures.set((pod_uid, container_name), failure)
 
     def remove(self, pod_uid: str, container_name: str) -> None:
-        """Forget a container: it was started."""
+        """Remove the entry of a container that was started."""
         self._failures.remove((pod_uid, container_name))

@@ -1,4 +1,4 @@
-"""Restarts: whether an exited container is started again, and when after back-off.
+"""Restarts: whether and when an exited container is started again.
 
 Source: kubelet/container/helpers.go, kuberuntime/kuberuntime_container.go, v1.32.10,
 ShouldContainerBeRestarted, shouldRestartOnFailure, isInitContainerFailed.
@@ -22,7 +22,7 @@ ALL_CONTAINERS_RESTARTING = "AllContainersRestarting"
 OOM_KILLED = "OOMKilled"
 
 UNKNOWN_FAILURE = 1
-"""Stands for the exit code of what failed without one."""
+"""Replaces the exit code of a failure without one."""
 
 _CONFIG = KubeletConfig()
 _LATEST_RETRY = _CONFIG.retry_after_error * (1 + _CONFIG.jitter) + _CONFIG.sync_tick
@@ -30,7 +30,7 @@ _LATEST_RETRY = _CONFIG.retry_after_error * (1 + _CONFIG.jitter) + _CONFIG.sync_
 
 
 class InstantRange(NamedTuple):
-    """Between which instants something happens."""
+    """The earliest and the latest instant of an event."""
 
     earliest: datetime
     latest: datetime
@@ -39,12 +39,12 @@ class InstantRange(NamedTuple):
 def restart_range(
     until: datetime, window: timedelta, rules: KubeletRules, *, is_alone: bool = True
 ) -> InstantRange:
-    """Return between which instants a container in back-off is started again.
+    """Return the range of instants in which a container in back-off restarts.
 
-    The end of a back-off wakes nobody: the first sync of the pod after it starts the
-    container. An old kubelet syncs such a pod every 10 to 15 s; a newer one sleeps
-    until the first back-off ends, or for 60 s, and up to half of that longer. What
-    such a sync itself waits for comes on top, as the hook of another container.
+    The end of a back-off triggers no sync: the first sync of the pod after it starts
+    the container. An old kubelet syncs such a pod every 10 to 15 s; a newer one sleeps
+    until the first back-off ends, or for 60 s, and up to half of that longer. Waits in
+    that sync, such as for another container's hook, come on top.
 
     Args:
         until: the end of the back-off.
@@ -55,21 +55,21 @@ def restart_range(
 
     Source: pod_workers.go, v1.32.10, v1.36.2, completeWork.
     """
-    late = _LATEST_RETRY
+    longest = _LATEST_RETRY
     if rules.sleeps_until_back_off_ends:
         asleep = min(window, _CONFIG.sync_frequency)
         overslept = asleep * _CONFIG.jitter + _CONFIG.sync_tick
-        late = overslept if is_alone else max(overslept, late)
-    return InstantRange(until, until + late)
+        longest = overslept if is_alone else max(overslept, longest)
+    return InstantRange(until, until + longest)
 
 
 def is_only_container(pod: Pod) -> bool:
-    """Return whether a pod has one container, with init containers counted."""
+    """Return whether a pod has one container in all, init containers included."""
     return len(pod.init_containers) + len(pod.containers) == 1
 
 
 def pull_range(until: datetime) -> InstantRange:
-    """Return between which instants an image in back-off is pulled again.
+    """Return the range of instants in which an image in back-off is pulled again.
 
     Every version syncs such a pod every 10 to 15 s.
     """
@@ -82,7 +82,7 @@ def should_container_be_restarted(
     status: RuntimePodStatus,
     rules: KubeletRules = PORTED_RULES,
 ) -> bool:
-    """Return whether a container is to be started, judged by its newest instance.
+    """Return whether to start a container, given its newest instance.
 
     Quirk, kept: an instance that was created but never ran, or whose state is not
     known, is replaced even if the restart policy is Never.
@@ -104,7 +104,7 @@ def should_container_be_restarted(
 
 
 def is_restarted_after(pod: Pod, container: Container | None, exit_code: int) -> bool:
-    """Return whether an exit with this code is followed by a restart.
+    """Return whether the container restarts after this exit code.
 
     A rule of the container comes first, then its own policy, then the pod's.
 
@@ -125,7 +125,7 @@ def has_own_restarts(pod: Pod) -> bool:
 
 
 def could_be_restarted(pod: Pod, container: Container) -> bool:
-    """Return whether some end of a container can be followed by a restart."""
+    """Return whether a container can ever restart."""
     return (
         should_restart_on_failure(pod, container)
         or bool(container.restart_rules)
@@ -134,7 +134,7 @@ def could_be_restarted(pod: Pod, container: Container) -> bool:
 
 
 def could_restart_all(pod: Pod) -> bool:
-    """Return whether an exit of some container restarts all of the pod.
+    """Return whether some exit of a container can restart the whole pod.
 
     Source: pkg/api/v1/pod/util.go, v1.36.2, AllContainersCouldRestart.
     """
@@ -146,7 +146,7 @@ def could_restart_all(pod: Pod) -> bool:
 
 
 def restarts_all_after(container: Container, exit_code: int) -> bool:
-    """Return whether the rule for this exit code is to restart all containers."""
+    """Return whether this exit code restarts all containers."""
     matching = (rule for rule in container.restart_rules if rule.matches(exit_code))
     first = next(matching, None)
     return first is not None and first.action == RESTART_ALL_CONTAINERS
@@ -155,7 +155,7 @@ def restarts_all_after(container: Container, exit_code: int) -> bool:
 def should_restart_all(
     pod: Pod, status: RuntimePodStatus | None, published: PodStatus | None
 ) -> bool:
-    """Return whether all containers of a pod are to be restarted, or just are.
+    """Return whether all containers of a pod must restart, or are restarting.
 
     Args:
         pod: the spec.
@@ -180,7 +180,7 @@ def should_restart_all(
 def _exit_codes(
     name: str, status: RuntimePodStatus | None, published: PodStatus | None
 ) -> Iterator[int]:
-    """Yield the codes that a container has ended with, where it has ended."""
+    """Yield the exit codes of a container."""
     if status is not None:
         newest = status.newest(name)
         if newest is None or newest.state is not RuntimeState.EXITED:
@@ -198,7 +198,7 @@ def effective_restart_policy(pod: Pod, container: Container | None) -> RestartPo
 
 
 def should_restart_on_failure(pod: Pod, container: Container | None = None) -> bool:
-    """Return whether a container that failed is started again, rules apart."""
+    """Return whether a failed container restarts, its restart rules aside."""
     return effective_restart_policy(pod, container) is not RestartPolicy.NEVER
 
 

@@ -1,4 +1,4 @@
-"""The runtime manager: what starts, stops and backs off the containers of pods.
+"""The runtime manager: starts, stops and back-off of containers.
 
 Source: kuberuntime/kuberuntime_manager.go, v1.32.10, NewKubeGenericRuntimeManager.
 """
@@ -21,15 +21,15 @@ from probetui.kubelet.runtime.turn import TurnBuilder
 
 
 class RuntimeManager:
-    """The parts that deal with containers, made for one another; owned by the kubelet.
+    """The connected parts for containers; owned by the kubelet.
 
     Args:
         config: back-off windows, grace periods, the node.
         turn: where effects and journal entries go.
         lifecycle: where the steps of containers' lives are journaled.
-        results: what the probes of each type have found.
-        objects: the ConfigMaps and Secrets that there are.
-        policy: what may be done to containers.
+        results: the probe results, by type.
+        objects: the ConfigMaps and Secrets.
+        policy: the actions that are allowed.
     """
 
     def __init__(

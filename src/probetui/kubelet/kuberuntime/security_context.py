@@ -28,7 +28,7 @@ class ImageUser(Struct, frozen=True):
 
 
 def parse_image_user(text: str) -> ImageUser:
-    """Parse the user of an image; the group is ignored, and no user is root."""
+    """Parse the user of an image without its group; an empty user is root."""
     user = text.partition(":")[0]
     if not user:
         return ImageUser(ROOT)
@@ -39,13 +39,13 @@ def parse_image_user(text: str) -> ImageUser:
 
 def effective_security_context(pod: Pod, container: Container) -> SecurityContext:
     """Return a container's security context, with the pod's as its defaults."""
-    own, of_pod = container.security_context, pod.security_context
+    context, of_pod = container.security_context, pod.security_context
     return replace(
-        own,
-        run_as_user=_first(own.run_as_user, of_pod.run_as_user),
-        run_as_group=_first(own.run_as_group, of_pod.run_as_group),
-        run_as_non_root=_first(own.run_as_non_root, of_pod.run_as_non_root),
-        seccomp_profile=_first(own.seccomp_profile, of_pod.seccomp_profile),
+        context,
+        run_as_user=_first(context.run_as_user, of_pod.run_as_user),
+        run_as_group=_first(context.run_as_group, of_pod.run_as_group),
+        run_as_non_root=_first(context.run_as_non_root, of_pod.run_as_non_root),
+        seccomp_profile=_first(context.seccomp_profile, of_pod.seccomp_profile),
     )
 
 
@@ -75,23 +75,23 @@ def verify_run_as_non_root(
     if not context.run_as_non_root:
         return None
     pod_words = go_quote(f"{pod.full_name}({pod.uid})")
-    where = f"(pod: {pod_words}, container: {container.name})"
+    subject = f"(pod: {pod_words}, container: {container.name})"
     if context.run_as_user is not None:
         if context.run_as_user == ROOT:
             return ConfigRefusal(
-                f"container's runAsUser breaks non-root policy {where}"
+                f"container's runAsUser breaks non-root policy {subject}"
             )
         return None
     if user is None:
         return None
     if user.uid == ROOT:
         return ConfigRefusal(
-            f"container has runAsNonRoot and image will run as root {where}"
+            f"container has runAsNonRoot and image will run as root {subject}"
         )
     if user.uid is None:
         return ConfigRefusal(
             f"container has runAsNonRoot and image has non-numeric user ({user.name}), "
-            f"cannot verify user is non-root {where}"
+            f"cannot verify user is non-root {subject}"
         )
     return None
 

@@ -51,18 +51,18 @@ POST_START_HOOK_ERROR = "PostStartHookError"
 
 
 class RunningSandbox(Struct, frozen=True):
-    """Where containers are started."""
+    """The sandbox for new containers."""
 
     sandbox_id: str
     pod_ip: str
 
 
 class ContainerStarter:
-    """Makes the routines that start a container; owned by `PodSyncer`.
+    """Creates the routines that start a container; owned by `PodSyncer`.
 
     Args:
         turn: collects events, entries and effects.
-        killer: how containers are stopped.
+        killer: stops containers.
         images: image pulls.
         lifecycle: records the starts and ends of containers.
         objects: the ConfigMaps and Secrets there are.
@@ -98,7 +98,7 @@ class ContainerStarter:
     ) -> Routine[StartFailure | None]:
         """Pull, create, start, and run the postStart hook.
 
-        `attempt` is how many instances of the container there were before.
+        `attempt` is the number of earlier instances of the container.
 
         Source: kuberuntime_container.go, v1.32.10, startContainer.
         """
@@ -190,7 +190,7 @@ class ContainerStarter:
         sandbox: RunningSandbox,
         now: datetime,
     ) -> Routine[StartFailure | None]:
-        """Run the postStart hook; one that fails kills the container.
+        """Run the postStart hook; kill the container if it fails.
 
         The pod's IP is that of the status read before the sync, as in the kubelet, or
         of the sandbox that was just made.
@@ -232,7 +232,7 @@ class ContainerStarter:
         # The kubelet logs an error of this kill and goes on; so do the events.
         yield from self._killer.kill_container(pod, kill, sandbox.pod_ip, outcome.at)
         if has_error:
-            # The error and its text were one: the reason of the state has it whole.
+            # Error and text are one here: the reason of the state contains both.
             return StartFailure(f"{POST_START_HOOK_ERROR}: {outcome.error}", message)
         return StartFailure(POST_START_HOOK_ERROR, message)
 

@@ -61,9 +61,9 @@ class SyncResult(NamedTuple):
 
 
 class PodSyncResult(Struct):
-    """The result of a sync, action by action; owned by the sync until it ends.
+    """The results of a sync's actions; owned by the sync until it ends.
 
-    `sync_error` is one that belongs to no single action.
+    `sync_error` is an error of the sync as a whole.
 
     Source: container/sync_result.go, v1.32.10, PodSyncResult.
     """
@@ -84,7 +84,7 @@ class PodSyncResult(Struct):
 
     @property
     def back_off_until(self) -> datetime | None:
-        """When the first back-off ends, None if not all that failed is in back-off.
+        """When the first back-off ends, None unless all failures are back-offs.
 
         Source: container/sync_result.go, v1.36.2, MinBackoffExpiration.
         """
@@ -96,7 +96,7 @@ class PodSyncResult(Struct):
 
     @property
     def has_acted(self) -> bool:
-        """Whether containers were started or killed, and nothing failed.
+        """Whether containers were started or killed without any failure.
 
         Source: kubelet.go, v1.36.2, SyncPod, postSync.
         """
@@ -105,7 +105,7 @@ class PodSyncResult(Struct):
 
     @property
     def has_removed(self) -> bool:
-        """Whether a container was removed, as all are to be restarted."""
+        """Whether a container was removed for a restart of all."""
         return any(
             result.action == REMOVE_CONTAINER and not result.reason
             for result in self.results
@@ -113,7 +113,7 @@ class PodSyncResult(Struct):
 
     @property
     def errors(self) -> list[str]:
-        """Each error in the kubelet's words, in order."""
+        """The errors in the kubelet's words, in order."""
         texts = []
         if self.sync_error is not None:
             texts.append(f"failed to SyncPod: {self.sync_error}")
@@ -152,19 +152,19 @@ KILLED_BY = {
 
 
 class PodSyncer:
-    """Makes the routines that sync a pod; owned by the runtime manager.
+    """Creates the routines that sync a pod; owned by the runtime manager.
 
     Args:
         turn: collects events, entries and effects.
-        killer: how containers are stopped.
+        killer: stops containers.
         images: image pulls.
         backoff: crash-loop back-off of all containers.
         lifecycle: records the starts and ends of containers.
-        liveness: what the liveness probes have found.
-        startup: what the startup probes have found.
+        liveness: the results of liveness probes.
+        startup: the results of startup probes.
         objects: the ConfigMaps and Secrets there are.
         node: the facts about the machine that pods may refer to.
-        policy: what may be done; None for all.
+        policy: the actions that are allowed; None allows all.
         rules: those of the kubelet's version.
     """
 
@@ -193,13 +193,13 @@ class PodSyncer:
             turn, killer, images, lifecycle, objects or ObjectStore(), node, rules
         )
         self.backoff_decisions: dict[tuple[str, str], BackoffDecision] = {}
-        """What back-off last decided, by pod UID and container name."""
+        """The last back-off decisions, by pod UID and container name."""
         self.on_sandbox_ready: Callable[[Pod, datetime], None] = _ignore
         """Called with each sandbox as soon as it runs."""
         self._attempts_after_reset: dict[tuple[str, str], int] = {}
 
     def forget_pod(self, pod_uid: str) -> None:
-        """Forget what is shown of a removed pod; back-off itself stays."""
+        """Forget the shown back-off of a removed pod; back-off itself stays."""
         for key in [wait for wait in self.backoff_decisions if wait[0] == pod_uid]:
             del self.backoff_decisions[key]
         for key in [
@@ -216,9 +216,9 @@ class PodSyncer:
         *,
         restarts_all: bool = False,
     ) -> Routine[PodSyncResult]:
-        """Kill what must go, then start what should run.
+        """Kill containers that must stop, then start those that should run.
 
-        `status` is read once, before the sync: what is killed here still runs in it.
+        `status` is read once, before the sync: containers killed here still run in it.
         With `restarts_all` all containers are removed; the next sync begins anew.
         """
         result = PodSyncResult()
@@ -317,10 +317,9 @@ class PodSyncer:
         actions: PodActions,
         result: PodSyncResult,
     ) -> Routine[bool]:
-        """Remove containers one by one; those that run are stopped without grace.
+        """Remove containers one by one; stop running ones without grace.
 
-        How often each was started is kept: the kubelet reads it from the logs, which
-        stay.
+        Restart counts are kept: the kubelet reads them from the logs, which remain.
         """
         pod_ip = status.ips[0] if status.ips else ""
         by = ExitCause.RESTART_ALL
@@ -389,7 +388,7 @@ class PodSyncer:
         actions: PodActions,
         result: PodSyncResult,
     ) -> Routine[RunningSandbox | None]:
-        """Return the sandbox to start containers in; None if there is none."""
+        """Return the sandbox for new containers; None if it could not be created."""
         pod_ip = status.ips[0] if status.ips else ""
         sandbox = RunningSandbox(actions.sandbox_id, pod_ip)
         if actions.create_sandbox:
@@ -444,8 +443,8 @@ class PodSyncer:
     ) -> Routine[None]:
         """Start init containers, then regular ones.
 
-        A regular container's failure does not keep the others from starting, nor a
-        sidecar's; that of a plain init container ends the sync.
+        A failed regular container or sidecar does not prevent the start of the others;
+        a failed plain init container ends the sync.
         """
         for index in actions.ephemeral_containers_to_start:
             yield from self._start(

@@ -20,7 +20,7 @@ def wants_log(policy: str, exit_code: int, reason: str, file: bytes | None) -> b
     Args:
         policy: the container's terminationMessagePolicy.
         exit_code: that of the instance.
-        reason: why it ended; one that could not even run has no log.
+        reason: why it ended; an instance that never ran has no log.
         file: the content at terminationMessagePath, None if there is no such file.
     """
     return (
@@ -34,8 +34,8 @@ def wants_log(policy: str, exit_code: int, reason: str, file: bytes | None) -> b
 def termination_message(runtime_message: str, own: bytes) -> str:
     """Return the message of an ended container.
 
-    `own` is what the container wrote, cut to size; it is appended to what the runtime
-    says. Bytes that are not UTF-8 become lone surrogates.
+    `own` is the container's message, truncated; it is appended to the runtime's. Bytes
+    that are not UTF-8 become lone surrogates.
     """
     text = own.decode(errors="surrogateescape")
     if runtime_message and text:

@@ -1,1 +1,1 @@
-"""What a kubelet says of its node."""
+"""Node status: a kubelet's report about its node."""

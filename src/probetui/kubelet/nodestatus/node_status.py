@@ -23,10 +23,10 @@ LEASE_RENEW_PERIOD = timedelta(seconds=10)
 LEASE_NAMESPACE = "kube-node-lease"
 MOST_IMAGES = 50
 TAINT = "probetui/node"
-"""Nothing is scheduled to the node but what tolerates this."""
+"""Only pods that tolerate this taint are scheduled to the node."""
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-"""Go's name of an architecture by the kernel's, where they differ."""
+"""Go's names of architectures by the kernel's, if they differ."""
 
 _PRESSURES = (
     ("MemoryPressure", "HasSufficientMemory", "has sufficient memory available"),
@@ -36,7 +36,7 @@ _PRESSURES = (
 
 
 class NodeFacts(Struct, frozen=True):
-    """What is known of a node when its kubelet starts.
+    """The facts about a node at the start of its kubelet.
 
     `capacity` has quantities as the API writes them. `info` is `v1.NodeSystemInfo`.
     `port` is that of the kubelet's own API, 0 where it has none. `host_address` is
@@ -89,7 +89,7 @@ def node_status(
     """Return the status of a node.
 
     Args:
-        facts: what does not change.
+        facts: the constant facts.
         held: the status that the API server holds.
         not_ready: the message of Ready where the node is not, else empty.
         images: the largest images of the node.
@@ -107,7 +107,10 @@ def node_status(
         )
     )
     own_types = {condition["type"] for condition in conditions}
-    before = {one["type"]: one for one in held.get("conditions") or ()}
+    before = {
+        condition_before["type"]: condition_before
+        for condition_before in held.get("conditions") or ()
+    }
     for condition in conditions:
         known = before.get(condition["type"], {})
         condition["lastHeartbeatTime"] = format_time(now)
@@ -117,7 +120,11 @@ def node_status(
             and known.get("lastTransitionTime")
             else format_time(now)
         )
-    others = [one for kind, one in before.items() if kind not in own_types]
+    others = [
+        condition_before
+        for kind, condition_before in before.items()
+        if kind not in own_types
+    ]
     status: Json = {
         "capacity": dict(facts.capacity),
         "allocatable": dict(facts.capacity),
@@ -144,12 +151,12 @@ def node_status_patch(held: Mapping[str, Any], new: Mapping[str, Any]) -> Json:
 
 
 def is_only_heartbeat(held: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Return whether two statuses differ in the times of their heartbeats alone."""
+    """Return whether two statuses differ only in their heartbeat times."""
     return _without_heartbeats(held) == _without_heartbeats(new)
 
 
 def new_lease(node_name: str, node_uid: str, now: datetime) -> Json:
-    """Return the lease of a node; it is the node's own, and ends with it."""
+    """Return the lease of a node, which is its owner."""
     return {
         "kind": "Lease",
         "apiVersion": "coordination.k8s.io/v1",
@@ -174,19 +181,19 @@ def new_lease(node_name: str, node_uid: str, now: datetime) -> Json:
 
 
 def renewed_lease(held: Mapping[str, Any], now: datetime) -> Json:
-    """Return the whole lease with a new time; its version guards against another."""
+    """Return the lease with a new time; its version detects a concurrent update."""
     spec = {**(held.get("spec") or {}), "renewTime": format_micro_time(now)}
     return {**held, "spec": spec}
 
 
 def lease_age(lease: Mapping[str, Any], now: datetime) -> timedelta | None:
-    """Return for how long a lease has not been renewed; None where it never was."""
+    """Return the time since a lease was renewed; None if it never was."""
     text = (lease.get("spec") or {}).get("renewTime")
     return None if text is None else now - datetime.fromisoformat(text)
 
 
 def format_micro_time(instant: datetime) -> str:
-    """Return an instant as the API writes those with microseconds."""
+    """Format an instant as the API's MicroTime."""
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

@@ -19,7 +19,7 @@ NO_ERRORS: Mapping[str, str] = MappingProxyType({})
 
 
 class LifecycleChange(StrEnum):
-    """What happened to a container or a sandbox."""
+    """The type of change of a container or sandbox."""
 
     STARTED = "ContainerStarted"
     DIED = "ContainerDied"
@@ -35,9 +35,9 @@ class PodLifecycleEvent(Struct, frozen=True):
 
 
 class CachedStatus(Struct, frozen=True):
-    """A runtime status as it was last read.
+    """The last runtime status read.
 
-    `error` says why it could not be read again since; then `status` may be empty.
+    `error` is why a later read failed; then `status` may be empty.
     """
 
     status: RuntimePodStatus
@@ -48,7 +48,7 @@ class CachedStatus(Struct, frozen=True):
 class PodCache:
     """The runtime status of each pod with the time it was read; owned by the engine.
 
-    A pod that is not in here has nothing at the runtime.
+    A pod without an entry has no containers or sandboxes.
     """
 
     __slots__ = ("_pods", "_read_at")
@@ -58,15 +58,14 @@ class PodCache:
         self._read_at: datetime | None = None
 
     def get(self, pod_uid: str) -> RuntimePodStatus:
-        """Return the status of a pod, an empty one if there is nothing of it."""
+        """Return the status of a pod, an empty one if the runtime has none."""
         cached = self._pods.get(pod_uid)
         return RuntimePodStatus(pod_uid) if cached is None else cached.status
 
     def get_newer_than(self, pod_uid: str, instant: datetime) -> CachedStatus | None:
         """Return the status of a pod if it held after `instant`, else None.
 
-        A status read before then holds as well if a later look at all pods saw no
-        change.
+        A status read before then is also returned if a later relist saw no change.
         """
         cached = self._pods.get(pod_uid)
         looked_at = self._read_at
@@ -82,7 +81,7 @@ class PodCache:
         self._pods[cached.status.pod_uid] = cached
 
     def delete(self, pod_uid: str) -> None:
-        """Forget a pod: there is nothing of it any more."""
+        """Forget a pod that is gone from the runtime."""
         self._pods.pop(pod_uid, None)
 
     def update_time(self, read_at: datetime) -> None:
@@ -110,15 +109,15 @@ class Pleg:
         started_at: datetime,
         errors: Mapping[str, str] = NO_ERRORS,
     ) -> tuple[PodLifecycleEvent, ...]:
-        """Return what changed since the relist before, pod by pod.
+        """Return the changes since the last relist, pod by pod.
 
-        The status of a pod is cached only when something of it changed.
+        The cached status of a pod is replaced only after a change.
 
         Args:
-            pods: everything the runtime has.
+            pods: the pods at the runtime.
             started_at: when the runtime was asked.
-            errors: why the containers of a pod, by UID, could not be looked at more
-                closely. Its events are held back until they can be.
+            errors: why the containers of a pod could not be inspected, by UID. Its
+                events are held back until they can be.
         """
         current = {status.pod_uid: status for status in pods}
         known = (*self._records, *(uid for uid in current if uid not in self._records))
@@ -148,7 +147,7 @@ class Pleg:
         started_at: datetime,
         error: str | None,
     ) -> bool:
-        """Bring the cache up to date; return whether the pod could be looked at."""
+        """Update the cache; return whether the pod could be inspected."""
         if pod is None:
             self._cache.delete(uid)
             return True
@@ -161,7 +160,7 @@ class Pleg:
         return error is None
 
     def _with_last_ips(self, pod: RuntimePodStatus) -> RuntimePodStatus:
-        """Return the status with the addresses it had while a sandbox was ready."""
+        """Return the status with its last addresses while a sandbox was ready."""
         last = self._cache.get(pod.pod_uid).ips
         if not last or any(sandbox.is_ready for sandbox in pod.sandboxes):
             return pod
@@ -185,7 +184,7 @@ def _seen(state: RuntimeState) -> RuntimeState:
 
 
 def _changes(uid: str, before: _States, now: _States) -> Iterable[PodLifecycleEvent]:
-    """Yield what happened to each container, those known before first.
+    """Yield the change of each container, previously known ones first.
 
     A change to an unknown state makes no event, as nothing uses it.
     """

@@ -1,4 +1,4 @@
-"""Relists: when they run, and what it means if the runtime does not answer.
+"""Relists: their schedule, and runtimes that do not answer.
 
 Source: pleg/generic.go, v1.32.10, Start; kubelet/runtime.go, runtimeState.
 """
@@ -14,14 +14,14 @@ from probetui.kubelet.runtime.turn import TurnBuilder
 LONGEST_PAUSE = timedelta(seconds=5)
 
 _SILENCE = "the container runtime does not answer: "
-"""How the note begins; some runtimes' errors begin with it, too."""
+"""The start of the note, and of some runtimes' errors."""
 
 
 class RelistScheduler:
-    """One relist at a time, a period after the one before; owned by the engine.
+    """Schedules one relist at a time, a period apart; owned by the engine.
 
-    One that is asked for in between puts none off, as in the kubelet, which then looks
-    at one pod alone (v1.36.2, workerLoopIteration).
+    A requested relist does not delay the periodic ones, as in the kubelet, which then
+    inspects one pod alone (v1.36.2, workerLoopIteration).
 
     Difference: while the runtime does not answer the kubelet's main loop stands
     still; here it goes on, and the pauses between relists grow to 5 s.
@@ -30,7 +30,7 @@ class RelistScheduler:
         due_at: when the next relist begins; None while one is under way.
         relisted_at: when the last relist that succeeded began, None before the first.
         lost_since: since when the runtime has not answered, None if it does.
-        lost_error: why, in the runtime's words.
+        lost_error: the runtime's error.
     """
 
     def __init__(self, turn: TurnBuilder, period: timedelta, now: datetime) -> None:
@@ -46,14 +46,14 @@ class RelistScheduler:
         self.lost_error = ""
 
     def request(self, now: datetime) -> None:
-        """Bring the next relist forward; one that is under way is followed by it."""
+        """Bring the next relist forward; it waits for one in progress."""
         if self.due_at is None:
             self._is_wanted = True
         elif self.lost_since is None:
             self.due_at = min(self.due_at, now)
 
     def newer_than(self, instant: datetime) -> OneShotEvent:
-        """Return what is set when a relist that began then or later has come."""
+        """Return an event that is set after a relist started at `instant` or later."""
         event = OneShotEvent()
         self._awaited.append((instant, event))
         if self.due_at is not None:
@@ -61,14 +61,14 @@ class RelistScheduler:
         return event
 
     def run_due(self, now: datetime) -> None:
-        """Begin a relist if one is due."""
+        """Start a relist if one is due."""
         if self.due_at is not None and self.due_at <= now:
             self.due_at = None
             self._is_wanted = False
             self._turn.emit(Relist())
 
     def on_relisted(self, started_at: datetime, now: datetime) -> None:
-        """Plan the next relist after one that succeeded."""
+        """Schedule the next relist after a success."""
         if self.lost_since is not None:
             gone_for = round((now - self.lost_since).total_seconds())
             self._turn.note(
@@ -92,7 +92,7 @@ class RelistScheduler:
         self.due_at = min(dues)
 
     def on_relist_failed(self, error: str, now: datetime) -> None:
-        """Plan the next relist after one that failed."""
+        """Schedule the next relist after a failure."""
         if self.lost_since is None:
             self.lost_since = now
             why = error.removeprefix(_SILENCE)

@@ -28,9 +28,9 @@ NO_STATUS = PodStatus()
 
 
 class PodOperation(StrEnum):
-    """What an update does with its pods.
+    """The operation of an update.
 
-    Into the merge go all but RECONCILE, out of it come all but SET.
+    Inputs of a merge are all but RECONCILE; its results are all but SET.
     """
 
     SET = "SET"
@@ -42,7 +42,7 @@ class PodOperation(StrEnum):
 
 
 class SourcedPod(Struct, frozen=True):
-    """A pod and the status that its source has for it."""
+    """A pod and its status in the source."""
 
     pod: Pod
     status: PodStatus = NO_STATUS
@@ -51,8 +51,8 @@ class SourcedPod(Struct, frozen=True):
 class SourceUpdate(Struct, frozen=True):
     """An operation on pods of one source.
 
-    SET means that these are all pods of the source. An ADD without pods says that
-    the source has been heard.
+    SET means that these are all pods of the source. An ADD without pods marks the
+    source as having reported.
     """
 
     operation: PodOperation
@@ -61,7 +61,7 @@ class SourceUpdate(Struct, frozen=True):
 
 
 class RefusedPod(Struct, frozen=True):
-    """A pod that was left out, with the message of its Warning event."""
+    """A refused pod, with the message of its Warning event."""
 
     pod: Pod
     message: str
@@ -84,11 +84,11 @@ class PodConfig:
         self._set_sources: set[str] = set()
 
     def is_seen(self, source: str) -> bool:
-        """Return whether a source has given all its pods once."""
+        """Return whether a source has delivered all its pods once."""
         return source in self._set_sources
 
     def merge(self, update: SourceUpdate, now: datetime) -> MergedUpdates:
-        """Merge an update of one source and return what it changes.
+        """Merge an update of one source and return the changes.
 
         Args:
             update: SET replaces the pods of its source; REMOVE drops those named;
@@ -118,7 +118,7 @@ class PodConfig:
 
 
 class _Changes:
-    """What an update changes, sorted by operation; lives for one merge."""
+    """The changes of one merge, by operation."""
 
     __slots__ = ("adds", "changed", "deletes", "reconciles", "refused", "removes")
 
@@ -138,7 +138,7 @@ class _Changes:
         stored: dict[str, SourcedPod],
         now: datetime,
     ) -> dict[str, SourcedPod]:
-        """Sort pods by what they change against `old`, and put them into `stored`."""
+        """Classify pods by their changes against `old`, and add them to `stored`."""
         names = set()
         for new in incoming:
             name = new.pod.full_name
@@ -169,12 +169,12 @@ class _Changes:
             if pods
         ]
         if is_first and not (self.adds or self.changed or self.deletes):
-            # Behind the removes, and before what is reconciled.
+            # After the removes, and before the reconciles.
             updates.insert(bool(self.removes), SourceUpdate(PodOperation.ADD, source))
         return tuple(updates)
 
     def _against(self, known: SourcedPod, new: SourcedPod) -> SourcedPod:
-        """Return what is stored for a pod that was known already.
+        """Return the stored version of a known pod.
 
         Quirk, kept: its name and namespace stay what they were.
         """

@@ -59,13 +59,13 @@ FRESH_STATUS_LIMIT = timedelta(minutes=2)
 
 
 class PodSync:
-    """Makes the routine of each call; owned by the kubelet.
+    """Creates the routine of each call; owned by the kubelet.
 
     Args:
         fresh: returns a latch that is set when a relist newer than the instant has
             come; asks for that relist.
-        health: knows whether pods can have a network.
-        objects: the ConfigMaps and Secrets there are.
+        health: the readiness of the runtime's network.
+        objects: the ConfigMaps and Secrets.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class PodSync:
     def journal_changes(
         self, pod: Pod, status: PodStatus | None, old: PodStatus | None, now: datetime
     ) -> None:
-        """Journal what a published status changes."""
+        """Journal the changes of a published status."""
         if status is None or status is old:
             return
         for change in status_changes(old, status):
@@ -145,7 +145,7 @@ class PodSync:
             text = f"{NETWORK_NOT_READY}: {self._health.network_error}"
             self._turn.warning(pod, "NetworkNotReady", text, now)
             return SyncCallResult.NETWORK_NOT_READY
-        # What the runtime had is read before the wait, as in the kubelet.
+        # The cached status is read before the wait, as in the kubelet.
         in_runtime = self._cache.get(pod.uid)
         has_volumes = yield from self._volumes.wait_for_mounts(pod, now)
         if not has_volumes:
@@ -163,20 +163,20 @@ class PodSync:
         )
         self._remember_reasons(pod, result)
         if self._rules.relists_on_demand and result.has_acted:
-            # What is judged next must have been seen after this sync.
+            # The next status must have been read after this sync.
             self._fresh((yield NOW).at + A_MOMENT)
         judged = _judge_sync(result)
         until = result.back_off_until
         if self._rules.sleeps_until_back_off_ends and until is not None:
             return InBackOff(until)
-        # Without this a pod of one container would wait for its next resync: that a
-        # dead container is removed syncs no pod.
+        # Without this, a pod of one container would wait for its next resync: the
+        # removal of a dead container triggers no sync.
         if result.has_removed and self._rules.syncs_after_reset and not result.error:
             return SyncCallResult.AGAIN
         return judged
 
     def _report_pull_secrets(self, pod: Pod, now: datetime) -> None:
-        """Record which image pull Secrets of a pod cannot be had; it starts anyway.
+        """Record an event about missing image pull Secrets; the pod starts anyway.
 
         Source: kubelet_pods.go, v1.32.10, getPullSecretsForPod.
         """
@@ -191,10 +191,10 @@ class PodSync:
     def _sync_terminating_pod(
         self, call: SyncCall, now: datetime
     ) -> Routine[SyncCallResult]:
-        """End a pod; liveness and startup stop at once, readiness at the end.
+        """Terminate a pod; liveness and startup stop at once, readiness at the end.
 
-        One that has ended by its own rules, with something left that may not be
-        stopped, stays as it is, to be looked at again.
+        A pod that has ended by its own rules, but has containers that may not be
+        stopped, stays as it is and is checked again.
         """
         pod = call.pod
         if pod.deletion_requested_at is None:
@@ -218,7 +218,7 @@ class PodSync:
             )
             return SyncCallResult.ERROR
         self._probes.remove_pod(pod)
-        # What is judged next must have been seen after the last stop.
+        # The next status must have been read after the last stop.
         looked = yield WaitFor((self._fresh(now),), now + FRESH_STATUS_LIMIT)
         if looked.timed_out or self._has_running(pod.uid):
             return SyncCallResult.ERROR
@@ -227,7 +227,7 @@ class PodSync:
         return SyncCallResult.OK
 
     def _stop_probes(self, pod: Pod, now: datetime) -> None:
-        """Stop the probes that a terminating pod has no use for, as the version does.
+        """Stop the probes that the version stops for a terminating pod.
 
         Old ones went on with all of them, but for static pods: with the file gone, the
         pod was removed from the prober at once (recorded in 1.20.2).
@@ -244,9 +244,9 @@ class PodSync:
     def _sync_terminating_runtime_pod(
         self, call: SyncCall, now: datetime
     ) -> Routine[SyncCallResult]:
-        """Kill what the runtime has of a pod that nobody knows.
+        """Kill the containers of an unknown pod.
 
-        There is no spec that events could refer to, and so there are none.
+        Without a spec to refer to, there are no events.
         """
         killed = yield from self._killer.kill_pod(
             call.pod,
@@ -275,7 +275,7 @@ class PodSync:
     def _generate(
         self, pod: Pod, now: datetime, *, is_terminal: bool = False
     ) -> PodStatus:
-        """Return the pod's status as of now; DeadlineExceeded is recorded once."""
+        """Return the pod's current status; record DeadlineExceeded once."""
         published = self._statuses.get(pod.uid)
         is_past = published is not None and past_active_deadline(pod, published, now)
         if is_past and published is not None and published.reason != DEADLINE_EXCEEDED:
@@ -302,7 +302,7 @@ class PodSync:
         self.journal_changes(pod, published, old, now)
 
     def _is_last(self, published: PodStatus | None) -> bool:
-        """Return whether nothing more is published of a pod, as its time is over."""
+        """Return whether this is the last status of a pod past its deadline."""
         return (
             published is not None
             and published.reason == DEADLINE_EXCEEDED
@@ -313,7 +313,7 @@ class PodSync:
         return bool(self._cache.get(pod_uid).running())
 
     def _remember_reasons(self, pod: Pod, result: PodSyncResult) -> None:
-        """Keep why containers did not start, for the next status.
+        """Store the start failures for the next status.
 
         Source: kubelet/reason_cache.go, v1.32.10, Update.
         """
@@ -343,7 +343,7 @@ def _judge_sync(result: PodSyncResult) -> SyncCallResult:
 
 
 class StatusChange(NamedTuple):
-    """One thing of a status that is not what it was."""
+    """A changed property of a status."""
 
     container_name: str
     subject: str
@@ -353,7 +353,7 @@ class StatusChange(NamedTuple):
 
 
 def status_changes(old: PodStatus | None, new: PodStatus) -> Iterator[StatusChange]:
-    """Yield what changed between two statuses of a pod."""
+    """Yield the changes between two statuses of a pod."""
     before = "" if old is None else old.phase
     if before != new.phase:
         yield StatusChange("", "", StateField.PHASE, before, new.phase)

@@ -15,7 +15,7 @@ from probetui.k8s.status import PodPhase
 
 
 class UpdateType(StrEnum):
-    """What an update is about.
+    """The type of an update.
 
     Source: kubelet/types/pod_update.go, v1.32.10, SyncPodType.
     """
@@ -27,7 +27,7 @@ class UpdateType(StrEnum):
 
 
 class PodWorkerState(StrEnum):
-    """Where the pod worker is.
+    """The state of a pod worker.
 
     Source: pod_workers.go, v1.32.10, PodWorkerState.
     """
@@ -39,14 +39,14 @@ class PodWorkerState(StrEnum):
 
 
 class UpdatePodOptions(Struct, frozen=True):
-    """Something to make of a pod.
+    """An update for a pod worker.
 
     Attributes:
-        pod: its definition; for a pod of the runtime only, what could be made out.
+        pod: its definition; for a pod known only at the runtime, a partial one.
         is_runtime_only: no definition is known; the pod can only be killed.
         phase: the one its source has for it, if any.
         is_static: it comes from a file and may wait for a pod of its own name.
-        is_in_api: an API server has it as soon as the one of its name is gone.
+        is_in_api: an API server has it once the other pod of its name is gone.
         evict: its content may be removed at once.
         grace_period_override: of a kill, in seconds.
     """
@@ -62,7 +62,7 @@ class UpdatePodOptions(Struct, frozen=True):
 
 
 class SyncCallKind(StrEnum):
-    """What is done for a pod, by the state of its worker."""
+    """The kind of a call, by the state of the pod worker."""
 
     SYNC = "SyncPod"
     TERMINATING = "SyncTerminatingPod"
@@ -71,7 +71,7 @@ class SyncCallKind(StrEnum):
 
 
 class SyncCall(Struct, frozen=True):
-    """One call that is to be made now; the worker is busy until it is over."""
+    """A call to start now; the worker is busy until it ends."""
 
     kind: SyncCallKind
     update: UpdatePodOptions
@@ -84,18 +84,18 @@ class SyncCall(Struct, frozen=True):
 
 
 class SyncCallResult(StrEnum):
-    """How a call ended."""
+    """The result of a call."""
 
     OK = "ok"
     TERMINAL = "terminal"
     ERROR = "error"
     NETWORK_NOT_READY = "networkNotReady"
     AGAIN = "again"
-    """It is to be called again at once."""
+    """The call is to be repeated at once."""
 
 
 class InBackOff(Struct, frozen=True):
-    """How a sync ended that came to nothing but back-offs; `until` the first ends.
+    """The result of a sync that failed only for back-off until `until`.
 
     Source: pod_workers.go, kuberuntime_manager.go, v1.36.2, completeWork, BackoffError.
     """

@@ -1,7 +1,7 @@
 """Pod workers: one per pod, from sync to terminated.
 
-A pod goes from syncing to terminating to terminated to finished and never back. Of
-the updates that come while a call runs, only the last one is delivered.
+A pod's worker moves from syncing to terminating, terminated and finished, and never
+back. Of the updates during a call, only the last one is delivered.
 
 Source: pod_workers.go, v1.32.10.
 """
@@ -32,10 +32,10 @@ from probetui.kubelet.runtime.timers import Timers
 
 
 class _PodSyncStatus(Struct):
-    """What is kept of one pod; owned by `PodWorkers`.
+    """The state of one pod worker; owned by `PodWorkers`.
 
-    A worker takes the `pending` update before it waits for a fresh status: what is
-    asked for from then on, `later`, is another sync (pod_workers.go, podWorkerLoop).
+    A worker takes the `pending` update before it waits for a fresh status: an update
+    from then on is `later` and causes another sync (pod_workers.go, podWorkerLoop).
     """
 
     full_name: str
@@ -78,7 +78,7 @@ class PodWorkers:
         start_call: starts a call; `finish` receives its result.
         has_fresh_status: whether the status of a pod in the cache is newer than an
             instant; a worker waits until it is.
-        is_idle: whether the runtime has nothing of a pod that runs.
+        is_idle: whether no container of a pod runs.
     """
 
     def __init__(
@@ -101,12 +101,12 @@ class PodWorkers:
         self.queue: Timers[str] = Timers()
         """When each pod is to be synced again, at the earliest."""
         self.changes = 0
-        """Grows whenever a worker may not be what it was."""
+        """Incremented whenever a worker may have changed."""
 
     # -- what is asked
 
     def update(self, update: UpdatePodOptions, now: datetime) -> None:
-        """Queue an update, and act on it as soon as the worker is free.
+        """Queue an update, and handle it once the worker is free.
 
         Source: pod_workers.go, v1.32.10, UpdatePod.
         """
@@ -191,9 +191,9 @@ class PodWorkers:
             self._start_if_ready(pod_uid, status, now)
 
     def sync_known_pods(
-        self, wanted: Mapping[str, Pod], now: datetime
+        self, desired: Mapping[str, Pod], now: datetime
     ) -> dict[str, PodWorkerState]:
-        """Bring the workers in line with the pods that are wanted.
+        """Reconcile the workers with the desired pods.
 
         Returns the state of every worker that is left.
 
@@ -202,27 +202,27 @@ class PodWorkers:
         self.changes += 1
         self._has_synced_pods = True
         for uid, status in list(self._statuses.items()):
-            if uid not in wanted or status.restart_requested:
-                self._remove_or_end(uid, status, is_orphan=uid not in wanted)
+            if uid not in desired or status.restart_requested:
+                self._remove_or_end(uid, status, is_orphan=uid not in desired)
         self.run_ready(now)
         return {uid: status.state for uid, status in self._statuses.items()}
 
     def run_ready(self, now: datetime) -> None:
-        """Begin the call of every free worker that has an update and fresh facts."""
+        """Start the call of each free worker with an update and a fresh status."""
         for uid, status in list(self._statuses.items()):
             self._start_if_ready(uid, status, now)
 
     # -- what can be asked
 
     def state(self, pod_uid: str) -> PodWorkerState | None:
-        """Return where a pod's worker is, None without one."""
+        """Return the state of a pod's worker, None without one."""
         status = self._statuses.get(pod_uid)
         return None if status is None else status.state
 
     def activity(
         self, pod_uid: str
     ) -> tuple[PodWorkerState, str, bool, datetime | None]:
-        """Return state and running call of a worker, and what waits for it.
+        """Return the state, running call and pending work of a worker.
 
         The last two are whether an update waits, and when a sync is due.
         """
@@ -243,7 +243,7 @@ class PodWorkers:
         return tuple(self._statuses)
 
     def call_of(self, pod_uid: str) -> SyncCall | None:
-        """Return the call that runs for a pod, None if none does."""
+        """Return the running call of a pod, None without one."""
         status = self._statuses.get(pod_uid)
         return None if status is None else status.call
 
@@ -266,29 +266,29 @@ class PodWorkers:
         return status is not None and status.terminated
 
     def is_termination_requested(self, pod_uid: str) -> bool:
-        """Return whether a pod is on its way out, or gone."""
+        """Return whether a pod is to terminate, or has terminated."""
         status = self._statuses.get(pod_uid)
         return status is not None and status.terminating
 
     def should_be_terminating(self, pod_uid: str) -> bool:
-        """Return whether a pod's worker has begun to end it."""
+        """Return whether a pod's worker has started to terminate it."""
         status = self._statuses.get(pod_uid)
         return self._has_synced_pods if status is None else status.started_terminating
 
     def should_runtime_be_removed(self, pod_uid: str) -> bool:
-        """Return whether what the runtime has of a pod can go."""
+        """Return whether the pod's containers at the runtime can be removed."""
         status = self._statuses.get(pod_uid)
         return self._has_synced_pods if status is None else status.terminated
 
     def should_content_be_removed(self, pod_uid: str) -> bool:
-        """Return whether dead containers and logs of a pod can go."""
+        """Return whether dead containers and logs of a pod can be removed."""
         status = self._statuses.get(pod_uid)
         if status is None:
             return self._has_synced_pods
         return status.evicted or (status.deleted and status.terminated)
 
     def should_be_finished(self, pod_uid: str) -> bool:
-        """Return whether nothing is left to do for a pod."""
+        """Return whether a pod is finished."""
         status = self._statuses.get(pod_uid)
         return self._has_synced_pods if status is None else status.finished
 
@@ -322,7 +322,7 @@ class PodWorkers:
     def _make_terminating(
         self, status: _PodSyncStatus, update: UpdatePodOptions
     ) -> bool:
-        """Return whether this update is the one that ends the pod."""
+        """Return whether this update terminates the pod."""
         if update.pod.deletion_requested_at is not None:
             status.deleted = True
         if update.update_type is UpdateType.KILL and update.evict:
@@ -340,14 +340,14 @@ class PodWorkers:
     def _allow_static_pod_start(
         self, uid: str, status: _PodSyncStatus, now: datetime
     ) -> bool:
-        """Return whether a static pod's turn has come; others need not wait.
+        """Return whether a static pod may start; other pods always may.
 
         Source: pod_workers.go, v1.32.10, allowStaticPodStart.
         """
         if not status.is_static or status.active is not None:
             return True
         if status.terminating:
-            # It never began, so there is nothing to end.
+            # It never started, so there is nothing to terminate.
             status.pending = None
             status.terminated = status.finished = True
             return False
@@ -363,18 +363,18 @@ class PodWorkers:
                 waiting.pop(0)
                 self._started_static[name] = uid
         if not may:
-            # Only its next update lets it ask again.
+            # It is checked again only on its next update.
             status.waits_for_name = True
             delay = self._jittered(self._config.retry_after_error)
             self.queue.set(uid, now + delay)
         return may
 
     def _wake_next(self, full_name: str, now: datetime) -> None:
-        """Start the next pod of a name, if an API server has it.
+        """Start the next pod with the full name, if it is at an API server.
 
-        Difference: where a manifest stands for an API server, the new pod is there
-        before the old one is gone, so that it waits as a static pod does; but an API
-        server has it as soon as the old one is gone, and it begins then.
+        Difference: if a manifest stands for an API server, the new pod is known before
+        the old one is gone, so that it waits like a static pod. An API server would
+        have it as soon as the old one is gone, so it starts then.
         """
         for uid in self._waiting_static.get(full_name, ()):
             if self._still_wants_to_start(uid):
@@ -416,7 +416,7 @@ class PodWorkers:
         kind: SyncCallKind,
         result: CallOutcome,
     ) -> bool:
-        """Advance to the next state if the result of this call leads there."""
+        """Advance to the next state if the result of this call allows it."""
         if kind is SyncCallKind.SYNC and result is SyncCallResult.TERMINAL:
             status.terminating = True
             status.started_terminating = True

@@ -1,1 +1,1 @@
-"""The probe manager: workers, results, and what they mean for a pod's status."""
+"""The probe manager: workers, results, and their effect on a pod's status."""

@@ -44,13 +44,13 @@ _INT64_DIGITS = 19
 
 
 def parse_integer(text: str) -> int:
-    """Read a decimal integer of 64 bits; raises `GoError` with Go's words.
+    """Parse a decimal integer of 64 bits; raise `GoError` with Go's text.
 
     Source: strconv/atoi.go, Atoi.
     """
     problem = "invalid syntax"
-    if found := _INTEGER.fullmatch(text):
-        sign, digits = found.groups()
+    if match := _INTEGER.fullmatch(text):
+        sign, digits = match.groups()
         # Python reads at most a few thousand digits.
         if len(digits) <= _INT64_DIGITS and (value := int(sign + digits)) in _INT64:
             return value

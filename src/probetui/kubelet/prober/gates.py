@@ -1,4 +1,4 @@
-"""Gates: the checks of `doProbe` before a probe, as text."""
+"""Gates: the checks of `doProbe` before a probe, formatted as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from probetui.kubelet.journal import Exit, Gate, Skip
 
 
 class TickFacts(Struct, frozen=True):
-    """The facts behind one decision, as far as it got.
+    """The facts behind one decision, up to the deciding check.
 
     `age_seconds` is the container's, at most the initial delay: older makes no
     difference, and so the facts of most ticks are those of the tick before.
@@ -36,7 +36,7 @@ class TickFacts(Struct, frozen=True):
 
 
 class GateCache:
-    """The gates of the last tick, given again as long as its facts are the same."""
+    """A cache of the last tick's gates, valid while the facts are the same."""
 
     __slots__ = ("_decision", "_facts", "_gates")
 
@@ -48,7 +48,7 @@ class GateCache:
     def gates_of(
         self, facts: TickFacts, decision: Skip | Exit | None
     ) -> tuple[Gate, ...]:
-        """Return the questions asked, as the function of this name does."""
+        """Return the result of the function of this name, cached."""
         if decision is not self._decision or facts != self._facts:
             self._facts = facts
             self._decision = decision
@@ -57,7 +57,7 @@ class GateCache:
 
 
 def gates_of(facts: TickFacts, decision: Skip | Exit | None) -> tuple[Gate, ...]:
-    """Return the questions asked, in order; the last one decided unless it passed.
+    """Return the checks in order; the last one decided unless it passed.
 
     `decision` None means that all were passed and the container was probed.
     """
@@ -84,7 +84,7 @@ def short_id(container_id: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _gate(name: str, value: str, *, passed: bool) -> Gate:
-    """Return a gate; equal ones are one object, as most answers are the same."""
+    """Return a gate; equal gates share one object, as most answers repeat."""
     return Gate(name, value, passed)
 
 
@@ -111,7 +111,7 @@ def _container_gates(
     delay = _gate(
         "initial delay", _delay_words(facts), passed=decision is not Skip.INITIAL_DELAY
     )
-    # Nobody asks where the status does not say it, as before 1.16.
+    # This is not checked if the status does not contain it, as before 1.16.
     asks_for_startup = container.started is not None or decision is not None
     if decision is Skip.INITIAL_DELAY or not asks_for_startup:
         return hold, running, deleting, delay

@@ -1,9 +1,8 @@
-"""The seam between the prober and a debugger: where probing may be changed.
+"""Probe hooks: the interface through which a debugger changes probing.
 
-The prober asks its hooks four things: which timing a probe has, whether an outcome
-stands in for a run, whether an outcome comes later or its result waits or does not
-count, and whether ticks may run. A kubelet has no hooks: with `NoHooks` the prober is
-the kubelet's own.
+The prober asks its hooks for a probe's timing, for an outcome that replaces a run, for
+a delay, hold or withholding of a result, and for whether ticks are held. The kubelet
+has no hooks: with `NoHooks`, the prober behaves like the kubelet's.
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ NO_TIME = timedelta()
 
 
 class ProbeHooks(Protocol):
-    """What may be changed about probing from outside the kubelet."""
+    """The changes to probing from outside the kubelet."""
 
     @property
     def holds_ticks(self) -> bool:
-        """Whether ticks wait; a stop and a trigger by a person go on."""
+        """Whether ticks are held; stops and manual triggers are not."""
 
     def apply_timing(self, key: ProbeKey, probe: Probe) -> Probe:
-        """Return a probe of the manifest with the timing that it is to have."""
+        """Return a probe of the manifest with its effective timing."""
 
     def replace_run(self, effect: RunProbe, now: datetime) -> ProbeOutcome | None:
-        """Return an outcome in place of a run, None to run the probe."""
+        """Return an outcome that replaces a run, None to run the probe."""
 
     def delay_outcome(
         self, effect: RunProbe, outcome: ProbeOutcome
     ) -> tuple[ProbeOutcome, timedelta]:
-        """Return an outcome as if each attempt had taken so much longer."""
+        """Return an outcome with each attempt delayed, and the delay."""
 
     def hold_result(self, worker: Worker, result: Result, now: datetime) -> bool:
         """Return whether a result waits until it is released."""
@@ -45,7 +44,7 @@ class ProbeHooks(Protocol):
         """Return whether a result that reaches its threshold is stored."""
 
     def held_for(self, trigger: Trigger, due: datetime, now: datetime) -> timedelta:
-        """Return for how long a tick that runs now was held back."""
+        """Return how long a tick that runs now was held."""
 
 
 class NoHooks:

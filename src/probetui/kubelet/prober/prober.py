@@ -21,7 +21,7 @@ Source: prober/prober.go, v1.32.10, maxProbeRetries.
 class JudgedOutcome(NamedTuple):
     """The result of a probe and its Warning event, if it has one.
 
-    With an `error` the result counts for nothing: the worker throws it away.
+    With an `error`, the worker discards the result.
     """
 
     result: Result
@@ -36,7 +36,7 @@ WELL = JudgedOutcome(Result.SUCCESS, None, None, None)
 def judge_outcome(
     probe_type: ProbeType, outcome: ProbeOutcome, rules: KubeletRules = PORTED_RULES
 ) -> JudgedOutcome:
-    """Judge the last attempt of a probe; an error outweighs any result beside it."""
+    """Judge the last attempt of a probe; an error overrides its result."""
     last = outcome.attempts[-1]
     if last.error is not None:
         message = rules.errored_text.format(

@@ -1,4 +1,4 @@
-"""The probe manager: which workers exist, and what their results mean for a status.
+"""The probe manager: probe workers, and the effect of results on a pod's status.
 
 Source: prober/prober_manager.go, v1.32.10.
 """
@@ -28,11 +28,11 @@ from probetui.kubelet.status.conditions import is_ready
 from probetui.kubelet.status.status_manager import NO_STATUS
 
 ORDER = (ProbeType.STARTUP, ProbeType.READINESS, ProbeType.LIVENESS)
-"""In which the kubelet looks at a container's probes."""
+"""The order in which the kubelet handles a container's probes."""
 
 
 class ProbeManager:
-    """All workers of all pods; owned by the engine.
+    """The probe workers of all pods; owned by the engine.
 
     Args:
         config: the kubelet's periods and switches.
@@ -41,7 +41,7 @@ class ProbeManager:
         source_status_of: the status of a pod that its source has.
         turn: where effects and journal entries go.
         rng: the engine's random source.
-        hooks: what is changed about probing from outside.
+        hooks: change probing from outside.
 
     Attributes:
         results: the stored results, by probe type.
@@ -80,7 +80,7 @@ class ProbeManager:
     # -- workers come and go
 
     def add_pod(self, pod: Pod, now: datetime) -> None:
-        """Make the workers of a pod that do not exist yet.
+        """Create the missing workers of a pod.
 
         Quirk, kept: the whole call ends at the first worker that exists, so a container
         behind one that has workers never gets its own.
@@ -115,7 +115,7 @@ class ProbeManager:
                 loop.worker.pod = pod
 
     def stop_liveness_and_startup(self, pod: Pod) -> None:
-        """Stop these workers of the regular containers; sidecars are not reached.
+        """Stop these workers of the regular containers, not those of sidecars.
 
         Source: prober_manager.go, v1.32.10, StopLivenessAndStartup.
         """
@@ -124,7 +124,7 @@ class ProbeManager:
                 self.scheduler.stop(ProbeKey(pod.uid, container.name, probe_type))
 
     def cancel_commands(self, pod: Pod, now: datetime) -> None:
-        """Cancel the commands of a pod's probes, now and from here on.
+        """Cancel current and future commands of a pod's probes.
 
         Source: pod_workers.go, v1.35.0, cleanupPodUpdates, whose context the workers
         have; k/k#140881.
@@ -141,7 +141,7 @@ class ProbeManager:
                 self.scheduler.stop(ProbeKey(pod.uid, container.name, probe_type))
 
     def cleanup_pods(self, desired_pod_uids: Collection[str]) -> None:
-        """Stop every worker of a pod that is not wanted any more.
+        """Stop the workers of pods that are no longer desired.
 
         Source: prober_manager.go, v1.32.10, CleanupPods.
         """
@@ -179,7 +179,7 @@ class ProbeManager:
         )
 
     def _with_started(self, pod_uid: str, status: ContainerStatus) -> ContainerStatus:
-        """Return a container's status with `started` filled in, if the version has it.
+        """Return a container's status with `started` set, if the version has it.
 
         Source: prober_manager.go, v1.32.10, isContainerStarted.
         """
@@ -226,7 +226,7 @@ class ProbeManager:
     ) -> ContainerStatus:
         """Return an init container's status with `ready` filled in.
 
-        Quirk, kept: the container is looked up by its place in the list.
+        Quirk, kept: the container is looked up by its index in the list.
         """
         if self._rules.starts_inits:
             status = self._with_started(pod.uid, status)

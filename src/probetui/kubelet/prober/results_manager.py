@@ -13,7 +13,7 @@ from probetui.kubelet.outcome import Result
 
 
 class ResultUpdate(Struct, frozen=True):
-    """A stored result has changed, or is new."""
+    """A new or changed stored result."""
 
     container_id: ContainerID
     result: Result
@@ -40,7 +40,7 @@ class ResultsManager:
         return self._results.get(container_id)
 
     def set(self, container_id: ContainerID, result: Result, pod_uid: str) -> None:
-        """Store a result; only a change makes an update."""
+        """Store a result; queue an update if it changed."""
         if self._results.get(container_id) is result:
             return
         self._results[container_id] = result

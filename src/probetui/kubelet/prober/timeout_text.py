@@ -1,6 +1,6 @@
-"""The output of a probe that nobody answers, by kind of handler.
+"""The output of an unanswered probe, by kind of handler.
 
-Nobody answers in time, or the container has exited.
+The server or command does not answer in time, or the container has exited.
 
 Source: probe/exec/exec.go, probe/http/http.go, probe/tcp/tcp.go, probe/grpc/grpc.go,
 v1.32.10; the texts are those of Go and of the CRI client.
@@ -34,9 +34,9 @@ READING_BODY = (
 
 
 def exec_timeout(command: Sequence[str], limit: timedelta) -> str:
-    """Return the output of a command that was stopped at its time limit."""
-    words = go_quote(" ".join(command))
-    return f"command timed out: {words} timed out after {go_duration(limit)}"
+    """Return the output of a command that exceeded its time limit."""
+    message = go_quote(" ".join(command))
+    return f"command timed out: {message} timed out after {go_duration(limit)}"
 
 
 def http_failure(url: str, reason: str) -> str:
@@ -45,17 +45,17 @@ def http_failure(url: str, reason: str) -> str:
 
 
 def tcp_timeout(host: str, port: int | str) -> str:
-    """Return the output of a connection that was not made in time."""
+    """Return the output of a connection that timed out."""
     return f"dial tcp {join_host_port(host, port)}: i/o timeout"
 
 
 def tcp_refused(host: str, port: int | str) -> str:
-    """Return the output of a connection to a port that nobody listens on."""
+    """Return the output of a refused connection."""
     return f"dial tcp {join_host_port(host, port)}: connect: connection refused"
 
 
 def grpc_connect_timeout(host: str, port: int, limit: timedelta) -> str:
-    """Return the output if no HTTP/2 connection was made in time."""
+    """Return the output of an HTTP/2 connection that timed out."""
     return (
         f"timeout: failed to connect service {go_quote(join_host_port(host, port))} "
         f"within {go_duration(limit)}: context deadline exceeded"
@@ -63,12 +63,12 @@ def grpc_connect_timeout(host: str, port: int, limit: timedelta) -> str:
 
 
 def grpc_call_timeout(limit: timedelta) -> str:
-    """Return the output if the server accepted the connection and did not answer."""
+    """Return the output of a call without an answer on an open connection."""
     return f"timeout: health rpc did not complete within {go_duration(limit)}"
 
 
 def format_timeout(probe: Probe, container: Container, pod_ip: str) -> str:
-    """Return the output of a probe whose server or command takes too long."""
+    """Return the output of a probe that times out."""
     limit = timedelta(seconds=probe.timeout_seconds)
     match probe.handler:
         case ExecAction(command):
@@ -86,18 +86,18 @@ def format_timeout(probe: Probe, container: Container, pod_ip: str) -> str:
 def timed_out(
     probe: Probe, container: Container, pod_ip: str, rules: KubeletRules
 ) -> Attempt:
-    """Return the outcome of a probe that takes too long, by the version's rules.
+    """Return the outcome of a probe that times out, by the version's rules.
 
     Source: prober/prober.go, pkg/probe/exec/exec.go, v1.20.2, v1.32.10.
     """
-    words = format_timeout(probe, container, pod_ip)
+    output = format_timeout(probe, container, pod_ip)
     limit = timedelta(seconds=probe.timeout_seconds)
     if isinstance(probe.handler, ExecAction):
         if not rules.exec_timeout_is_failure:
-            return Attempt(ProbeResult.UNKNOWN, error=words, duration=limit)
+            return Attempt(ProbeResult.UNKNOWN, error=output, duration=limit)
         if not rules.tells_exec_timeout:
-            words = ""
-    return Attempt(ProbeResult.FAILURE, words, duration=limit)
+            output = ""
+    return Attempt(ProbeResult.FAILURE, output, duration=limit)
 
 
 def exited(probe: Probe, container: Container, pod_ip: str) -> Attempt:
@@ -110,26 +110,26 @@ def exited(probe: Probe, container: Container, pod_ip: str) -> Attempt:
     match probe.handler:
         case HTTPGetAction(port) as request:
             why = tcp_refused(pod_ip, _port_number(port, container))
-            words = http_failure(request_url(request, container, pod_ip), why)
-            return Attempt(ProbeResult.FAILURE, words)
+            output = http_failure(request_url(request, container, pod_ip), why)
+            return Attempt(ProbeResult.FAILURE, output)
         case TCPSocketAction(port):
-            words = tcp_refused(pod_ip, _port_number(port, container))
-            return Attempt(ProbeResult.FAILURE, words)
+            output = tcp_refused(pod_ip, _port_number(port, container))
+            return Attempt(ProbeResult.FAILURE, output)
         case GRPCAction(port):
-            words = grpc_connect_timeout(pod_ip, port, limit)
-            return Attempt(ProbeResult.FAILURE, words, duration=limit)
+            output = grpc_connect_timeout(pod_ip, port, limit)
+            return Attempt(ProbeResult.FAILURE, output, duration=limit)
         case _:
             return Attempt(ProbeResult.UNKNOWN, error="the container is not running")
 
 
 def request_url(request: HTTPGetAction, container: Container, pod_ip: str) -> str:
-    """Return the URL that a probe or hook sends a request to."""
+    """Return the request URL of a probe or hook."""
     port = _port_number(request.port, container)
     where = join_host_port(request.host or pod_ip, port)
     return f"{request.scheme.lower()}://{where}/{request.path.removeprefix('/')}"
 
 
 def _port_number(port: int | str, container: Container) -> int | str:
-    """Return the number of a port; an unknown name stays as it is."""
+    """Return the number of a port; an unknown name is returned unchanged."""
     numbers = (it.container_port for it in container.ports if it.name == port)
     return next(numbers, port)

@@ -1,7 +1,7 @@
-"""A probe worker: whether a tick probes, and how results are counted.
+"""Probe workers: whether a tick probes, and how results are counted.
 
-The kubelet's `doProbe` is one function around a blocking call; here it is cut at
-that call: `decide` before it, `record` after it.
+The kubelet's `doProbe` is one function around a blocking call; here it is split at that
+call: `decide` before it, `record` after it.
 
 Source: prober/worker.go, v1.32.10, doProbe, newWorker.
 """
@@ -26,7 +26,7 @@ from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 ONE_SECOND = timedelta(seconds=1)
 NO_TIME = timedelta()
 _START_GRACE = timedelta(seconds=10)
-"""A container that is older than the kubelet by that was there before it."""
+"""A container that is older than the kubelet by this much started before it."""
 
 INITIAL_RESULT = {
     ProbeType.LIVENESS: Result.SUCCESS,
@@ -43,7 +43,7 @@ HOLDS_AFTER = {
 
 
 class ProbeNow(Struct, frozen=True):
-    """Probe this container now."""
+    """The decision to probe this container."""
 
     container_id: ContainerID
 
@@ -52,7 +52,7 @@ Decision = ProbeNow | Skip | Exit
 
 
 class RecordedResult(Struct, frozen=True):
-    """What counting one result did.
+    """The effect of recording one result.
 
     `stored` says that the threshold was reached and the result went to the results
     manager (where only a change has consequences); `withheld` that it was reached, and
@@ -68,7 +68,7 @@ class RecordedResult(Struct, frozen=True):
 def outlives_kubelet(
     container: ContainerStatus, kubelet_started_at: datetime | None, rules: KubeletRules
 ) -> bool:
-    """Return whether a container ran before a restart of the kubelet, and that counts.
+    """Return whether a container started before the kubelet, if the rules ask.
 
     Source: prober/prober_manager.go, v1.36.2, kubeletRestartGracePeriod.
     """
@@ -135,17 +135,17 @@ class Worker:
         self.new_container = False
         """Whether the last `decide` was the first to see its container."""
         self.considered = TickFacts()
-        """What the last `decide` looked at, for the screen and the record."""
+        """The facts that the last `decide` checked, for the screen and the record."""
 
     @property
     def period(self) -> timedelta:
-        """The time between two ticks."""
+        """The interval between two ticks."""
         return timedelta(seconds=self.probe.period_seconds)
 
     def decide(
         self, status: PodStatus | None, results: ResultsManager, now: datetime
     ) -> Decision:
-        """Decide what this tick does; the order of the questions is the kubelet's.
+        """Decide what this tick does; the checks are in the kubelet's order.
 
         `status` is the pod's status as the status manager holds it, None if it has
         none. Initial results, and those of containers that do not run, are stored.
@@ -186,10 +186,10 @@ class Worker:
     def record(
         self, result: Result, results: ResultsManager, *, stores: bool = True
     ) -> RecordedResult:
-        """Count a result and, at its threshold, store it unless it is not to be.
+        """Count a result; store it at its threshold, unless a hook withholds it.
 
-        Quirk, kept: a startup worker goes on hold whatever it stored, a liveness worker
-        only on Failure; both start counting anew then.
+        Quirk, kept: a startup worker goes on hold after any stored result, a liveness
+        worker only after Failure; both then restart their count.
         """
         if result is self.last_result:
             self.result_run += 1
@@ -218,15 +218,22 @@ class Worker:
         return run >= self.threshold(result)
 
     def threshold(self, result: Result) -> int:
-        """Return how many equal results in a row it takes to store `result`."""
+        """Return the number of consecutive results needed to store `result`."""
         if result is Result.FAILURE:
             return self.probe.failure_threshold
         return self.probe.success_threshold
 
     def find_container(self, status: PodStatus) -> ContainerStatus | None:
-        """Return the status of this worker's container, if it has an ID yet."""
+        """Return the status of this worker's container, None before it has an ID."""
         statuses = status.statuses_of(self.key.container_name)
-        return next((one for one in statuses if one.container_id), None)
+        return next(
+            (
+                container_status
+                for container_status in statuses
+                if container_status.container_id
+            ),
+            None,
+        )
 
     def _adopt_container(
         self, container: ContainerStatus, results: ResultsManager
@@ -246,7 +253,7 @@ class Worker:
         results: ResultsManager,
         now: datetime,
     ) -> tuple[Decision, int | None]:
-        """Return the decision, and the container's age where it was asked for."""
+        """Return the decision, and the container's age if it was checked."""
         if self.on_hold:
             return Skip.ON_HOLD, None
         state = container.state
@@ -270,7 +277,7 @@ class Worker:
         return self.pass_time_gates(container, age_seconds), age_seconds
 
     def pass_time_gates(self, container: ContainerStatus, age_seconds: int) -> Decision:
-        """Decide by the initial delay and by whether the container has started up."""
+        """Decide by the initial delay and the startup state of the container."""
         if age_seconds < self.probe.initial_delay_seconds:
             return Skip.INITIAL_DELAY
         if self.key.probe_type is ProbeType.STARTUP:
@@ -301,7 +308,7 @@ class Worker:
 
 
 def whole_seconds(age: timedelta) -> int:
-    """Cut a length of time to whole seconds, towards zero.
+    """Truncate a duration to whole seconds, towards zero.
 
     Quirk, kept: an age of 4.999 s has not passed a delay of 5 s, and a start less than
     a second in the future counts as now.

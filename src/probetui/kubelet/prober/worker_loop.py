@@ -1,7 +1,7 @@
-"""One worker's loop: start jitter, ticker, and the slots that wake it.
+"""Worker loops: start jitter, ticker, and the slots that wake a worker.
 
 The kubelet's loop is a goroutine that selects on three channels of one slot each;
-here the slots are fields, and whoever owns the loop asks what is ready.
+here the slots are fields, and the loop's owner checks which are ready.
 
 Source: prober/worker.go, v1.32.10, run.
 """
@@ -25,11 +25,11 @@ HISTORY = 60
 
 
 class InFlight(Struct, frozen=True):
-    """A probe that has been asked for and not been answered yet.
+    """A probe in flight.
 
     `hold_before` is from before the tick looked at its container. `delay` is what the
-    hooks add to its outcome, once there is one; `held` is how long they held the tick
-    back, `late_drops` how many ticks fell due in vain because it was taken late.
+    hooks add to its outcome, `held` how long they held the tick, and `late_drops` the
+    number of ticks dropped because it was consumed late.
     """
 
     asked: RunProbe
@@ -45,7 +45,7 @@ class InFlight(Struct, frozen=True):
 
 
 class Stop:
-    """The one thing a loop can be woken for that is not a tick."""
+    """The wake-up of a loop that stops it."""
 
 
 STOP = Stop()
@@ -72,7 +72,7 @@ def start_jitter(
 
 
 class WorkerLoop:
-    """A worker and when it steps; owned by the probe manager.
+    """A worker and the schedule of its steps; owned by the probe manager.
 
     Attributes:
         first_at: when the first step is due.
@@ -120,7 +120,7 @@ class WorkerLoop:
         return self.first_at if self.ticker_at is None else self.ticker_at
 
     def end_flight(self) -> InFlight:
-        """Return the probe in flight, which has been answered, and clear it."""
+        """Clear and return the answered probe in flight."""
         flight = self.in_flight
         if flight is None:
             msg = f"{self.worker.key} has no probe in flight"
@@ -129,7 +129,7 @@ class WorkerLoop:
         return flight
 
     def count(self, result: Result | None) -> None:
-        """Count a tick that probed; without a result it counts for nothing else."""
+        """Count a tick that probed, and its result if it has one."""
         self.ticks += 1
         self.error_run = self.error_run + 1 if result is None else 0
         match result:
@@ -141,7 +141,7 @@ class WorkerLoop:
                 self.errors += 1
 
     def select(self, now: datetime, rng: Random) -> Trigger | Stop | None:
-        """Consume one of the events that are ready, at random if there are several.
+        """Consume a ready event, chosen at random if there are several.
 
         Nothing is ready while a step runs. Until the first step only that step is.
         """
@@ -166,7 +166,7 @@ class WorkerLoop:
         return chosen
 
     def select_while_held(self, now: datetime) -> Trigger | Stop | None:
-        """Consume a stop, or a trigger by a person, while ticks are held back."""
+        """Consume a stop or a manual trigger while ticks are held."""
         if self.in_flight is not None or self.ticker_at is None:
             return None
         if self.stop:
@@ -178,7 +178,7 @@ class WorkerLoop:
         return None
 
     def run_early(self, now: datetime) -> Trigger:
-        """Consume the next event although it is not due; the ticker keeps its phase."""
+        """Consume the next event before it is due; the ticker keeps its phase."""
         if self.trigger is not None and self.ticker_at is not None:
             taken = self.trigger
             self._consume(taken, now)
@@ -190,10 +190,10 @@ class WorkerLoop:
         return Trigger.PERIODIC
 
     def late_drops(self, due: datetime, now: datetime) -> int:
-        """Return how many ticks fell due in vain because one is taken late.
+        """Return how many ticks are dropped because one is consumed late.
 
-        One tick waits while a step runs; those that its duration cost are not among
-        them, and the first step is late without a ticker.
+        One tick waits while a step runs. Ticks dropped for the step's duration are not
+        included, and the first step has no ticker yet.
         """
         if not self.ticks:
             return 0
@@ -204,18 +204,19 @@ class WorkerLoop:
         return max(dropped, 0)
 
     def restart_ticker(self, now: datetime) -> None:
-        """Go by the probe's period from now on; a first step to come stays due."""
+        """Restart the ticker with the probe's period; a pending first step stays."""
         self.period = self.worker.period
         if self.ticker_at is not None:
             self.ticker_at = now + self.period
 
     def _start_of_ticker(self, now: datetime) -> datetime:
-        """Return where the ticker's phase begins; a late wake-up does not move it."""
+        """Return the start of the ticker's phase; a late wake-up keeps it."""
         return self.first_at if now - self.first_at < self.period else now
 
     def _consume(self, chosen: Trigger | Stop, now: datetime) -> None:
         if chosen is Trigger.PERIODIC:
-            # One tick is kept while a step runs, the others are lost; the phase stays.
+            # One tick is kept while a step runs, the others are dropped; the phase
+            # stays.
             ticker_at = self.ticker_at or now
             ticker_at += self.period
             if ticker_at <= now:

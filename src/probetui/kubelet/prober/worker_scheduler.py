@@ -41,19 +41,19 @@ from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 NOTHING_RECORDED = RecordedResult(0, 0, stored=False)
 
 CANCELED = "rpc error: code = Canceled desc = context canceled"
-"""The error of a command whose caller has gone, as the CRI client says it."""
+"""The CRI client's error for a command whose context was canceled."""
 
 TRIES = 3
 
 
 def _canceled(now: datetime) -> ProbeOutcome:
-    """Return the outcome of a command that is not run: an error, three times."""
+    """Return the outcome of a cancelled command: three errors."""
     attempt = Attempt(ProbeResult.UNKNOWN, error=CANCELED)
     return ProbeOutcome((attempt,) * TRIES, now)
 
 
 class PendingOutcomes:
-    """Outcomes that are taken in at an instant of their own, later than now."""
+    """Delayed outcomes, each to be handled at its own instant."""
 
     __slots__ = ("_deadlines", "_finished")
 
@@ -62,11 +62,11 @@ class PendingOutcomes:
         self._deadlines: Timers[int] = Timers()
 
     def __bool__(self) -> bool:
-        """Return whether any is to come."""
+        """Return whether any outcome is pending."""
         return bool(self._finished)
 
     def __contains__(self, probe_id: int) -> bool:
-        """Return whether the outcome of a probe is to come."""
+        """Return whether the outcome of a probe is pending."""
         return probe_id in self._finished
 
     def set(self, finished: ProbeFinished, at: datetime) -> None:
@@ -75,24 +75,24 @@ class PendingOutcomes:
         self._deadlines.set(finished.probe_id, at)
 
     def next_deadline(self) -> datetime | None:
-        """Return when the next one comes, None if there is none."""
+        """Return the time of the next outcome, None without one."""
         return self._deadlines.next_deadline()
 
     def pop_due(self, now: datetime) -> ProbeFinished | None:
-        """Return one that has come by now, and forget it; None if none has."""
+        """Remove and return an outcome due at `now`, None without one."""
         probe_id = self._deadlines.pop_due(now)
         return None if probe_id is None else self._finished.pop(probe_id)
 
 
 class WorkerScheduler:
-    """Steps workers and takes in what their probes came to; owned by `ProbeManager`.
+    """Steps workers and handles the outcomes of probes; owned by `ProbeManager`.
 
     Args:
         results: the stored results, by probe type.
         status_of: the pod status as the status manager holds it, by pod UID.
         turn: where effects and journal entries go.
         rng: the engine's random source.
-        hooks: what is changed about probing from outside.
+        hooks: change probing from outside.
         kills: whether failures of liveness and startup probes kill.
         rules: those of the kubelet's version.
 
@@ -132,7 +132,7 @@ class WorkerScheduler:
 
     @property
     def is_probing(self) -> bool:
-        """Whether any probe is under way."""
+        """Whether any probe is in flight."""
         return bool(self._in_flight)
 
     # -- workers
@@ -146,7 +146,7 @@ class WorkerScheduler:
     def stop(self, key: ProbeKey) -> None:
         """Ask a worker to stop at its next step.
 
-        A result that is held back is dropped.
+        A held result is dropped.
         """
         loop = self.loops.get(key)
         if loop is None or loop.stop:
@@ -160,9 +160,9 @@ class WorkerScheduler:
         self.changed_pods.add(key.pod_uid)
 
     def trigger(self, key: ProbeKey, trigger: Trigger = Trigger.USER) -> bool:
-        """Ask a worker to probe at once; False if it has no free slot, or is not there.
+        """Trigger a worker; return False if its slot is taken or it does not exist.
 
-        A trigger that waits moves the ticker when it is taken.
+        A pending trigger moves the ticker when it is consumed.
         """
         loop = self.loops.get(key)
         if loop is None or loop.trigger is not None:
@@ -173,11 +173,11 @@ class WorkerScheduler:
         return True
 
     def wake(self, key: ProbeKey) -> None:
-        """Wake a worker, so that it looks at its trigger and its stop."""
+        """Wake a worker to check its trigger and stop slots."""
         self._woken[key] = None
 
     def reload_timing(self, key: ProbeKey, now: datetime) -> None:
-        """Apply the timing of a worker's hooks; its ticker starts anew."""
+        """Apply the hooks' timing to a worker and restart its ticker."""
         loop = self.loops.get(key)
         probe = None if loop is None else loop.worker.container.probe(key.probe_type)
         if loop is None or probe is None:
@@ -191,7 +191,7 @@ class WorkerScheduler:
     # -- time
 
     def next_deadline(self) -> datetime | None:
-        """Return when a worker next has something to do; no tick while they wait."""
+        """Return the time of the next step, ignoring ticks while they are held."""
         ticks_at = None if self._hooks.holds_ticks else self._timers.next_deadline()
         if not self._pending:
             return ticks_at
@@ -201,7 +201,7 @@ class WorkerScheduler:
         return min(ticks_at, outcome_at)
 
     def run_due(self, now: datetime) -> None:
-        """Step every worker that is due or was woken; take in outcomes that are due."""
+        """Step every worker that is due or woken; handle outcomes that are due."""
         pending = self._pending
         while True:
             if pending and (finished := pending.pop_due(now)):
@@ -212,7 +212,7 @@ class WorkerScheduler:
                 return
 
     def run_early(self, key: ProbeKey, now: datetime) -> None:
-        """Run the next step of a worker that is not busy, although it is not due."""
+        """Run the next step of a free worker before it is due."""
         loop = self.loops[key]
         due = loop.next_tick_at
         trigger = loop.run_early(now)
@@ -226,7 +226,7 @@ class WorkerScheduler:
         return None if self._hooks.holds_ticks else self._timers.pop_due(now)
 
     def _select(self, key: ProbeKey, now: datetime) -> None:
-        """Run one step of a worker, by one of the events that are ready for it."""
+        """Run one step of a worker for one of its ready events."""
         loop = self.loops.get(key)
         if loop is None:
             return
@@ -249,7 +249,7 @@ class WorkerScheduler:
     def _step(
         self, loop: WorkerLoop, trigger: Trigger, due: datetime, now: datetime
     ) -> None:
-        """Decide, and begin a probe or write down why there is none."""
+        """Start a probe, or record why the tick skips it."""
         worker = loop.worker
         key = worker.key
         held_for = self._hooks.held_for(trigger, due, now)
@@ -336,7 +336,7 @@ class WorkerScheduler:
             self._pending.set(finished, now + outcome.duration)
 
     def cancel_commands(self, pod_uid: str, now: datetime) -> None:
-        """Cancel the commands of a pod's probes, now and from here on."""
+        """Cancel current and future commands of a pod's probes."""
         self._canceled_pods.add(pod_uid)
         for probe_id, loop in list(self._in_flight.items()):
             flight = loop.in_flight
@@ -376,7 +376,7 @@ class WorkerScheduler:
             self._record(loop, finished, judged, now)
 
     def release(self, key: ProbeKey, now: datetime) -> None:
-        """Record a result that was held back."""
+        """Record a held result."""
         finished = self.held.pop(key)
         judged = judge_outcome(key.probe_type, finished.outcome, self.rules)
         self._record(self.loops[key], finished, judged, now)
@@ -388,7 +388,7 @@ class WorkerScheduler:
         judged: JudgedOutcome,
         now: datetime,
     ) -> None:
-        """Count what a probe came to, and go on with that worker's loop."""
+        """Record the result of a probe and continue the worker's loop."""
         del self._in_flight[finished.probe_id]
         flight = loop.end_flight()
         worker = loop.worker
@@ -441,7 +441,7 @@ class WorkerScheduler:
         self._continue_loop(loop, now)
 
     def _continue_loop(self, loop: WorkerLoop, now: datetime) -> None:
-        """Look at the slots again, now that a step is over."""
+        """Check the slots of a worker after a step."""
         key = loop.worker.key
         next_tick_at = loop.next_tick_at
         if loop.stop or loop.trigger is not None or next_tick_at <= now:
@@ -463,7 +463,7 @@ class WorkerScheduler:
     def _write(
         self, loop: WorkerLoop, entry: TickEntry, judged: JudgedOutcome = WELL
     ) -> None:
-        """Write a tick, its event, and what it changed: effects behind their causes."""
+        """Journal a tick, its event and its changes, each after its cause."""
         self._turn.write(entry)
         loop.history.append(entry)
         self.changed_pods.add(entry.key.pod_uid)
@@ -485,12 +485,12 @@ class WorkerScheduler:
             self._write_state(entry, StateField.HOLD, "off", "on")
 
     def _write_state(
-        self, entry: TickEntry, what: StateField, before: str, after: str
+        self, entry: TickEntry, field: StateField, before: str, after: str
     ) -> None:
         sequence = self._turn.next_sequence()
         self._turn.write(
             StateEntry(
-                sequence, entry.at, *entry.key, what, before, after, entry.sequence
+                sequence, entry.at, *entry.key, field, before, after, entry.sequence
             )
         )
 
@@ -504,7 +504,7 @@ def tick_action(
     kills: bool,
     is_deleted: bool = False,
 ) -> TickAction:
-    """Return what a tick led to; a result that was stored already leads to nothing.
+    """Return the action after a tick; an unchanged result has none.
 
     `kills` is false where a kill is only journalled. Nothing is killed by a probe in a
     pod that is being deleted: its sync never looks at results.
@@ -534,7 +534,7 @@ def _consequence(
     *,
     kills: bool,
 ) -> TickAction:
-    """Return the consequence of a result that is stored."""
+    """Return the consequence of a stored result."""
     failed = result is Result.FAILURE
     if failed and probe_type is not ProbeType.READINESS:
         return TickAction.KILL if kills else TickAction.WOULD_KILL

@@ -23,7 +23,7 @@ class Backoff:
     Args:
         initial: the first window.
         maximum: the longest window.
-        expiry: a key whose last start lies further back than this is as good as new.
+        expiry: a key whose last start is older than this is reset.
     """
 
     __slots__ = ("_entries", "_expiry", "_initial", "_maximum")
@@ -42,14 +42,14 @@ class Backoff:
         return NO_WINDOW if entry is None else entry.window
 
     def window_at(self, key: str, event_time: datetime) -> timedelta:
-        """Return the window that counts for something that happened then."""
+        """Return the window that applies to an event at that time."""
         entry = self._entries.get(key)
         if entry is None or self._has_expired(entry, event_time):
             return NO_WINDOW
         return entry.window
 
     def following(self, window: timedelta) -> timedelta:
-        """Return the window that comes after this one."""
+        """Return the window after this one."""
         if not window:
             return self._initial
         return min(window * 2, self._maximum)
@@ -57,7 +57,7 @@ class Backoff:
     def is_in_backoff_since_update(self, key: str, event_time: datetime) -> bool:
         """Return whether `event_time` is within the window after the last `next`.
 
-        Image pulls are judged so: there `event_time` is now.
+        Image pulls use this; there `event_time` is now.
         """
         entry = self._entries.get(key)
         if entry is None or self._has_expired(entry, event_time):
@@ -65,7 +65,7 @@ class Backoff:
         return event_time - entry.updated_at < entry.window
 
     def until(self, key: str) -> datetime | None:
-        """Return when the window after the last `next` is over, None without one."""
+        """Return the end of the window after the last `next`, None without one."""
         entry = self._entries.get(key)
         return None if entry is None else entry.updated_at + entry.window
 
@@ -76,14 +76,14 @@ class Backoff:
         return window
 
     def forget(self, key: str) -> None:
-        """Make a key as good as new; of one that is not known, nothing is left.
+        """Reset a key; an unknown key gets no entry.
 
         Source: client-go flowcontrol/backoff.go, v0.32.10, DeleteEntry.
         """
         self._entries.pop(key, None)
 
     def gc(self, now: datetime) -> tuple[str, ...]:
-        """Forget the keys that have expired by now, and return them."""
+        """Remove and return the expired keys."""
         expired = tuple(
             key for key, entry in self._entries.items() if self._has_expired(entry, now)
         )
@@ -92,7 +92,7 @@ class Backoff:
         return expired
 
     def delete(self, key: str) -> bool:
-        """Forget one key; return whether there was something to forget."""
+        """Remove a key; return whether it existed."""
         return self._entries.pop(key, None) is not None
 
     def _has_expired(self, entry: _BackoffWindow, event_time: datetime) -> bool:

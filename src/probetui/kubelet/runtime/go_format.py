@@ -1,4 +1,4 @@
-"""How Go prints what ends up in messages: durations, lists, quoted texts, JSON.
+"""Go's formats in messages: durations, lists, quoted strings, JSON.
 
 Text is a `str` whose lone surrogates U+DC80 to U+DCFF stand for bytes that are not
 UTF-8, as `surrogateescape` gives them.
@@ -62,7 +62,7 @@ def to_text(data: bytes) -> str:
 
 
 def go_duration(length: timedelta) -> str:
-    """Print a length of time: `0s`, `10s`, `1m20s`, `5m0s`, `1h0m0.5s`, `1.5ms`."""
+    """Format a duration: `0s`, `10s`, `1m20s`, `5m0s`, `1h0m0.5s`, `1.5ms`."""
     total = length // MICROSECOND
     sign = "-" if total < 0 else ""
     total = abs(total)
@@ -72,9 +72,9 @@ def go_duration(length: timedelta) -> str:
         return f"{sign}{total}µs"
     if total < SECOND_US:
         return f"{sign}{_decimal(total, 3)}ms"
-    minutes, rest = divmod(total, MINUTE_US)
+    minutes, remainder = divmod(total, MINUTE_US)
     hours, minutes = divmod(minutes, 60)
-    seconds = f"{_decimal(rest, 6)}s"
+    seconds = f"{_decimal(remainder, 6)}s"
     if hours:
         return f"{sign}{hours}h{minutes}m{seconds}"
     if minutes:
@@ -83,12 +83,12 @@ def go_duration(length: timedelta) -> str:
 
 
 def go_list(texts: Iterable[str]) -> str:
-    """Print texts as `[a b]`."""
+    """Format texts as `[a b]`."""
     return f"[{' '.join(texts)}]"
 
 
 def aggregate_errors(errors: Iterable[str]) -> str:
-    """Print several errors as one, each text once.
+    """Format several errors as one, each distinct text once.
 
     Source: apimachinery util/errors/errors.go, v0.32.10, aggregate.Error.
     """
@@ -97,7 +97,7 @@ def aggregate_errors(errors: Iterable[str]) -> str:
 
 
 def go_quote(text: str) -> str:
-    """Print a text as a Go string in double quotes, all on one line.
+    """Format a text as a Go string in double quotes, on one line.
 
     A lone surrogate stands for the byte that is not UTF-8 and prints as such.
     """
@@ -107,7 +107,7 @@ def go_quote(text: str) -> str:
 
 
 def go_json(value: object) -> str:
-    """Print a value as compact JSON, its keys in the order given."""
+    """Format a value as compact JSON; keys keep their order."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return text.translate(_IN_JSON)
 

@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 
 
 class LRUCache(Generic[Key, Value]):
-    """Values by key; beyond the limit the one unused for the longest time goes."""
+    """A mapping that evicts the least recently used value beyond its limit."""
 
     __slots__ = ("_limit", "_values")
 
@@ -23,21 +23,21 @@ class LRUCache(Generic[Key, Value]):
         self._values: OrderedDict[Key, Value] = OrderedDict()
 
     def get(self, key: Key) -> Value | None:
-        """Return a value, which counts as using it; None if there is none."""
+        """Return a value and mark it as used; None without one."""
         value = self._values.get(key)
         if value is not None:
             self._values.move_to_end(key)
         return value
 
     def set(self, key: Key, value: Value) -> None:
-        """Keep a value, which counts as using it."""
+        """Store a value and mark it as used."""
         self._values[key] = value
         self._values.move_to_end(key)
         if len(self._values) > self._limit:
             self._values.popitem(last=False)
 
     def values(self) -> tuple[Value, ...]:
-        """Return all values, the one used last at the end."""
+        """Return all values, least recently used first."""
         return tuple(self._values.values())
 
     def remove(self, key: Key) -> None:

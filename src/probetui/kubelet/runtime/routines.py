@@ -1,7 +1,7 @@
 """Routines: generators that yield operations and are sent their results.
 
-A routine reads like the kubelet's blocking code and does no I/O. It yields a `Step`
-and is sent an `StepResult`; what it returns goes to whoever started it.
+A routine reads like the kubelet's blocking code and does no I/O. It yields a `Step` and
+is sent a `StepResult`; its return value goes to its starter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NO_OPERATIONS: Mapping[int, Operation] = MappingProxyType({})
 
 
 class StepResult(Struct, frozen=True):
-    """The result of a step, and when it came.
+    """The result of a step, and its time.
 
     `results` are those of the routines of a `Gather`, in order. `timed_out` says
     that a `WithTimeout` operation or a `WaitFor` ended by its limit. `fallback_host` is
@@ -49,12 +49,12 @@ class OneShotEvent:
         self.is_set = False
 
     def set(self) -> None:
-        """Set it."""
+        """Set the event."""
         self.is_set = True
 
 
 class WithTimeout(Struct, frozen=True):
-    """An operation that is waited for until an instant, and then left to itself.
+    """An operation with a deadline, after which it continues unattended.
 
     `if_late` is called with its result if that comes after the instant.
     """
@@ -65,14 +65,14 @@ class WithTimeout(Struct, frozen=True):
 
 
 class WaitFor(Struct, frozen=True):
-    """Wait until all latches are set, or the instant has come."""
+    """Wait until all latches are set, or until an instant."""
 
     events: tuple[OneShotEvent, ...]
     until: datetime
 
 
 class Gather(Struct, frozen=True):
-    """Run routines side by side and wait for all of them."""
+    """Run routines concurrently and wait for all of them."""
 
     routines: tuple[Routine[Any], ...]
 
@@ -98,7 +98,7 @@ class _Task(Struct):
 
 
 class RoutineRunner:
-    """Carries routines from step to step; owned by the engine.
+    """Runs routines step by step; owned by the engine.
 
     Args:
         turn: collects the effects.
@@ -129,7 +129,7 @@ class RoutineRunner:
         self.resume_released(now)
 
     def finish(self, finished: OperationFinished, now: datetime) -> bool:
-        """Hand an operation's outcome to its routine; False if nobody wants it."""
+        """Send an operation's outcome to its routine; return False if none waits."""
         outcome = StepResult(
             now,
             finished.value,
@@ -152,11 +152,11 @@ class RoutineRunner:
         return True
 
     def operations(self, pod_uid: str) -> Mapping[int, Operation]:
-        """Return what is being done for a pod, oldest first, by operation ID."""
+        """Return the running operations of a pod by ID, oldest first."""
         return self._operations.get(pod_uid, NO_OPERATIONS)
 
     def next_deadline(self) -> datetime | None:
-        """Return when a limit comes next, or None."""
+        """Return the next time limit, or None."""
         return self._limits.next_deadline()
 
     def run_due(self, now: datetime) -> None:
@@ -173,7 +173,7 @@ class RoutineRunner:
             self.resume_released(now)
 
     def _advance(self, task: _Task, outcome: StepResult | None, now: datetime) -> None:
-        """Run a routine until it has to wait for something, or ends."""
+        """Run a routine until it waits or ends."""
         while True:
             try:
                 step = (
@@ -190,7 +190,7 @@ class RoutineRunner:
             outcome = StepResult(now, results=tuple(task.results))
 
     def _wait_for(self, task: _Task, step: Step, now: datetime) -> bool:
-        """Set a task up to wait; False if there is nothing to wait for."""
+        """Prepare a task to wait; return False if there is nothing to wait for."""
         task.results = []
         match step:
             case Gather(routines):
@@ -213,7 +213,7 @@ class RoutineRunner:
         self, task: _Task, routines: tuple[Routine[Any], ...], now: datetime
     ) -> bool:
         task.results = [None] * len(routines)
-        # One more than there are: the task must not go on before all have begun.
+        # One more than the routines: the task must not resume before all have started.
         task.missing = len(routines) + 1
 
         def collect(index: int) -> Callable[[Any, datetime], None]:
@@ -245,7 +245,7 @@ class RoutineRunner:
         task.operation_id = task.if_late = None
 
     def resume_released(self, now: datetime) -> None:
-        """Resume the routines whose latches were set from outside of any routine."""
+        """Resume the routines whose latches were set outside the runner."""
         while self._waiting_for and (number := self._released()) is not None:
             del self._waiting_for[number]
             self._limits.cancel(number)

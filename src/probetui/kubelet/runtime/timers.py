@@ -11,7 +11,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Timers(Generic[Key]):
-    """At most one deadline per key; equal instants come out in the order they went in.
+    """At most one deadline per key; equal instants are popped in insertion order.
 
     A deadline that was moved or cancelled stays in the heap until its turn comes and
     is passed over then.

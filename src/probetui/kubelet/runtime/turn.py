@@ -20,13 +20,13 @@ from probetui.kubelet.journal import (
 
 
 class Turn(Struct, frozen=True):
-    """Effects and journal entries of one input, each in order."""
+    """The effects and journal entries of one input, each in order."""
 
     effects: tuple[Effect, ...] = ()
     entries: tuple[JournalEntry, ...] = ()
 
     def joined_with(self, later: Turn) -> Turn:
-        """Return this one, and behind it another one of the same instant."""
+        """Return this turn followed by another one of the same instant."""
         if not later.effects and not later.entries:
             return self
         return Turn(self.effects + later.effects, self.entries + later.entries)
@@ -36,7 +36,7 @@ NOTHING = Turn()
 
 
 class TurnBuilder:
-    """The turn in progress; owned by the engine, written by all of its parts.
+    """The turn in progress; owned by the engine, written by its parts.
 
     Sequence numbers of entries start at 1 and grow by one; so do the IDs of effects.
     `watch` is called with each entry as it is written.
@@ -52,11 +52,11 @@ class TurnBuilder:
         self._entries: list[JournalEntry] = []
 
     def next_sequence(self) -> int:
-        """Return the number of the entry that is written next."""
+        """Return the sequence number of the next entry."""
         return self.sequence + 1
 
     def next_id(self) -> int:
-        """Return an ID that no effect had before."""
+        """Return a new effect ID."""
         self.last_id += 1
         return self.last_id
 
@@ -130,16 +130,16 @@ class TurnBuilder:
         is_fault: bool = False,
         is_bookmark: bool = False,
     ) -> None:
-        """Write a note for the user, or one of the user's own."""
+        """Write a note for the user, or a bookmark of the user."""
         entry = NoteEntry(self.next_sequence(), now, text, is_fault, is_bookmark)
         self.write(entry)
 
     def user_command(self, now: datetime, command: str, target: str) -> None:
-        """Write that a person asked for something."""
+        """Write a command of the user."""
         self.write(UserEntry(self.next_sequence(), now, command, target))
 
     def finish(self) -> Turn:
-        """Close the turn and begin the next one."""
+        """Return the finished turn and start the next one."""
         if not self._effects and not self._entries:
             return NOTHING
         turn = Turn(tuple(self._effects), tuple(self._entries))

@@ -147,7 +147,7 @@ def initialized(
 
 
 def ready_to_start_containers(pod: Pod, status: RuntimePodStatus) -> PodCondition:
-    """Return PodReadyToStartContainers: the sandbox there is can be used."""
+    """Return PodReadyToStartContainers: the pod has a usable sandbox."""
     is_needed = pod_sandbox_changed(pod, status).is_needed
     return PodCondition(READY_TO_START_CONTAINERS, _FALSE if is_needed else _TRUE)
 
@@ -155,13 +155,13 @@ def ready_to_start_containers(pod: Pod, status: RuntimePodStatus) -> PodConditio
 def all_containers_restarting(
     pod: Pod, status: RuntimePodStatus, published: PodStatus, phase: PodPhase
 ) -> PodCondition:
-    """Return AllContainersRestarting: from the exit until all have been removed.
+    """Return AllContainersRestarting: from the exit until all are removed.
 
     Source: status/generate.go, v1.36.2, GenerateAllContainersRestartingCondition.
     """
     if phase.is_terminal:
         return terminal_condition(ALL_CONTAINERS_RESTARTING, phase)
-    is_left = any(status.newest(one.name) for one in pod.all_containers())
+    is_left = any(status.newest(container.name) for container in pod.all_containers())
     if not (is_left and should_restart_all(pod, status, published)):
         return PodCondition(ALL_CONTAINERS_RESTARTING, _FALSE)
     return PodCondition(
@@ -176,7 +176,7 @@ def is_ready(status: PodStatus) -> bool:
 
 
 def observed_generation(pod: Pod, rules: KubeletRules) -> int:
-    """Return what a status says of the pod's generation, 0 for nothing.
+    """Return the observed generation for a status, 0 without one.
 
     Source: pkg/api/v1/pod/util.go, v1.36.2, CalculatePodStatusObservedGeneration.
     """
@@ -184,14 +184,14 @@ def observed_generation(pod: Pod, rules: KubeletRules) -> int:
 
 
 def observed_by(condition: PodCondition, generation: int) -> PodCondition:
-    """Return a condition that is about a generation of the pod."""
+    """Return a condition with its observed generation."""
     return (
         replace(condition, observed_generation=generation) if generation else condition
     )
 
 
 def terminal_condition(condition_type: str, phase: PodPhase) -> PodCondition:
-    """Return a condition of a pod that has ended and is no more."""
+    """Return a condition of a pod that has ended."""
     reason = POD_FAILED if phase is PodPhase.FAILED else POD_COMPLETED
     return PodCondition(condition_type, _FALSE, reason)
 
@@ -233,10 +233,10 @@ def _is_complete(container: Container, status: ContainerStatus) -> bool:
     return bool(status.started) if container.is_sidecar else status.ready
 
 
-def _message(missing: list[str], others: list[str], what: str) -> str:
+def _message(missing: list[str], not_fine: list[str], description: str) -> str:
     parts = []
     if missing:
         parts.append(f"containers with unknown status: {go_list(missing)}")
-    if others:
-        parts.append(f"containers with {what} status: {go_list(others)}")
+    if not_fine:
+        parts.append(f"containers with {description} status: {go_list(not_fine)}")
     return ", ".join(parts)

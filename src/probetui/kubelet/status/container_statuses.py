@@ -60,12 +60,12 @@ def container_statuses(
     """Return the statuses of a pod's init or regular containers.
 
     Init containers are in the order of the spec, regular ones in that of their names.
-    `ready` is left for the probe manager to fill in, and so is `started`: until then
-    it is that of the instance before.
+    The probe manager sets `ready` and `started`; until then they are those of the
+    previous status.
 
     Args:
         pod: the spec.
-        status: what the runtime says.
+        status: the pod's status at the runtime.
         previous: the statuses of the same containers that were published last.
         reasons: why the last starts failed.
         of_init: of the init containers instead of the regular ones.
@@ -79,17 +79,17 @@ def container_statuses(
         instances = status.instances(container.name)
         before = old.get(container.name)
         if instances:
-            found = _from_runtime(instances, before, rules)
+            current = _from_runtime(instances, before, rules)
         else:
-            found = _without_instance(pod, container, before, rules)
+            current = _without_instance(pod, container, before, rules)
             if restarts_all and before and not isinstance(before.state, Waiting):
-                found = _removed_to_restart(found, before)
+                current = _removed_to_restart(current, before)
         has_finished = of_init and bool(instances) and _succeeded(instances[0])
         if not has_finished and should_container_be_restarted(
             container.name, pod, status, rules
         ):
-            found = _with_start_failure(pod, found, reasons)
-        statuses.append(found)
+            current = _with_start_failure(pod, current, reasons)
+        statuses.append(current)
     if not of_init:
         statuses.sort(key=lambda status: status.name)
     return tuple(statuses)
@@ -107,8 +107,8 @@ def _without_instance(
 ) -> ContainerStatus:
     """Return the status of a container without an instance in the runtime.
 
-    One that was running must have ended unseen: it still waits, so that it is
-    started again, but with an end, so that the pod does not become pending.
+    A container that was running must have ended unseen: it is waiting, so that it is
+    started again, but with a last state, so that the pod does not become pending.
     """
     if before is not None and isinstance(before.state, Terminated):
         return before
@@ -132,10 +132,10 @@ def _without_instance(
 
 
 def _removed_to_restart(
-    found: ContainerStatus, before: ContainerStatus
+    current: ContainerStatus, before: ContainerStatus
 ) -> ContainerStatus:
     return replace(
-        found,
+        current,
         state=WAITING_FOR_ALL,
         last_state=RESTARTED_WITH_ALL,
         restart_count=before.restart_count + 1,
@@ -159,7 +159,7 @@ def _from_runtime(
     before: ContainerStatus | None,
     rules: KubeletRules,
 ) -> ContainerStatus:
-    """Return the status by the newest instance, and the last state by the one before.
+    """Return the status by the newest instance; the last state by the one before.
 
     Quirk, kept: in older versions a published last state does not outlive its instance.
     """
@@ -170,7 +170,7 @@ def _from_runtime(
     if before is not None and rules.keeps_last_state:
         last_state = last_state or _last_state(newest, before)
         restart_count = max(restart_count, before.restart_count)
-    # The runtime has lost it, so it cannot count it either.
+    # The runtime has lost it, so its restart count misses it, too.
     if before is not None and state is LOST_AT_TERMINATION:
         restart_count = before.restart_count + 1
     return ContainerStatus(
@@ -192,7 +192,7 @@ def _from_runtime(
 def _last_state(
     newest: RuntimeContainerStatus, before: ContainerStatus
 ) -> Terminated | None:
-    """Return what is known of the instance before, that the runtime has no more."""
+    """Return the last state when the runtime no longer has the instance."""
     is_another = before.container_id != newest.container_id
     if is_another and isinstance(before.state, Terminated):
         return before.state
@@ -217,7 +217,7 @@ def _state(
                 container_id=instance.container_id,
             )
         case RuntimeState.UNKNOWN:
-            # What has run must not look as if it never did.
+            # A container that has run must not appear as if it never had.
             was_running = before is not None and isinstance(before.state, Running)
             return LOST_AT_TERMINATION if was_running else CREATED
 
@@ -225,7 +225,7 @@ def _state(
 def _with_start_failure(
     pod: Pod, status: ContainerStatus, reasons: ReasonCache
 ) -> ContainerStatus:
-    """Return the status of a container that is to be started but could not be."""
+    """Return the status of a container whose start failed."""
     failure = reasons.get(pod.uid, status.name)
     if failure is None:
         return status

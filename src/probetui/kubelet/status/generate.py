@@ -44,7 +44,7 @@ UpdatePodStatus = Callable[[Pod, PodStatus], PodStatus]
 def past_active_deadline(pod: Pod, status: PodStatus, now: datetime) -> bool:
     """Return whether a pod has been active for longer than its spec allows.
 
-    `status` is the one published last, which says when the pod started.
+    `status` is the last published one, with the pod's start time.
 
     Source: kubelet/active_deadline.go, v1.32.10, pastActiveDeadline.
     """
@@ -65,16 +65,16 @@ def generate_api_pod_status(
     is_past_deadline: bool = False,
     rules: KubeletRules = PORTED_RULES,
 ) -> PodStatus:
-    """Return the new status of a pod, without the times that publishing adds.
+    """Return the new status of a pod, before publishing adds times.
 
     Args:
         pod: the spec.
-        status: what the runtime says.
+        status: the pod's status at the runtime.
         published: the status manager's, None before the first.
         reasons: why the last starts failed.
         update_pod_status: fills in `started` and `ready`.
         api_status: the status that came with the pod, from its source.
-        is_terminal: nothing of the pod runs, or will run again.
+        is_terminal: no container of the pod runs or will run again.
         is_past_deadline: `past_active_deadline`; the pod has failed.
         rules: those of the kubelet's version.
     """
@@ -139,7 +139,7 @@ def _keep_terminal_phase(
 
 
 def _select_ips(ips: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the first IPv4 address and the first IPv6 address, as far as given."""
+    """Return the first IPv4 and the first IPv6 address, as far as present."""
     fours = [ip for ip in ips if _is_ipv4(ip)]
     sixes = [ip for ip in ips if _is_ipv6(ip)]
     return (*fours[:1], *sixes[:1])
@@ -169,15 +169,15 @@ def _conditions(
     api_status: PodStatus,
     rules: KubeletRules,
 ) -> tuple[PodCondition, ...]:
-    """Return others' conditions in their order, then the kubelet's own."""
-    others = [
+    """Return foreign conditions in their order, then the kubelet's own."""
+    foreign = [
         condition
         for condition in api_status.conditions
         if condition.type not in OWNED_BY_KUBELET
     ]
     disruption = old.condition(DISRUPTION_TARGET)
     if disruption is not None:
-        replace_condition(others, disruption)
+        replace_condition(foreign, disruption)
     statuses = (
         *(probed.init_container_statuses or ()),
         *(probed.container_statuses or ()),
@@ -186,13 +186,13 @@ def _conditions(
     if rules.ready_to_start_condition:
         own.append(ready_to_start_containers(pod, status))
     own.append(initialized(pod, statuses, probed.phase))
-    own.append(pod_ready(pod, (*others, *own), statuses, probed.phase, rules))
+    own.append(pod_ready(pod, (*foreign, *own), statuses, probed.phase, rules))
     own.append(containers_ready(pod, statuses, probed.phase, rules))
     own.append(SCHEDULED_TRUE)
     if could_restart_all(pod):
         own.append(all_containers_restarting(pod, status, old, probed.phase))
     generation = observed_generation(pod, rules)
-    return (*others, *(observed_by(condition, generation) for condition in own))
+    return (*foreign, *(observed_by(condition, generation) for condition in own))
 
 
 GUARANTEED = "Guaranteed"
@@ -203,7 +203,7 @@ NOTHING = Decimal()
 
 
 def qos_class(pod: Pod) -> str:
-    """Return the quality of service class that requests and limits give a pod.
+    """Return the quality of service class of a pod.
 
     Source: pkg/apis/core/v1/helper/qos/qos.go, v1.32.10, ComputePodQOS.
     """
@@ -222,7 +222,7 @@ def qos_class(pod: Pod) -> str:
 
 
 def _totals(quantities: Iterable[Mapping[str, Decimal]]) -> list[Decimal]:
-    """Return what is asked for in all, by compute resource."""
+    """Return the total amount per compute resource."""
     totals = [NOTHING] * len(COMPUTE_RESOURCES)
     for quantity in quantities:
         for index, resource in enumerate(COMPUTE_RESOURCES):
@@ -231,7 +231,7 @@ def _totals(quantities: Iterable[Mapping[str, Decimal]]) -> list[Decimal]:
 
 
 def _is_limited(container: Container) -> bool:
-    """Return whether a container has a limit of both resources."""
+    """Return whether a container limits both CPU and memory."""
     limits = container.resources.limits
     return all(
         limits.get(resource, NOTHING) > NOTHING for resource in COMPUTE_RESOURCES

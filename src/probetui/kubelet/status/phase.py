@@ -17,7 +17,7 @@ from probetui.kubelet.kuberuntime.restart import (
 )
 
 RESTARTING_ALL = "RestartingAllContainers"
-"""Why a container waits, and why it ended, that was removed to be restarted."""
+"""The reason of a container that was removed for a restart, waiting and terminated."""
 
 StatusByName = Mapping[str, ContainerStatus]
 
@@ -25,12 +25,12 @@ StatusByName = Mapping[str, ContainerStatus]
 def pod_phase(
     pod: Pod, statuses: Iterable[ContainerStatus], *, is_terminal: bool
 ) -> PodPhase:
-    """Return the phase of a pod by the statuses of its containers.
+    """Return the phase of a pod from its container statuses.
 
     Args:
         pod: the spec.
         statuses: those of all containers; of two with one name the first counts.
-        is_terminal: nothing of the pod runs, or will run again.
+        is_terminal: no container of the pod runs or will run again.
     """
     by_name: dict[str, ContainerStatus] = {}
     for status in statuses:
@@ -52,7 +52,7 @@ def pod_phase(
 def has_any_regular_container_started(
     pod: Pod, statuses: Sequence[ContainerStatus]
 ) -> bool:
-    """Return whether a regular container runs or has run to an end.
+    """Return whether a regular container is running or has run.
 
     Source: kubelet/container/helpers.go, v1.32.10, HasAnyRegularContainerStarted.
     """
@@ -64,7 +64,7 @@ def has_any_regular_container_started(
 
 
 def restarts_with_all(status: ContainerStatus) -> bool:
-    """Return whether a container waits that was removed to be restarted with all."""
+    """Return whether a container waits for a restart of all containers."""
     return (
         isinstance(status.state, Waiting)
         and isinstance(status.last_state, Terminated)
@@ -73,7 +73,7 @@ def restarts_with_all(status: ContainerStatus) -> bool:
 
 
 class _Tally:
-    """Counts of a pod's containers by state, for one decision."""
+    """Counts of a pod's containers by state."""
 
     __slots__ = (
         "_by_name",
@@ -105,9 +105,9 @@ class _Tally:
 
     @property
     def is_pending(self) -> bool:
-        """Whether something of the pod has not been started yet.
+        """Whether a container of the pod has not been started yet.
 
-        A sidecar that is restarting does not set back a pod that got going before.
+        A restarting sidecar does not set back a pod that was running before.
         """
         if self.pending_inits or self.waiting:
             return True

@@ -1,10 +1,10 @@
-"""Resources of a pod's spec, as the status of the pod and of its containers has them.
+"""Resources of a pod's spec in the statuses of the pod and its containers.
 
 They are read and written as the API server's JSON, so that a quantity keeps its form.
 
 Difference: a kubelet reads back what the cgroups of a running pod and of its containers
-have. There is no cgroup of a pod here, and nothing is resized: the status has what was
-asked for, which is what a cgroup of version 1 gives back.
+have. Here pods have no cgroup, and nothing is resized: the status has the requested
+amounts, which is what a version 1 cgroup reads back.
 
 Source: component-helpers resource/helpers.go, v0.36, PodRequests, PodLimits;
 kubelet_pods.go, v1.36, convertToAPIPodLevelResourcesStatus,
@@ -32,7 +32,7 @@ _COMPUTE = frozenset({_CPU, _MEMORY})
 _HUGE_PAGES = "hugepages-"
 _KINDS = ("limits", "requests")
 _LEAST_SHARES = Decimal("0.002")
-"""CPU in cores that a cgroup always has; as much or less is not read back.
+"""The minimum CPU of a cgroup, in cores; it is not read back.
 
 Source: kubelet/cm/helpers_linux.go, v1.36, MinShares.
 """
@@ -47,7 +47,7 @@ def container_resources(spec: Mapping[str, Any]) -> Mapping[str, Json]:
 
 
 def canonical_resources(resources: Mapping[str, Any] | None) -> Json:
-    """Return resources with quantities as an API server writes them, without empty."""
+    """Return resources with canonical quantities, without empty maps."""
     written = dict(resources or {})
     for kind in _KINDS:
         quantities = _quantities(written.pop(kind, None))
@@ -61,29 +61,30 @@ def pod_resources(
 ) -> tuple[Json, Quantities]:
     """Return `resources` and `allocatedResources` of a pod's status.
 
-    While the pod runs, only compute resources are reported, and what the pod asks for
-    as a whole.
+    While the pod runs, only compute resources and pod-level resources are reported.
 
     Args:
         spec: the pod's spec.
         phase: the phase at the API server.
         has_pod_level: whether a pod can ask for resources as a whole.
     """
-    own = canonical_resources(spec.get("resources") if has_pod_level else None)
-    totals = {kind: _total(spec, kind, own.get(kind, {})) for kind in _KINDS}
+    pod_level = canonical_resources(spec.get("resources") if has_pod_level else None)
+    totals = {kind: _total(spec, kind, pod_level.get(kind, {})) for kind in _KINDS}
     allocated = totals["requests"]
     if phase == PodPhase.RUNNING:
         for kind, total in totals.items():
-            named = own.get(kind, {})
+            named = pod_level.get(kind, {})
             compute = {name: total[name] for name in _COMPUTE & total.keys()}
             totals[kind] = {**named, **compute}
         cpu = totals["requests"].get(_CPU, "0")
-        if parse_quantity(cpu) <= _LEAST_SHARES and _CPU not in own.get("requests", {}):
+        if parse_quantity(cpu) <= _LEAST_SHARES and _CPU not in pod_level.get(
+            "requests", {}
+        ):
             totals["requests"].pop(_CPU, None)
     return {kind: total for kind, total in totals.items() if total}, allocated
 
 
-def _total(spec: Mapping[str, Any], kind: str, own: Quantities) -> Quantities:
+def _total(spec: Mapping[str, Any], kind: str, pod_level: Quantities) -> Quantities:
     """Return the sum of the requests or limits of a pod, with its overhead.
 
     Init containers run one after the other, beside the sidecars before them.
@@ -94,16 +95,16 @@ def _total(spec: Mapping[str, Any], kind: str, own: Quantities) -> Quantities:
     most: Quantities = {}
     sidecars: Quantities = {}
     for container in spec.get("initContainers") or ():
-        asked = _read_quantities(container, kind)
+        amounts = _read_quantities(container, kind)
         if container.get("restartPolicy") == "Always":
-            _add(total, asked)
-            _add(sidecars, asked)
+            _add(total, amounts)
+            _add(sidecars, amounts)
             _raise(most, sidecars)
         else:
-            _add(asked, sidecars)
-            _raise(most, asked)
+            _add(amounts, sidecars)
+            _raise(most, amounts)
     _raise(total, most)
-    total |= {name: value for name, value in own.items() if _is_of_pods(name)}
+    total |= {name: value for name, value in pod_level.items() if _is_of_pods(name)}
     overhead = _quantities(spec.get("overhead"))
     if kind == "limits":  # what is not limited is not limited by the overhead
         overhead = {
@@ -116,7 +117,7 @@ def _total(spec: Mapping[str, Any], kind: str, own: Quantities) -> Quantities:
 
 
 def _is_of_pods(name: str) -> bool:
-    """Return whether a pod can ask for a resource as a whole."""
+    """Return whether a resource is supported at pod level."""
     return name in _COMPUTE or name.startswith(_HUGE_PAGES)
 
 

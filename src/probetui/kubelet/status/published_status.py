@@ -30,17 +30,17 @@ MAX_BYTES_PER_CHARACTER = 4
 def published_status(
     pod: Pod, status: PodStatus, old: PodStatus, now: datetime
 ) -> PodStatus:
-    """Return a status as it is published.
+    """Return a status normalized for publishing.
 
-    It has the time of each condition's last change, the pod's start time, whole
-    seconds, messages cut to what a pod may say, and containers in a fixed order. What
-    is equal to what it was is the same object.
+    It has transition times of conditions, the pod's start time, whole seconds, messages
+    truncated to the limit of a pod, and containers in a fixed order. Unchanged parts
+    are the same objects.
 
     Args:
         pod: the spec.
         status: the new status.
         old: the one published before, or the one that came with the pod.
-        now: the time of what changes now.
+        now: the time of the change.
     """
     seconds = to_seconds(now)
     limit = _message_limit(pod)
@@ -64,7 +64,7 @@ def published_status(
 
 
 def is_status_equal(old: PodStatus, new: PodStatus) -> bool:
-    """Return whether nothing differs but conditions that are others' concern."""
+    """Return whether two statuses are equal, foreign conditions aside."""
     for condition in new.conditions:
         if (
             condition.type in TIMED_CONDITIONS
@@ -75,7 +75,7 @@ def is_status_equal(old: PodStatus, new: PodStatus) -> bool:
 
 
 def to_seconds(instant: datetime) -> datetime:
-    """Return the whole second that an instant is in."""
+    """Truncate an instant to the second."""
     return instant.replace(microsecond=0) if instant.microsecond else instant
 
 
@@ -98,7 +98,7 @@ def _comparable(status: PodStatus) -> tuple[object, ...]:
 def _timed(
     condition: PodCondition, old_status: PodStatus, seconds: datetime
 ) -> PodCondition:
-    """Return a condition with the time of its last change."""
+    """Return a condition with its transition time."""
     old = old_status.condition(condition.type)
     since = condition.last_transition_at
     if condition.type in TIMED_CONDITIONS:
@@ -123,7 +123,7 @@ def _content(condition: PodCondition) -> tuple[object, ...]:
 
 
 def _message_limit(pod: Pod) -> int:
-    """Return how many bytes the message of one container may have."""
+    """Return the limit of a container's message, in bytes."""
     containers = (pod.init_containers, pod.containers, pod.ephemeral_containers)
     return MAX_MESSAGE_BYTES_PER_POD // max(sum(map(len, containers)), 1)
 
@@ -131,9 +131,9 @@ def _message_limit(pod: Pod) -> int:
 def _truncate_statuses(
     statuses: Sequence[ContainerStatus], old: Sequence[ContainerStatus], limit: int
 ) -> tuple[ContainerStatus, ...]:
-    """Return statuses with times and messages cut to size."""
+    """Return statuses with truncated times and messages."""
     old_by_name = {container_status.name: container_status for container_status in old}
-    done = []
+    truncated = []
     for status in statuses:
         state = _truncate_state(status.state, limit)
         last_state = _truncate_state(status.last_state, limit)
@@ -141,8 +141,8 @@ def _truncate_statuses(
         if state is not status.state or last_state is not status.last_state:
             cut = replace(status, state=state, last_state=last_state)
         before = old_by_name.get(cut.name)
-        done.append(before if before is not None and before == cut else cut)
-    return tuple(done)
+        truncated.append(before if before is not None and before == cut else cut)
+    return tuple(truncated)
 
 
 def _truncate_state(state: ContainerState | None, limit: int) -> ContainerState | None:

@@ -54,8 +54,8 @@ NO_STATUS = PodStatus(phase=PodPhase.PENDING)
 class StatusManager:
     """The published status of each pod; owned by the engine.
 
-    What is published stays the same object until it changes. There is no API server:
-    what one would hold of each pod is held here.
+    A published status stays the same object until it changes. There is no API server:
+    the status that it would store of each pod is stored here.
 
     Args:
         could_have_running_containers: whether containers of a pod may still run; None
@@ -80,31 +80,40 @@ class StatusManager:
         return self._statuses.get(pod_uid)
 
     def in_api(self, pod_uid: str) -> PodStatus:
-        """Return what an API server holds of a pod, or of the mirror of a static one.
+        """Return the API server's status of a pod, or of a static pod's mirror.
 
-        A pod is not said to have ended there before its containers have.
+        There a pod does not end before its containers have.
         """
         return self._in_api.get(pod_uid, NO_STATUS)
 
     def in_source(self, pod: Pod) -> PodStatus:
-        """Return the status that a pod's source has; a file has none."""
+        """Return the status of a pod in its source; a file has none."""
         return NO_STATUS if is_static_pod(pod) else self.in_api(pod.uid)
 
     def set_api_conditions(
         self, pod_uid: str, conditions: Iterable[PodCondition]
     ) -> None:
-        """Set the conditions that an API server has.
+        """Set the conditions at the API server.
 
-        The kubelet's own are those of the last kubelet, until there is a status.
+        Before the first status, the kubelet's own conditions are those of the last
+        kubelet.
         """
         if pod_uid not in self._statuses:
-            held = self.in_api(pod_uid)
-            self._in_api[pod_uid] = replace(held, conditions=tuple(conditions))
+            in_api = self.in_api(pod_uid)
+            self._in_api[pod_uid] = replace(in_api, conditions=tuple(conditions))
             return
-        held = self.in_api(pod_uid)
-        own = [one for one in held.conditions if one.type in OWNED_BY_KUBELET]
-        others = [one for one in conditions if one.type not in OWNED_BY_KUBELET]
-        self._in_api[pod_uid] = replace(held, conditions=(*others, *own))
+        in_api = self.in_api(pod_uid)
+        own = [
+            condition
+            for condition in in_api.conditions
+            if condition.type in OWNED_BY_KUBELET
+        ]
+        foreign = [
+            condition
+            for condition in conditions
+            if condition.type not in OWNED_BY_KUBELET
+        ]
+        self._in_api[pod_uid] = replace(in_api, conditions=(*foreign, *own))
 
     def set_pod_status(
         self,
@@ -114,7 +123,7 @@ class StatusManager:
         *,
         api_status: PodStatus = NO_STATUS,
     ) -> PodStatus | None:
-        """Publish a status, and return what is published then.
+        """Publish a status and return the published one.
 
         A status that sets back an ended container is refused as a whole.
 
@@ -130,7 +139,7 @@ class StatusManager:
     def set_container_readiness(
         self, pod: Pod, container_id: ContainerID, now: datetime, *, ready: bool
     ) -> PodStatus | None:
-        """Publish that a container is ready or not, with the conditions it affects.
+        """Publish a container's readiness and the affected conditions.
 
         Returns what is published then.
         """
@@ -156,7 +165,7 @@ class StatusManager:
     def set_container_startup(
         self, pod: Pod, container_id: ContainerID, now: datetime, *, started: bool
     ) -> PodStatus | None:
-        """Publish that a container has started up or not.
+        """Publish whether a container has started up.
 
         The condition Initialized follows with the pod's next sync. Returns what is
         published then.
@@ -171,14 +180,14 @@ class StatusManager:
     def terminate_pod(
         self, pod: Pod, now: datetime, *, api_status: PodStatus = NO_STATUS
     ) -> PodStatus | None:
-        """Publish the last status of a pod: nothing of it runs any more.
+        """Publish the last status of a pod after its containers have ended.
 
-        A container whose end nobody saw counts as failed, and so does, in versions that
-        end deleted pods, a pod that has not ended otherwise. Returns what is published
-        then.
+        A container whose end was not seen counts as failed, and so does, in versions
+        that end deleted pods, a pod that has not ended otherwise. Returns the published
+        status.
 
-        Quirk, kept: whether the pod got as far as its regular containers is read from
-        `api_status`, not from what is published here.
+        Quirk, kept: whether the pod was initialized is read from `api_status`, not from
+        the status published here.
         """
         status = self._statuses.get(pod.uid, api_status)
         regular = status.container_statuses
@@ -245,7 +254,7 @@ class StatusManager:
 def needs_readiness_reconciled(
     pod: Pod, status: PodStatus, rules: KubeletRules = PORTED_RULES
 ) -> bool:
-    """Return whether Ready is not what the conditions of readiness gates make of it.
+    """Return whether Ready contradicts the conditions of readiness gates.
 
     Args:
         pod: the spec.
@@ -261,8 +270,8 @@ def needs_readiness_reconciled(
         *(status.init_container_statuses or ()),
         *(status.container_statuses or ()),
     )
-    wanted = pod_ready(pod, status.conditions, statuses, status.phase, rules)
-    return (current.status, current.message) != (wanted.status, wanted.message)
+    expected = pod_ready(pod, status.conditions, statuses, status.phase, rules)
+    return (current.status, current.message) != (expected.status, expected.message)
 
 
 def merge_pod_status(
@@ -272,10 +281,9 @@ def merge_pod_status(
     *,
     could_have_running_containers: bool,
 ) -> PodStatus:
-    """Return the status to send to an API server, given what it holds.
+    """Return the status to send to an API server, given its current one.
 
-    A pod is not said to have ended while containers of it may run, and one that has
-    ended is not ready.
+    A pod does not end while its containers may run, and an ended pod is not ready.
 
     Source: status/status_manager.go, v1.32.10, mergePodStatus.
     """
@@ -307,7 +315,7 @@ def merge_pod_status(
 
 
 def _is_illegal_transition(pod: Pod, old: PodStatus, new: PodStatus) -> bool:
-    """Return whether a container that has ended for good would be set back.
+    """Return whether a permanently ended container would leave that state.
 
     Source: status/status_manager.go, v1.32.10, checkContainerStateTransition.
     """
@@ -344,7 +352,7 @@ def _is_restarted(
 
 
 def _init_container(pod: Pod, index: int, name: str) -> Container | None:
-    """Return the init container at an index, None if another one is there."""
+    """Return the init container at an index, None if the name differs."""
     if index >= len(pod.init_containers):
         return None
     container = pod.init_containers[index]
@@ -352,7 +360,7 @@ def _init_container(pod: Pod, index: int, name: str) -> Container | None:
 
 
 def _has_been_initialized(pod: Pod, status: PodStatus) -> bool:
-    """Return whether a pod has got as far as its regular containers.
+    """Return whether a pod has completed its initialization.
 
     Source: status/status_manager.go, v1.32.10, hasPodInitialized.
     """
@@ -434,8 +442,10 @@ def _replace_status(
 
 
 def _since(condition: PodCondition, before: PodStatus, now: datetime) -> PodCondition:
-    """Return a condition that has held since now, or longer if it did before."""
+    """Return a condition; keep its transition time if it did not change."""
     old = before.condition(condition.type)
-    held = old is not None and old.status is condition.status
-    since = old.last_transition_at if old is not None and held else to_seconds(now)
+    is_unchanged = old is not None and old.status is condition.status
+    since = (
+        old.last_transition_at if old is not None and is_unchanged else to_seconds(now)
+    )
     return replace(condition, last_transition_at=since)

@@ -30,15 +30,15 @@ _NOT_OURS = frozenset(
         "resourceClaimStatuses",
     }
 )
-"""Fields of a status that others set, or that are not carried out here."""
+"""Fields of a status that others set, or that are not supported here."""
 
 
 _OF_NEWER = frozenset({"allocatedResources", "resources"})
-"""Fields that old versions do not know and so leave alone."""
+"""Fields that old versions do not know and therefore keep."""
 
 
 class StatusContext(Struct, frozen=True):
-    """What a status at an API server has beside the status of the pod itself.
+    """The context of a status at an API server: the node and the version.
 
     `node_ips` are the node's addresses, the first one first.
     """
@@ -56,14 +56,14 @@ def api_status(
     *,
     could_have_running_containers: bool,
 ) -> Json:
-    """Return the status that an API server is to hold, as its JSON.
+    """Return the JSON status for an API server.
 
     Conditions of others stay as they are, and a restart count never goes backwards: a
     runtime may have lost the containers that were counted.
 
     Args:
         spec: the pod's spec as the API server holds it, as its JSON.
-        status: what is published.
+        status: the published status.
         held: the status that the API server holds, as its JSON.
         context: the node and the kubelet's version.
         now: the time.
@@ -89,10 +89,10 @@ def api_status(
         if context.rules.reports_host_ips:
             json["hostIPs"] = [{"ip": ip} for ip in context.node_ips]
     if context.rules.reports_resources:
-        asked = container_resources(spec)
+        requested = container_resources(spec)
         for key in ("containerStatuses", "initContainerStatuses"):
             for one in json.get(key, ()):
-                _add_resources(one, asked.get(one["name"]))
+                _add_resources(one, requested.get(one["name"]))
     if context.rules.reports_pod_resources:
         json["resources"], allocated = pod_resources(
             spec,
@@ -120,7 +120,7 @@ def status_patch(pod_uid: str, held: Mapping[str, Any], new: Mapping[str, Any]) 
 
 
 def _conditions(conditions: Sequence[Json], held: Mapping[str, Any]) -> list[Json]:
-    """Return conditions with what only the API has; those of others as they are."""
+    """Return conditions with API-only fields; foreign ones are unchanged."""
     before = {one["type"]: one for one in held.get("conditions") or ()}
     return [
         before[kind]
@@ -145,7 +145,7 @@ def _counted(
 
 
 def _add_resources(status: Json, resources: Json | None) -> None:
-    """Add the resources of a container that was created."""
+    """Add the resources of a created container."""
     if not status.get("containerID") or resources is None:
         return
     status["resources"] = resources

@@ -119,7 +119,7 @@ def _content_of_secret(secret: Secret) -> Mapping[str, bytes]:
 def _entries(
     content: Mapping[str, bytes], items: Iterable[KeyToPath], mode: int, missing: str
 ) -> Files | ConfigRefusal:
-    """Return the entries that are asked for, all of them without items.
+    """Return the selected entries, all of them without items.
 
     `missing` begins the error about an entry that is not there; it is left out where
     that is empty.
@@ -129,8 +129,8 @@ def _entries(
     for item in items:
         path = _clean(item.path)
         if item.key in content:
-            own = mode if item.mode is None else item.mode
-            files[path] = VolumeFile(path, content[item.key], own)
+            file_mode = mode if item.mode is None else item.mode
+            files[path] = VolumeFile(path, content[item.key], file_mode)
         elif missing:
             return ConfigRefusal(f"{missing}: {item.key}", is_missing=True)
     return files
@@ -147,13 +147,13 @@ def _downward_files(
         if isinstance(text, ConfigRefusal):
             errors.append(text.message)
         else:
-            own = mode if item.mode is None else item.mode
-            files[path] = VolumeFile(path, to_bytes(text), own)
+            file_mode = mode if item.mode is None else item.mode
+            files[path] = VolumeFile(path, to_bytes(text), file_mode)
     return ConfigRefusal(aggregate_errors(errors)) if errors else files
 
 
 def _downward_text(pod: Pod, item: DownwardAPIFile, node: Node) -> str | ConfigRefusal:
-    """Return what goes into a file; its lines are sorted."""
+    """Return the content of a downward API file, with sorted lines."""
     match item.ref:
         case None:
             return ""
@@ -167,5 +167,5 @@ def _downward_text(pod: Pod, item: DownwardAPIFile, node: Node) -> str | ConfigR
 
 
 def _clean(path: str) -> str:
-    """Return a path without empty steps and steps to where one is."""
+    """Return a path without empty and `.` elements."""
     return "/".join(part for part in path.split("/") if part not in {"", "."})

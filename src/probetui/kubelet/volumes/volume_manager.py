@@ -1,10 +1,10 @@
 """The volume manager: desired and actual volumes of pods.
 
-The desired state is what the pods want, the actual state what the runtime has done.
-What differs is brought in line, again and again until it is, and syncs wait for that.
+The desired state comes from the pods, the actual state from the runtime. Differences
+are reconciled, with retries, and syncs wait for that.
 
-Difference: what differs is acted upon at once, each volume by itself; the kubelet looks
-every 100 ms, unmounts before it mounts, and its waits look every 300 ms.
+Difference: each volume is reconciled at once and by itself; the kubelet does so every
+100 ms, unmounts before it mounts, and its waits poll every 300 ms.
 
 Source: kubelet/volumemanager/volume_manager.go, populator/
 desired_state_of_world_populator.go, reconciler/reconciler.go; goroutinemap/
@@ -43,14 +43,14 @@ LAST_RETRY = timedelta(minutes=2, seconds=2)
 
 
 class VolumeKey(Struct, frozen=True):
-    """What identifies a volume: its pod and its name."""
+    """The identity of a volume: its pod and name."""
 
     pod_uid: str
     name: str
 
 
 class MountedVolume(Struct, frozen=True):
-    """A volume as it was last made ready."""
+    """A mounted volume."""
 
     volume: Volume
     files: tuple[VolumeFile, ...]
@@ -59,7 +59,7 @@ class MountedVolume(Struct, frozen=True):
 class _PodVolumes(Struct):
     """All volumes of one pod; owned by the manager.
 
-    Nothing is `desired` of a pod that is over.
+    A finished pod has no `desired` volumes.
     """
 
     pod: Pod
@@ -69,18 +69,18 @@ class _PodVolumes(Struct):
 
     @property
     def is_reconciled(self) -> bool:
-        """Whether nothing is missing; nothing left, of a pod that is over."""
+        """Whether all volumes are mounted or, for a finished pod, unmounted."""
         if self.desired:
             return self.desired.keys() <= self.actual.keys()
         return not self.actual and not self.under_way
 
 
 class VolumeManager:
-    """Keeps volumes in line with pods; owned by the engine.
+    """Reconciles volumes with pods; owned by the engine.
 
     Args:
         turn: collects events.
-        runner: carries out what is to be done, beside the calls that wait for it.
+        runner: runs the operations, concurrently with the calls that wait for them.
         objects: the ConfigMaps and Secrets that files are made of.
         node: the facts about the machine that files may hold.
         can_unmount: whether all sources of pods have been heard. Until then nothing is
@@ -110,12 +110,12 @@ class VolumeManager:
         self._retries: Timers[VolumeKey] = Timers()
 
     def wait_for_mounts(self, pod: Pod, now: datetime) -> Routine[bool]:
-        """Mount all volumes of a pod's containers; return False if that took too long.
+        """Mount all volumes of a pod's containers; return False on a time-out.
 
         Files are brought up to date on the way, but not waited for.
 
-        Quirk, kept: since 1.27 no event says that the time is up, those of the attempts
-        have to do; before, it names all volumes as unattached.
+        Quirk, kept: since 1.27 no event reports the time-out, only those of the
+        attempts do; before, the event names all volumes as unattached.
         """
         names = mounted_names(pod)
         desired = {
@@ -140,7 +140,7 @@ class VolumeManager:
         return is_done
 
     def wait_for_unmounts(self, pod: Pod, now: datetime) -> Routine[bool]:
-        """Release all volumes of a pod; False if that took too long."""
+        """Unmount all volumes of a pod; return False on a time-out."""
         volumes = self._pods.get(pod.uid)
         if volumes is None:
             return True
@@ -151,22 +151,22 @@ class VolumeManager:
         return is_done
 
     def cancel_waits(self, is_canceled: Callable[[str], bool]) -> None:
-        """Release calls that have been asked to end early."""
+        """Release cancelled calls."""
         for uid, event in self._waits.items():
             if is_canceled(uid):
                 event.set()
 
     def mounted(self, pod_uid: str) -> dict[str, MountedVolume]:
-        """Return the volumes a pod has at the moment, by name."""
+        """Return the mounted volumes of a pod, by name."""
         volumes = self._pods.get(pod_uid)
         return {} if volumes is None else dict(volumes.actual)
 
     def next_deadline(self) -> datetime | None:
-        """Return when something is tried again next, or None."""
+        """Return the time of the next retry, or None."""
         return self._retries.next_deadline()
 
     def run_due(self, now: datetime) -> None:
-        """Try again what is due, and what had to wait for the sources."""
+        """Run due retries, and unmounts that waited for the sources."""
         if self._holds_unmounts and self._can_unmount():
             self._holds_unmounts = False
             for held in tuple(self._pods.values()):
@@ -176,7 +176,7 @@ class VolumeManager:
                 self._reconcile(volumes, now)
 
     def forget(self, pod_uid: str) -> None:
-        """Drop all that is known of a pod."""
+        """Forget a pod."""
         self._pods.pop(pod_uid, None)
         for key in [delay for delay in self._delays if delay.pod_uid == pod_uid]:
             self._reset_retry(key)
@@ -193,7 +193,7 @@ class VolumeManager:
         return volumes.is_reconciled
 
     def _reconcile(self, volumes: _PodVolumes, now: datetime) -> None:
-        """Begin what has to be done and is neither under way nor to be tried later.
+        """Start the mounts and unmounts that neither run nor wait for a retry.
 
         Source: reconciler/reconciler.go, v1.32.10, reconcile, readyToUnmount;
         desired_state_of_world_populator.go, Run.
@@ -211,7 +211,7 @@ class VolumeManager:
                 self._holds_unmounts = True
 
     def _mount(self, key: VolumeKey, volumes: _PodVolumes, now: datetime) -> None:
-        """Begin to mount a volume unless it is mounted with these files already."""
+        """Start to mount a volume unless it is mounted with these files already."""
         volume = volumes.desired[key.name]
         files: tuple[VolumeFile, ...] | ConfigRefusal = ()
         if isinstance(volume.source, Projected):
@@ -219,9 +219,9 @@ class VolumeManager:
         if isinstance(files, ConfigRefusal):
             self._record_failed_mount(key, volumes.pod, files.message, now)
             return
-        wanted = MountedVolume(volume, files)
-        if volumes.actual.get(key.name) != wanted:
-            routine = self._mounting(key, volumes, wanted, now)
+        desired = MountedVolume(volume, files)
+        if volumes.actual.get(key.name) != desired:
+            routine = self._mounting(key, volumes, desired, now)
             self._start_operation(key, volumes, routine, now)
 
     def _start_operation(
@@ -242,13 +242,17 @@ class VolumeManager:
         self._runner.start(key.pod_uid, routine, done, now)
 
     def _mounting(
-        self, key: VolumeKey, volumes: _PodVolumes, wanted: MountedVolume, now: datetime
+        self,
+        key: VolumeKey,
+        volumes: _PodVolumes,
+        desired: MountedVolume,
+        now: datetime,
     ) -> Routine[None]:
-        outcome = yield MountVolume(volumes.pod, wanted.volume, wanted.files, now)
+        outcome = yield MountVolume(volumes.pod, desired.volume, desired.files, now)
         if outcome.error is not None:
             self._record_failed_mount(key, volumes.pod, outcome.error, outcome.at)
             return
-        volumes.actual[key.name] = wanted
+        volumes.actual[key.name] = desired
         self._reset_retry(key)
 
     def _unmount(self, key: VolumeKey, volumes: _PodVolumes) -> Routine[None]:
@@ -283,7 +287,7 @@ class VolumeManager:
 
 
 def mounted_names(pod: Pod) -> frozenset[str]:
-    """Return the names of the volumes that containers mount; others are not made."""
+    """Return the names of the volumes that containers mount."""
     return frozenset(
         mount.name
         for container in (*pod.all_containers(), *pod.ephemeral_containers)
