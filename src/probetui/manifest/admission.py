@@ -29,7 +29,7 @@ _PREEMPTS = "PreemptLowerPriority"
 
 
 class PriorityClass(Struct, frozen=True):
-    """The priority that pods of a class have, and whether they preempt others."""
+    """A PriorityClass: the priority of its pods, and whether they preempt others."""
 
     value: int = 0
     preemption: str = _PREEMPTS
@@ -43,14 +43,14 @@ _SYSTEM = {
 
 
 class Classes(Struct):
-    """The classes that the files have; `overheads` are those of RuntimeClasses."""
+    """The classes in the files; `overheads` are those of RuntimeClasses."""
 
     priorities: dict[str, PriorityClass] = field(default_factory=_SYSTEM.copy)
     default: PriorityClass = PriorityClass()
     overheads: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
     def add(self, found: OtherObject) -> bool:
-        """Take an object if it is a class; return whether it is one."""
+        """Add an object if it is a class; return whether it is one."""
         plain = to_plain(found.node)
         group = found.api_version.partition("/")[0]
         if not isinstance(plain, dict):
@@ -87,7 +87,7 @@ def _amounts(plain: Mapping[str, object]) -> dict[str, str]:
 
 
 def admit(spec: core_v1.PodSpec, classes: Classes) -> Iterator[tuple[str, str]]:
-    """Give a pod what its classes say; yield the refusals, with a field for each.
+    """Apply a pod's classes to it; yield the refusals, each with its field.
 
     What the pod of a manifest says against its class stays as it is written.
     """
@@ -132,7 +132,7 @@ def _add_overhead(spec: core_v1.PodSpec, classes: Classes) -> Iterator[tuple[str
 
 
 def unique_owners(metadata: meta_v1.ObjectMeta) -> Iterator[ApiWarning]:
-    """Drop owners that are named twice, and yield the warning about them.
+    """Remove duplicate owners and yield the warning about them.
 
     Two owners with one uid that differ in anything else stay, both of them.
     """
@@ -154,7 +154,7 @@ def unique_owners(metadata: meta_v1.ObjectMeta) -> Iterator[ApiWarning]:
 
 
 def prepare_pod(pod: core_v1.Pod, rules: KubeletRules) -> None:
-    """Change a defaulted pod as its creation does: its grace period, its selectors."""
+    """Prepare a defaulted pod as on creation: its grace period and selectors."""
     spec = pod.spec
     if spec is None:
         return
@@ -184,7 +184,7 @@ def _select(
     operator: str,
     labels: Mapping[str, str],
 ) -> None:
-    """Add the pod's own values of labels to a selector."""
+    """Add the pod's own label values to a selector."""
     if selector is None:
         return
     added = [

@@ -37,7 +37,7 @@ _LINE_ENDS = str.maketrans("", "", "\r\n")
 
 
 class ConfigObjectReader(Struct):
-    """Reads one document.
+    """Decodes and validates one document.
 
     Args:
         kind: ConfigMap or Secret.
@@ -57,7 +57,7 @@ class ConfigObjectReader(Struct):
     problems: list[Problem] = field(default_factory=list)
 
     def read(self, namespace: str | None) -> ConfigObject | None:
-        """Return the object, None if it cannot be used.
+        """Return the object, None if it is invalid.
 
         Args:
             namespace: its namespace, instead of the document's; None keeps that.

@@ -47,7 +47,7 @@ _EXPONENT_FROM = 1e21
 
 
 class UnknownField(Struct, frozen=True):
-    """A field that the type does not have.
+    """An unknown field of a type.
 
     `suggestion` may be empty. `version` is the one that does not know it yet, empty
     where no version does; `consequence` is what follows from that, if it is not
@@ -118,7 +118,7 @@ _MOST_SUGGESTIONS = 100
 
 
 class _Decoder(Struct):
-    """Walks down from a root and collects problems."""
+    """Decodes a tree from its root and collects problems."""
 
     root: YamlNode
     root_path: str
@@ -237,7 +237,7 @@ class _Decoder(Struct):
     def _report(
         self, node: YamlNode, path: str, accepted: str, place: ValuePlace
     ) -> None:
-        """Report a value of a wrong type, with what the API server says of it."""
+        """Report a value of a wrong type, with the API server's error."""
         # Late: most manifests have no such value.
         from probetui.manifest.go_types import decoding_error  # noqa: PLC0415
 
@@ -256,7 +256,7 @@ _MUST_BE_MAPPING = "must be a mapping (lines of `name: value`)"
 
 
 def _convert(node: ScalarNode, kind: FieldKind) -> object:
-    """Convert a scalar to a kind of field, None if it is of another kind."""
+    """Convert a scalar to a field's kind; return None if it is of another kind."""
     value = node.value
     match kind:
         case FieldKind.STRING:

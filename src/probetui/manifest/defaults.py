@@ -193,7 +193,7 @@ def _default_requests(resources: core_v1.ResourceRequirements) -> None:
 
 
 def _default_pod_resources(spec: core_v1.PodSpec) -> None:
-    """Set what a pod needs in all where its manifest says a part of it.
+    """Set the pod-level resources that the manifest gives only in part.
 
     Source: defaults.go, v1.36.2, defaultHugePagePodLimits, defaultPodRequests.
     """
@@ -276,7 +276,7 @@ def _default_downward_items(
 
 
 def volume_sources(volume: core_v1.Volume) -> tuple[str, ...]:
-    """Return the names of the sources that a volume has, in the model's order."""
+    """Return the names of a volume's sources, in the model's order."""
     return tuple(
         name
         for name in core_v1.Volume.__struct_fields__

@@ -1,4 +1,4 @@
-"""A pod while it is loaded: decoded, defaulted, named, validated."""
+"""Pod drafts: a pod during loading, from decoding to validation."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class PodManifest(Struct, frozen=True):
 
 
 class PodDraft(Struct):
-    """A pod that is being loaded; owned by the loader.
+    """A pod during loading; owned by the loader.
 
     `unreadable` are the paths of fields that could not be decoded. `is_refused` where
     an error is reported elsewhere: a duplicate key in its document, a name that
@@ -91,7 +91,7 @@ class PodDraft(Struct):
     _parents: frozenset[tuple[str, ...]] = frozenset()
 
     def __post_init__(self) -> None:
-        """Compute the fields that contain an unreadable one."""
+        """Compute the paths that contain an unreadable field."""
         self._parents = frozenset(
             path[:length] for path in self.unreadable for length in range(len(path) + 1)
         )
@@ -103,16 +103,16 @@ class PodDraft(Struct):
 
     @property
     def is_stored(self) -> bool:
-        """Whether an API server has had the pod, as `kubectl get -o yaml` shows it."""
+        """Whether the pod is from an API server, as of `kubectl get -o yaml`."""
         return self.metadata.creationTimestamp is not None
 
     @property
     def key(self) -> tuple[str, str]:
-        """Namespace and name: what no two pods may share."""
+        """Namespace and name, which are unique."""
         return self.metadata.namespace or "default", self.metadata.name or ""
 
     def set_apart(self, suffix: str) -> None:
-        """Make it another pod than that of its manifest: its namespace, its uid."""
+        """Move the pod to a suffixed namespace and clear its uid."""
         self.metadata.namespace = suffixed_namespace(self.key[0], suffix)
         self.metadata.uid = None
 
@@ -130,7 +130,7 @@ class PodDraft(Struct):
     def problem(
         self, path: str, message: str, severity: Severity, rule: str
     ) -> Problem:
-        """Return a problem with a field of the pod, as its document names it."""
+        """Return a problem with a field of the pod, with the path in its document."""
         return self.found.object.problem(path, message, severity, rule)
 
     def api_warning(self, path: str, text: str) -> Problem:
@@ -190,12 +190,12 @@ def draft_pod(
 
 
 def suffixed_namespace(namespace: str, suffix: str) -> str:
-    """Return a namespace with a suffix, cut to what a namespace may have."""
+    """Return a namespace with a suffix, truncated to the allowed length."""
     return namespace[: MAX_LABEL - len(suffix)] + suffix
 
 
 def assign_identity(draft: PodDraft, host: str) -> None:
-    """Set the uid, and the name for a `generateName`, that a manifest does not give.
+    """Set a missing uid, and the name for a `generateName`.
 
     A static pod gets the suffix and annotations that distinguish it on its node.
     """
@@ -277,7 +277,7 @@ def _name_profiles(pod: core_v1.Pod) -> None:
 
 
 def api_conditions(draft: PodDraft) -> tuple[PodCondition, ...]:
-    """Return the conditions of a pod that count: of readiness gates, and Ready.
+    """Return the relevant conditions of a pod: of readiness gates, and Ready.
 
     In a cluster, whoever is responsible for a gate sets its condition there. Ready is
     what the last kubelet found, which the next one may keep.
@@ -301,7 +301,7 @@ def api_conditions(draft: PodDraft) -> tuple[PodCondition, ...]:
 
 
 def build_pod(model: core_v1.Pod) -> Pod:
-    """Return the model of a valid pod, its defaults set, as a value of our own.
+    """Convert the model of a valid, defaulted pod to a `Pod`.
 
     What an API server says of its own pod is left out, but for the age: pods that are
     added at once are added in that order.
@@ -400,7 +400,7 @@ _WARNED_OF_NAMES = frozenset({
 
 
 def _steps_in_pod(own: WorkloadObject, path: str) -> tuple[str, ...]:
-    """Return the steps to a field from the pod, given its path in the document."""
+    """Return the steps from the pod to a field, given its path in the document."""
     from_object = tuple(split_path(path))[len(tuple(split_path(own.path))) :]
     template = own.workload.template
     if from_object[: len(template)] == template:
@@ -426,7 +426,7 @@ _MAX_BASE = 63 - _SUFFIX
 
 
 def _json_of(pod: core_v1.Pod) -> bytes:
-    """Return a pod as JSON that is always the same, also with what is no text."""
+    """Return a pod as canonical JSON; bytes that are not UTF-8 are allowed."""
     try:
         return msgspec.json.encode(pod, order="deterministic")
     except UnicodeEncodeError:
@@ -454,7 +454,7 @@ def pod_uid(pod: core_v1.Pod, host: str, source: SourceFile) -> str:
 
 
 def generate_name(base: str, uid: str) -> str:
-    """Return a name for `generateName`, as an API server would make one.
+    """Return a name for `generateName`, in the form of an API server's.
 
     Difference: it follows from the uid instead of chance, so that it stays.
 

@@ -1,4 +1,4 @@
-"""Which version of Kubernetes knows which field of an object.
+"""The versions of Kubernetes that know each field of an object.
 
 The models are of 1.37. A field that came after 1.15 is in `LATER`, below the first
 minor release that has it; those that are gone are in `GONE`. A type that came later is
@@ -176,13 +176,13 @@ _SINCE = {
 
 
 def is_later(owner: str, name: str, version: str) -> bool:
-    """Return whether a field of the models came after a version, as `1.32`."""
+    """Return whether a field was added after a version such as `1.32`."""
     since = _SINCE.get((owner, name))
     return since is not None and _minor(version) < _minor(since)
 
 
 def is_gone(owner: str, name: str, version: str) -> bool:
-    """Return whether a version knows a field that the models do not have any more."""
+    """Return whether a version knows a field that is gone from the models."""
     first, last = GONE.get((owner, name), (MODELS_VERSION, ""))
     return bool(last) and _minor(first) <= _minor(version) <= _minor(last)
 

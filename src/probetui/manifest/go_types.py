@@ -1,4 +1,4 @@
-"""What an API server says of a value of a wrong type: Go's decoder, with Go's names.
+"""Type errors of an API server: Go's decoder errors, with Go's type names.
 
 The names of structs are those of the models; those of texts with a type of their own
 are in a table, and what is embedded in a struct is a step of the path.
@@ -150,7 +150,7 @@ _LAYOUT = "2006-01-02T15:04:05Z07:00"
 def decoding_error(
     node: YamlNode, fields: Sequence[FieldSchema], place: ValuePlace, *, embeds: bool
 ) -> str:
-    """Return what an API server says of a value of a wrong type, empty for nothing.
+    """Return the API server's error about a value of a wrong type, empty for none.
 
     Args:
         node: the value.
@@ -215,7 +215,7 @@ def _type_of(field: FieldSchema) -> str:
 
 
 def _kind(node: YamlNode) -> str:
-    """Return what JSON calls a value."""
+    """Return the JSON type of a value."""
     match node:
         case MapNode():
             return "object"
@@ -254,7 +254,7 @@ def _quantity_error(value: object) -> str:
 
 
 def _time_error(text: str) -> str:
-    """Return what Go says of a text that is no time, or of one that is out of range."""
+    """Return Go's error about a text that is not a time, or out of range."""
     start = f"parsing time {quote(text)}"
     rest = text
     for step, pattern in _TIME_STEPS:

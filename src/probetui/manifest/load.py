@@ -1,4 +1,4 @@
-"""Load manifest files: pods, what they refer to, and every problem in them.
+"""Load manifest files: pods, referenced objects, and every problem.
 
     sources ── parse ──► documents ── classify ──► objects ── --set ──► changed objects
       ── decode, defaults ──► drafts ── names, uids ──► validate ──► pods
@@ -70,7 +70,7 @@ def load_manifests(
     host: str = "localhost",
     stub_missing: bool = False,
 ) -> Manifests:
-    """Return the pods of some files, with every problem in these.
+    """Return the pods of some files, with every problem in the files.
 
     Args:
         sources: the files, in the order in which they were named.
@@ -250,7 +250,7 @@ def _empty_first_document(source: SourceFile) -> Problem:
 def _can_be_static(
     found: WorkloadObject | OtherObject | ListObject, source: SourceFile
 ) -> bool:
-    """Return whether a kubelet takes an object from a file or URL for static pods."""
+    """Return whether a kubelet accepts an object from a source of static pods."""
     match found:
         case WorkloadObject():
             return found.workload.is_pod
@@ -278,7 +278,7 @@ def _ignored_documents(second: YamlDocument) -> Problem:
 
 
 def _admit(drafts: Iterable[PodDraft], classes: Classes) -> Iterator[Problem]:
-    """Give pods what admission gives them; yield what it would refuse."""
+    """Apply admission to pods; yield the refusals."""
     for draft in drafts:
         is_new = not (draft.found.source.is_static or draft.is_stored)
         if draft.pod.spec is None or not is_new:
@@ -293,7 +293,7 @@ def _admit(drafts: Iterable[PodDraft], classes: Classes) -> Iterator[Problem]:
 
 
 def _static_references(drafts: Sequence[PodDraft]) -> Iterator[Problem]:
-    """Yield what static pods refer to and no kubelet gets for them."""
+    """Yield references of static pods that a kubelet does not resolve."""
     for draft in drafts:
         if not draft.found.source.is_static:
             continue
@@ -381,7 +381,7 @@ def _assign_names(drafts: Sequence[PodDraft], host: str) -> list[Problem]:
 def _check_unique(
     draft: PodDraft, seen: dict[tuple[str, str], PodDraft]
 ) -> list[Problem]:
-    """Report that an earlier pod has the name, or else the uid, of this one."""
+    """Report an earlier pod with the name or uid of this one."""
     for key, path, what in (
         (draft.key, "metadata.name", "name"),
         (("", draft.metadata.uid or ""), "metadata.uid", "uid"),

@@ -38,7 +38,7 @@ class FieldValidation(StrEnum):
 
 
 class LoadedPod(Struct, frozen=True):
-    """A pod that can be run, and what it came from.
+    """A runnable pod and its origin.
 
     `manifest` is the whole pod as YAML with `--set`, defaults, name and uid in it:
     loaded again it is the same pod.
@@ -64,7 +64,7 @@ class LoadedConfigObject(Struct, frozen=True):
 
 
 class Manifests(Struct, frozen=True):
-    """What the files hold; `problems` are in the order of files and lines.
+    """The content of the files; `problems` are in the order of files and lines.
 
     A pod with an error is not among `loaded`, nor a ConfigMap or Secret with one among
     `objects`. `services` are those that select pods. `documents` counts the documents
@@ -94,7 +94,7 @@ class Manifests(Struct, frozen=True):
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """The problems that are likely mistakes."""
+        """The problems that are probable mistakes."""
         return self._problems_of(Severity.WARNING)
 
     @property
@@ -136,7 +136,7 @@ _HANDLERS = ("exec.command", "httpGet")
 
 
 def format_probe_positions(loaded: Iterable[LoadedPod]) -> dict[str, str]:
-    """Return the places of what probes do, by UID, a blank and the field's path.
+    """Return the positions of handlers, by UID, a blank and the field's path.
 
     They are `file:line:column`.
     """

@@ -1,4 +1,4 @@
-"""Files of other tools that people hand over: what they are, and what renders them.
+"""Files of other tools: their format, and the command that renders them.
 
 Compose files, Helm charts and templates, and Kustomizations are made into manifests by
 their own tools; a problem names the command.
@@ -16,7 +16,7 @@ _RULE = "kind"
 
 
 def find_template(source: SourceFile, broken_at: int) -> Problem | None:
-    """Return a problem of a file that is no YAML because it is a template.
+    """Return the problem of a file that is a template instead of YAML.
 
     Args:
         source: the file.
@@ -37,7 +37,7 @@ def find_template(source: SourceFile, broken_at: int) -> Problem | None:
 
 
 def find_other_format(node: YamlNode, source: SourceFile) -> Problem | None:
-    """Return a problem of a document that is another tool's, None for any other."""
+    """Return the problem of another tool's document, None for any other."""
     if not isinstance(node, MapNode):
         return None
     folder = _folder(source)

@@ -47,7 +47,7 @@ class FieldKind(Enum):
 
 
 class ValuePlace(Enum):
-    """Where a value stands: a whole field, one of its items or entries.
+    """The place of a value: a whole field, or one of its items or entries.
 
     What a field has that is no list is one item.
     """
@@ -77,7 +77,7 @@ _OTHER_KINDS: Mapping[object, FieldKind] = {
 
 
 class FieldSchema(Struct, frozen=True):
-    """One field of an object; `model` is its type if it is an object itself.
+    """A field of an object; `model` is its type if the field is an object.
 
     `attribute` is its name in the model, `owner` the object's type. A required field
     that is absent has its zero value, as in Go.

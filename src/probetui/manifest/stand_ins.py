@@ -1,4 +1,4 @@
-"""Stand-ins for what a cluster gives every pod, and stubs of what the files lack.
+"""Stand-ins for objects of every cluster, and stubs of missing objects.
 
 A cluster mounts into each container a volume with a token of the pod's service account
 and the certificate of the API server: `kube-api-access-*` (projected) since 1.21, a
@@ -60,7 +60,7 @@ _PROJECTIONS = {
 def add_stand_ins(
     drafts: Sequence[PodDraft], objects: MutableMapping[ObjectKey, LoadedConfigObject]
 ) -> Iterator[Problem]:
-    """Add the objects that each cluster has to `objects`; one problem names all."""
+    """Add the objects of every cluster to `objects`; one problem names all."""
     found: dict[str, Problem] = {}
     for draft in drafts:
         injected = tuple(_injected_volumes(draft.pod))
@@ -80,7 +80,7 @@ def add_stand_ins(
 def add_stubs(
     drafts: Sequence[PodDraft], objects: MutableMapping[ObjectKey, LoadedConfigObject]
 ) -> Iterator[Problem]:
-    """Add a stub for each object that is missing; yield what each stub is."""
+    """Add a stub for each missing object; yield a problem that describes it."""
     for draft in drafts:
         absent: dict[ObjectKey, list[ObjectReference]] = {}
         for reference in _absent(draft, objects):
@@ -111,7 +111,7 @@ def without_claims(loaded: LoadedPod) -> LoadedPod:
 def find_claims(
     pod: core_v1.Pod,
 ) -> Iterator[tuple[str, core_v1.PersistentVolumeClaimVolumeSource]]:
-    """Yield the claims that a pod's volumes name, with their paths."""
+    """Yield the claims in a pod's volumes, with their paths."""
     for path, volume in _volumes(pod):
         if volume.persistentVolumeClaim is not None:
             yield f"{path}.persistentVolumeClaim", volume.persistentVolumeClaim
@@ -120,7 +120,7 @@ def find_claims(
 def _absent(
     draft: PodDraft, objects: MutableMapping[ObjectKey, LoadedConfigObject]
 ) -> list[ObjectReference]:
-    """Return the references to objects that the pod needs and nothing defines."""
+    """Return the required references to objects that nothing defines."""
     return [
         reference
         for reference in find_references(draft.pod)
@@ -150,7 +150,7 @@ def _add(
 
 
 def _stand_in_entries(draft: PodDraft, reference: ObjectReference) -> dict[str, str]:
-    """Return the entries of a stand-in, those of all references to it among them."""
+    """Return the entries of a stand-in, including all referenced ones."""
     known = {"namespace": draft.key[0], "token": STAND_IN_TOKEN.decode()}
     named = {
         other.key
@@ -168,7 +168,7 @@ def _stand_in_problem(draft: PodDraft, path: str) -> Problem:
 
 
 def _injected_volumes(pod: core_v1.Pod) -> Iterator[str]:
-    """Yield how the paths in those volumes begin that a cluster mounts."""
+    """Yield the path prefixes of the volumes that a cluster mounts."""
     if pod.spec is None:
         return
     mounted = {

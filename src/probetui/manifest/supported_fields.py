@@ -1,4 +1,4 @@
-"""Which fields of a pod probetui supports; the others are reported.
+"""The fields of a pod that probetui supports; others are reported.
 
 Whoever implements a new field adds it to the table, which removes its warning.
 """
@@ -22,7 +22,7 @@ from probetui.manifest.yaml.nodes import (
 
 
 class Support(Enum):
-    """How probetui treats a field and everything below it."""
+    """The support of a field and everything below it."""
 
     IMPLEMENTED = auto()
     NOT_APPLICABLE = auto()

@@ -1,4 +1,4 @@
-"""Fields that the chosen version of Kubernetes has switched off: dropped, said once.
+"""Fields that the chosen version of Kubernetes disables: dropped with a note.
 
 An API server drops them without a word, even if it is asked to be strict. What a
 version does not know at all is in `field_versions`.
@@ -24,7 +24,7 @@ CONSEQUENCES = {
 def drop_disabled_fields(
     pod: core_v1.Pod, rules: KubeletRules
 ) -> list[tuple[str, str]]:
-    """Set the fields to None whose gates are off; return paths and consequences."""
+    """Clear the fields whose gates are off; return paths and consequences."""
     spec = pod.spec
     if spec is None:
         return []
@@ -40,7 +40,7 @@ def drop_disabled_fields(
 def _disabled_fields(
     spec: core_v1.PodSpec, rules: KubeletRules
 ) -> Iterator[tuple[Any, str, str]]:
-    """Yield the fields that the version has off: owner, name, path of owner."""
+    """Yield the disabled fields: owner, name, path of owner."""
     if not rules.pod_level_resources:
         yield spec, "resources", "spec"
     if not rules.hostname_override:

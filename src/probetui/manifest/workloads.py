@@ -42,7 +42,7 @@ _LIST = "List"
 
 
 class WorkloadKind(Struct, frozen=True):
-    """A kind that describes a pod.
+    """A kind of object that describes a pod.
 
     `template` is the path of the pod template, `replicas` that of their number; both
     may be empty.
@@ -55,7 +55,7 @@ class WorkloadKind(Struct, frozen=True):
 
     @property
     def model(self) -> type[msgspec.Struct]:
-        """What a document of this kind is decoded to."""
+        """The model of a document of this kind."""
         model: type[msgspec.Struct] = getattr(_models(self.api_version), self.kind)
         return model
 
@@ -119,7 +119,7 @@ class WorkloadObject(Struct, frozen=True):
     def problem(
         self, field: str, message: str, severity: Severity, rule: str
     ) -> Problem:
-        """Return a problem with a field of the pod, as its document names it."""
+        """Return a problem with a field of the pod, with the path in its document."""
         path = object_path(self.workload, field)
         return self.own_problem(path, message, severity, rule)
 
@@ -204,7 +204,7 @@ def count_replicas(workload: WorkloadKind, decoded: msgspec.Struct) -> int:
 def validate_template(
     workload: WorkloadKind, pod: core_v1.Pod
 ) -> tuple[FieldError, ...]:
-    """Validate what workloads do not allow in pods; `pod` has its defaults.
+    """Validate the limits of workloads on pods; `pod` has its defaults.
 
     Source: pkg/apis/apps/validation/validation.go, pkg/apis/batch/validation/
     validation.go, v1.32.10.
@@ -239,7 +239,7 @@ def name_of(node: MapNode) -> str:
 
 
 def _classify_own(node: MapNode, path: str, api_version: str, kind: str) -> Classified:
-    """Classify an object of an API group whose kinds are all known."""
+    """Classify an object of an API group with known kinds."""
     workload = WORKLOADS.get(kind)
     if workload is not None:
         if api_version == workload.api_version:
@@ -308,7 +308,7 @@ def _is_kind(module: ModuleType, name: str) -> bool:
 
 
 def _models(api_version: str) -> ModuleType | None:
-    """Return the module of a version's kinds, imported when the first one is read."""
+    """Return the module of a version's kinds, imported on first use."""
     name = _MODULES.get(api_version)
     return None if name is None else import_module(f"lightkube.models.{name}")
 
@@ -320,7 +320,7 @@ def _get_nested(value: object, attributes: tuple[str, ...]) -> object:
 def _with_claims(
     stateful_set: apps_v1.StatefulSet, spec: core_v1.PodSpec, pod_name: str
 ) -> list[core_v1.Volume]:
-    """Return a pod's volumes with its StatefulSet's claims.
+    """Return a pod's volumes with the claims of its StatefulSet.
 
     Source: pkg/controller/statefulset/stateful_set_utils.go, v1.32.10, updateStorage.
     """

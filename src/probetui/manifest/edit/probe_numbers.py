@@ -1,4 +1,4 @@
-"""Change the numbers of probes in the text of a manifest, and nothing else.
+"""Edit the numbers of probes in the text of a manifest and nothing else.
 
 Comments, order, quotes and other documents stay byte for byte: numbers are replaced in
 the text, and fields that it lacks are added at the end of their probe. The result is
@@ -59,7 +59,7 @@ class ProbeEdit(Struct, frozen=True):
 
 
 class EditedManifest(Struct, frozen=True):
-    """A changed manifest: its bytes, and how many fields differ."""
+    """An edited manifest: its bytes, and the number of changed fields."""
 
     data: bytes
     fields: int
@@ -74,7 +74,7 @@ class _Splice(NamedTuple):
 
 
 class _ProbeTarget(Struct, frozen=True):
-    """A probe in a text: its document, the path there, and which numbers differ."""
+    """A probe in a text: its document, its path, and the numbers to change."""
 
     document: int
     path: tuple[str, ...]
@@ -83,7 +83,7 @@ class _ProbeTarget(Struct, frozen=True):
 
 
 def edit_probes(source: SourceFile, edits: Sequence[ProbeEdit]) -> EditedManifest:
-    """Return a file with other numbers in some of its probes.
+    """Return a file with new numbers in some of its probes.
 
     Raises:
         ManifestError: the numbers cannot be changed in the text, or none differs.
@@ -166,7 +166,7 @@ def _differing_numbers(
 
 
 def _find_span(source: SourceFile, root: SourceSpan, path: Sequence[str]) -> SourceSpan:
-    """Return the span of a probe; refuse one that an alias shares."""
+    """Return the span of a probe; raise an error if an alias shares it."""
     span, so_far = root, ""
     for step in path:
         _check_own(source, span, so_far)
@@ -183,7 +183,7 @@ def _find_span(source: SourceFile, root: SourceSpan, path: Sequence[str]) -> Sou
 
 
 def _check_own(source: SourceFile, span: SourceSpan, path: str) -> None:
-    """Refuse an alias, and a value that an alias refers to."""
+    """Raise an error for an alias, and for a value that an alias refers to."""
     if span.is_alias:
         name = quote_short(f"*{span.value}")
         message = f"is {name}: shared values are not changed"
@@ -268,7 +268,7 @@ def _indent(text: str, key: SourceSpan) -> str:
 
 
 def _break(text: str, index: int) -> str:
-    """Return the line break in use there."""
+    """Return the line break in use at a position."""
     found = _BREAK.search(text, index) or _BREAK.search(text)
     return found[0] if found is not None else "\n"
 
@@ -295,7 +295,7 @@ def _parse_plain(source: SourceFile) -> list[object] | None:
 def _expected_content(
     documents: Sequence[YamlDocument], targets: Sequence[_ProbeTarget]
 ) -> list[object]:
-    """Return the content that the changed documents must have."""
+    """Return the expected content of the edited documents."""
     wanted = [to_plain(document.root) for document in documents]
     for target in targets:
         node: object = wanted[target.document]

@@ -49,12 +49,12 @@ class SourceSpan(Struct):
     items: list[SourceSpan] = field(default_factory=list)
 
     def entry(self, key: str) -> SourceSpan | None:
-        """Return the value of that key, the last one if there are several."""
+        """Return the value of a key, the last one if there are several."""
         found = [value for span, value in self.entries or () if span.value == key]
         return found[-1] if found else None
 
     def below(self, step: str) -> SourceSpan | None:
-        """Return the value of that key, or of that index of a list."""
+        """Return the value of a key, or of an index of a list."""
         if step.isdecimal() and self.entries is None:
             return dict(enumerate(self.items)).get(int(step))
         return self.entry(step)

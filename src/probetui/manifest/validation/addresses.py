@@ -23,7 +23,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def validate_address(text: str, path: str, rules: KubeletRules) -> Iterator[FieldError]:
-    """Check an address; in Go's old parser, leading zeros meant nothing."""
+    """Check an address; Go's old parser ignored leading zeros."""
     address = _parse(text)
     if address is None:
         detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
@@ -35,7 +35,7 @@ def validate_address(text: str, path: str, rules: KubeletRules) -> Iterator[Fiel
 
 
 def odd_addresses(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
-    """Yield a pod's addresses that a later version may refuse, or writes otherwise."""
+    """Yield a pod's addresses that a later version may refuse or rewrite."""
     servers = (spec.dnsConfig.nameservers or ()) if spec.dnsConfig else ()
     for index, server in enumerate(servers):
         yield from _odd(server, f"spec.dnsConfig.nameservers[{index}]")
@@ -70,7 +70,7 @@ def _without_zeros(text: str) -> str:
 
 
 def _mapped(address: Address) -> ipaddress.IPv4Address | None:
-    """Return the IPv4 address that an IPv6 address holds."""
+    """Return the IPv4 address mapped in an IPv6 address."""
     if isinstance(address, ipaddress.IPv4Address):
         return None
     return address.ipv4_mapped

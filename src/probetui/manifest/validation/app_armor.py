@@ -55,7 +55,7 @@ def is_annotated_profile(text: str) -> bool:
 
 
 def annotated_profile(text: str) -> core_v1.AppArmorProfile | None:
-    """Return the profile that an annotation names, None if none could be a field."""
+    """Return the profile of an annotation, None if a field cannot express it."""
     if text in _ANNOTATED:
         return core_v1.AppArmorProfile(type=_ANNOTATED[text])
     if not text.startswith(_LOCALHOST):
@@ -66,7 +66,7 @@ def annotated_profile(text: str) -> core_v1.AppArmorProfile | None:
 
 
 def annotations_to_fields(pod: core_v1.Pod) -> None:
-    """Give each container the profile that an annotation names, as its creation does.
+    """Set each container's profile from its annotation, as on creation.
 
     The one that the pod has is not repeated.
 
@@ -92,7 +92,7 @@ def app_armor_mismatch(
     own: core_v1.AppArmorProfile | None,
     of_pod: core_v1.AppArmorProfile | None,
 ) -> str:
-    """Return the field in which a container's annotation differs, empty if none does.
+    """Return the field that differs from a container's annotation, empty if none.
 
     Where a container has no field of its own, its annotation becomes one before the
     two are compared, so that they are the same.

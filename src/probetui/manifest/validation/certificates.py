@@ -47,7 +47,7 @@ _NO_DOMAIN = 'must be a domain-prefixed key (such as "acme.io/foo")'
 def validate_trust_bundle(
     bundle: core_v1.ClusterTrustBundleProjection, path: str
 ) -> Iterator[FieldError]:
-    """Check a trust bundle, which is named itself or by its signer."""
+    """Check a trust bundle, given by its name or its signer."""
     if bundle.name is not None and bundle.signerName is not None:
         fields = {
             "Name": bundle.name,
@@ -84,7 +84,7 @@ def validate_trust_bundle(
 def validate_pod_certificate(
     certificate: core_v1.PodCertificateProjection, path: str
 ) -> Iterator[FieldError]:
-    """Check a certificate that a signer of the cluster makes for the pod."""
+    """Check a certificate that a signer of the cluster issues for the pod."""
     signer = certificate.signerName
     yield from _signer_name(signer, f"{path}.signerName")
     if certificate.keyType not in _KEY_TYPES:
@@ -125,7 +125,7 @@ def certificate_paths(certificate: core_v1.PodCertificateProjection) -> Iterator
 def _user_annotations(
     annotations: Mapping[str, str], path: str
 ) -> Iterator[FieldError]:
-    """Check the annotations for a signer, whose keys have a domain.
+    """Check the annotations for a signer; their keys have a domain prefix.
 
     Source: validation.go, v1.35.0, ValidateUserAnnotations; apimachinery,
     pkg/util/validation, IsDomainPrefixedKey.
@@ -143,7 +143,7 @@ def _user_annotations(
 
 
 def _check_bundle_name(name: str) -> Iterator[str]:
-    """Check the name of a bundle, before whose last colon its signer is.
+    """Check the name of a bundle, whose prefix is its signer.
 
     Quirk, kept: the signer is read off the name itself, so that it fits, but where the
     name begins with its only colon, or the signer has slashes.

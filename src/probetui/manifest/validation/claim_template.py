@@ -93,7 +93,7 @@ def _spec(
 def _sources(
     spec: core_v1.PersistentVolumeClaimSpec, path: str
 ) -> Iterator[FieldError]:
-    """Check what the volume begins with; `dataSource` is the older of two fields."""
+    """Check the volume's data source; `dataSource` is the older of two fields."""
     old, new = spec.dataSource, spec.dataSourceRef
     if old is not None:
         yield from _source(old, f"{path}.dataSource")

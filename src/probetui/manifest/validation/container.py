@@ -66,7 +66,7 @@ _NO_EPHEMERAL = "cannot be set for an Ephemeral Container"
 
 
 class PodContext(Struct, frozen=True):
-    """What the rules of containers need of the pod."""
+    """The properties of a pod that the rules of containers use."""
 
     grace_seconds: int | None
     volumes: Volumes
@@ -104,7 +104,7 @@ def validate_containers(
 def validate_ephemeral_containers(
     spec: core_v1.PodSpec, path: str, pod_context: PodContext
 ) -> Iterator[FieldError]:
-    """Check ephemeral containers, which no new pod may have anyway."""
+    """Check ephemeral containers, which a new pod may not have."""
     others = {one.name for one in (*spec.containers, *(spec.initContainers or ()))}
     taken = set(others)
     for index, ephemeral in enumerate(spec.ephemeralContainers or ()):

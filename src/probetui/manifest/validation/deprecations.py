@@ -1,4 +1,4 @@
-"""The API server's warnings about what is deprecated, or matches nothing.
+"""The API server's warnings about deprecated fields and terms without a match.
 
 Source: pkg/api/pod/warnings.go, v1.32.10, warningsForPodSpecAndMeta;
 pkg/api/node/util.go, v1.32.10, deprecatedNodeLabels.
@@ -71,7 +71,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 def scheduling_deprecations(
     spec: core_v1.PodSpec, rules: KubeletRules
 ) -> Iterator[ApiWarning]:
-    """Yield former labels of nodes, and spreads that count no pod."""
+    """Yield deprecated node labels, and spread constraints that count no pod."""
     for label in sorted(spec.nodeSelector or {}):
         if label in _NODE_LABELS:
             yield f"spec.nodeSelector[{label}]", _NODE_LABELS[label]
@@ -95,7 +95,7 @@ def scheduling_deprecations(
 
 
 def annotation_deprecations(annotations: Mapping[str, str]) -> Iterator[ApiWarning]:
-    """Yield annotations that mean nothing any more."""
+    """Yield annotations that have no effect any more."""
     for key, text in _ANNOTATIONS.items():
         if key in annotations:
             yield f"metadata.annotations[{key}]", text
@@ -104,7 +104,7 @@ def annotation_deprecations(annotations: Mapping[str, str]) -> Iterator[ApiWarni
 def volume_deprecations(
     volumes: list[core_v1.Volume], rules: KubeletRules
 ) -> Iterator[ApiWarning]:
-    """Yield volume plugins that are gone, and parts of a byte in a claim."""
+    """Yield removed volume plugins, and fractions of a byte in a claim."""
     plugins = {**_VOLUMES, "gitRepo": rules.git_repo_warning}
     for index, volume in enumerate(volumes):
         for name, text in plugins.items():
@@ -119,7 +119,7 @@ def volume_deprecations(
 
 
 def overhead_fractions(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
-    """Yield parts of a byte in a pod's overhead."""
+    """Yield fractions of a byte in a pod's overhead."""
     for name in _BYTES:
         yield from _fraction(spec.overhead or {}, name, "spec.overhead")
 
@@ -136,7 +136,7 @@ def pod_seccomp_annotation(
 def container_deprecations(
     annotations: Mapping[str, str], container: core_v1.Container, path: str
 ) -> Iterator[ApiWarning]:
-    """Yield a container's annotation without its field, and parts of a byte."""
+    """Yield a container's annotation without its field, and fractions of a byte."""
     context = container.securityContext or core_v1.SecurityContext()
     key = f"{_SECCOMP_CONTAINER}{container.name}"
     if context.seccompProfile is None and key in annotations:
@@ -149,7 +149,7 @@ def container_deprecations(
 
 
 def affinity_without_selectors(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
-    """Yield terms of neighbours that no pod matches."""
+    """Yield pod affinity terms that no pod matches."""
     affinity = spec.affinity or core_v1.Affinity()
     for kind in ("podAffinity", "podAntiAffinity"):
         pods = getattr(affinity, kind)
@@ -168,7 +168,7 @@ def affinity_without_selectors(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
 def _term(
     term: core_v1.NodeSelectorTerm, path: str, *, checks_values: bool
 ) -> Iterator[ApiWarning]:
-    """Yield former labels, and values that no label can have."""
+    """Yield deprecated labels, and values that no label can have."""
     for index, wanted in enumerate(term.matchExpressions or ()):
         if wanted.key in _NODE_LABELS:
             text = f"{wanted.key} is {_NODE_LABELS[wanted.key]}"

@@ -157,7 +157,7 @@ def validate_field_ref(
 def validate_resource_ref(
     ref: core_v1.ResourceFieldSelector, path: str, *, is_file: bool
 ) -> Iterator[FieldError]:
-    """Check a limit or a request that a variable or a file has."""
+    """Check the reference of a variable or file to a limit or request."""
     name = ref.resource
     if is_file and not ref.containerName:
         yield required(f"{path}.containerName")
@@ -224,7 +224,7 @@ def _check_file_key(value: str) -> Iterator[str]:
 
 
 def validate_env_files(spec: core_v1.PodSpec) -> Iterator[FieldError]:
-    """Check that files with variables are in volumes of the pod that are empty.
+    """Check that files with variables are in emptyDir volumes of the pod.
 
     Source: validation.go, v1.36.2, validateFileKeyRefVolumes.
     """

@@ -16,7 +16,7 @@ from probetui.manifest.problem import quote
 
 
 class GoSyntax(Struct, frozen=True):
-    """A value that is no text, number or boolean, as the API server writes it.
+    """The API server's form of a value that is not a text, number or boolean.
 
     `json` is the value as JSON, which the API server writes since 1.34; before, it
     writes `text`, Go's syntax, of which we leave out addresses and what is long.
@@ -135,7 +135,7 @@ def too_many(field: str, count: int, most: int) -> FieldError:
 
 
 def go_strings(values: Iterable[str]) -> GoSyntax:
-    """Return a list of texts as a bad value."""
+    """Return a list of texts in the form of a bad value."""
     listed = list(values)
     text = f"[]string{{{', '.join(quote(value) for value in listed)}}}"
     return GoSyntax(text, go_json(listed))
@@ -148,13 +148,13 @@ _IN_JSON = str.maketrans({
 
 
 def go_json(value: object) -> str:
-    """Write a value as Go's JSON encoder does; the order of names is kept."""
+    """Format a value like Go's JSON encoder; names keep their order."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.translate(_IN_JSON)
 
 
 def _with_json_values(errors: Iterable[FieldError]) -> Iterator[FieldError]:
-    """Yield errors whose values are written as JSON, but for texts and numbers."""
+    """Yield errors with values in JSON, except texts and numbers."""
     for error in errors:
         value, written = error.bad_value, ""
         if isinstance(value, GoSyntax):
@@ -170,7 +170,7 @@ def _with_json_values(errors: Iterable[FieldError]) -> Iterator[FieldError]:
 def in_words_of(
     rules: KubeletRules, errors: Iterable[FieldError]
 ) -> Iterator[FieldError]:
-    """Yield errors as a version words them and writes their values."""
+    """Yield errors with the texts and value formats of a version."""
     found = iter(errors)
     if not rules.content_texts:
         # Late: the usual version needs none of it.

@@ -40,7 +40,7 @@ _STANDARD_FINALIZERS = frozenset({"kubernetes", _ORPHAN, _FOREGROUND})
 
 
 def validate_metadata(metadata: meta_v1.ObjectMeta, path: str) -> Iterator[FieldError]:
-    """Check the metadata that objects of every kind have; no namespace is `default`."""
+    """Check the metadata of objects of any kind; a missing namespace is `default`."""
     if metadata.generateName:
         found = names.check_subdomain(names.mask_dash(metadata.generateName))
         yield from names.invalid_names(
@@ -82,7 +82,7 @@ def validate_pod_annotations(
     path: str,
     rules: KubeletRules,
 ) -> Iterator[FieldError]:
-    """Check the annotations that mean something in a pod."""
+    """Check the annotations that have an effect in a pod."""
     mirror = annotations.get(MIRROR_ANNOTATION)
     if mirror is not None and not spec.nodeName:
         detail = "must set spec.nodeName if mirror pod annotation is set"
@@ -131,7 +131,7 @@ def _is_cost(text: str) -> bool:
 def validate_annotations(
     annotations: Mapping[str, str], path: str
 ) -> Iterator[FieldError]:
-    """Check the keys of annotations, and the size of them all."""
+    """Check the keys of annotations, and their total size."""
     for key in sorted(annotations):
         found = names.check_qualified_name(key.lower())
         yield from names.invalid_names(path, key, found)
@@ -148,7 +148,7 @@ def validate_annotations_size(
 
 
 def _owners(owners: list[meta_v1.OwnerReference], path: str) -> Iterator[FieldError]:
-    """Check owners; as in the API server, without the index of the wrong one."""
+    """Check owners; like the API server, omit the index in errors."""
     controller = ""
     for owner in owners:
         group, _, version = (owner.apiVersion or "").rpartition("/")
@@ -204,7 +204,7 @@ def _finalizers(finalizers: list[str], path: str) -> Iterator[FieldError]:
 
 
 def _manager(name: str, path: str) -> Iterator[FieldError]:
-    """Check who manages fields; positions are those of bytes, as Go counts them."""
+    """Check managers of fields; positions are in bytes, as in Go."""
     if names.byte_length(name) > _MAX_MANAGER:
         yield too_long(path, _MAX_MANAGER)
     position = 0

@@ -1,4 +1,4 @@
-"""Checks of names in Kubernetes; they yield errors in the API server's words.
+"""Checks of names in Kubernetes; they yield the API server's errors.
 
 Source: k8s.io/apimachinery v0.32.10, pkg/util/validation/validation.go.
 """
@@ -28,7 +28,7 @@ MAX_INT32 = 2**31 - 1
 
 
 def byte_length(text: str) -> int:
-    """Return the length of a text as Go counts it, also where it says characters."""
+    """Return the length of a text in bytes, which Go also calls characters."""
     return len(text.encode("utf-8", "replace"))
 
 
@@ -38,7 +38,7 @@ _SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
 
 
 def trim_space(text: str) -> str:
-    """Return a text without the space at its ends that Go takes as such."""
+    """Return a text without leading and trailing white space, as Go defines it."""
     return text.strip(_SPACE)
 
 
@@ -115,7 +115,7 @@ def check_subdomain(value: str) -> Iterator[str]:
 
 
 def mask_dash(value: str) -> str:
-    """Return the start of a longer name as it is checked: a letter ends it."""
+    """Return the prefix of a generated name for the check, ended by a letter."""
     return f"{value[:-2]}a" if len(value) > 1 and value.endswith("-") else value
 
 

@@ -1,4 +1,4 @@
-"""The API server's warnings about files that are in each other's way.
+"""The API server's warnings about overlapping files in volumes.
 
 Source: pkg/api/pod/warnings.go, v1.32.10, warningsForPodSpecAndMeta; since 1.33,
 warningsForOverlappingVirtualPaths.
@@ -16,7 +16,7 @@ from probetui.manifest.validation.deprecations import ApiWarning
 
 
 class _File(Struct, frozen=True):
-    """The path of a file in a volume, and what it is from, empty if that is plain."""
+    """The path of a file in a volume, and its source, empty if it is obvious."""
 
     path: str
     source: str = ""
@@ -27,7 +27,7 @@ class _File(Struct, frozen=True):
 
 
 def overlapping_files(volumes: Iterable[core_v1.Volume]) -> Iterator[ApiWarning]:
-    """Yield files whose paths are the same, or one of which would be in the other.
+    """Yield files with equal paths, or with one path inside the other.
 
     The API server names the volume, not its field; the field is ours.
     """
@@ -42,7 +42,7 @@ def overlapping_files(volumes: Iterable[core_v1.Volume]) -> Iterator[ApiWarning]
 
 
 def files_under_tokens(volumes: Iterable[core_v1.Volume]) -> Iterator[ApiWarning]:
-    """Yield projected files with the path of a token, in whatever volume."""
+    """Yield projected files with the path of a token, in any volume."""
     projected = [
         (index, source)
         for index, volume in enumerate(volumes)
@@ -76,7 +76,7 @@ def _is_within(path: str, folder: str) -> bool:
 
 
 def _files(volume: core_v1.Volume) -> tuple[str, list[_File]]:
-    """Return what kind of volume it is, and the files that its items make."""
+    """Return the kind of a volume, and the files of its items."""
     if volume.configMap is not None:
         kind = f"ConfigMap {quote(volume.configMap.name or '')}"
         return kind, _items(volume.configMap.items)
@@ -137,7 +137,7 @@ def _has_source(source: core_v1.VolumeProjection) -> bool:
 
 
 def _projected_paths(source: core_v1.VolumeProjection) -> Iterator[tuple[str, str]]:
-    """Yield the paths of a source's files, with the API server's names of places."""
+    """Yield the paths of a source's files, with the API server's source names."""
     for name, part in (
         ("configMap", source.configMap),
         ("secrets", source.secret),

@@ -12,7 +12,7 @@ from probetui.manifest.validation.field_error import FieldError, invalid
 
 
 def not_reserved(value: str, path: str) -> Iterator[FieldError]:
-    """Check the path of a file in a volume, which Kubernetes fills."""
+    """Check that a path in a volume is not reserved by Kubernetes."""
     yield from descending(value, path)
     if value.startswith("..") and not value.startswith("../"):
         yield invalid(path, value, "must not start with '..'")
@@ -26,11 +26,11 @@ def descending(value: str, path: str) -> Iterator[FieldError]:
 
 
 def no_backsteps(value: str, path: str) -> Iterator[FieldError]:
-    """Check that no step of a path leads up."""
+    """Check that a path has no `..` element."""
     if has_backsteps(value):
         yield invalid(path, value, "must not contain '..'")
 
 
 def has_backsteps(value: str) -> bool:
-    """Return whether a step of a path leads up."""
+    """Return whether a path has a `..` element."""
     return ".." in value.split("/")

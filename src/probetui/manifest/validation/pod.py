@@ -287,7 +287,7 @@ def _address(text: str, path: str, rules: KubeletRules) -> Iterator[FieldError]:
 
 
 def _hostname_override(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:
-    """Check the hostname that a manifest names in full.
+    """Check the hostname override of a pod.
 
     Source: validation.go, v1.36.2, validatePodHostName.
     """
@@ -319,7 +319,7 @@ def _classes(spec: core_v1.PodSpec) -> Iterator[FieldError]:
 
 
 def _names_and_deadline(spec: core_v1.PodSpec) -> Iterator[FieldError]:
-    """Check references by name, and the deadline, in the API server's order."""
+    """Check referenced names and the deadline, in the API server's order."""
     for field, value in (
         ("spec.serviceAccountName", spec.serviceAccountName),
         ("spec.nodeName", spec.nodeName),

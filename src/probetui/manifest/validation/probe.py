@@ -148,7 +148,7 @@ def _http(action: core_v1.HTTPGetAction, path: str) -> Iterator[FieldError]:
 
 
 def _protocol(action: core_v1.HTTPGetAction, path: str) -> Iterator[FieldError]:
-    """Check the protocol: HTTP/2 is meant without TLS, and for the pod alone."""
+    """Check the protocol: HTTP/2 is cleartext only, and for the pod only."""
     at = f"{path}.protocol"
     if action.protocol not in HTTP_PROTOCOLS:
         yield not_supported(at, action.protocol, HTTP_PROTOCOLS)

@@ -47,7 +47,7 @@ def object_key(value: ConfigObject) -> ObjectKey:
 
 
 def find_references(pod: core_v1.Pod) -> Iterator[ObjectReference]:
-    """Yield the references of a pod, those of volumes without a mount left out."""
+    """Yield the references of a pod, except those of unmounted volumes."""
     if pod.spec is None:
         return
     containers = list(containers_with_paths(pod.spec))
@@ -64,7 +64,7 @@ def find_references(pod: core_v1.Pod) -> Iterator[ObjectReference]:
 
 
 def pull_secret_names(pod: core_v1.Pod) -> Iterator[str]:
-    """Yield the names of a pod's image pull Secrets; it starts without them, too."""
+    """Yield the names of a pod's image pull Secrets, which are optional."""
     references = pod.spec.imagePullSecrets if pod.spec is not None else None
     for reference in references or ():
         if reference.name:

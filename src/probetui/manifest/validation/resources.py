@@ -61,7 +61,7 @@ def validate_resources(
     path: str,
     check_name: NameCheck | None = None,
 ) -> Iterator[FieldError]:
-    """Check what a container needs; `claims` are the pod's claims of devices."""
+    """Check a container's resources; `claims` are the pod's resource claims."""
     check_name = check_name or _name
     if resources is None:
         return
@@ -80,7 +80,7 @@ def validate_resources(
 
 
 def validate_pod_resources(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:
-    """Check the resources of a pod, which those of its containers must fit into.
+    """Check the resources of a pod, which must cover those of its containers.
 
     Source: validation.go, v1.36.2, validatePodResources,
     validatePodResourceConsistency.
@@ -119,7 +119,7 @@ def validate_pod_resources(spec: core_v1.PodSpec, path: str) -> Iterator[FieldEr
 def _fits(
     used: Mapping[str, str], given: Mapping[str, str] | None, path: str, what: str
 ) -> Iterator[FieldError]:
-    """Check that a pod has at least what its containers have in all."""
+    """Check that a pod's resources cover the total of its containers."""
     for name, amount in sorted(used.items()):
         whole = (given or {}).get(name)
         if whole is not None and parse_quantity(amount) > parse_quantity(whole):
@@ -133,7 +133,7 @@ def _fits(
 def validate_overhead(
     overhead: Mapping[str, str] | None, path: str
 ) -> Iterator[FieldError]:
-    """Check what a pod takes beside its containers: as limits of a container."""
+    """Check a pod's overhead, with the rules of a container's limits."""
     resources = core_v1.ResourceRequirements(limits=dict(overhead or {}))
     yield from validate_resources(resources, (), path)
 
@@ -179,7 +179,7 @@ def _amount(
 
 
 def _any_name(name: str, path: str) -> Iterator[FieldError]:
-    """Check a name that any object may have for a resource."""
+    """Check the name of a resource of any object."""
     wrong = list(names.check_qualified_name(name))
     yield from names.invalid_names(path, name, iter(wrong))
     if "/" in name or wrong:
@@ -190,7 +190,7 @@ def _any_name(name: str, path: str) -> Iterator[FieldError]:
 
 
 def _pod_name(name: str, path: str) -> Iterator[FieldError]:
-    """Check the name of a resource that a pod has beside its containers."""
+    """Check the name of a pod-level resource."""
     wrong = list(_any_name(name, path))
     yield from wrong
     if not wrong and not is_for_pods(name):

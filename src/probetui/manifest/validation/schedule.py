@@ -1,4 +1,4 @@
-"""When a CronJob runs: the schedule, with the words of the API server's parser.
+"""The schedule of a CronJob, with the errors of the API server's parser.
 
 Source: github.com/robfig/cron v3.0.0, parser.go, ParseStandard.
 """
@@ -24,7 +24,7 @@ _MOST_DIGITS = 18
 
 
 class _Bounds(Struct, frozen=True):
-    """What one field of a schedule can be."""
+    """The allowed values of one field of a schedule."""
 
     least: int
     most: int
@@ -45,7 +45,7 @@ _FIELDS = (
 
 
 def find_schedule_error(schedule: str) -> str:
-    """Return what is wrong with a schedule, empty if nothing is."""
+    """Return the error in a schedule, empty without one."""
     for start in ("TZ=", "CRON_TZ="):
         if schedule.startswith(start):
             schedule = schedule.partition(" ")[2].strip()
@@ -97,7 +97,7 @@ def _duration_error(text: str) -> str:
 
 
 def _range_error(text: str, bounds: _Bounds) -> str:
-    """Return what is wrong with a part such as `1-5/2`."""
+    """Return the error in a range such as `1-5/2`."""
     spread, *steps = text.split("/")
     ends = spread.split("-")
     start, end, step = bounds.least, bounds.most, 1
@@ -125,7 +125,7 @@ def _range_error(text: str, bounds: _Bounds) -> str:
 
 
 def _number(text: str, names: Mapping[str, int]) -> int:
-    """Return a number or what a name stands for; the error has the parser's words."""
+    """Return the value of a number or name; errors have the parser's text."""
     if text.lower() in names:
         return names[text.lower()]
     if not _INTEGER.fullmatch(text) or len(text) > _MOST_DIGITS:

@@ -1,4 +1,4 @@
-"""The API server's rules for what a scheduler reads.
+"""The API server's rules for scheduling fields.
 
 Nothing is scheduled here; what a cluster refuses is refused all the same.
 
@@ -49,7 +49,7 @@ def validate_affinity(
     path: str,
     rules: KubeletRules,
 ) -> Iterator[FieldError]:
-    """Check which nodes and which neighbours a pod wants."""
+    """Check a pod's affinity to nodes and pods."""
     if affinity is None:
         return
     if affinity.nodeAffinity is not None:
@@ -74,7 +74,7 @@ def validate_affinity(
 def validate_tolerations(
     tolerations: Iterable[core_v1.Toleration], path: str, rules: KubeletRules
 ) -> Iterator[FieldError]:
-    """Check the taints that a pod tolerates.
+    """Check the tolerations of a pod.
 
     Source for numbers: apimachinery, validate/content/decimal_int.go; k/k#134665.
     """
@@ -104,7 +104,7 @@ def validate_spread(
     path: str,
     rules: KubeletRules,
 ) -> Iterator[FieldError]:
-    """Check how pods are spread over zones or nodes."""
+    """Check the topology spread constraints of a pod."""
     for index, constraint in enumerate(constraints):
         at, action = f"{path}[{index}]", constraint.whenUnsatisfiable
         if constraint.maxSkew <= 0:
@@ -134,7 +134,7 @@ def validate_spread(
 def validate_scheduling_gates(
     gates: Iterable[core_v1.PodSchedulingGate], path: str
 ) -> Iterator[FieldError]:
-    """Check what keeps a pod from being scheduled."""
+    """Check the scheduling gates of a pod."""
     seen: set[str] = set()
     for index, gate in enumerate(gates):
         at = f"{path}[{index}]"
@@ -147,7 +147,7 @@ def validate_scheduling_gates(
 def validate_selector(
     selector: meta_v1.LabelSelector | None, path: str
 ) -> Iterator[FieldError]:
-    """Check a selector of labels."""
+    """Check a label selector."""
     if selector is None:
         return
     yield from validate_labels(selector.matchLabels or {}, f"{path}.matchLabels")
@@ -241,7 +241,7 @@ def _node_field(
 
 
 def _values(operator: str, values: list[str], path: str) -> Iterator[FieldError]:
-    """Check that an operator has values if it needs some."""
+    """Check that an operator has values if it requires them."""
     match operator:
         case "In" | "NotIn":
             if not values:
@@ -272,7 +272,7 @@ def _label_keys(
     mismatched: list[str],
     path: str,
 ) -> Iterator[FieldError]:
-    """Check the keys of labels that the selector has the pod's own values of already.
+    """Check the label keys whose values the selector takes from the pod.
 
     Quirk, kept: a key that is also in the selector is reported as an item of its owner.
 

@@ -65,7 +65,7 @@ def validate_seccomp(
 def validate_seccomp_annotations(
     annotations: Mapping[str, str], path: str
 ) -> Iterator[FieldError]:
-    """Check the annotations that named profiles before there were fields."""
+    """Check the deprecated annotations that name profiles."""
     keys = [key for key in sorted(annotations) if key.startswith(SECCOMP_CONTAINER)]
     for key in [*([SECCOMP_POD] if SECCOMP_POD in annotations else []), *keys]:
         profile = annotations[key]

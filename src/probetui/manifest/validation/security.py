@@ -56,7 +56,7 @@ _LINUX_CONTAINER = (
 def validate_pod_security(
     spec: core_v1.PodSpec, path: str, rules: KubeletRules
 ) -> Iterator[FieldError]:
-    """Check a pod's security context, and the namespaces that it shares."""
+    """Check a pod's security context and shared namespaces."""
     context = spec.securityContext or core_v1.PodSecurityContext()
     for name in ("fsGroup", "runAsUser", "runAsGroup"):
         yield from _id(getattr(context, name), f"{path}.{name}")
@@ -86,7 +86,7 @@ def validate_pod_security(
 def validate_container_security(
     context: core_v1.SecurityContext | None, path: str, *, host_users: bool
 ) -> Iterator[FieldError]:
-    """Check a container's; `host_users` unless the pod has its own user namespace."""
+    """Check a container's context; `host_users` unless the pod has a user namespace."""
     if context is None:
         return
     yield from _id(context.runAsUser, f"{path}.runAsUser")
@@ -126,7 +126,7 @@ def _app_armor(
 
 
 def validate_host_users(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:
-    """Check that a pod with its own users shares nothing with the host."""
+    """Check that a pod with a user namespace shares no namespace with the host."""
     if spec.hostUsers is not False:
         return
     for name, is_shared in (
@@ -141,7 +141,7 @@ def validate_host_users(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError
 def validate_os(
     spec: core_v1.PodSpec, path: str, rules: KubeletRules
 ) -> Iterator[FieldError]:
-    """Check the operating system, and the fields that it does not have."""
+    """Check the operating system, and the fields that it forbids."""
     if spec.os is None:
         return
     if not spec.os.name:
@@ -190,7 +190,7 @@ Source: pkg/apis/core/types.go, v1.34.0, SecurityContext.
 
 
 def _go_fields(value: Any) -> Any:
-    """Return an object with the API server's own names of its fields."""
+    """Return an object with the API server's internal field names."""
     fields = _GO_FIELDS.get(type(value).__name__)
     if fields is None:
         return value
@@ -252,7 +252,7 @@ def _sysctls(
 
 
 def _plain_sysctl(name: str) -> str:
-    """Return a name with dots between its parts, if its first separator is a slash.
+    """Return a sysctl name with dots if its first separator is a slash.
 
     Source: k8s.io/component-helpers v0.32.10, node/util/sysctl/sysctl.go,
     NormalizeName.

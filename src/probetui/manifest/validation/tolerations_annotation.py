@@ -1,4 +1,4 @@
-"""The annotation that had a pod's tolerations, as JSON, before there was a field.
+"""The old annotation for a pod's tolerations, as JSON.
 
 It is read as Go's encoding/json reads it, with Go's words for what is wrong.
 
@@ -50,7 +50,7 @@ _PLACES = {
 def validate_tolerations_annotation(
     text: str, path: str, rules: KubeletRules
 ) -> Iterator[FieldError]:
-    """Check the tolerations in an annotation as those of the field."""
+    """Check the tolerations in an annotation like those of the field."""
     try:
         tolerations = _read(text)
     except _JsonError as error:
@@ -60,11 +60,11 @@ def validate_tolerations_annotation(
 
 
 class _JsonError(Exception):
-    """What Go says of JSON that it cannot read."""
+    """Go's error about invalid JSON."""
 
 
 class _Number(Struct):
-    """A number as it is written, which may be longer than any that Python reads."""
+    """A number as written, which may be too long for Python."""
 
     text: str
 
@@ -134,7 +134,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _syntax_error(text: str, error: json.JSONDecodeError) -> str:
-    """Return what Go's scanner says at the place where Python's stopped."""
+    """Return the error of Go's scanner at the position of Python's error."""
     rest = text[error.pos :].lstrip(" \t\r\n")
     if error.msg.startswith("Illegal trailing comma"):
         rest = rest[1:].lstrip(" \t\r\n")
@@ -179,7 +179,7 @@ def _character(character: str) -> str:
 
 
 def _innermost(text: str) -> str:
-    """Return the bracket that is open at the end of a JSON text."""
+    """Return the innermost open bracket at the end of a JSON text."""
     opened: list[str] = []
     in_string = is_escaped = False
     for character in text:

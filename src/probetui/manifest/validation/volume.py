@@ -257,7 +257,7 @@ def _source(
 def _claim_name(
     volume: core_v1.Volume, source: str, path: str, pod_name: str
 ) -> Iterator[FieldError]:
-    """Check the name of the claim that is made for an ephemeral volume."""
+    """Check the name of the claim created for an ephemeral volume."""
     if source != "ephemeral" or not pod_name or not volume.name:
         return
     claim = f"{pod_name}-{volume.name}"
@@ -267,7 +267,7 @@ def _claim_name(
 
 
 def _initiator_length(volume: core_v1.Volume, path: str) -> Iterator[FieldError]:
-    """Check the name by which an iSCSI node would know the volume."""
+    """Check the length of an iSCSI volume's initiator name."""
     source = volume.iscsi
     if source is None or source.initiatorName is None:
         return

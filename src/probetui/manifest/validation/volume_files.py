@@ -1,4 +1,4 @@
-"""The API server's rules for files in volumes: of keys, of fields, of tokens.
+"""The API server's rules for files in volumes: from keys, fields and tokens.
 
 Source: pkg/apis/core/validation/validation.go, v1.32.10, validateSecretVolumeSource,
 validateDownwardAPIVolumeFile, validateProjectionSources.
@@ -54,7 +54,7 @@ def _item(item: core_v1.KeyToPath, path: str) -> Iterator[FieldError]:
 def validate_downward_files(
     source: core_v1.DownwardAPIVolumeSource, path: str
 ) -> Iterator[FieldError]:
-    """Check files with fields of the pod."""
+    """Check the files of a downward API volume."""
     yield from _mode(source.defaultMode, f"{path}.defaultMode")
     for file in source.items or ():
         yield from _downward_file(file, path)
@@ -154,7 +154,7 @@ def _token(
 def _conflict(
     file: str, taken: set[str], field: str, shown: str
 ) -> Iterator[FieldError]:
-    """Report a duplicate path, by the name of its source or by itself.
+    """Report a duplicate path; `shown` is the value in the error.
 
     Quirk, kept: of the empty ones only those of trust bundles count.
     """

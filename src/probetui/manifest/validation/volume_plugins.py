@@ -1,4 +1,4 @@
-"""The API server's rules for volumes of plugins, which get an empty folder here.
+"""The API server's rules for volume plugins, which are empty directories here.
 
 Source: pkg/apis/core/validation/validation.go, v1.32.10, validateVolumeSource and the
 functions that it calls.

@@ -1,4 +1,4 @@
-"""Warnings about valid pods: the API server's, and what it accepts in silence.
+"""Warnings about valid pods: the API server's, and our own.
 
 Source: pkg/api/pod/warnings.go, v1.32.10, GetWarningsForPod.
 """
@@ -30,7 +30,7 @@ APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 
 
 class FieldWarning(Struct, frozen=True):
-    """A warning about a field of a pod; `rule` names it for machines."""
+    """A warning about a field of a pod; `rule` is its stable ID."""
 
     path: str
     message: str
@@ -40,7 +40,7 @@ class FieldWarning(Struct, frozen=True):
 def lint_pod(
     pod: core_v1.Pod, rules: KubeletRules = PORTED_RULES
 ) -> Iterator[FieldWarning]:
-    """Yield warnings of our own about a pod that breaks no rule."""
+    """Yield our own warnings about a valid pod."""
     if pod.spec is None:
         return
     if not _has_probe(pod.spec):
@@ -102,7 +102,7 @@ def _port_names(container: core_v1.Container, path: str) -> Iterator[FieldWarnin
 
 
 def _dialled_ports(container: core_v1.Container) -> Iterator[tuple[str, int | str]]:
-    """Yield every port that a probe or an HTTP hook connects to, with its path."""
+    """Yield each port that a probe or HTTP hook connects to, with its path."""
     lifecycle = container.lifecycle or core_v1.Lifecycle()
     handlers = {
         ".livenessProbe": container.livenessProbe,
@@ -197,7 +197,7 @@ def containers_with_paths(
 
 
 def as_container(ephemeral: core_v1.EphemeralContainer) -> core_v1.Container:
-    """Return an ephemeral container as the container that it would be."""
+    """Convert an ephemeral container to a container."""
     fields = {
         name: getattr(ephemeral, name)
         for name in core_v1.Container.__struct_fields__
@@ -209,7 +209,7 @@ def as_container(ephemeral: core_v1.EphemeralContainer) -> core_v1.Container:
 def _app_armor(
     annotations: Mapping[str, str], spec: core_v1.PodSpec
 ) -> Iterator[ApiWarning]:
-    """Yield the annotations of AppArmor profiles where a field should be.
+    """Yield annotations of AppArmor profiles that should be fields.
 
     One that says what the pod's field says is passed over in silence.
     """
@@ -235,7 +235,7 @@ def _app_armor(
 
 
 def _hostname(name: str, named_after: str) -> Iterator[ApiWarning]:
-    """Yield the warning of a pod's name that is no DNS label.
+    """Yield the warning about a pod's name that is not a DNS label.
 
     Source: pkg/registry/core/pod/strategy.go, v1.32.10, WarningsOnCreate.
     """
@@ -298,7 +298,7 @@ def _pull_secrets(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
 
 
 def _hidden_variables(container: core_v1.Container, path: str) -> Iterator[ApiWarning]:
-    """Warn of a variable that hides an earlier one without using its value."""
+    """Yield variables that hide an earlier one without using its value."""
     seen: set[str] = set()
     for index, variable in enumerate(container.env or ()):
         reference = f"$({variable.name})"
@@ -330,7 +330,7 @@ def _port_clashes(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
 
 
 def _shared_port_names(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
-    """Yield names of ports that an earlier container, or port, has already.
+    """Yield port names that an earlier container or port has already.
 
     Quirk, kept: an init container that is no sidecar ends the search.
 
@@ -389,7 +389,7 @@ _LIMIT = f"{MAX_EXPANSION_BYTES >> 20} MiB"
 
 
 def find_oversized_values(pod: core_v1.Pod) -> Iterator[FieldWarning]:
-    """Yield variables and commands that no program can be started with.
+    """Yield variables and commands too large to start a program.
 
     The API server accepts them: `$(A)$(A)` in a row of variables doubles with each, so
     that a few lines expand to gigabytes. Values from ConfigMaps are not known here.

@@ -1,4 +1,4 @@
-"""The API server's rules for what is inside windowsOptions.
+"""The API server's rules for windowsOptions.
 
 No pod runs on Windows here, but a manifest with a wrong value is refused all the same.
 
@@ -88,7 +88,7 @@ def _is_host_process(
 
 
 def _check_user_name(name: str) -> Iterator[str]:
-    """Yield what is wrong with a user, before whom a domain can stand."""
+    """Yield the errors in a user name with an optional domain."""
     *domains, user = name.split("\\")
     if not name:
         yield " cannot be an empty string"

@@ -1,4 +1,4 @@
-"""What earlier versions of the API server say where 1.36 says it otherwise.
+"""Error texts of API servers before 1.36 that differ from those of 1.36.
 
 Source: errors of kube-apiserver 1.36.2 as recorded; k8s.io/apimachinery v0.32.10,
 pkg/util/validation/validation.go.
@@ -24,7 +24,7 @@ _OLDER_WORDS = {
 
 
 def in_older_words(errors: Iterable[FieldError]) -> Iterator[FieldError]:
-    """Yield errors with the details that versions before 1.36 have."""
+    """Yield errors with the details of versions before 1.36."""
     for error in errors:
         detail = error.detail
         for ours, older in _OLDER_WORDS.items():

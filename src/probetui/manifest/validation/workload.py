@@ -1,4 +1,4 @@
-"""The API server's rules for what stands above a pod template.
+"""The API server's rules for workloads, their pod templates aside.
 
 What is in the template is validated as the pod that is made of it. Values are those
 that the API server has after its defaults.
@@ -84,7 +84,7 @@ _NOT_INDEXED = "requires indexed completion mode"
 
 
 class _Given(NamedTuple):
-    """The rules of the version, and whether a selector is there at all."""
+    """The rules of the version, and whether there is a selector."""
 
     rules: KubeletRules
     has_selector: bool
@@ -93,7 +93,7 @@ class _Given(NamedTuple):
 def validate_workload(
     workload: Any, rules: KubeletRules, *, has_selector: bool
 ) -> Iterator[FieldError]:
-    """Check an object with a pod template; fields are those of its document.
+    """Check an object with a pod template; fields are named as in its document.
 
     Args:
         workload: the decoded object.
@@ -114,7 +114,7 @@ def validate_workload(
 
 
 def find_workload_warnings(workload: Any, rules: KubeletRules) -> Iterator[ApiWarning]:
-    """Yield what an API server warns of above a pod template.
+    """Yield an API server's warnings about a workload, its template aside.
 
     Source: pkg/registry/apps/statefulset/strategy.go, v1.36.2, WarningsOnCreate;
     pkg/api/job/warnings.go, WarningsForJobSpec.
@@ -352,7 +352,7 @@ def _job(workload: batch_v1.Job, given: _Given) -> Iterator[FieldError]:
 def _taken_labels(
     labels: Mapping[str, str], generated: Mapping[str, str], *, prefixed: bool
 ) -> Iterator[FieldError]:
-    """Check labels that a Job gives its pods, where the template has them already."""
+    """Check labels of the template that a Job sets on its pods."""
     for key in (*_JOB_UIDS, *_JOB_NAMES) if prefixed else (_JOB_UIDS[0], _JOB_NAMES[0]):
         wanted = f"'{generated[key]}'" if key in generated else "the new Job's uid"
         if key in labels and labels[key] != generated.get(key):
@@ -400,7 +400,7 @@ def _schedule(schedule: str) -> Iterator[FieldError]:
 
 
 def _time_zone(zone: str, path: str) -> Iterator[FieldError]:
-    """Check the name of a time zone; whether there is one depends on the cluster."""
+    """Check the name of a time zone; whether it exists depends on the cluster."""
     if not zone:
         yield invalid(path, zone, "timeZone must be nil or non-empty string")
     elif any(
@@ -416,7 +416,7 @@ def _time_zone(zone: str, path: str) -> Iterator[FieldError]:
 
 
 def _completions(spec: batch_v1.JobSpec) -> int | None:
-    """Return the completions, which are 1 where there is no parallelism either."""
+    """Return the completions, 1 if the parallelism is missing, too."""
     if spec.completions is None and spec.parallelism is None:
         return 1
     return spec.completions
@@ -453,7 +453,7 @@ def _job_spec(
 
 
 def _replacement(spec: batch_v1.JobSpec, path: str) -> Iterator[FieldError]:
-    """Check when failed pods are replaced, and what may be with a failure policy."""
+    """Check the pod replacement policy, also against a failure policy."""
     policy = spec.podReplacementPolicy
     known = _REPLACEMENT[:1] if spec.podFailurePolicy is not None else _REPLACEMENT
     if policy is not None and policy not in known:
@@ -466,7 +466,7 @@ def _replacement(spec: batch_v1.JobSpec, path: str) -> Iterator[FieldError]:
 
 
 def _manager(name: str | None, path: str) -> Iterator[FieldError]:
-    """Check the name of what controls a Job instead of the usual controller.
+    """Check the name of a Job's custom controller.
 
     Source: k8s.io/apimachinery v0.36.2, pkg/util/validation/validation.go,
     IsDomainPrefixedPath.
@@ -637,7 +637,7 @@ def _success_rule(
 
 
 def _count_indexes(listed: str, completions: int) -> tuple[int, str]:
-    """Return how many indexes a text as `0,3-5` has, 0 with what is wrong with it."""
+    """Return the number of indexes in a text such as `0,3-5`, or 0 and the error."""
     total, last = 0, None
     for interval in listed.split(",") if listed else ():
         parts = interval.split("-")
@@ -687,7 +687,7 @@ def _selector(
 
 
 def _matches(selector: meta_v1.LabelSelector, labels: Mapping[str, str]) -> bool:
-    """Return whether a valid selector selects labels."""
+    """Return whether a valid selector matches labels."""
     for key, value in (selector.matchLabels or {}).items():
         if labels.get(key) != value:
             return False
@@ -733,7 +733,7 @@ def _one_of(value: str, choices: tuple[str, ...], path: str) -> Iterator[FieldEr
 
 
 def _share(value: int | str, path: str) -> Iterator[FieldError]:
-    """Check a number of pods, or a percentage of them."""
+    """Check a number or percentage of pods."""
     if isinstance(value, str):
         if not _PERCENT.fullmatch(value):
             yield invalid(path, _go_share(value), _NO_PERCENT)
@@ -748,7 +748,7 @@ def _at_most_all(value: int | str, path: str) -> Iterator[FieldError]:
 
 
 def _share_value(value: int | str) -> int:
-    """Return a number of pods or a percentage as a number, 0 for any other text."""
+    """Return the value of a number or percentage of pods, 0 for any other text."""
     if isinstance(value, int):
         return value
     text = value[:-1] if _PERCENT.fullmatch(value) else value
@@ -760,7 +760,7 @@ def _or(value: int | str | None, default: int | str) -> int | str:
 
 
 def _go(value: object) -> GoSyntax:
-    """Return a value as the API server shows it since 1.34; before, in Go's syntax."""
+    """Format a value like the API server: as JSON since 1.34, else in Go's syntax."""
     written = go_json(value)
     return GoSyntax(written, written)
 

@@ -36,7 +36,7 @@ _MERGE = "<<"
 
 
 class ParseError(Exception):
-    """A YAML text that cannot be read, with the problem."""
+    """A YAML text cannot be parsed; the error has the problem."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
@@ -61,7 +61,7 @@ def mark_position(file: str, mark: Mark | None) -> Position:
 
 
 class _Frame(Struct):
-    """A mapping or a list that is being read."""
+    """A mapping or list in progress."""
 
     position: Position
     anchor: str | None
@@ -183,7 +183,7 @@ class Composer:
     def _attach(
         self, part: _Subtree, anchor: str | None, position: Position | None = None
     ) -> None:
-        """Put a finished node into what is open; an alias has its own position."""
+        """Attach a finished node to the open one; an alias has its own position."""
         if anchor is not None:
             self.anchors[anchor] = part
         if not self.stack:
@@ -202,7 +202,7 @@ class Composer:
             frame.key = None
 
     def _note_duplicate(self, frame: _Frame, position: Position) -> None:
-        """Record that the open key is there already; what `<<` merges is no duplicate.
+        """Record a duplicate of the open key; keys merged by `<<` are not duplicates.
 
         kubectl merges before it sends JSON, in which each key stands once.
         """

@@ -1,4 +1,4 @@
-"""Write pods and config objects as YAML; loaded again they are equal."""
+"""Dump pods and config objects as YAML; loading the text gives equal objects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LAST = ("initContainers", "containers")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes text that Go would read as another type, and folds no lines."""
+    """A dumper that quotes text of another type in Go and does not fold lines."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  # PyYAML's signature
         """Write no anchors."""

@@ -1,4 +1,4 @@
-"""YAML files of our own: fields, lists, texts, durations, each with its position."""
+"""Readers of probetui's own YAML files, with the position of each value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def duplicate_problems(document: YamlDocument) -> list[Problem]:
-    """Return a problem for each key that a mapping of a document has twice."""
+    """Return a problem for each duplicate key in a document."""
     return [
         Problem(
             duplicate.position,
@@ -43,7 +43,7 @@ def raise_problems(problems: Sequence[Problem]) -> None:
 
 
 class FieldReader:
-    """Turns YAML nodes into values; a mistake is noted and replaced by a default.
+    """Converts YAML nodes to values; mistakes are recorded and replaced by defaults.
 
     Attributes:
         problems: the mistakes so far.
@@ -72,7 +72,7 @@ class FieldReader:
         }
 
     def entries(self, node: YamlNode | None, path: str) -> list[tuple[str, YamlNode]]:
-        """Return names and values of a mapping by name; None is empty."""
+        """Return the names and values of a mapping, empty for None."""
         if node is None:
             return []
         if not isinstance(node, MapNode):
@@ -83,7 +83,7 @@ class FieldReader:
     def items(
         self, fields: Mapping[str, YamlNode], name: str, path: str
     ) -> list[tuple[YamlNode, str]]:
-        """Return the items of a list that is a field, with their paths."""
+        """Return the items of a list field, with their paths."""
         node = fields.get(name)
         here = join_path(path, name)
         if node is None:
@@ -106,7 +106,7 @@ class FieldReader:
         return default if node is None else read(node, join_path(path, name))
 
     def duration(self, node: YamlNode, path: str) -> timedelta:
-        """Read a length of time."""
+        """Read a duration."""
         text = node.text if isinstance(node, ScalarNode) else ""
         length = parse_duration(text)
         if length is None:
@@ -130,7 +130,7 @@ class FieldReader:
         return value
 
     def text(self, node: YamlNode, path: str) -> str:
-        """Read a text; a number is taken as it is written."""
+        """Read a text; a number is read as written."""
         if not isinstance(node, ScalarNode):
             self.add_problem(node, path, "must be text")
             return ""
@@ -145,7 +145,7 @@ class FieldReader:
         return value
 
     def word(self, node: YamlNode, path: str, known: Mapping[str, T], default: T) -> T:
-        """Read one of some words."""
+        """Read one of the allowed words."""
         text = node.text if isinstance(node, ScalarNode) else ""
         if text not in known:
             listed = ", ".join(known)
@@ -158,7 +158,7 @@ class FieldReader:
     def check_known(
         self, node: YamlNode, path: str, what: str, name: str, known: Sequence[str]
     ) -> None:
-        """Report a name that is not among the known ones, if there are any."""
+        """Report a name that is not among the known ones, if these are given."""
         if known and name not in known:
             listed = ", ".join(dict.fromkeys(known))
             message = f"there is no {what} {quote_short(name)} (has: {listed})"

@@ -42,21 +42,21 @@ class MapNode(Struct, frozen=True):
     position: Position
 
     def entry(self, key: str) -> MapEntry | None:
-        """Return the entry of that key, or None."""
+        """Return the entry of a key, or None."""
         for entry in self.entries:
             if entry.key == key:
                 return entry
         return None
 
     def get(self, key: str) -> YamlNode | None:
-        """Return the value of that key, None if it is absent or null."""
+        """Return the value of a key, None if it is absent or null."""
         found = self.entry(key)
         if found is None or is_null(found.value):
             return None
         return found.value
 
     def text(self, key: str) -> str:
-        """Return the text of that key, empty if it has none."""
+        """Return the text of a key, empty if it has none."""
         value = self.get(key)
         if isinstance(value, ScalarNode) and isinstance(value.value, str):
             return value.value
@@ -81,7 +81,7 @@ YamlNode = ScalarNode | MapNode | ListNode
 
 
 class DuplicateKey(Struct, frozen=True):
-    """A key that is written twice in a mapping; `path` is the mapping's."""
+    """A duplicate key in a mapping; `path` is the mapping's."""
 
     path: str
     key: str
@@ -123,7 +123,7 @@ def split_path(path: str) -> Iterator[str]:
 
 
 def locate_field(root: YamlNode, path: str) -> Position:
-    """Return the position of a field, or of its nearest parent that exists."""
+    """Return the position of a field, or of its closest existing parent."""
     return _locate(root, list(split_path(path)))
 
 

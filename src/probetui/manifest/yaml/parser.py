@@ -1,4 +1,4 @@
-"""Parse YAML text into documents with positions; invalid or large text is refused."""
+"""Parse YAML text into documents with positions; refuse invalid or large text."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def _syntax_problem(file: str, text: str, error: yaml.YAMLError) -> Problem:
 
 
 def _excerpt(line: str, column: int) -> tuple[str, ...]:
-    """Return a line and a caret below, cut around the column if it is long.
+    """Return a line with a caret below, truncated around the column.
 
     There is none of an empty line, such as that behind the last one.
     """
