@@ -1,7 +1,7 @@
-"""Objects of an API server, checked at the border before anybody looks into them.
+"""Objects of an API server, validated before anything reads their fields.
 
-What a server sends is JSON of any shape. An object that is not what the API's schema
-says is named and left aside; who reads one that has passed may rely on its types.
+A server may send JSON of any shape. An object that does not fit the API's schema is
+reported and skipped; the types of an object that passed can be relied on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LONGEST_NAME = 80
 
 
 class Metadata(Struct, rename="camel"):
-    """What is read of an object's metadata."""
+    """The fields that are read of an object's metadata."""
 
     name: str | None = None
     uid: str | None = None
@@ -36,13 +36,13 @@ class Metadata(Struct, rename="camel"):
 
 
 class Taint(Struct):
-    """What is read of a taint."""
+    """The fields that are read of a taint."""
 
     key: str
 
 
 class NodeCondition(Struct, rename="camel"):
-    """What is read of a node's condition."""
+    """The fields that are read of a node's condition."""
 
     type: str
     status: str | None = None
@@ -57,19 +57,19 @@ class NodeAddress(Struct):
 
 
 class NodeSpec(Struct):
-    """What is read of a node's spec."""
+    """The fields that are read of a node's spec."""
 
     taints: list[Taint] | None = None
 
 
 class NodeSystemInfo(Struct, rename="camel"):
-    """What is read of a node's system."""
+    """The fields that are read of a node's system."""
 
     kubelet_version: str = ""
 
 
 class KubeletEndpoint(Struct):
-    """Where a kubelet's own API is."""
+    """The endpoint of a kubelet's own API."""
 
     port: Int32 = field(default=10250, name="Port")
 
@@ -81,7 +81,7 @@ class DaemonEndpoints(Struct, rename="camel"):
 
 
 class NodeStatus(Struct, rename="camel"):
-    """What is read of a node's status."""
+    """The fields that are read of a node's status."""
 
     conditions: list[NodeCondition] | None = None
     addresses: list[NodeAddress] | None = None
@@ -90,7 +90,7 @@ class NodeStatus(Struct, rename="camel"):
 
 
 class NodeObject(Struct):
-    """What is read of a node."""
+    """The fields that are read of a node."""
 
     metadata: Metadata
     spec: NodeSpec | None = None
@@ -98,27 +98,27 @@ class NodeObject(Struct):
 
 
 class LeaseSpec(Struct, rename="camel"):
-    """What is read of a lease's spec."""
+    """The fields that are read of a lease's spec."""
 
     renew_time: Annotated[datetime, Meta(tz=True)] | None = None
 
 
 class LeaseObject(Struct):
-    """What is read of a lease."""
+    """The fields that are read of a lease."""
 
     metadata: Metadata
     spec: LeaseSpec | None = None
 
 
 class UnreadableObjectError(ClusterError):
-    """An object of the API server is not what the API's schema says."""
+    """An object of the API server does not fit the API's schema."""
 
 
 def read_object(model: type[Model], json: Object) -> Model:
-    """Return an object that has a name, as its type.
+    """Decode a named object into its type.
 
     Raises:
-        UnreadableObjectError: it is none; the message names the object and the field.
+        UnreadableObjectError: it does not fit; the message names object and field.
     """
     try:
         found = msgspec.convert(json, model)
@@ -131,7 +131,7 @@ def read_object(model: type[Model], json: Object) -> Model:
 
 
 def check_pod(json: Object) -> Object:
-    """Return a pod, as it is, if all of it has the types of a pod.
+    """Return a pod unchanged if every field has the type of the schema.
 
     Raises:
         UnreadableObjectError: it has not.
@@ -149,7 +149,7 @@ def check_pod(json: Object) -> Object:
 
 
 def check_node(json: Object) -> Object:
-    """Return a node, as it is, if all of it has the types of a node.
+    """Return a node unchanged if every field has the type of the schema.
 
     Raises:
         UnreadableObjectError: it has not.
@@ -160,7 +160,7 @@ def check_node(json: Object) -> Object:
 
 
 def check_lease(json: Object) -> Object:
-    """Return a lease, as it is, if all of it has the types of a lease.
+    """Return a lease unchanged if every field has the type of the schema.
 
     Raises:
         UnreadableObjectError: it has not.
@@ -178,7 +178,7 @@ def _unreadable(model: type[Struct], json: Object, why: str) -> UnreadableObject
 
 
 def name_of(json: Object) -> str:
-    """Return namespace and name of an object for people, as far as it has them."""
+    """Format the namespace and name of an object, as far as it has them."""
     metadata = json.get("metadata")
     if not isinstance(metadata, dict):
         return "?"

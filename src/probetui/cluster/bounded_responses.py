@@ -1,9 +1,9 @@
-"""Bounded reading of what an API server or a kubelet sends.
+"""Bounded reading of the responses of an API server or a kubelet.
 
-A small answer may unpack to any size, and a byte of JSON may become 75 in memory. So a
-body is read raw, one layer of gzip is undone piece by piece, and a list is cut into its
-objects before anything is decoded; each object has a limit of bytes and of values. The
-event loop runs between two pieces and between two objects.
+A small response may decompress to any size, and a byte of JSON may become 75 in memory.
+So a body is read raw, one layer of gzip is decompressed in pieces, and a list is split
+into its objects before anything is decoded; each object has a limit of bytes and of
+values. The event loop runs between two pieces and between two objects.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _QUOTE, _OPENING, _CLOSING = ord('"'), b"{[", b"}]"
 
 
 class TooLargeError(ServerUnreachableError):
-    """What a server sends is larger than anything that it can mean."""
+    """A response is larger than any valid one."""
 
 
 async def read_pieces(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """Yield the body of an answer, unpacked, in pieces of at most 64 KiB.
+    """Yield the decompressed body of a response in pieces of at most 64 KiB.
 
     Raises:
-        ServerUnreachableError: it is packed in another way than was asked for, or cut.
+        ServerUnreachableError: it has another encoding than requested, or is truncated.
     """
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
     if encoding not in {"", "identity", "gzip"}:
@@ -92,7 +92,7 @@ async def read_pieces(response: httpx2.Response) -> AsyncIterator[bytes]:
 
 
 async def read_body(response: httpx2.Response, limit: int) -> bytearray:
-    """Return the body of an answer; raises `TooLargeError` above so many bytes."""
+    """Return the body of a response; raises `TooLargeError` above the limit."""
     body = bytearray()
     async for piece in read_pieces(response):
         if len(body) + len(piece) > limit:
@@ -106,9 +106,9 @@ async def read_body(response: httpx2.Response, limit: int) -> bytearray:
 async def read_lines(
     response: httpx2.Response, limit: int
 ) -> AsyncGenerator[bytes | None]:
-    """Yield the lines of an answer, None for one of more than so many bytes.
+    """Yield the lines of a response, None for a line above the limit.
 
-    What comes after the last line break is lost: a cut connection leaves half a line,
+    Data after the last line break is dropped: a lost connection leaves half a line,
     which is no object.
     """
     line, is_too_long = bytearray(), False
@@ -127,7 +127,7 @@ async def read_lines(
 
 
 def decode(data: bytes | bytearray | memoryview) -> Any:
-    """Return what JSON describes, None where it is none.
+    """Decode JSON; return None if it is invalid.
 
     Raises:
         TooLargeError: it is too large for an object of the API.
@@ -151,24 +151,24 @@ def too_large_object() -> TooLargeError:
 
 
 def count_marks(data: bytes) -> int:
-    """Return at least how many values there are in JSON, less one."""
+    """Return a lower bound of the number of values in JSON, less one."""
     return sum(map(data.count, _MARKS))
 
 
 class _Envelope(Struct):
-    """What a page of a list has beside its objects."""
+    """The fields of a page of a list other than its objects."""
 
     metadata: dict[str, Any] | None = None
 
 
 class ObjectList:
-    """The objects of a list, as JSON until they are asked for.
+    """The objects of a list, kept as JSON until they are read.
 
     Args:
         leave_out: called with the reason when an object is too large to be decoded.
 
     Attributes:
-        resource_version: where to watch from.
+        resource_version: where a watch continues.
     """
 
     def __init__(self, leave_out: Callable[[TooLargeError], None]) -> None:
@@ -178,11 +178,11 @@ class ObjectList:
         self._size = self._pages = 0
 
     async def add_page(self, page: bytearray) -> str:
-        """Add the objects of a page; return where the next one begins, if there is one.
+        """Add the objects of a page; return the continue token of the next one.
 
         Raises:
-            TooLargeError: they are too many.
-            ServerUnreachableError: it is no page of a list.
+            TooLargeError: there are too many objects.
+            ServerUnreachableError: the body is no page of a list.
         """
         self._size += len(page)
         self._pages += 1
@@ -210,7 +210,7 @@ class ObjectList:
         return following if isinstance(following, str) else ""
 
     async def objects(self) -> AsyncIterator[dict[str, Any]]:
-        """Yield the objects, once; what is none is left out."""
+        """Yield the objects, once; invalid ones are skipped."""
         while self._items:
             try:
                 found = decode(self._items.popleft())
@@ -223,16 +223,16 @@ class ObjectList:
 
 
 class _PageScan:
-    """Finds the objects of a page, which are not decoded yet, by its brackets.
+    """Finds the undecoded objects of a page by matching brackets.
 
-    What stands between them is left to the decoder.
+    The text between them is left to the decoder.
 
     Args:
         page: a JSON object with the objects in its list `items`.
-        most: how many there may be.
+        most: the limit of their number.
 
     Attributes:
-        begin: where the list begins, behind its bracket; the page's end without one.
+        begin: where the list begins, after its bracket; the page's end without one.
         end: where it ends.
         items: where each object begins and ends.
     """

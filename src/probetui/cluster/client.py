@@ -1,9 +1,8 @@
 """A client of a Kubernetes API server: JSON in and out, lists in chunks, watches.
 
-What a server sends is limited in size (`bounded_responses`) and in time, and never
-trusted to be what it should be. An object is a dictionary as the API has it; whoever
-asks decodes it. Reasons for a client of our own are in
-docs/decisions/cluster-client.md.
+Responses are limited in size (`bounded_responses`) and in time, and not trusted to fit
+the schema. Objects are dictionaries as the API sends them; the caller decodes them.
+docs/decisions/cluster-client.md has the reasons for a client of our own.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ _ERROR_BODY = 2**20
 
 
 class WatchEventType(StrEnum):
-    """What a line of a watch says; an ERROR is raised instead."""
+    """The type of a watch event; an ERROR is raised instead."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -94,7 +93,7 @@ class WatchEventType(StrEnum):
 
 
 class WatchEvent(Struct, frozen=True):
-    """One line of a watch."""
+    """One event of a watch."""
 
     type: WatchEventType
     object: Object
@@ -114,7 +113,7 @@ class Resource(Struct, frozen=True):
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """Return the path of an object, or of all of a namespace (empty: of all)."""
+        """Return the path of an object, or of a list; no namespace means all."""
         parts = ["apis", self.group] if self.group else ["api"]
         parts.append(self.version)
         if namespace and self.is_namespaced:
@@ -166,7 +165,7 @@ class ApiClient:
         self._http: httpx2.AsyncClient | None = None
 
     async def __aenter__(self) -> Self:
-        """Open the client; no request is sent yet, but credentials are asked for."""
+        """Open the client: load credentials; no request is sent yet."""
         self._http = self._open(
             self.access.cluster.server, await self.client_certificate()
         )
@@ -220,7 +219,7 @@ class ApiClient:
     async def get(
         self, resource: Resource, namespace: str, name: str, subresource: str = ""
     ) -> Object:
-        """Return one object; raises `ApiError`, with code 404 where it is not."""
+        """Return one object; raises `ApiError`, with code 404 if it does not exist."""
         return await self.request(
             "GET",
             resource.path(namespace, name, subresource),
@@ -235,13 +234,13 @@ class ApiClient:
         label_selector: str = "",
         field_selector: str = "",
     ) -> ObjectList:
-        """Return all objects of a namespace, or of all, read in chunks.
+        """List the objects of one namespace or all namespaces, in chunks.
 
         Raises:
             TooLargeError: they are too many.
-            ClusterError: as of `request`.
+            ClusterError: as `request`.
 
-        A list that expires between two chunks is read again as a whole, for that
+        A list that expires between two chunks is read again in one request, which
         cannot expire.
 
         Source: client-go tools/pager/pager.go, v0.36.2, list, FullListIfExpired.
@@ -285,15 +284,15 @@ class ApiClient:
         field_selector: str = "",
         timeout_seconds: int = 300,
     ) -> AsyncIterator[WatchEvent]:
-        """Yield what changes from a version on, until the server ends the watch.
+        """Yield the changes after a version until the server ends the watch.
 
-        Bookmarks are asked for and yielded. The end may come at any byte: whoever
-        watches goes on from the newest `resourceVersion` that it has seen.
+        Bookmarks are requested and yielded. The watch may end at any byte: callers
+        resume from the newest `resourceVersion` that they have seen.
 
         Raises:
             ExpiredError: the version is too old; list again.
-            ApiError: the server refused, in its answer or in a line of it.
-            ServerUnreachableError: there is no answer, or the connection was lost.
+            ApiError: the server refused, by its response or by an ERROR event.
+            ServerUnreachableError: there is no response, or the connection was lost.
         """
         access = resource.access("watch", namespace)
         params = _selectors(label_selector, field_selector) | {
@@ -321,14 +320,14 @@ class ApiClient:
         self.on_left_out(TooLargeError(f"{resource.rbac_name}: {error}"))
 
     async def create(self, resource: Resource, namespace: str, body: Object) -> Object:
-        """Create an object; raises `ApiError`, with code 409 where it is there."""
+        """Create an object; raises `ApiError`, with code 409 if it exists."""
         access = resource.access("create", namespace)
         return await self.request("POST", resource.path(namespace), access, body=body)
 
     async def replace(
         self, resource: Resource, namespace: str, name: str, body: Object
     ) -> Object:
-        """Replace an object; code 409 where its resourceVersion is not the newest."""
+        """Replace an object; code 409 if its resourceVersion is not the newest."""
         access = resource.access("update", namespace, name)
         path = resource.path(namespace, name)
         return await self.request("PUT", path, access, body=body)
@@ -343,7 +342,7 @@ class ApiClient:
         subresource: str = "",
         content_type: str = STRATEGIC_PATCH,
     ) -> Object:
-        """Change what a patch names."""
+        """Patch an object."""
         return await self.request(
             "PATCH",
             resource.path(namespace, name, subresource),
@@ -361,7 +360,7 @@ class ApiClient:
         grace_period_seconds: int | None = None,
         uid: str = "",
     ) -> Object:
-        """Delete an object; with `uid` only the one that has it (else code 409)."""
+        """Delete an object; with `uid`, only if it has that uid (else code 409)."""
         options: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if grace_period_seconds is not None:
             options["gracePeriodSeconds"] = grace_period_seconds
@@ -383,9 +382,9 @@ class ApiClient:
         body: Object | None = None,
         content_type: str = JSON,
     ) -> Object:
-        """Send a request and return the object of its answer.
+        """Send a request and return the object of its response.
 
-        A server that says when it will have time is asked again then, so many times.
+        A response with Retry-After is retried then, a limited number of times.
         Source: client-go rest/with_retry.go, v0.36.2, checkWait.
 
         Raises:
@@ -420,7 +419,7 @@ class ApiClient:
         content_type: str = JSON,
         limit: int,
     ) -> bytearray:
-        """Send a request and return the body of its answer; errors as of `request`."""
+        """Send a request and return the body; raises the errors of `request`."""
         headers = {"Accept": JSON}
         if content is not None:
             headers["Content-Type"] = content_type
@@ -449,7 +448,7 @@ class ApiClient:
 
     @asynccontextmanager
     async def _deadline(self, *, is_unlimited: bool = False) -> AsyncIterator[None]:
-        """End a request that takes too long, however often something comes of it."""
+        """Limit the whole time of a request, however often data arrives."""
         try:
             async with asyncio.timeout(None if is_unlimited else REQUEST_SECONDS):
                 yield
@@ -460,7 +459,7 @@ class ApiClient:
             ) from error
 
     async def _wait(self, error: ApiError) -> None:
-        """Wait for as long as the server asks."""
+        """Wait for the time of Retry-After."""
         self.on_wait(error)
         wait = timedelta(seconds=error.retry_after or 0)
         await self._clock.sleep_until(self._clock.now() + wait)
@@ -473,7 +472,7 @@ class ApiClient:
         params: Mapping[str, str] | None = None,
         limit: int = LARGEST_OBJECT,
     ) -> bytes:
-        """Return the body of an answer as it is, as of `/version` or metrics."""
+        """Return a response body as text, for `/version` or metrics."""
         async with (
             self._deadline(),
             self.stream(path, access, params=params) as response,
@@ -489,7 +488,7 @@ class ApiClient:
         params: Mapping[str, str] | None = None,
         timeout: httpx2.Timeout | None = None,  # noqa: ASYNC109  # httpx2' own, of reads
     ) -> AsyncIterator[httpx2.Response]:
-        """Open an answer that is read piece by piece; errors as of `request`."""
+        """Open a streamed response; raises the errors of `request`."""
         async with self._send(
             "GET", path, access, params=params, timeout=timeout
         ) as response:
@@ -499,9 +498,10 @@ class ApiClient:
     async def upgrade(
         self, method: str, path: str, access: Access, headers: Mapping[str, str]
     ) -> AsyncIterator[httpx2.Response]:
-        """Open a connection that is no HTTP from its answer on; errors as of `request`.
+        """Open an upgraded connection; raises the errors of `request`.
 
-        The answer's extension `network_stream` is the connection. `path` has the query.
+        The response's extension `network_stream` is the connection. `path` includes the
+        query.
         """
         async with self._send(
             method, path, access, headers={"Connection": "Upgrade", **headers}
@@ -516,7 +516,7 @@ class ApiClient:
     async def log_lines(
         self, namespace: str, pod: str, params: Mapping[str, str]
     ) -> AsyncGenerator[bytes]:
-        """Yield the lines of a container's log, as long as they come."""
+        """Yield the lines of a container's log until it ends."""
         access = PODS.access("get", namespace, pod, "log")
         path = PODS.path(namespace, pod, "log")
         timeout = httpx2.Timeout(None, connect=10)
@@ -541,7 +541,7 @@ class ApiClient:
             raise RuntimeError("the client is not open")
         name = self.access.cluster.tls_server_name
         timeout = _TIMEOUT if timeout is None else timeout
-        # A log that is followed may begin with its first line, whenever that comes.
+        # The response to a followed log may only begin with its first line.
         is_patient = timeout.read is None
         try:
             request = http.build_request(
@@ -581,7 +581,7 @@ class ApiClient:
 
 
 def refuse_cookies() -> CookieJar:
-    """Return a jar that takes nothing: a server could fill it, and have it back."""
+    """Return a cookie jar that stores nothing: a server could fill it."""
     return CookieJar(DefaultCookiePolicy(allowed_domains=()))
 
 
@@ -591,7 +591,7 @@ def _is_to_be_retried(error: ApiError) -> bool:
 
 
 def _do_nothing(_: ClusterError) -> None:
-    """Go on without a word."""
+    """Do nothing."""
 
 
 def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:
@@ -600,7 +600,7 @@ def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:
 
 
 async def _timely(lines: AsyncGenerator[bytes | None]) -> AsyncIterator[bytes | None]:
-    """Yield the lines of a watch while they come; a part of one is none."""
+    """Yield the lines of a watch, each within the time limit."""
     async with aclosing(lines):
         while True:
             try:
@@ -632,6 +632,6 @@ def _watch_event(line: bytes, access: Access) -> WatchEvent:
 
 
 def _cause(error: Exception) -> str:
-    """Return what is the matter, of the error or of what caused it."""
+    """Return the message of an error, or of its cause."""
     text = str(error) or str(error.__cause__ or "") or type(error).__name__
     return safe_line(text, limit=300)

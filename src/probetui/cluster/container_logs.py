@@ -1,4 +1,4 @@
-"""What containers of a cluster print, read from its API server."""
+"""Container logs, read from the API server of a cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ClusterLogs:
 
     Args:
         client: the API server.
-        find: returns a container instance, None where nothing is known of it.
+        find: returns a container instance, None if it is unknown.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class ClusterLogs:
     async def follow_logs(
         self, container_id: ContainerID, *, tail: int, follow: bool
     ) -> AsyncGenerator[LogLine]:
-        """Yield the last lines, then what comes; of an earlier instance too."""
+        """Yield the last lines, then new ones; earlier instances have logs, too."""
         found = self._find(container_id)
         if found is None:
             raise ContainerRuntimeError("the API server no longer has its logs")
@@ -65,7 +65,7 @@ class ClusterLogs:
 
 
 def _log_line(line: bytes) -> LogLine:
-    """Return a line of a log, which begins with its time to the nanosecond."""
+    """Parse a line of a log, which begins with its time to the nanosecond."""
     text = line.decode("utf-8", "surrogateescape")
     stamp, separator, rest = text.partition(" ")
     try:

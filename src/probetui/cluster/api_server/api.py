@@ -1,4 +1,4 @@
-"""The API server: from a request to an answer.
+"""The API server: authenticates, authorizes and answers requests.
 
 Source: k8s.io/apiserver pkg/endpoints, v0.36.2, as recorded from a server of 1.36.2.
 """
@@ -67,15 +67,15 @@ Connect: TypeAlias = Callable[[HttpRequest, RequestInfo, Json], Awaitable[HttpAn
 class ApiServer:
     """Answers requests for the objects of a feed; give `handle` to `serve_http`.
 
-    It only reads: what would change something is refused.
+    It is read-only: writes are refused.
 
     Args:
         feed: the objects.
         version: of Kubernetes, such as `1.36.2`.
         served: the resources.
-        tokens: users by bearer token; None lets everybody in as the administrator.
-        connect: answers for subresources that lead elsewhere, by `pods/log`.
-        read_only: why nothing can be written.
+        tokens: users by bearer token; None makes everybody the administrator.
+        connect: handlers of subresources that open a connection, as `pods/log`.
+        read_only: the message that refuses a write.
         allowed_hosts: what the Host header may be; None for anything.
     """
 
@@ -149,7 +149,7 @@ class ApiServer:
     async def answer(
         self, request: HttpRequest, info: RequestInfo, user: str
     ) -> HttpAnswer:
-        """Answer what a user may ask for.
+        """Answer an authorized request.
 
         Raises:
             ApiFailure: it is refused.
@@ -177,7 +177,7 @@ class ApiServer:
     async def write(
         self, request: HttpRequest, info: RequestInfo, resource: ApiResource
     ) -> HttpAnswer:
-        """Refuse what would change an object, or a container.
+        """Refuse to change an object or a container.
 
         Raises:
             ApiFailure: always.
@@ -188,10 +188,10 @@ class ApiServer:
     async def answer_connection(
         self, request: HttpRequest, info: RequestInfo, resource: ApiResource
     ) -> HttpAnswer:
-        """Answer for what is behind an object.
+        """Answer a request for a connecting subresource of an object.
 
         Raises:
-            ApiFailure: there is no such object, or nothing behind it.
+            ApiFailure: the object or its subresource does not exist.
         """
         held = self.feed.get(resource, info.namespace, info.name)
         connect = self._connect.get(f"{resource.plural}/{info.subresource}")
@@ -200,10 +200,10 @@ class ApiServer:
         return await connect(request, info, held)
 
     def review(self, review: Json, resource: ApiResource, user: str) -> Json:
-        """Return a review with what the server itself would do.
+        """Answer an access review with this server's own decision.
 
         Raises:
-            ApiFailure: its spec is none.
+            ApiFailure: its spec is invalid.
         """
         if resource is USER_REVIEWS:
             masters = ("system:masters",) if user == ADMIN else ()
@@ -259,10 +259,10 @@ class ApiServer:
     def represent(
         self, request: HttpRequest, resource: ApiResource, *, is_watch: bool = False
     ) -> Callable[[Json], Json]:
-        """Return what makes an object what the client asked for.
+        """Return a function that converts objects to the representation asked for.
 
         Raises:
-            ApiFailure: it cannot be had in that way.
+            ApiFailure: the representation is not supported.
         """
         representation = negotiate(request)
         is_first = True
@@ -342,10 +342,10 @@ def _converted(resource: ApiResource, found: Json) -> Json:
 def requested_selection(
     request: HttpRequest, info: RequestInfo, resource: ApiResource
 ) -> Selection:
-    """Return which objects of a list or watch are asked for.
+    """Return the selection of a list or watch.
 
     Raises:
-        ApiFailure: a selector cannot be read.
+        ApiFailure: a selector is invalid.
     """
     fields = request.parameter("fieldSelector")
     if info.name:
@@ -400,5 +400,5 @@ def list_of(kind: str, version: str, metadata: Json, items: Sequence[Json]) -> J
 
 
 def without_type(found: Json) -> Json:
-    """Return an object as a list has it."""
+    """Return an object without kind and apiVersion, as lists hold it."""
     return {key: found[key] for key in found if key not in {"kind", "apiVersion"}}

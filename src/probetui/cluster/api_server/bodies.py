@@ -1,4 +1,4 @@
-"""The objects that clients send.
+"""Request bodies: JSON, and protobuf for reviews.
 
 Source: k8s.io/apiserver pkg/endpoints/handlers/negotiation/errors.go, v0.36.2.
 """
@@ -19,7 +19,7 @@ _LONGEST_REVIEW = 1 << 16
 
 
 def decode_json(request: HttpRequest) -> Any:
-    """Return the value that a body is.
+    """Decode a JSON body.
 
     Raises:
         ApiFailure: it is not JSON.
@@ -33,10 +33,10 @@ def decode_json(request: HttpRequest) -> Any:
 
 
 def read_object(request: HttpRequest) -> Json:
-    """Return the object that a body is.
+    """Decode a body that holds an object.
 
     Raises:
-        ApiFailure: it is none, or of an unknown media type.
+        ApiFailure: it holds no object, or has an unknown media type.
     """
     content_type = request.headers.get("content-type", "application/json")
     if content_type.partition(";")[0] != "application/json":
@@ -52,10 +52,10 @@ def read_object(request: HttpRequest) -> Json:
 
 
 def decode_review(request: HttpRequest) -> Json:
-    """Return the review that a body is, in JSON or in protobuf.
+    """Decode a review from JSON or protobuf.
 
     Raises:
-        ApiFailure: it is none, or too long.
+        ApiFailure: it is no review, or too long.
     """
     if len(request.body) > _LONGEST_REVIEW:
         raise ApiFailure(413, "RequestEntityTooLarge", "the review is too long", {})

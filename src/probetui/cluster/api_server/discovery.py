@@ -31,7 +31,7 @@ _AGGREGATED_TYPE = (
 def answer_path(
     request: HttpRequest, served: Sequence[ApiResource], version: str
 ) -> HttpResponse:
-    """Answer a request that is about the server, not about an object.
+    """Answer a non-resource request.
 
     Raises:
         ApiFailure: there is no such path.
@@ -89,7 +89,7 @@ def _answer_discovery(
 
 
 def _answer_aggregated(request: HttpRequest, found: Json) -> HttpResponse:
-    """Answer with discovery that a client may keep for as long as its tag is right.
+    """Answer aggregated discovery, which clients cache by its ETag.
 
     Source: k8s.io/apiserver pkg/endpoints/discovery/aggregated/etag.go, v0.36.2.
     """
@@ -102,19 +102,19 @@ def _answer_aggregated(request: HttpRequest, found: Json) -> HttpResponse:
 
 
 def _health(check: str, *, is_verbose: bool) -> HttpResponse:
-    """Answer what `kubectl get --raw '/readyz?verbose'` asks; one check is made."""
+    """Answer a health check, as for `kubectl get --raw '/readyz?verbose'`."""
     text = f"[+]ping ok\n{check} check passed\n" if is_verbose else "ok"
     headers = {"X-Content-Type-Options": "nosniff"}
     return HttpResponse(200, text.encode(), "text/plain; charset=utf-8", headers)
 
 
 def json_answer(found: Json, code: int = 200) -> HttpResponse:
-    """Return an object as an answer."""
+    """Return a JSON response."""
     return HttpResponse(code, msgspec.json.encode(found) + b"\n")
 
 
 def not_allowed() -> ApiFailure:
-    """Return what a method is answered with that a path does not take."""
+    """Return the error for a method that a path does not allow."""
     message = "the server does not allow this method on the requested resource"
     return ApiFailure(405, "MethodNotAllowed", message, {})
 

@@ -1,4 +1,4 @@
-"""Events as events.k8s.io/v1 has them; they are held as core/v1 has them.
+"""Conversion of events, which are stored as core/v1, to events.k8s.io/v1.
 
 Source: pkg/apis/events/v1/conversion.go, v1.36.2.
 """
@@ -22,6 +22,6 @@ NEW_NAMES: Mapping[str, str] = {
 
 
 def to_events_v1(event: Json) -> Json:
-    """Return an event of core/v1 as events.k8s.io/v1 has it."""
+    """Convert an event from core/v1 to events.k8s.io/v1."""
     renamed = {NEW_NAMES.get(key, key): value for key, value in event.items()}
     return {**renamed, "apiVersion": "events.k8s.io/v1"}

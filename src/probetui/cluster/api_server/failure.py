@@ -14,13 +14,13 @@ from probetui.k8s.api.codec import Json
 
 
 class ApiFailure(Exception):  # noqa: N818  # it is an answer
-    """A request that is refused.
+    """An error response of the API server.
 
     Args:
         code: the HTTP status.
-        reason: the machine's word for it, such as `NotFound`.
-        message: what kubectl prints.
-        details: the object that it is about, its causes.
+        reason: machine-readable, such as `NotFound`.
+        message: printed by kubectl.
+        details: the object concerned, and the causes.
         retry_after: seconds, also as a header.
     """
 
@@ -68,18 +68,18 @@ class ApiFailure(Exception):  # noqa: N818  # it is an answer
 
 
 def not_found(resource: str, name: str, group: str = "") -> ApiFailure:
-    """Return what an object that is not there is answered with."""
+    """Return the error for an object that does not exist."""
     message = f'{qualified(resource, group)} "{name}" not found'
     return ApiFailure(404, "NotFound", message, object_details(resource, name, group))
 
 
 def bad_request(message: str) -> ApiFailure:
-    """Return what a request that cannot be understood is answered with."""
+    """Return the error for a malformed request."""
     return ApiFailure(400, "BadRequest", message)
 
 
 def expired(message: str) -> ApiFailure:
-    """Return what a resourceVersion that is no longer known is answered with."""
+    """Return the error for an expired resourceVersion."""
     return ApiFailure(410, "Expired", message)
 
 
@@ -89,6 +89,6 @@ def qualified(resource: str, group: str) -> str:
 
 
 def object_details(resource: str, name: str, group: str) -> Json:
-    """Return the details of a failure that is about an object."""
+    """Return the `details` of a `Status` about an object."""
     named: Json = {"name": name} if name else {}
     return {**named, **({"group": group} if group else {}), "kind": resource}

@@ -1,7 +1,7 @@
 """The objects of an API server: resource versions, recent changes, watches.
 
-Nothing here waits, reads a clock or does I/O. An object that is held is never changed
-in place: a caller may keep it, and may not change it.
+Nothing here waits, reads a clock or does I/O. Stored objects are immutable: callers may
+keep them and must not change them.
 
 Source: k8s.io/apiserver pkg/registry/generic/registry/store.go, v0.36.2;
 pkg/storage/cacher.
@@ -44,7 +44,7 @@ class ObjectChange(Struct, frozen=True):
 
 
 class WatchedChange(Struct, frozen=True):
-    """A change of a watch: `ADDED`, `MODIFIED` or `DELETED`, and the object."""
+    """A watch event: `ADDED`, `MODIFIED` or `DELETED`, and the object."""
 
     type: str
     object: Json
@@ -92,14 +92,14 @@ class ObjectFeed:
     # Reading
 
     def find(self, resource: ApiResource, namespace: str, name: str) -> Json | None:
-        """Return an object, None if it is not there."""
+        """Return an object, None if it does not exist."""
         return self._objects.get(_key(resource, namespace, name))
 
     def get(self, resource: ApiResource, namespace: str, name: str) -> Json:
         """Return an object.
 
         Raises:
-            ApiFailure: it is not there.
+            ApiFailure: it does not exist.
         """
         found = self.find(resource, namespace, name)
         if found is None:
@@ -121,13 +121,13 @@ class ObjectFeed:
         Args:
             resource: the kind.
             namespace: the namespace.
-            selection: which of them.
+            selection: which objects to return.
             limit: how many at most; 0 for all.
-            continue_token: that of the page before, which says the version.
-            at_version: as they were then.
+            continue_token: from the previous page; it holds the version.
+            at_version: the version to list.
 
         Raises:
-            ApiFailure: the token is none, or the version is no longer known.
+            ApiFailure: the token is invalid, or the version has expired.
         """
         start = ""
         if continue_token:
@@ -178,9 +178,9 @@ class ObjectFeed:
     # Writing
 
     def put(self, resource: ApiResource, given: Json) -> Json:
-        """Hold an object as it is, in place of any of its name, and return it.
+        """Store an object, replacing the one of its name, and return it.
 
-        Without a change it keeps its version.
+        An unchanged object keeps its version.
         """
         metadata = given["metadata"]
         key = _key(resource, metadata.get("namespace", ""), metadata["name"])
@@ -193,7 +193,7 @@ class ObjectFeed:
         return self._write(key, given)
 
     def remove(self, resource: ApiResource, namespace: str, name: str) -> Json | None:
-        """Remove an object and return it; None if it is not there."""
+        """Remove an object and return it; None if it does not exist."""
         key = _key(resource, namespace, name)
         return self._remove(key) if key in self._objects else None
 
@@ -222,7 +222,7 @@ class ObjectFeed:
         *,
         starts_with_all: bool = True,
     ) -> Watch:
-        """Return a watch of what changes after a version, or of all there is and that.
+        """Start a watch after a version, or with all current objects.
 
         Raises:
             ApiFailure: the version is no longer known.
@@ -234,12 +234,12 @@ class ObjectFeed:
         )
 
     def listen(self, call: Callable[[], None]) -> Callable[[], None]:
-        """Have `call` called after each change; call what is returned to end that."""
+        """Call `call` after each change; return the function that unsubscribes."""
         self._listeners.add(call)
         return lambda: self._listeners.discard(call)
 
     def changes_after(self, version: int) -> Iterator[ObjectChange]:
-        """Yield what changed after a version, oldest first.
+        """Yield the changes after a version, oldest first.
 
         Raises:
             ApiFailure: it is no longer known.
@@ -262,7 +262,7 @@ class ObjectFeed:
 
 
 class Watch:
-    """The changes that one watch has not been sent yet."""
+    """One watch: the changes that it has still to send."""
 
     def __init__(
         self,
@@ -289,12 +289,12 @@ class Watch:
         return self._version
 
     def take_initial(self) -> list[WatchedChange]:
-        """Return what was there at the start."""
+        """Return the initial objects."""
         initial, self._initial = self._initial, []
         return [WatchedChange("ADDED", found) for found in initial]
 
     def take_changes(self) -> list[WatchedChange]:
-        """Return what happened since the last call.
+        """Return the changes since the last call.
 
         Raises:
             ApiFailure: it is no longer known.
@@ -313,7 +313,7 @@ class Watch:
         return events
 
     def _event(self, change: ObjectChange) -> WatchedChange | None:
-        """Return what a change is to who sees only what the selection has."""
+        """Return the event that a change is within the selection."""
         before, after = (
             found if found is not None and self._selection.matches(found) else None
             for found in (change.before, change.after)
@@ -339,7 +339,7 @@ def _key(resource: ApiResource, namespace: str, name: str) -> Key:
 
 
 def _path(key: Key, namespace: str) -> str:
-    """Return a key as a token has it: below the list's path."""
+    """Return a key relative to the list's path, as continue tokens hold it."""
     _, own, name = key
     return f"/{own}/{name}" if own and not namespace else f"/{name}"
 

@@ -16,7 +16,7 @@ _TERMINAL = frozenset({"Succeeded", "Failed"})
 
 
 def pod_cells(pod: Json, age: str, now: datetime) -> list[str]:
-    """Return a pod's cells, those of `-o wide` behind the others."""
+    """Return a pod's cells; those of `-o wide` come last."""
     ready, total, status, restarts, restarted_at = _summary(pod)
     restarts_text = str(restarts)
     if restarts and restarted_at is not None:
@@ -67,7 +67,7 @@ def _is_true(pod: Json, condition_type: str) -> bool:
 
 
 class _RestartCount:
-    """Restarts that were counted, and when the last of them was."""
+    """The number of restarts and the time of the last one."""
 
     def __init__(self) -> None:
         self.restarts = 0
@@ -124,7 +124,7 @@ def _is_sidecar(container: Json) -> bool:
 
 
 def _init_reason(found: Json, index: int, count: int, *, is_sidecar: bool) -> str:
-    """Return what an init container that is not done makes of the pod's status."""
+    """Return the pod's status while an init container is not done."""
     terminated = _state(found, "terminated")
     if terminated and terminated.get("exitCode") == 0:
         return ""

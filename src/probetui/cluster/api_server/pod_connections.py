@@ -1,4 +1,4 @@
-"""Logs of pods, and the container that a request for one of its streams means.
+"""Logs of pods, and the choice of the container for a request.
 
 Source: pkg/registry/core/pod/strategy.go, v1.36.2, LogLocation.
 """
@@ -26,12 +26,12 @@ _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 
 class PodLogs(Protocol):
-    """Whoever has the logs of pods."""
+    """A source of pod logs."""
 
     async def log(
         self, pod: Json, container: str, options: LogOptions
     ) -> AsyncIterator[LogLine]:
-        """Return the lines of `tail_lines`, then what comes if it is followed.
+        """Return the last `tail_lines` lines, then new ones if it is followed.
 
         Raises:
             ApiFailure: there is no such log.
@@ -39,7 +39,7 @@ class PodLogs(Protocol):
 
 
 def log_connection(logs: PodLogs, now: Callable[[], datetime]) -> Mapping[str, Connect]:
-    """Return what answers for the logs of pods."""
+    """Return the handler of `pods/log`."""
 
     async def answer(request: HttpRequest, info: RequestInfo, pod: Json) -> HttpAnswer:
         del info
@@ -55,7 +55,7 @@ def log_connection(logs: PodLogs, now: Callable[[], datetime]) -> Mapping[str, C
 
 
 def choose_container(pod: Json, name: str) -> str:
-    """Return the container that a request means.
+    """Return the container that a request names, or the default one.
 
     Raises:
         ApiFailure: there is none of that name, or one of several must be named.
@@ -82,7 +82,7 @@ def choose_container(pod: Json, name: str) -> str:
 
 
 def no_log_yet(pod: Json, container: str, reason: str) -> ApiFailure:
-    """Return what is answered while a container has not begun."""
+    """Return the error for the log of a container that has not started."""
     name = pod["metadata"]["name"]
     return bad_request(
         f'container "{container}" in pod "{name}" is waiting to start: {reason}'
@@ -90,7 +90,7 @@ def no_log_yet(pod: Json, container: str, reason: str) -> ApiFailure:
 
 
 def no_previous_log(pod: Json, container: str) -> ApiFailure:
-    """Return what is answered where no instance has ended before."""
+    """Return the error for the previous log of a container that never ended."""
     name = pod["metadata"]["name"]
     return bad_request(
         f'previous terminated container "{container}" in pod "{name}" not found'

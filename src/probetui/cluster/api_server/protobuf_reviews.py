@@ -1,6 +1,6 @@
 """Reviews in protobuf, which is how `kubectl auth` sends them.
 
-Everything else comes as JSON, and all answers are JSON.
+All other requests, and all responses, are JSON.
 
 Source: k8s.io/api authorization/v1/generated.proto and
 authentication/v1/generated.proto, v0.36.2; k8s.io/apimachinery
@@ -51,10 +51,10 @@ class ProtobufError(ValueError):
 
 
 def decode_review(body: bytes) -> Json:
-    """Return a review as JSON has it.
+    """Decode a review into its JSON form.
 
     Raises:
-        ProtobufError: it is none of those that are known.
+        ProtobufError: it is no known kind of review.
     """
     if not body.startswith(_MAGIC):
         raise ProtobufError("the request body is not Kubernetes protobuf")
@@ -76,7 +76,7 @@ def _read(message: bytes, shape: Shape) -> Json:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the number and the bytes of each field that has bytes."""
+    """Yield the number and value of each length-delimited field."""
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)

@@ -31,9 +31,9 @@ _META = "meta.k8s.io"
 
 
 class RequestInfo(Struct, frozen=True):
-    """A request as an authorizer sees it; `resource` is None for what is no object.
+    """A request as an authorizer sees it; `resource` is None for other paths.
 
-    `rest` is what follows the subresource, for a proxy.
+    `rest` is the path after the subresource, for a proxy.
     """
 
     verb: str
@@ -57,10 +57,10 @@ def read_flag(request: HttpRequest, name: str) -> bool:
 def read_number(
     request: HttpRequest, name: str, most: int = LARGEST_NUMBER
 ) -> int | None:
-    """Return a parameter that is a whole number, None if it is not there.
+    """Parse an integer parameter; None if it is absent.
 
     Raises:
-        ApiFailure: it is none, or too large.
+        ApiFailure: it is no integer, or too large.
     """
     try:
         return request.number(name, most)
@@ -71,7 +71,7 @@ def read_number(
 def parse_request_info(
     request: HttpRequest, served: Sequence[ApiResource]
 ) -> RequestInfo:
-    """Return what a request asks for.
+    """Parse a request.
 
     Raises:
         ApiFailure: there is no such resource.
@@ -112,22 +112,22 @@ def parse_request_info(
 
 
 def unknown_path() -> ApiFailure:
-    """Return what a path that leads nowhere is answered with."""
+    """Return the error for an unknown path."""
     message = "the server could not find the requested resource"
     return ApiFailure(404, "NotFound", message, {})
 
 
 class Representation(Struct, frozen=True):
-    """How an answer is to look: `as_kind` is `Table` and the like, or empty."""
+    """The representation of a response; `as_kind` is `Table` or the like, or empty."""
 
     as_kind: str = ""
 
 
 def negotiate(request: HttpRequest) -> Representation:
-    """Return the first representation that is asked for and supported.
+    """Return the first supported representation of the Accept header.
 
     Raises:
-        ApiFailure: none of them can.
+        ApiFailure: none is supported.
     """
     accepted = request.headers.get("accept", "") or "*/*"
     for offer in accepted.split(","):

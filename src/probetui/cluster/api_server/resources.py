@@ -11,9 +11,9 @@ READING = ("get", "list", "watch")
 
 
 class Subresource(Struct, frozen=True):
-    """What stands below an object: `pods/status`.
+    """A subresource of an object, such as `pods/status`.
 
-    What has no verbs is known, so that it is refused with the reason.
+    One without verbs is known only to be refused with the reason.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Subresource(Struct, frozen=True):
 class ApiResource(Struct, frozen=True):
     """A kind of object in one version of one group.
 
-    Objects are held by their plural: events of both groups are the same objects.
+    Objects are stored by their plural: events of both groups are the same objects.
     """
 
     plural: str

@@ -1,4 +1,4 @@
-"""Reviews: who a user is and what he may do, as the server says itself.
+"""Reviews: who a user is and what he may do, as this server decides.
 
 Source: k8s.io/api authorization/v1 and authentication/v1, v0.36.2.
 """
@@ -19,7 +19,7 @@ from probetui.k8s.api.codec import Json, format_time
 
 
 class ResourceAttributes(Struct, frozen=True, omit_defaults=True):
-    """What is done to an object."""
+    """An action on an object."""
 
     group: str | None = None
     name: str | None = None
@@ -31,14 +31,14 @@ class ResourceAttributes(Struct, frozen=True, omit_defaults=True):
 
 
 class PathAttributes(Struct, frozen=True, omit_defaults=True):
-    """What is done to a path that is no object."""
+    """An action on a non-resource path."""
 
     path: str | None = None
     verb: str | None = None
 
 
 class ReviewSpec(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """What a user asks about himself."""
+    """The action that a review asks about."""
 
     resource_attributes: ResourceAttributes | None = None
     non_resource_attributes: PathAttributes | None = None
@@ -49,10 +49,10 @@ Spec = TypeVar("Spec", bound=ReviewSpec)
 
 
 def read_spec(review: Json, resource: ApiResource, spec: type[Spec]) -> Spec:
-    """Return the spec of a review.
+    """Decode the spec of a review.
 
     Raises:
-        ApiFailure: it is none.
+        ApiFailure: it is invalid.
     """
     try:
         return msgspec.convert(review.get("spec") or {}, spec)
@@ -76,7 +76,7 @@ def answer_review(resource: ApiResource, spec: ReviewSpec, status: Json) -> Json
 def answer_user_review(
     resource: ApiResource, user: str, groups: Sequence[str], now: datetime
 ) -> Json:
-    """Return who the user of a request is.
+    """Answer a SelfSubjectReview with the user of the request.
 
     Source: pkg/registry/authentication/selfsubjectreview/rest.go, v1.36.2, Create.
     """
@@ -100,7 +100,7 @@ def rules_status(verbs: Sequence[str]) -> Json:
 
 
 def access_status(why: str | None) -> Json:
-    """Return the status of what is allowed, or why it is not (may be empty)."""
+    """Return the status of an access review, with the reason of a denial."""
     status: Json = {"allowed": why is None}
     if why:
         status["reason"] = why
@@ -108,7 +108,7 @@ def access_status(why: str | None) -> Json:
 
 
 def reviewed_request(spec: ReviewSpec, served: Sequence[ApiResource]) -> RequestInfo:
-    """Return the request that a review is about."""
+    """Convert the spec of a review to the request that it describes."""
     if spec.non_resource_attributes is not None:
         return RequestInfo(spec.non_resource_attributes.verb or "")
     attributes = spec.resource_attributes or ResourceAttributes()

@@ -52,13 +52,13 @@ class FieldRequirement(Struct, frozen=True):
 
 
 class Selection(Struct, frozen=True):
-    """What an object must be to be meant; every requirement has to match."""
+    """The selectors of a request; an object has to match every requirement."""
 
     labels: tuple[LabelRequirement, ...] = ()
     fields: tuple[FieldRequirement, ...] = ()
 
     def matches(self, found: Json) -> bool:
-        """Return whether an object is meant."""
+        """Return whether an object is selected."""
         labels = found["metadata"].get("labels") or {}
         return all(requirement.matches(labels) for requirement in self.labels) and all(
             (_field(found, requirement.path) == requirement.value)
@@ -71,10 +71,10 @@ ALL = Selection()
 
 
 def parse_selection(resource: ApiResource, labels: str, fields: str) -> Selection:
-    """Read the two selectors of a request.
+    """Parse the label and field selectors of a request.
 
     Raises:
-        ApiFailure: one of them is none, or names a field that cannot be selected by.
+        ApiFailure: a selector is invalid, or names an unsupported field.
     """
     try:
         found = parse_selector(labels) if labels.strip() else ()

@@ -42,7 +42,7 @@ class TableColumn(Struct, frozen=True):
 
 
 class TablePrinter(Struct, frozen=True):
-    """How objects of a kind become rows."""
+    """The table printer of a kind: its columns, and the cells of an object."""
 
     columns: Sequence[TableColumn]
     cells: Callable[[Json, str, datetime], list[Any]]
@@ -163,7 +163,7 @@ def _since(instant: str | None, now: datetime) -> str:
 
 
 def _printer(columns: Sequence[TableColumn], *paths: str) -> TablePrinter:
-    """Return how a kind is printed whose cells are fields; `AGE` is its age."""
+    """Return a printer whose cells are fields of the object; `AGE` is its age."""
 
     def cells(found: Json, age: str, now: datetime) -> list[Any]:
         del now
@@ -219,7 +219,7 @@ def table(
         items: the objects.
         now: the instant for ages.
         metadata: the list's, or of a single object its version.
-        included: what each row has of its object: `None`, `Metadata` or `Object`.
+        included: how much of the object a row holds: `None`, `Metadata` or `Object`.
         has_columns: only the first table of a watch has the columns.
     """
     printer = _PRINTERS.get(resource.plural, _DEFAULT)

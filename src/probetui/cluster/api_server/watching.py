@@ -27,7 +27,7 @@ _BARE: dict[str, Json] = {"Pod": {"spec": {"containers": None}, "status": {}}}
 
 
 class WatchOptions(Struct, frozen=True):
-    """What a client wants of a watch; `timeout` in seconds."""
+    """The options of a watch; `timeout` in seconds."""
 
     timeout: float = DEFAULT_TIMEOUT_SECONDS
     has_bookmarks: bool = False
@@ -41,8 +41,8 @@ class WatchLines:
         feed: where the objects are.
         resource: their kind.
         watch: the changes to send.
-        options: how.
-        represent: makes an object what the client asked for.
+        options: the client's options.
+        represent: converts objects to the representation asked for.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class WatchLines:
         self._represent = represent
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Yield what happens, several lines at once if they are there."""
+        """Yield events as lines; pending ones are sent together."""
         changed = asyncio.Event()
         end_listening = self._feed.listen(changed.set)
         clock = asyncio.get_running_loop().time
@@ -111,7 +111,7 @@ class WatchLines:
 
 
 async def one_error(failure: ApiFailure) -> AsyncIterator[bytes]:
-    """Yield the only line of a watch that cannot begin."""
+    """Yield the single error line of a watch that cannot begin."""
     yield _line("ERROR", failure.status())
 
 

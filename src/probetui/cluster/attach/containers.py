@@ -1,7 +1,7 @@
 """The containers of a cluster's pod, as `ports.UnmanagedContainers`.
 
-What they are like comes from the pod's status, to the second; what runs in them and
-what answers is asked by the API, or at the pod's IP.
+States come from the pod's status, to the second. Commands run through the API; ports
+are reached at the pod's IP or by port-forward.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ _LONGEST_TEXT = 200
 
 
 class ClusterContainers(UnmanagedContainers):
-    """The containers of one pod; a runtime only as far as attaching needs one.
+    """The containers of one pod: the part of a runtime that attaching needs.
 
     Args:
         client: the API server; closed with it.
-        pod: the pod, as it was found.
+        pod: the pod at the start.
         reach: how its ports are reached.
-        removal: what is done instead of stopping one of its containers.
+        removal: removes the pod, in place of stopping one of its containers.
         contact: waits while the API server does not answer.
         notify: called with a sentence where the pod is gone, another one has come, or
             the cluster's kubelet has killed a container.
@@ -112,7 +112,7 @@ class ClusterContainers(UnmanagedContainers):
         self._running: dict[str, RuntimeContainerStatus] = {}
 
     async def open(self) -> None:
-        """Find out how the pod is reached, and watch it from now on.
+        """Find out how the pod is reached, and start to watch it.
 
         Raises:
             ClusterError: the API server does not answer, or refuses.
@@ -131,7 +131,7 @@ class ClusterContainers(UnmanagedContainers):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What one must know to judge the results."""
+        """Warnings that matter for judging the results."""
         return self._reach.remarks
 
     def unmanaged(self) -> Self:
@@ -147,7 +147,7 @@ class ClusterContainers(UnmanagedContainers):
     # -- looking
 
     async def list(self) -> tuple[UnmanagedContainer, ...]:
-        """Return the containers of the pod, as far as they have ever run."""
+        """Return the containers of the pod that have run at least once."""
         return tuple(
             UnmanagedContainer(
                 status.container_id,
@@ -165,7 +165,7 @@ class ClusterContainers(UnmanagedContainers):
         )
 
     async def inspect(self, container_id: ContainerID) -> UnmanagedStatus | None:
-        """Return what one is like now, None if it is gone."""
+        """Return the state of a container, None if it is gone."""
         for status, earlier in self._instances():
             if status.container_id == container_id:
                 is_running = status.state is RuntimeState.RUNNING
@@ -186,7 +186,7 @@ class ClusterContainers(UnmanagedContainers):
     async def follow_logs(
         self, container_id: ContainerID, *, tail: int, follow: bool
     ) -> AsyncIterator[LogLine]:
-        """Yield what a container prints."""
+        """Yield the log of a container."""
         lines = self._logs.follow_logs(container_id, tail=tail, follow=follow)
         async for line in lines:
             yield line
@@ -206,7 +206,7 @@ class ClusterContainers(UnmanagedContainers):
         raise ContainerRuntimeError(f"{container_id} no longer exists")
 
     def dial_address(self, ip: str, port: int) -> Destination:
-        """Return where to connect: the pod's IP, or its forwarded port."""
+        """Return the address to dial: the pod's IP, or its forwarded port."""
         if self._reach.forwards:
             return partial(self._forward.connect, port)
         return ip, port
@@ -214,10 +214,10 @@ class ClusterContainers(UnmanagedContainers):
     # -- changing
 
     async def stop(self, container_id: ContainerID, grace_period_seconds: int) -> None:
-        """Evict or delete the pod, as the user agreed to; the API stops no container.
+        """Evict or delete the pod; the API cannot stop a single container.
 
         Raises:
-            ContainerRuntimeError: that is refused.
+            ContainerRuntimeError: the API server refuses.
         """
         if not self._runs(container_id):
             return
@@ -269,7 +269,7 @@ class ClusterContainers(UnmanagedContainers):
         self._uid, self._probes, self._is_gone = uid, probes, False
 
     def _note_ends(self) -> None:
-        """Ask for the reason when an instance that ran does not run any more."""
+        """Look up the reason when an instance has ended."""
         try:
             found = [newest for newest, _ in self._instances()]
         except ContainerRuntimeError:
@@ -287,9 +287,9 @@ class ClusterContainers(UnmanagedContainers):
         self._running = running
 
     async def _report_killing(self, ended: RuntimeContainerStatus, uid: str) -> None:
-        """Report what the cluster's kubelet said when it killed an instance.
+        """Report the event with which the cluster's kubelet killed an instance.
 
-        An event is of this instance if it is not older; it may have got lost.
+        An event concerns this instance if it is not older; events may be lost.
         """
         selector = f"involvedObject.uid={uid},reason=Killing"
         try:
@@ -335,10 +335,10 @@ class ClusterContainers(UnmanagedContainers):
         )
 
     def _object(self) -> Object:
-        """Return the pod as the API server had it last, empty if it is gone.
+        """Return the newest pod object, empty if the pod is gone.
 
         Raises:
-            ContainerRuntimeError: nobody follows it any more, because of a bug.
+            ContainerRuntimeError: the watch has ended with a bug.
         """
         if self._bug is not None:
             text = f"pod {self._pod.name} is not followed any more: {self._bug!r}"
@@ -354,7 +354,7 @@ class ClusterContainers(UnmanagedContainers):
     def _instances(
         self,
     ) -> Iterator[tuple[RuntimeContainerStatus, RuntimeContainerStatus | None]]:
-        """Yield each container's newest instance and the one before it."""
+        """Yield each container's current and previous instance."""
         status = self._status()
         for one in (
             *(status.init_container_statuses or ()),
@@ -380,7 +380,7 @@ class ClusterContainers(UnmanagedContainers):
 
 
 def _identity(pod: Object) -> tuple[str, object]:
-    """Return a pod's uid, empty if it is gone, and what its probes are."""
+    """Return a pod's uid, empty if it is gone, and its probes."""
     metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
     containers = (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))
     probes = [
@@ -393,7 +393,7 @@ def _identity(pod: Object) -> tuple[str, object]:
 def _instance(
     status: ContainerStatus, state: ContainerState | None
 ) -> RuntimeContainerStatus | None:
-    """Return the instance that a state describes, None of one that has not begun."""
+    """Return the instance that a state describes, None if it has not started."""
     count, image = status.restart_count, status.image
     match state:
         case Running(started_at=began_at):

@@ -42,13 +42,13 @@ _Begin: TypeAlias = AbstractAsyncContextManager[_Messages]
 
 
 class _Output:
-    """What a command prints, as far as it is kept."""
+    """The bounded output of a command, and its status."""
 
     def __init__(self) -> None:
         self._parts = {channel: bytearray() for channel in Channel}
 
     def add(self, channel: int, data: bytes) -> None:
-        """Take output."""
+        """Append output, up to the limit."""
         limit = LONGEST_STATUS if channel == Channel.ERROR else KEPT_BYTES
         if channel in self._parts:
             part = self._parts[Channel(channel)]
@@ -56,11 +56,11 @@ class _Output:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the command's status is there."""
+        """Whether the command's status has arrived."""
         return bool(self._parts[Channel.ERROR])
 
     def result(self) -> ExecResult:
-        """Return how the command ended; raises `ContainerRuntimeError`."""
+        """Return the command's result; raises `ContainerRuntimeError`."""
         code = exit_code(bytes(self._parts[Channel.ERROR]))
         out, err = self._parts[Channel.STDOUT], self._parts[Channel.STDERR]
         return ExecResult(code, bytes(out), bytes(err))
@@ -84,11 +84,11 @@ class ClusterCommands:
     async def run(
         self, container: str, command: tuple[str, ...], timeout_seconds: int
     ) -> ExecResult:
-        """Run a command; 0 seconds is no limit, which counts from when it was begun.
+        """Run a command; the limit counts from its start, and 0 seconds is none.
 
         Raises:
             ExecTimeoutError: it ran longer; it is left running.
-            ContainerRuntimeError: it could not be run, or nobody knows how it ended.
+            ContainerRuntimeError: it could not be run, or its status is unknown.
         """
         path = f"{self._path}?{_query(container, command)}"
         try:
@@ -169,7 +169,7 @@ async def _websocket_messages(socket: WebSocket) -> _Messages:
 
 
 async def _spdy_messages(streams: Mapping[Channel, SpdyStream]) -> _Messages:
-    """Yield what comes on streams, the status last."""
+    """Yield the data of the streams; the status comes last."""
     found: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue(maxsize=1)
 
     async def read(channel: Channel) -> None:

@@ -1,7 +1,7 @@
 """Connections to the ports of a cluster's pod, as `kubectl port-forward` makes them.
 
-One tunnel for all: SPDY inside a WebSocket, or SPDY alone where the API server has no
-such WebSocket or does not allow it. Each connection is two streams of it.
+All connections share one tunnel: SPDY inside a WebSocket, or SPDY alone where the API
+server has no such WebSocket or does not allow it. A connection is two streams.
 
 Source: k8s.io/client-go tools/portforward/portforward.go, v0.36.2, handleConnection.
 """
@@ -36,9 +36,9 @@ _BROKEN = "the connection to the API server broke"
 
 
 class PortForward:
-    """Connects to ports of one pod.
+    """Opens connections to ports of one pod.
 
-    A tunnel that breaks takes its connections along; the next one opens another.
+    A tunnel that breaks ends its connections; the next connection opens a new one.
 
     Args:
         client: the API server.
@@ -54,22 +54,22 @@ class PortForward:
         self._lock = asyncio.Lock()
 
     async def close(self) -> None:
-        """Close the tunnel with its connections."""
+        """Close the tunnel and its connections."""
         if self._tunnel is not None:
             await self._tunnel.close()
 
     async def connect(self, port: int) -> ForwardedStream:
-        """Ask for a connection to a port at 127.0.0.1 in the pod.
+        """Open a connection to a port at 127.0.0.1 in the pod.
 
         Raises:
-            ContainerRuntimeError: there is no tunnel.
+            ContainerRuntimeError: the tunnel cannot be opened.
         """
         try:
             async with self._lock:
                 if self._tunnel is None or self._tunnel.has_ended:
                     self._tunnel = _Tunnel(self._connection())
                 tunnel = self._tunnel
-            # A probe that gives up does not end it for the others.
+            # A probe that is cancelled must not cancel the tunnel for the others.
             await asyncio.shield(tunnel.opened)
         except ClusterError as error:
             gone = isinstance(error, ServerUnreachableError)
@@ -94,7 +94,7 @@ class PortForward:
 
 
 class _Tunnel:
-    """One connection with its streams, open until it breaks or is closed."""
+    """A SPDY connection to the API server that carries the forwarded ones."""
 
     def __init__(self, connection: AbstractAsyncContextManager[ByteConnection]) -> None:
         self._connection = connection
@@ -106,7 +106,7 @@ class _Tunnel:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing comes through any more."""
+        """Whether the tunnel is broken or closed."""
         return self._task.done()
 
     async def close(self) -> None:
@@ -145,15 +145,15 @@ class _Tunnel:
             self.opened.cancel()
 
     def _fail(self, error: ClusterError) -> None:
-        """Raise the error in whoever awaits the tunnel; one that is open just ends."""
+        """Raise the error in the callers that await the tunnel."""
         if not self.opened.done():
             self.opened.set_exception(error)
-            # Whoever waited may have given up.
+            # The caller may have been cancelled.
             self.opened.exception()
 
 
 class ForwardedStream:
-    """One connection; implements `ports.ForwardedConnection`."""
+    """One forwarded connection; implements `ports.ForwardedConnection`."""
 
     def __init__(self, data: SpdyStream, errors: SpdyStream, tunnel: _Tunnel) -> None:
         self._data = data
@@ -163,7 +163,7 @@ class ForwardedStream:
 
     @property
     def quiet_seconds(self) -> float:
-        """After so long without a refusal the far end has probably connected."""
+        """Seconds without a refusal after which the far end has probably connected."""
         return self._tunnel.quiet_seconds
 
     @property
@@ -194,18 +194,18 @@ class ForwardedStream:
         return b""
 
     async def finish_sending(self) -> None:
-        """Say that nothing more is sent."""
+        """Close the sending side."""
         self._check()
         await self._data.finish()
 
     def close(self) -> None:
-        """Want nothing more of it."""
+        """Reset the stream."""
         self._refusal.cancel()
         if self._ending is None and not self._tunnel.has_ended:
             self._ending = asyncio.ensure_future(self._data.reset())
 
     def _check(self) -> None:
-        """Raise what is known to be wrong."""
+        """Raise the error that the far end or the tunnel reported."""
         refusal = b""
         if self._refusal.done() and not self._refusal.cancelled():
             refusal = self._refusal.result()

@@ -1,4 +1,4 @@
-"""Whether a pod's IP can be reached from here, or only by port-forward."""
+"""The choice between dialling a pod's IP and port-forward."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FORWARDED = (
 
 
 class ReachMode(StrEnum):
-    """How the ports of a pod are to be reached."""
+    """How to reach the ports of a pod."""
 
     AUTO = "auto"
     DIRECT = "direct"
@@ -27,10 +27,10 @@ class ReachMode(StrEnum):
 
 
 class PodReach:
-    """How the ports of one pod are reached.
+    """Decides how the ports of one pod are reached.
 
     Args:
-        mode: what the user wants.
+        mode: the user's choice.
         ports: those that probes connect to; none where no probe needs the network.
         notify: called with a sentence when it changes.
     """
@@ -56,7 +56,7 @@ class PodReach:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What one must know of it."""
+        """Warnings about the way that is used."""
         if not (self.forwards and self._ports):
             return ()
         asked = self._mode is ReachMode.FORWARD
@@ -73,10 +73,10 @@ class PodReach:
         return (_FORWARDED.format(why=why),)
 
     async def check(self, ip: str, *, is_ready: bool) -> None:
-        """Find out for an IP, unless that is known or decided.
+        """Check whether an IP can be reached, unless that is known or decided.
 
-        A refusal is an answer of the pod's, unless the pod is ready by probes of these
-        ports: then somebody between refuses.
+        A refusal comes from the pod, unless the pod is ready by probes of these ports:
+        then something in between refuses.
         """
         if not ip or ip == self._ip:
             return
@@ -99,7 +99,7 @@ class _Answer(Enum):
 
 
 async def _answer(ip: str, port: int) -> _Answer:
-    """Return what an IP answers at a port."""
+    """Dial a port of an IP and return the outcome."""
     try:
         async with asyncio.timeout(CHECK_SECONDS):
             _, writer = await asyncio.open_connection(ip, port)

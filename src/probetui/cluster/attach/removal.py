@@ -1,4 +1,4 @@
-"""What `attach --act` does to a cluster's pod in place of killing its container."""
+"""Removal of a cluster's pod: `attach --act` cannot kill a single container."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PodRemoval:
 
     Args:
         client: the API server.
-        mode: how.
+        mode: eviction or deletion.
     """
 
     def __init__(self, client: ApiClient, mode: RemovalMode) -> None:
@@ -78,7 +78,7 @@ class PodRemoval:
 
 
 def _refusal(error: ApiError) -> str:
-    """Return why; a disruption budget answers as if there were too many requests."""
+    """Explain a refusal; a disruption budget answers 429, Too Many Requests."""
     message = error.details.get("message")
     if error.code == _TOO_MANY_REQUESTS and "disruption" in str(message).lower():
         return f"the eviction is refused: {message}"

@@ -17,10 +17,10 @@ async def check_right(client: ApiClient, access: Access, *, or_verb: str = "") -
     Args:
         client: the API server.
         access: the right.
-        or_verb: another verb that may be enough.
+        or_verb: another verb that is enough.
 
     Raises:
-        ForbiddenError: it does not; says which right is missing.
+        ForbiddenError: it does not; the message names the missing right.
         ServerUnreachableError: there is no answer.
     """
     for verb in filter(None, (access.verb, or_verb)):
@@ -28,7 +28,8 @@ async def check_right(client: ApiClient, access: Access, *, or_verb: str = "") -
             if await _is_allowed(client, access, verb):
                 return
         except ApiError:
-            return  # Who may not ask finds out when it is needed.
+            # Without the right to ask, the request itself shows what is allowed.
+            return
     raise ForbiddenError(missing_right(access), code=_FORBIDDEN, reason="Forbidden")
 
 

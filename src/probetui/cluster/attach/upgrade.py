@@ -21,11 +21,11 @@ LONGEST_BACKLOG = 1 << 20
 async def open_websocket(
     client: ApiClient, path: str, access: Access, protocols: tuple[str, ...]
 ) -> AsyncIterator[WebSocket]:
-    """Open a WebSocket of one of some protocols.
+    """Open a WebSocket with one of the given subprotocols.
 
     Raises:
         ApiError: the server refused.
-        ServerUnreachableError: there is no answer, or none of a WebSocket.
+        ServerUnreachableError: there is no response, or an invalid handshake.
     """
     key = base64.b64encode(os.urandom(16))
     headers = {
@@ -50,7 +50,7 @@ async def open_websocket(
 async def open_spdy(
     client: ApiClient, path: str, access: Access, protocols: tuple[str, ...]
 ) -> AsyncIterator[UpgradedConnection]:
-    """Open a connection of SPDY/3.1; errors as of `open_websocket`."""
+    """Open a SPDY/3.1 connection; raises the errors of `open_websocket`."""
     headers = {
         "Upgrade": "SPDY/3.1",
         "X-Stream-Protocol-Version": ", ".join(protocols),
