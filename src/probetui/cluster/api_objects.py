@@ -121,13 +121,13 @@ def read_object(model: type[Model], json: Object) -> Model:
         UnreadableObjectError: it does not fit; the message names object and field.
     """
     try:
-        found = msgspec.convert(json, model)
+        value = msgspec.convert(json, model)
     except (msgspec.ValidationError, ValueError) as error:
         raise _unreadable(model, json, str(error)) from error
     metadata = json.get("metadata")
     if metadata is None or not metadata.get("name"):
         raise _unreadable(model, json, "metadata.name is missing")
-    return found
+    return value
 
 
 def check_pod(json: Object) -> Object:
@@ -139,11 +139,11 @@ def check_pod(json: Object) -> Object:
     if read_object(core_v1.Pod, json).spec is None:
         raise _unreadable(core_v1.Pod, json, "spec is missing")
     try:
-        found = POD.read(json)
+        pod = POD.read(json)
         POD_STATUS.read(json.get("status") or {})
     except ApiFormatError as error:
         raise _unreadable(core_v1.Pod, json, str(error)) from error
-    if not found.uid:
+    if not pod.uid:
         raise _unreadable(core_v1.Pod, json, "metadata.uid is missing")
     return json
 
@@ -183,5 +183,5 @@ def name_of(json: Object) -> str:
     if not isinstance(metadata, dict):
         return "?"
     parts = (metadata.get(key) for key in ("namespace", "name"))
-    words = [one for one in parts if isinstance(one, str) and one]
-    return safe_line("/".join(words) or "?", limit=_LONGEST_NAME)
+    texts = [part for part in parts if isinstance(part, str) and part]
+    return safe_line("/".join(texts) or "?", limit=_LONGEST_NAME)

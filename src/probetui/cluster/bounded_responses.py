@@ -200,12 +200,12 @@ class ObjectList:
         if not isinstance(decode(envelope), dict):
             raise ServerUnreachableError("the response is not a JSON object")
         try:
-            found = msgspec.json.decode(envelope, type=_Envelope).metadata or {}
+            metadata = msgspec.json.decode(envelope, type=_Envelope).metadata or {}
         except msgspec.ValidationError:
-            found = {}
+            metadata = {}
         view = memoryview(page)
         self._items += (view[first:last] for first, last in scan.items)
-        version, following = found.get("resourceVersion"), found.get("continue")
+        version, following = metadata.get("resourceVersion"), metadata.get("continue")
         self.resource_version = version if isinstance(version, str) else ""
         return following if isinstance(following, str) else ""
 
@@ -213,12 +213,12 @@ class ObjectList:
         """Yield the objects, once; invalid ones are skipped."""
         while self._items:
             try:
-                found = decode(self._items.popleft())
+                decoded = decode(self._items.popleft())
             except TooLargeError as error:
                 self._leave_out(error)
             else:
-                if isinstance(found, dict):
-                    yield found
+                if isinstance(decoded, dict):
+                    yield decoded
             await asyncio.sleep(0)
 
 

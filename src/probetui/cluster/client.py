@@ -247,7 +247,7 @@ class ApiClient:
         """
         access = resource.access("list", namespace)
         params = _selectors(label_selector, field_selector) | {"limit": str(CHUNK)}
-        found = ObjectList(partial(self._leave_out, resource))
+        objects = ObjectList(partial(self._leave_out, resource))
         while True:
             try:
                 page = await self._read(
@@ -261,17 +261,17 @@ class ApiClient:
                 if "continue" not in params:
                     raise
                 del params["continue"], params["limit"]
-                found = ObjectList(partial(self._leave_out, resource))
+                objects = ObjectList(partial(self._leave_out, resource))
                 continue
             try:
-                following = await found.add_page(page)
+                following = await objects.add_page(page)
             except TooLargeError as error:
                 raise TooLargeError(
                     f"{self.access.cluster.server}: {error}; a namespace or labels "
                     "choose fewer objects"
                 ) from error
             if not following:
-                return found
+                return objects
             params["continue"] = following
 
     async def watch(
@@ -400,13 +400,13 @@ class ApiClient:
             content_type=content_type,
             limit=LARGEST_OBJECT,
         )
-        found = decode(data)
-        if not isinstance(found, dict):
+        answer = decode(data)
+        if not isinstance(answer, dict):
             raise ServerUnreachableError(
                 f"{self.access.cluster.server}: the response is not a JSON object; "
                 "is it an API server?"
             )
-        return found
+        return answer
 
     async def _read(
         self,
@@ -616,11 +616,11 @@ async def _timely(lines: AsyncGenerator[bytes | None]) -> AsyncIterator[bytes | 
 
 
 def _watch_event(line: bytes, access: Access) -> WatchEvent:
-    found = decode(line)
-    inner = found.get("object") if isinstance(found, dict) else None
-    if not isinstance(found, dict) or not isinstance(inner, dict):
+    event = decode(line)
+    inner = event.get("object") if isinstance(event, dict) else None
+    if not isinstance(event, dict) or not isinstance(inner, dict):
         raise ServerUnreachableError("a line of a watch is not a watch event")
-    kind = found.get("type")
+    kind = event.get("type")
     if kind == "ERROR":
         code = inner.get("code")
         raise api_error(code if isinstance(code, int) else 500, inner, access)

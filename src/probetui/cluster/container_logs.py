@@ -43,12 +43,12 @@ class ClusterLogs:
         self, container_id: ContainerID, *, tail: int, follow: bool
     ) -> AsyncGenerator[LogLine]:
         """Yield the last lines, then new ones; earlier instances have logs, too."""
-        found = self._find(container_id)
-        if found is None:
+        instance = self._find(container_id)
+        if instance is None:
             raise ContainerRuntimeError("the API server no longer has its logs")
-        ended = found.is_previous
+        ended = instance.is_previous
         params = {
-            "container": found.container,
+            "container": instance.container,
             "tailLines": str(tail),
             "timestamps": "true",
             "follow": "true" if follow and not ended else "false",
@@ -56,7 +56,7 @@ class ClusterLogs:
         }
         try:
             async with aclosing(
-                self._client.log_lines(found.namespace, found.pod, params)
+                self._client.log_lines(instance.namespace, instance.pod, params)
             ) as lines:
                 async for line in lines:
                     yield _log_line(line)

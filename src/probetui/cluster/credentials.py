@@ -1,4 +1,4 @@
-"""Credentials of requests: tokens, files that change, and programs that print them.
+"""Credentials of requests: tokens, token files, and credential plugins.
 
 Source: k8s.io/client-go plugin/pkg/client/auth/exec/exec.go, v0.32.10 (run before the
 first request, again when what it printed expires and after a 401);
@@ -48,15 +48,15 @@ class _ExecAnswer(Struct, rename="camel"):
 
 
 class Credentials:
-    """Sends requests with a user's credentials; asks anew for those that expire.
+    """Sends requests with a user's credentials; renews those that expire.
 
-    Not an `httpx2.Auth`: httpx2 reads the answer before a second request, whatever it
-    unpacks to.
+    Not an `httpx2.Auth`: before a second request httpx2 reads the whole response,
+    whatever its decompressed size.
 
     Args:
-        user: whose they are.
-        cluster: for which cluster, as programs that print credentials may ask.
-        clock: says what has expired.
+        user: the user.
+        cluster: the cluster, which credential plugins may ask for.
+        clock: decides what has expired.
     """
 
     def __init__(
@@ -75,14 +75,14 @@ class Credentials:
     async def send(
         self, http: httpx2.AsyncClient, request: httpx2.Request
     ) -> httpx2.Response:
-        """Send a request, a second time with new credentials after a 401.
+        """Send a request; retry it once with new credentials after a 401.
 
         Returns:
-            The answer, of which no body has been read.
+            The response, its body unread.
 
         Raises:
-            ClusterError: there are no credentials.
-            httpx2.HTTPError: there is no answer.
+            ClusterError: the credentials cannot be loaded.
+            httpx2.HTTPError: there is no response.
         """
         header = await self.header()
         self._add(request, header)
@@ -101,7 +101,7 @@ class Credentials:
         """Return the value of the Authorization header, None if there is none.
 
         Raises:
-            ClusterError: the file or the program does not give credentials.
+            ClusterError: the file or the plugin gives no credentials.
         """
         user = self._user
         if self._renewable:
@@ -117,7 +117,7 @@ class Credentials:
         return None
 
     def forget(self) -> None:
-        """Have the next request ask for credentials anew."""
+        """Discard the credentials; the next request loads new ones."""
         self._is_fresh = False
 
     @property
@@ -158,7 +158,7 @@ class Credentials:
 
 
 def impersonation_headers(user: UserCredentials) -> list[tuple[str, str]]:
-    """Return the headers that may be there several times, for a client."""
+    """Return the impersonation headers, some of which repeat."""
     return [("Impersonate-Group", group) for group in user.impersonates_groups]
 
 
@@ -173,7 +173,7 @@ def _read_token(path: Path) -> str:
 
 
 async def _run(plugin: ExecCredential, cluster: ApiServerInfo) -> _ExecStatus:
-    """Run a program that prints credentials, without a terminal."""
+    """Run a credential plugin, without a terminal."""
     name = safe_line(plugin.command)
     if plugin.is_interactive:
         raise ClusterError(
@@ -258,11 +258,11 @@ def make_tls_context(
     """Return the TLS settings of connections to a cluster.
 
     Args:
-        cluster: whose certificate authorities count.
+        cluster: its certificate authorities are trusted.
         certificate: the client's certificate and key as PEM texts, if it has them.
 
     Raises:
-        ClusterError: a certificate or key is none.
+        ClusterError: a certificate or key is invalid.
     """
     try:
         context = ssl.create_default_context(cadata=cluster.ca_data)
@@ -270,7 +270,7 @@ def make_tls_context(
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         if certificate is not None:
-            # OpenSSL reads them from files alone.
+            # OpenSSL only reads them from files.
             with tempfile.NamedTemporaryFile() as file:  # mode 0600
                 file.write("\n".join(certificate).encode())
                 file.flush()

@@ -23,13 +23,13 @@ _LONGEST_MESSAGE = 1000
 
 
 class ClusterError(ProbetuiError):
-    """The cluster cannot be used."""
+    """The cluster cannot be used; the message says what to do."""
 
     exit_status = 3
 
 
 class ServerUnreachableError(ClusterError):
-    """The server did not answer, or its answer is not one of an API server."""
+    """The server did not respond, or not as an API server does."""
 
 
 class ApiError(ClusterError):
@@ -39,7 +39,7 @@ class ApiError(ClusterError):
         message: one line for people.
         code: the HTTP status.
         reason: the machine-readable reason of the server's Status, as `NotFound`.
-        retry_after: seconds to wait before the next try, where the server says it.
+        retry_after: seconds to wait before the next attempt, if the server says so.
         details: the rest of the server's Status object.
     """
 
@@ -74,8 +74,8 @@ class ExpiredError(ApiError):
 class Access(Struct, frozen=True):
     """A right: a verb on a resource, as RBAC names it.
 
-    `resource` is as `pods` or `pods/log`, with its group as `deployments.apps`.
-    `namespace` is empty for all namespaces and for what has none.
+    `resource` is `pods` or `pods/log`, with a group `deployments.apps`. `namespace` is
+    empty for all namespaces and for cluster-scoped resources.
     """
 
     verb: str
@@ -86,66 +86,66 @@ class Access(Struct, frozen=True):
 
     @property
     def command(self) -> str:
-        """The command that shows whether the right is there."""
+        """The command that shows whether the right is granted."""
         resource, _, subresource = self.resource.partition("/")
-        words = ["kubectl auth can-i", self.verb]
-        words.append(f"{resource}/{self.name}" if self.name else resource)
+        command = ["kubectl auth can-i", self.verb]
+        command.append(f"{resource}/{self.name}" if self.name else resource)
         if subresource:
-            words.append(f"--subresource={subresource}")
+            command.append(f"--subresource={subresource}")
         if self.namespace:
-            words.append(f"-n {self.namespace}")
+            command.append(f"-n {self.namespace}")
         elif self.is_namespaced:
-            words.append("-A")
-        return " ".join(words)
+            command.append("-A")
+        return " ".join(command)
 
     @property
     def words(self) -> str:
         """The right in words: `watch pods in namespace shop`."""
-        what = f"{self.verb} {self.resource}{f' {self.name!r}' if self.name else ''}"
+        right = f"{self.verb} {self.resource}{f' {self.name!r}' if self.name else ''}"
         if self.namespace:
-            return f"{what} in namespace {self.namespace}"
-        return f"{what} in all namespaces" if self.is_namespaced else what
+            return f"{right} in namespace {self.namespace}"
+        return f"{right} in all namespaces" if self.is_namespaced else right
 
 
 def missing_right(access: Access) -> str:
-    """Return which right is missing, and the command that shows it."""
+    """Describe a missing right and the command that shows it."""
     return f"not allowed to {access.words}; `{access.command}` shows it"
 
 
 def api_error(
     code: int, status: Any, access: Access, *, retry_after: str | None = None
 ) -> ApiError:
-    """Return the error for an answer that is none of 2xx.
+    """Return the error for a response outside 2xx.
 
     Args:
         code: the HTTP status, or the code of the Status in a watch.
-        status: the decoded body; a Status object, if the server is what it should be.
-        access: what was asked for.
-        retry_after: the header of that name; seconds.
+        status: the decoded body; a Status object, from an API server.
+        access: the right that the request needed.
+        retry_after: the Retry-After header; seconds.
     """
-    found: dict[str, Any] = status if isinstance(status, dict) else {}
-    text = safe_line(str(found.get("message") or ""), limit=_LONGEST_MESSAGE)
-    reason = safe_line(str(found.get("reason") or ""), limit=100)
+    details: dict[str, Any] = status if isinstance(status, dict) else {}
+    text = safe_line(str(details.get("message") or ""), limit=_LONGEST_MESSAGE)
+    reason = safe_line(str(details.get("reason") or ""), limit=100)
     options: dict[str, Any] = {
         "code": code,
         "reason": reason,
         "retry_after": _seconds(retry_after),
-        "details": found,
+        "details": details,
     }
-    words = f" (the server says: {text})" if text else ""
+    reply = f" (the server says: {text})" if text else ""
     match code:
         case 401:
             return UnauthorizedError(
-                f"the API server does not accept the credentials{words}; they may have "
+                f"the API server does not accept the credentials{reply}; they may have "
                 "expired: `kubectl auth whoami` shows who you are",
                 **options,
             )
         case 403:
-            return ForbiddenError(f"{missing_right(access)}{words}", **options)
+            return ForbiddenError(f"{missing_right(access)}{reply}", **options)
         case 410:
             return ExpiredError(text or "the resourceVersion is too old", **options)
         case 429:
-            return ApiError(f"the API server has too many requests{words}", **options)
+            return ApiError(f"the API server has too many requests{reply}", **options)
         case _:
             return ApiError(
                 text or f"HTTP {code} to the request to {access.words}", **options
@@ -153,10 +153,10 @@ def api_error(
 
 
 def _seconds(header: str | None) -> float | None:
-    """Return what Retry-After says in seconds; a date, which no API server sends, not.
+    """Parse Retry-After in seconds; None for a date, which no API server sends.
 
-    Between a second and ten minutes: a server must neither have this program ask
-    without a pause nor silence it for ever.
+    The result is between a second and ten minutes, so that a server can neither cause a
+    busy loop nor stop the requests for ever.
     """
     if header is None or not header.strip().isascii() or not header.strip().isdigit():
         return None

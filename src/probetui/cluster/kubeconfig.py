@@ -28,7 +28,7 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 class ApiServerInfo(Struct, frozen=True):
-    """How to reach a cluster's API server.
+    """The address of an API server, and how to verify it.
 
     `ca_data` is the PEM text of the certificate authorities, None for the system's.
     """
@@ -42,7 +42,7 @@ class ApiServerInfo(Struct, frozen=True):
 
 
 class ExecCredential(Struct, frozen=True):
-    """A program that prints credentials; `command` is as it is started."""
+    """A credential plugin; `command` is the path that is run."""
 
     command: str
     args: tuple[str, ...]
@@ -69,7 +69,7 @@ class UserCredentials(Struct, frozen=True):
 
 
 class ClusterAccess(Struct, frozen=True):
-    """A context with its cluster and user, ready to be used."""
+    """A context resolved to its cluster and user."""
 
     context: str
     namespace: str
@@ -78,7 +78,7 @@ class ClusterAccess(Struct, frozen=True):
 
 
 class _Item(Struct):
-    """A named member of one of the lists, with the folder of its file."""
+    """A named entry of one of the lists, with the folder of its file."""
 
     folder: Path
     value: dict[str, Any]
@@ -98,18 +98,18 @@ def load_access(
     *,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> ClusterAccess:
-    """Return how to reach the cluster that the user means.
+    """Load the cluster access that the options and the environment select.
 
     Args:
         kubeconfig: the file of `--kubeconfig`, None for KUBECONFIG (several files,
             merged), `~/.kube/config`, or the service account of this pod.
-        context: that of `--context`, None for the current one.
+        context: the value of `--context`, None for the current context.
         environ: the environment; that of this process by default.
         service_account: the folder of the service account.
 
     Raises:
         UsageError: a file or a name in it is wrong.
-        ClusterError: there is no configuration at all.
+        ClusterError: there is no kubeconfig at all.
     """
     environ = os.environ if environ is None else environ
     paths, may_be_missing = _paths(kubeconfig, environ)
@@ -184,14 +184,14 @@ def _members(
     listed = document.get(key) or []
     if not isinstance(listed, list):
         raise UsageError(f"{path}: {key} must be a list")
-    found = []
+    members = []
     for member in listed:
         value = member.get(key[:-1]) if isinstance(member, dict) else None
         name = member.get("name") if isinstance(member, dict) else None
         if not isinstance(name, str):
             raise UsageError(f"{path}: a member of {key} has no name")
-        found.append((name, value if isinstance(value, dict) else {}))
-    return found
+        members.append((name, value if isinstance(value, dict) else {}))
+    return members
 
 
 def _select(merged: _Merged, name: str) -> ClusterAccess:
@@ -290,11 +290,11 @@ class _Exec(Struct, rename="camel"):
 
 
 def _exec(item: _Item, where: str) -> ExecCredential | None:
-    found = item.value.get("exec")
-    if found is None:
+    settings = item.value.get("exec")
+    if settings is None:
         return None
     try:
-        read = msgspec.convert(found, _Exec)
+        read = msgspec.convert(settings, _Exec)
     except msgspec.ValidationError as error:
         raise UsageError(f"{safe_line(where)}: exec: {safe_line(str(error))}") from None
     # As a shell would: a name with a slash is relative to the kubeconfig.
@@ -320,7 +320,7 @@ def _text(item: _Item, key: str, where: str) -> str | None:
 
 
 def _pem(item: _Item, key: str, where: str) -> str | None:
-    """Return a certificate or key: its data, or else what is in its file."""
+    """Return a certificate or key, inline or from its file."""
     data = _text(item, f"{key}-data", where)
     if data is not None:
         try:
@@ -344,7 +344,7 @@ def _pem(item: _Item, key: str, where: str) -> str | None:
 def _in_cluster(
     environ: Mapping[str, str], service_account: Path
 ) -> ClusterAccess | None:
-    """Return the access of the pod that this program runs in, None outside of one."""
+    """Return the access of the pod that this program runs in, None outside a pod."""
     host = environ.get("KUBERNETES_SERVICE_HOST")
     port = environ.get("KUBERNETES_SERVICE_PORT")
     token_file = service_account / "token"

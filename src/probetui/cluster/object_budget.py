@@ -1,4 +1,4 @@
-"""A limit for the objects that are kept of what a server sends, however many come."""
+"""A limit on the memory of the objects that a server sends."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _BYTES_OF_A_VALUE = 64
 
 
 class ObjectBudget:
-    """The memory of the objects that are kept, by their UIDs."""
+    """Tracks the memory of stored objects by their UIDs."""
 
     def __init__(self) -> None:
         self._sizes: dict[str, int] = {}
         self._sum = 0
 
     def admit(self, uid: str, json: Object) -> bool:
-        """Return whether there is room for an object, or for what it has become."""
+        """Return whether there is room for an object, or its new version."""
         size = _memory(json)
         total = self._sum - self._sizes.get(uid, 0) + size
         if total > LARGEST_SUM:
@@ -32,17 +32,17 @@ class ObjectBudget:
         return True
 
     def release(self, uid: str) -> None:
-        """Forget an object that is not kept any more."""
+        """Release the memory of an object."""
         self._sum -= self._sizes.pop(uid, 0)
 
     def release_others(self, uids: Iterable[str]) -> None:
-        """Forget all objects but these."""
+        """Release the memory of all other objects."""
         for uid in self._sizes.keys() - set(uids):
             self.release(uid)
 
 
 def _memory(json: Object) -> int:
-    """Return about how much memory an object takes, without who wrote its fields."""
+    """Estimate the memory of an object without its managedFields."""
     metadata = json.get("metadata")
     if isinstance(metadata, dict) and "managedFields" in metadata:
         json = {**json, "metadata": {**metadata, "managedFields": None}}

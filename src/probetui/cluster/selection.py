@@ -99,8 +99,8 @@ async def select(
     selectors = []
     for resource, name in targets:
         if resource is not None:
-            found = await client.get(resource, namespace, name)
-            selectors.append(selector_of(found, f"{resource.plural}/{name}"))
+            owner = await client.get(resource, namespace, name)
+            selectors.append(selector_of(owner, f"{resource.plural}/{name}"))
     return PodSelection(
         namespace=namespace,
         label_selector=label_selector,
@@ -132,19 +132,19 @@ def _target(word: str) -> tuple[Resource | None, str]:
         return None, name
     resource = _KINDS.get(kind)
     if resource is None:
-        known = "pod, deployment, replicaset, statefulset, daemonset, job, service"
-        raise UsageError(f'"{safe_line(kind)}" is not one of {known}')
+        kinds = "pod, deployment, replicaset, statefulset, daemonset, job, service"
+        raise UsageError(f'"{safe_line(kind)}" is not one of {kinds}')
     return resource, name
 
 
-def selector_of(found: Object, name: str) -> tuple[LabelRequirement, ...]:
+def selector_of(owner: Object, name: str) -> tuple[LabelRequirement, ...]:
     """Return the selector of an object's pods, as of a deployment or a service.
 
     Raises:
         NothingToDoError: it has none.
         UsageError: it is none.
     """
-    spec = found.get("spec")
+    spec = owner.get("spec")
     json = spec.get("selector") if isinstance(spec, dict) else None
     if not isinstance(json, dict) or not json:
         raise NothingToDoError(f"{name} has no pod selector")
@@ -162,11 +162,11 @@ def selector_of(found: Object, name: str) -> tuple[LabelRequirement, ...]:
     return tuple(requirements)
 
 
-def _expression(found: _Expression) -> LabelRequirement:
-    key, operator = found.key, found.operator
+def _expression(expression: _Expression) -> LabelRequirement:
+    key, operator = expression.key, expression.operator
     if operator in _EXISTENCE:
         return LabelRequirement(key, None, negated=_EXISTENCE[operator])
     if operator not in _NOT_IN:
         raise UsageError(f"a selector with the operator {safe_line(operator)}")
-    values = frozenset(found.values or ())
+    values = frozenset(expression.values or ())
     return LabelRequirement(key, values, negated=_NOT_IN[operator])

@@ -137,8 +137,8 @@ class ApiServer:
             if why is not None:
                 raise _forbidden(user, info, info.resource, why)
         elif user == ANONYMOUS and request.path not in PUBLIC_PATHS:
-            what = f'cannot {info.verb} path "{request.path}"'
-            message = f'forbidden: User "{user}" {what}'
+            denial = f'cannot {info.verb} path "{request.path}"'
+            message = f'forbidden: User "{user}" {denial}'
             raise ApiFailure(403, "Forbidden", message, {})
 
     def authorize(self, user: str, info: RequestInfo) -> str | None:
@@ -247,11 +247,11 @@ class ApiServer:
         if representation.as_kind == "Table":
             return json_answer(self._table(request, resource, page.items, metadata))
         if representation.as_kind:
-            items = [partial_metadata(found) for found in page.items]
+            items = [partial_metadata(item) for item in page.items]
             return json_answer(
                 list_of("PartialObjectMetadata", "meta.k8s.io/v1", metadata, items)
             )
-        items = [without_type(_converted(resource, found)) for found in page.items]
+        items = [without_type(_converted(resource, item)) for item in page.items]
         return json_answer(
             list_of(resource.kind, resource.group_version, metadata, items)
         )
@@ -267,18 +267,18 @@ class ApiServer:
         representation = negotiate(request)
         is_first = True
 
-        def represent(found: Json) -> Json:
+        def represent(value: Json) -> Json:
             nonlocal is_first
             if representation.as_kind == "Table":
-                metadata = {"resourceVersion": found["metadata"]["resourceVersion"]}
+                metadata = {"resourceVersion": value["metadata"]["resourceVersion"]}
                 made = self._table(
-                    request, resource, [found], metadata, has_columns=is_first
+                    request, resource, [value], metadata, has_columns=is_first
                 )
                 is_first = not is_watch
                 return made
             if representation.as_kind:
-                return partial_metadata(found)
-            return _converted(resource, found)
+                return partial_metadata(value)
+            return _converted(resource, value)
 
         return represent
 
@@ -335,8 +335,8 @@ class ApiServer:
         )
 
 
-def _converted(resource: ApiResource, found: Json) -> Json:
-    return to_events_v1(found) if resource.group == EVENTS_V1.group else found
+def _converted(resource: ApiResource, value: Json) -> Json:
+    return to_events_v1(value) if resource.group == EVENTS_V1.group else value
 
 
 def requested_selection(
@@ -399,6 +399,6 @@ def list_of(kind: str, version: str, metadata: Json, items: Sequence[Json]) -> J
     }
 
 
-def without_type(found: Json) -> Json:
+def without_type(value: Json) -> Json:
     """Return an object without kind and apiVersion, as lists hold it."""
-    return {key: found[key] for key in found if key not in {"kind", "apiVersion"}}
+    return {key: value[key] for key in value if key not in {"kind", "apiVersion"}}

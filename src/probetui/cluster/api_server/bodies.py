@@ -67,13 +67,13 @@ def decode_review(request: HttpRequest) -> Json:
         raise bad_request(str(error)) from None
 
 
-def check_type(given: Json, resource: ApiResource) -> None:
+def check_type(value: Json, resource: ApiResource) -> None:
     """Check that an object has the type of a resource, or none.
 
     Raises:
         ApiFailure: it is of another type.
     """
-    kind, version = given.get("kind"), given.get("apiVersion")
+    kind, version = value.get("kind"), value.get("apiVersion")
     of_this_kind = kind in (None, "", resource.kind)
     if not of_this_kind or version not in (None, "", resource.group_version):
         raise bad_request(

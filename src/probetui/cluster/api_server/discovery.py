@@ -64,10 +64,10 @@ def _answer_discovery(
     """Answer below `/api` and `/apis`."""
     if rest:
         listed = _resource_list(served, "/".join(rest))
-        groups = {found.group: found.version for found in served}
+        groups = {resource.group: resource.version for resource in served}
         if listed is None and len(rest) == 1 and rest[0] in groups and not is_core:
-            found = _group(rest[0], groups[rest[0]])
-            return json_answer({"kind": "APIGroup", "apiVersion": "v1", **found})
+            group = _group(rest[0], groups[rest[0]])
+            return json_answer({"kind": "APIGroup", "apiVersion": "v1", **group})
         if listed is None or is_core is ("/" in listed["groupVersion"]):
             raise unknown_path()
         return json_answer(listed)
@@ -88,12 +88,12 @@ def _answer_discovery(
     )
 
 
-def _answer_aggregated(request: HttpRequest, found: Json) -> HttpResponse:
+def _answer_aggregated(request: HttpRequest, discovery: Json) -> HttpResponse:
     """Answer aggregated discovery, which clients cache by its ETag.
 
     Source: k8s.io/apiserver pkg/endpoints/discovery/aggregated/etag.go, v0.36.2.
     """
-    body = msgspec.json.encode(found) + b"\n"
+    body = msgspec.json.encode(discovery) + b"\n"
     tag = f'"{hashlib.sha512(body).hexdigest().upper()}"'
     headers = {"Cache-Control": "public", "Etag": tag, "Vary": "Accept"}
     if request.headers.get("if-none-match") == tag:
@@ -108,9 +108,9 @@ def _health(check: str, *, is_verbose: bool) -> HttpResponse:
     return HttpResponse(200, text.encode(), "text/plain; charset=utf-8", headers)
 
 
-def json_answer(found: Json, code: int = 200) -> HttpResponse:
+def json_answer(value: Json, code: int = 200) -> HttpResponse:
     """Return a JSON response."""
-    return HttpResponse(code, msgspec.json.encode(found) + b"\n")
+    return HttpResponse(code, msgspec.json.encode(value) + b"\n")
 
 
 def not_allowed() -> ApiFailure:
@@ -236,16 +236,16 @@ def _aggregated(resources: Iterable[ApiResource], *, is_core: bool) -> Json:
 def _discovered(resource: ApiResource) -> Json:
     below = [
         {
-            "subresource": found.name,
+            "subresource": subresource.name,
             "responseKind": {
-                "group": found.group,
-                "version": found.version,
-                "kind": found.kind,
+                "group": subresource.group,
+                "version": subresource.version,
+                "kind": subresource.kind,
             },
-            "verbs": list(found.verbs),
+            "verbs": list(subresource.verbs),
         }
-        for found in resource.subresources
-        if found.verbs
+        for subresource in resource.subresources
+        if subresource.verbs
     ]
     return {
         "resource": resource.plural,

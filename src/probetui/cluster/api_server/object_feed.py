@@ -101,10 +101,10 @@ class ObjectFeed:
         Raises:
             ApiFailure: it does not exist.
         """
-        found = self.find(resource, namespace, name)
-        if found is None:
+        value = self.find(resource, namespace, name)
+        if value is None:
             raise not_found(resource.plural, name, resource.group)
-        return found
+        return value
 
     def list(
         self,
@@ -134,7 +134,7 @@ class ObjectFeed:
             at_version, start = _read_token(continue_token)
         version = self.version if at_version is None else at_version
         objects = self._objects_at(version, is_continued=bool(continue_token))
-        found = [
+        matches = [
             (path, objects[key])
             for path, key in sorted(
                 (_path(key, namespace), key)
@@ -144,10 +144,10 @@ class ObjectFeed:
             if path >= start
         ]
         items: list[Json] = []
-        for index, (_, item) in enumerate(found):
+        for index, (_, item) in enumerate(matches):
             if limit and len(items) == limit:
-                token = _write_token(version, found[index - 1][0] + "\0")
-                remaining = len(found) - index if selection == ALL else None
+                token = _write_token(version, matches[index - 1][0] + "\0")
+                remaining = len(matches) - index if selection == ALL else None
                 return ListPage(version, items, token, remaining)
             if selection.matches(item):
                 items.append(item)
@@ -177,20 +177,20 @@ class ObjectFeed:
 
     # Writing
 
-    def put(self, resource: ApiResource, given: Json) -> Json:
+    def put(self, resource: ApiResource, new: Json) -> Json:
         """Store an object, replacing the one of its name, and return it.
 
         An unchanged object keeps its version.
         """
-        metadata = given["metadata"]
+        metadata = new["metadata"]
         key = _key(resource, metadata.get("namespace", ""), metadata["name"])
         old = self._objects.get(key)
         if old is not None and old["metadata"].get("uid") != metadata.get("uid"):
             self._remove(key)
             old = None
-        if old is not None and _at_version(given, _version(old)) == old:
+        if old is not None and _at_version(new, _version(old)) == old:
             return old
-        return self._write(key, given)
+        return self._write(key, new)
 
     def remove(self, resource: ApiResource, namespace: str, name: str) -> Json | None:
         """Remove an object and return it; None if it does not exist."""
@@ -291,7 +291,7 @@ class Watch:
     def take_initial(self) -> list[WatchedChange]:
         """Return the initial objects."""
         initial, self._initial = self._initial, []
-        return [WatchedChange("ADDED", found) for found in initial]
+        return [WatchedChange("ADDED", value) for value in initial]
 
     def take_changes(self) -> list[WatchedChange]:
         """Return the changes since the last call.
@@ -315,8 +315,8 @@ class Watch:
     def _event(self, change: ObjectChange) -> WatchedChange | None:
         """Return the event that a change is within the selection."""
         before, after = (
-            found if found is not None and self._selection.matches(found) else None
-            for found in (change.before, change.after)
+            value if value is not None and self._selection.matches(value) else None
+            for value in (change.before, change.after)
         )
         if after is not None:
             return WatchedChange("MODIFIED" if before else "ADDED", after)
@@ -325,13 +325,13 @@ class Watch:
         return None
 
 
-def _version(found: Json) -> int:
-    return int(found["metadata"]["resourceVersion"])
+def _version(value: Json) -> int:
+    return int(value["metadata"]["resourceVersion"])
 
 
-def _at_version(found: Json, version: int) -> Json:
-    metadata = {**found["metadata"], "resourceVersion": str(version)}
-    return {**found, "metadata": metadata}
+def _at_version(value: Json, version: int) -> Json:
+    metadata = {**value["metadata"], "resourceVersion": str(version)}
+    return {**value, "metadata": metadata}
 
 
 def _key(resource: ApiResource, namespace: str, name: str) -> Key:

@@ -21,17 +21,17 @@ def pod_cells(pod: Json, age: str, now: datetime) -> list[str]:
     restarts_text = str(restarts)
     if restarts and restarted_at is not None:
         restarts_text = f"{restarts} ({format_since(restarted_at, now)} ago)"
-    found = pod.get("status", {})
-    ips = [entry["ip"] for entry in found.get("podIPs") or () if entry.get("ip")]
+    pod_status = pod.get("status", {})
+    ips = [entry["ip"] for entry in pod_status.get("podIPs") or () if entry.get("ip")]
     return [
         pod["metadata"]["name"],
         f"{ready}/{total}",
         status,
         restarts_text,
         age,
-        ips[0] if ips else found.get("podIP") or NONE,
+        ips[0] if ips else pod_status.get("podIP") or NONE,
         pod["spec"].get("nodeName") or NONE,
-        found.get("nominatedNodeName") or NONE,
+        pod_status.get("nominatedNodeName") or NONE,
         _gates(pod),
     ]
 
@@ -123,16 +123,16 @@ def _is_sidecar(container: Json) -> bool:
     return container.get("restartPolicy") == "Always"
 
 
-def _init_reason(found: Json, index: int, count: int, *, is_sidecar: bool) -> str:
+def _init_reason(status: Json, index: int, count: int, *, is_sidecar: bool) -> str:
     """Return the pod's status while an init container is not done."""
-    terminated = _state(found, "terminated")
+    terminated = _state(status, "terminated")
     if terminated and terminated.get("exitCode") == 0:
         return ""
-    if is_sidecar and found.get("started"):
+    if is_sidecar and status.get("started"):
         return ""
     if terminated:
         return f"Init:{_exit_reason(terminated)}"
-    waiting = _state(found, "waiting").get("reason")
+    waiting = _state(status, "waiting").get("reason")
     if waiting and waiting != "PodInitializing":
         return f"Init:{waiting}"
     return f"Init:{index}/{count}"
@@ -151,13 +151,13 @@ def _container_reason(
 ) -> tuple[str, int]:
     """Return the status that containers make, and how many are ready."""
     ready, has_running = 0, False
-    for found in reversed(pod["status"].get("containerStatuses") or ()):
-        counted.add(found)
-        if waiting := _state(found, "waiting").get("reason"):
+    for status in reversed(pod["status"].get("containerStatuses") or ()):
+        counted.add(status)
+        if waiting := _state(status, "waiting").get("reason"):
             reason = waiting
-        elif terminated := _state(found, "terminated"):
+        elif terminated := _state(status, "terminated"):
             reason = _exit_reason(terminated)
-        elif found["ready"] and "running" in (found.get("state") or {}):
+        elif status["ready"] and "running" in (status.get("state") or {}):
             has_running = True
             ready += 1
     if reason == "Completed" and has_running:
@@ -166,5 +166,5 @@ def _container_reason(
 
 
 def _state(status: Json, name: str, field: str = "state") -> Mapping[str, Any]:
-    found: Mapping[str, Any] = (status.get(field) or {}).get(name) or {}
-    return found
+    state: Mapping[str, Any] = (status.get(field) or {}).get(name) or {}
+    return state

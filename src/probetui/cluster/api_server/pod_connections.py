@@ -65,7 +65,7 @@ def choose_container(pod: Json, name: str) -> str:
         key: [container["name"] for container in spec.get(key) or ()] for key in _LISTS
     }
     if name:
-        if not any(name in found for found in names.values()):
+        if not any(name in containers for containers in names.values()):
             raise bad_request(f"container {name} is not valid for pod {pod_name}")
         return name
     if len(names["containers"]) == 1:

@@ -59,11 +59,11 @@ def decode_review(body: bytes) -> Json:
     if not body.startswith(_MAGIC):
         raise ProtobufError("the request body is not Kubernetes protobuf")
     fields = dict(_fields(body[len(_MAGIC) :]))
-    found = _read(fields.get(1, b""), _TYPE)
-    spec = _SPECS.get(found.get("kind", ""))
+    review = _read(fields.get(1, b""), _TYPE)
+    spec = _SPECS.get(review.get("kind", ""))
     if spec is None:
-        raise ProtobufError(f"{found.get('kind')} is accepted as JSON only")
-    return {**found, **_read(fields.get(2, b""), {2: ("spec", spec)})}
+        raise ProtobufError(f"{review.get('kind')} is accepted as JSON only")
+    return {**review, **_read(fields.get(2, b""), {2: ("spec", spec)})}
 
 
 def _read(message: bytes, shape: Shape) -> Json:

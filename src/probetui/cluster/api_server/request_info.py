@@ -91,9 +91,10 @@ def parse_request_info(
             namespace, rest = rest[1], rest[2:]
     resource = next(
         (
-            found
-            for found in served
-            if (found.plural, found.group, found.version) == (rest[0], group, version)
+            candidate
+            for candidate in served
+            if (candidate.plural, candidate.group, candidate.version)
+            == (rest[0], group, version)
         ),
         None,
     )

@@ -48,7 +48,7 @@ class ApiResource(Struct, frozen=True):
 
     def has(self, subresource: str) -> bool:
         """Return whether objects have a subresource."""
-        return any(found.name == subresource for found in self.subresources)
+        return any(known.name == subresource for known in self.subresources)
 
 
 PODS = ApiResource(

@@ -114,7 +114,11 @@ def reviewed_request(spec: ReviewSpec, served: Sequence[ApiResource]) -> Request
     attributes = spec.resource_attributes or ResourceAttributes()
     plural, group = attributes.resource or "", attributes.group or ""
     resource = next(
-        (found for found in served if (found.plural, found.group) == (plural, group)),
+        (
+            candidate
+            for candidate in served
+            if (candidate.plural, candidate.group) == (plural, group)
+        ),
         ApiResource(plural, "", group),
     )
     return RequestInfo(

@@ -57,11 +57,11 @@ class Selection(Struct, frozen=True):
     labels: tuple[LabelRequirement, ...] = ()
     fields: tuple[FieldRequirement, ...] = ()
 
-    def matches(self, found: Json) -> bool:
+    def matches(self, value: Json) -> bool:
         """Return whether an object is selected."""
-        labels = found["metadata"].get("labels") or {}
+        labels = value["metadata"].get("labels") or {}
         return all(requirement.matches(labels) for requirement in self.labels) and all(
-            (_field(found, requirement.path) == requirement.value)
+            (_field(value, requirement.path) == requirement.value)
             is not requirement.negated
             for requirement in self.fields
         )
@@ -77,13 +77,13 @@ def parse_selection(resource: ApiResource, labels: str, fields: str) -> Selectio
         ApiFailure: a selector is invalid, or names an unsupported field.
     """
     try:
-        found = parse_selector(labels) if labels.strip() else ()
+        requirements = parse_selector(labels) if labels.strip() else ()
     except UsageError:
         raise bad_request(
             f"unable to parse requirement: {labels!r} is not a label selector"
         ) from None
     terms = [term for term in _COMMA.split(fields) if term]
-    return Selection(found, tuple(_field_term(resource, term) for term in terms))
+    return Selection(requirements, tuple(_field_term(resource, term) for term in terms))
 
 
 def _field_term(resource: ApiResource, text: str) -> FieldRequirement:
@@ -99,11 +99,11 @@ def _field_term(resource: ApiResource, text: str) -> FieldRequirement:
     return FieldRequirement(path, value, negated=match["sign"] == "!=")
 
 
-def _field(found: Json, path: str) -> str:
+def _field(item: Json, path: str) -> str:
     if path == "source":
-        component = found.get("source", {}).get("component")
-        return str(component or found.get("reportingComponent", ""))
-    value: Any = found
+        component = item.get("source", {}).get("component")
+        return str(component or item.get("reportingComponent", ""))
+    value: Any = item
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
     if isinstance(value, bool) or (value is None and path in _BOOLEANS):

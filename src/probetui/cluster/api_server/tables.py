@@ -104,9 +104,9 @@ def _node_cells(node: Json, age: str, now: datetime) -> list[Any]:
         for condition in status.get("conditions") or ()
         if condition["type"] == "Ready"
     ]
-    words = ready or ["Unknown"]
+    states = ready or ["Unknown"]
     if node.get("spec", {}).get("unschedulable"):
-        words.append("SchedulingDisabled")
+        states.append("SchedulingDisabled")
     labels = node["metadata"].get("labels") or {}
     roles = {label.removeprefix(_ROLE) for label in labels if label.startswith(_ROLE)}
     roles |= {labels[_OLD_ROLE]} if labels.get(_OLD_ROLE) else set()
@@ -120,7 +120,7 @@ def _node_cells(node: Json, age: str, now: datetime) -> list[Any]:
         kernel = f"{kernel} ({info['architecture']})"
     return [
         node["metadata"]["name"],
-        ",".join(words),
+        ",".join(states),
         ",".join(sorted(filter(None, roles))) or NONE,
         age,
         info.get("kubeletVersion", ""),
@@ -165,9 +165,9 @@ def _since(instant: str | None, now: datetime) -> str:
 def _printer(columns: Sequence[TableColumn], *paths: str) -> TablePrinter:
     """Return a printer whose cells are fields of the object; `AGE` is its age."""
 
-    def cells(found: Json, age: str, now: datetime) -> list[Any]:
+    def cells(value: Json, age: str, now: datetime) -> list[Any]:
         del now
-        return [age if path == _AGE_PATH else _at(found, path) for path in paths]
+        return [age if path == _AGE_PATH else _at(value, path) for path in paths]
 
     return TablePrinter(columns, cells)
 
@@ -176,8 +176,8 @@ _AGE_PATH = "AGE"
 _NAME_PATH = "metadata.name"
 
 
-def _at(found: Json, path: str) -> Any:
-    value: Any = found
+def _at(item: Json, path: str) -> Any:
+    value: Any = item
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
     return "" if value is None else value

@@ -101,13 +101,13 @@ class WatchLines:
         if annotations:
             metadata["annotations"] = annotations
         kind = self._resource.kind
-        found = {
+        bookmark = {
             "kind": kind,
             "apiVersion": self._resource.group_version,
             "metadata": metadata,
             **_BARE.get(kind, {}),
         }
-        return _line("BOOKMARK", found)
+        return _line("BOOKMARK", bookmark)
 
 
 async def one_error(failure: ApiFailure) -> AsyncIterator[bytes]:
@@ -115,5 +115,5 @@ async def one_error(failure: ApiFailure) -> AsyncIterator[bytes]:
     yield _line("ERROR", failure.status())
 
 
-def _line(kind: str, found: Json) -> bytes:
-    return msgspec.json.encode({"type": kind, "object": found}) + b"\n"
+def _line(kind: str, value: Json) -> bytes:
+    return msgspec.json.encode({"type": kind, "object": value}) + b"\n"

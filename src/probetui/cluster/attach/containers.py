@@ -271,12 +271,12 @@ class ClusterContainers(UnmanagedContainers):
     def _note_ends(self) -> None:
         """Look up the reason when an instance has ended."""
         try:
-            found = [newest for newest, _ in self._instances()]
+            newest_of_each = [newest for newest, _ in self._instances()]
         except ContainerRuntimeError:
             return  # reported where the status is needed
         running = {
             status.name: status
-            for status in found
+            for status in newest_of_each
             if status.state is RuntimeState.RUNNING
         }
         for name, ended in self._running.items():
@@ -319,7 +319,10 @@ class ClusterContainers(UnmanagedContainers):
 
     async def _check_reach(self) -> None:
         status = self._status()
-        ready = {one.name: one.ready for one in status.container_statuses or ()}
+        ready = {
+            container.name: container.ready
+            for container in status.container_statuses or ()
+        }
         is_ready = any(
             ready.get(container.name)
             for container in self._pod.all_containers()
@@ -356,23 +359,23 @@ class ClusterContainers(UnmanagedContainers):
     ) -> Iterator[tuple[RuntimeContainerStatus, RuntimeContainerStatus | None]]:
         """Yield each container's current and previous instance."""
         status = self._status()
-        for one in (
+        for container in (
             *(status.init_container_statuses or ()),
             *(status.container_statuses or ()),
         ):
             instances = [
-                found
-                for state in (one.state, one.last_state)
-                if (found := _instance(one, state)) is not None
+                instance
+                for state in (container.state, container.last_state)
+                if (instance := _instance(container, state)) is not None
             ]
             if instances:
                 yield instances[0], instances[1] if instances[1:] else None
 
     def _logged(self, container_id: ContainerID) -> LoggedInstance | None:
         for newest, earlier in self._instances():
-            for found in (newest, earlier):
-                if found is not None and found.container_id == container_id:
-                    pod, is_previous = self._pod, found is earlier
+            for instance in (newest, earlier):
+                if instance is not None and instance.container_id == container_id:
+                    pod, is_previous = self._pod, instance is earlier
                     return LoggedInstance(
                         pod.namespace, pod.name, newest.name, is_previous
                     )
@@ -397,9 +400,9 @@ def _instance(
     count, image = status.restart_count, status.image
     match state:
         case Running(started_at=began_at):
-            found = parse_container_id(status.container_id)
+            container_id = parse_container_id(status.container_id)
             return RuntimeContainerStatus(
-                found,
+                container_id,
                 status.name,
                 RuntimeState.RUNNING,
                 created_at=began_at,
@@ -408,10 +411,10 @@ def _instance(
                 restart_count=count,
             )
         case Terminated() as ended:
-            found = parse_container_id(ended.container_id)
+            container_id = parse_container_id(ended.container_id)
             is_earlier = state is not status.state
             return RuntimeContainerStatus(
-                found,
+                container_id,
                 status.name,
                 RuntimeState.EXITED,
                 created_at=ended.started_at,

@@ -170,20 +170,20 @@ async def _websocket_messages(socket: WebSocket) -> _Messages:
 
 async def _spdy_messages(streams: Mapping[Channel, SpdyStream]) -> _Messages:
     """Yield the data of the streams; the status comes last."""
-    found: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue(maxsize=1)
+    messages: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue(maxsize=1)
 
     async def read(channel: Channel) -> None:
         while data := await streams[channel].read():
-            await found.put((channel, data))
+            await messages.put((channel, data))
 
     async def read_all() -> None:
         await asyncio.gather(read(Channel.STDOUT), read(Channel.STDERR))
         await read(Channel.ERROR)
-        await found.put(_END)
+        await messages.put(_END)
 
     reading = asyncio.ensure_future(read_all())
     try:
-        while (message := await found.get()) is not _END:
+        while (message := await messages.get()) is not _END:
             yield message
     finally:
         reading.cancel()
@@ -191,6 +191,6 @@ async def _spdy_messages(streams: Mapping[Channel, SpdyStream]) -> _Messages:
 
 
 def _query(container: str, command: tuple[str, ...]) -> str:
-    words = [("container", container), ("stdout", "true"), ("stderr", "true")]
-    words += [("command", word) for word in command]
-    return urlencode(words, errors="surrogateescape")
+    parameters = [("container", container), ("stdout", "true"), ("stderr", "true")]
+    parameters += [("command", word) for word in command]
+    return urlencode(parameters, errors="surrogateescape")

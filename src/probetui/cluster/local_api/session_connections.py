@@ -65,10 +65,10 @@ class SessionLogs:
 
 
 def instance_id(pod: Json, container: str, *, is_previous: bool) -> ContainerID:
-    """Return which instance of a container has the log that is asked for.
+    """Return the container instance whose log is requested.
 
     Raises:
-        ApiFailure: none has.
+        ApiFailure: no instance has such a log.
     """
     statuses = [
         status
@@ -95,7 +95,7 @@ def instance_id(pod: Json, container: str, *, is_previous: bool) -> ContainerID:
 def node_connection(
     feed: ObjectFeed, metrics: Callable[[], bytes], metrics_type: str
 ) -> Mapping[str, Connect]:
-    """Return what answers for the kubelet's own paths, as far as they only read."""
+    """Return the handler of `nodes/proxy` for the kubelet's read-only paths."""
 
     async def answer(request: HttpRequest, info: RequestInfo, node: Json) -> HttpAnswer:
         del request, node
@@ -106,8 +106,8 @@ def node_connection(
                 return HttpResponse(200, b"ok", "text/plain; charset=utf-8")
             case "pods":
                 items = feed.list(PODS).items
-                found = {"kind": "PodList", "apiVersion": "v1", "metadata": {}}
-                return HttpResponse(200, msgspec.json.encode({**found, "items": items}))
+                pods = {"kind": "PodList", "apiVersion": "v1", "metadata": {}}
+                return HttpResponse(200, msgspec.json.encode({**pods, "items": items}))
             case _:
                 raise unknown_path()
 

@@ -1,4 +1,4 @@
-"""The pods, events and node of a session, as an API server would hold them."""
+"""The pods, events and node of a session as API objects."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ EVENTS_KEPT = timedelta(hours=1)
 
 
 class SessionObjects:
-    """Keeps a feed of objects as a session is; a sink of its journal.
+    """Keeps a feed of objects in line with a session; a sink of its journal.
 
     Args:
-        feed: where the objects go.
+        feed: receives the objects.
         session: the session.
-        facts: what is known of the node.
+        facts: the node's name, addresses and system.
         rules: those of the kubelet's version.
-        mask: what is not to be shown.
+        mask: the secrets to mask.
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class SessionObjects:
         self._not_ready: str | None = None
 
     def register_pods(self, pods: Iterable[Pod]) -> None:
-        """Learn which pods events can be about."""
+        """Register the pods that events may concern."""
         self._pods.update((pod.uid, pod) for pod in pods)
 
     def consume(self, entries: Sequence[JournalEntry]) -> None:
-        """Take what was added to the journal, and what has become of the pods."""
+        """Apply new journal entries, and update the pods."""
         self._show_pods()
         for entry in entries:
             if isinstance(entry, EventEntry):
@@ -90,7 +90,7 @@ class SessionObjects:
             self._show_node()
 
     def beat(self) -> None:
-        """Do what is to be done each `LEASE_RENEW_PERIOD`: the lease, old events."""
+        """Renew the node lease and expire old events; due each `LEASE_RENEW_PERIOD`."""
         now, name = self._feed.now(), self._facts.name
         held = self._feed.find(LEASES, LEASE_NAMESPACE, name)
         if held is None:
@@ -175,9 +175,9 @@ class SessionObjects:
         )
         self._put(NODES, new_node(self._facts, status))
 
-    def _put(self, resource: ApiResource, given: Json) -> None:
-        """Store an object under the identity that it has, or a new one."""
-        metadata = given["metadata"]
+    def _put(self, resource: ApiResource, new: Json) -> None:
+        """Store an object; it keeps the uid and creation time of the stored one."""
+        metadata = new["metadata"]
         held = self._feed.find(
             resource, metadata.get("namespace", ""), metadata["name"]
         )
@@ -189,7 +189,7 @@ class SessionObjects:
             if held is None
             else {key: held["metadata"][key] for key in ("uid", "creationTimestamp")}
         )
-        self._feed.put(resource, {**given, "metadata": {**metadata, **identity}})
+        self._feed.put(resource, {**new, "metadata": {**metadata, **identity}})
 
 
 def _namespace(name: str) -> Json:
@@ -202,7 +202,7 @@ def _namespace(name: str) -> Json:
 
 
 def _masked(value: Json, mask: Mask) -> Json:
-    """Return a status whose messages hide what is not to be shown."""
+    """Return a status with secrets masked in its messages."""
     if mask.is_empty:
         return value
     masked: Json = _mask_texts(value, mask)

@@ -1,4 +1,4 @@
-"""Admission of pods by the node: as many as it has room for, no ephemeral containers.
+"""Admission by the node: a limited number of pods, no ephemeral containers.
 
 Source: lifecycle/predicate.go, v1.32.10, Admit, InsufficientResourceError; kubelet.go,
 rejectPod.
@@ -17,7 +17,7 @@ from probetui.kubelet.status.generate import qos_class
 
 
 class Rejection(Struct, frozen=True):
-    """Why the node does not take a pod, as its kubelet says it."""
+    """The reason and message with which the kubelet rejects a pod."""
 
     reason: str
     message: str
@@ -27,7 +27,7 @@ class Rejection(Struct, frozen=True):
         return Event(EventType.WARNING, self.reason, self.message, pod.uid, "", now)
 
     def status(self, pod: Pod, now: datetime) -> PodStatus:
-        """Return the status of a rejected pod, which is its last one."""
+        """Return the status of a rejected pod, which is final."""
         return PodStatus(
             phase=PodPhase.FAILED,
             reason=self.reason,
@@ -53,11 +53,11 @@ def ephemeral_refusal(pod: Pod, name: str, now: datetime) -> Event:
 
 
 def check_room(active: int, most: int) -> Rejection | None:
-    """Return why there is no room for one more pod, None where there is.
+    """Return the rejection of one more pod, None if there is room.
 
     Args:
         active: pods of the node that have not ended, static ones too.
-        most: how many it may have.
+        most: the limit of their number.
     """
     if active < most:
         return None

@@ -1,7 +1,7 @@
 """The node agent: reports a session to an API server and reads its pods there.
 
-Around the engine, which knows nothing of it: pods come in by a callback, statuses and
-events are read off the session's journal.
+It is built around the engine, which does not know it: pods come in by a callback,
+statuses and events are read from the session's journal.
 """
 
 from __future__ import annotations
@@ -85,14 +85,14 @@ ApplyPods = Callable[[Sequence[ReadPod]], Awaitable[None]]
 
 
 class NodeAgent:
-    """A kubelet's conversation with its API server; one owner.
+    """Synchronizes a session with an API server, as a kubelet does; has one owner.
 
     Args:
         api: the API server.
         clock: the time.
-        facts: what is known of the node.
+        facts: the node's name, addresses and system.
         rules: those of the kubelet's version.
-        apply: has the session run these pods of the API server and no others of it.
+        apply: sets the pods of the API server that the session runs.
         notify: prints a sentence.
     """
 
@@ -155,18 +155,18 @@ class NodeAgent:
         """Register the node.
 
         Raises:
-            ClusterError: it cannot be.
+            ClusterError: the registration fails.
         """
         await self.registration.register(adopts=adopts)
         self._record_of_node("Starting", "Starting kubelet.")
 
     def attach(self, session: Session) -> None:
-        """Report from now on what happens in a session."""
+        """Start to report the session."""
         self._session = session
         self._end_subscription = session.subscribe(self._on_session_change)
 
     def on_pods(self, pods: Sequence[Pod], sources: Mapping[str, str]) -> None:
-        """Take the pods that the session runs now.
+        """Handle a change of the pods that the session runs.
 
         Args:
             pods: all of them.
@@ -178,17 +178,17 @@ class NodeAgent:
         self._is_changed.set()
 
     def _with_origin(self, pod: Pod, source: str) -> Pod:
-        """Return a static pod with what a kubelet notes of where it comes from."""
-        known = self._known.get(pod.uid, pod).annotations
-        seen = known.get(CONFIG_SEEN) or format_seen(self._clock.now())
+        """Return a static pod with the annotations that name its source."""
+        annotations = self._known.get(pod.uid, pod).annotations
+        seen = annotations.get(CONFIG_SEEN) or format_seen(self._clock.now())
         origin = {CONFIG_SOURCE: source, CONFIG_SEEN: seen}
         return replace(pod, annotations={**pod.annotations, **origin})
 
     async def start(self) -> None:
-        """Give the session the pods that there are, before it begins.
+        """Apply the API server's pods before the session starts.
 
-        Containers of theirs may run already: what a session knows from its beginning
-        it takes over.
+        Their containers may run already: a session adopts those of pods that it knows
+        at its start.
 
         Raises:
             ClusterError: the API server does not answer, or refuses.
@@ -197,10 +197,10 @@ class NodeAgent:
         await self._reconcile_once()
 
     async def run(self) -> None:
-        """Talk to the API server until cancelled.
+        """Synchronize with the API server until cancelled.
 
         Raises:
-            NodeExistsError: another node of that name has come.
+            NodeExistsError: another kubelet has taken the node's name.
         """
         async with asyncio.TaskGroup() as tasks:
             self._tasks = [
@@ -215,10 +215,10 @@ class NodeAgent:
             ):
                 tasks.create_task(work)
 
-    # -- the API server to the session
+    # -- from the API server to the session
 
     async def _reconcile(self) -> None:
-        """Give the session what the API server has, whenever it may have changed."""
+        """Apply the API server's pods to the session after each change."""
         attempt = 0
         while True:
             await self._wait_for_change()
@@ -233,7 +233,7 @@ class NodeAgent:
                 await self._contact.wait(error, attempt)
 
     async def _wait_for_change(self) -> None:
-        """Wait for a change of pods, or until objects are to be read again."""
+        """Wait for a change of pods, or until the objects have to be refreshed."""
         change = asyncio.ensure_future(self._is_changed.wait())
         sleep = asyncio.ensure_future(
             self._clock.sleep_until(self._objects_at + OBJECTS_PERIOD)
@@ -277,7 +277,7 @@ class NodeAgent:
         )
 
     def _accept(self, pod: Object) -> ReadPod | None:
-        """Return a pod of the API server as it is run here, None if it is not."""
+        """Return a pod of the API server as it runs here, None if it does not."""
         if not self._may_run(pod):
             return None
         uid = pod["metadata"]["uid"]
@@ -296,7 +296,7 @@ class NodeAgent:
         return read
 
     def _forget_gone(self, seen: Collection[str]) -> None:
-        """Forget what is known of the pods that the API server no longer has."""
+        """Forget the pods that the API server no longer has."""
         self._given.intersection_update(seen)
         for uid in self._rejected.difference(seen):
             self._rejected.discard(uid)
@@ -305,14 +305,14 @@ class NodeAgent:
             del self._refused_ephemeral[uid]
 
     def _may_run(self, pod: Object) -> bool:
-        """Return whether a pod runs here, or is a new one that may be admitted."""
+        """Return whether a pod runs here already, or is new and admitted."""
         uid = pod["metadata"]["uid"]
         return uid in self._given or not (
             self._refuses_new or uid in self._rejected or has_ended(pod)
         )
 
     def _admit(self, pod: Pod) -> bool:
-        """Return whether there is room for a new pod; one without is rejected."""
+        """Return whether a new pod fits; reject it if not."""
         seen = self._watch.pods
         active = len(self._static) + sum(
             not has_ended(seen[uid]) for uid in self._given if uid in seen
@@ -333,7 +333,7 @@ class NodeAgent:
         return False
 
     async def _refresh_objects(self, pods: Sequence[Object]) -> None:
-        """Read the objects again that pods refer to, if it is time or one is new."""
+        """Refresh the objects that pods refer to, when due or for a new reference."""
         now = self._clock.now()
         if now - self._objects_at < OBJECTS_PERIOD:
             fresh = [pod for pod in pods if pod["metadata"]["uid"] not in self._given]
@@ -345,23 +345,23 @@ class NodeAgent:
     async def _fetch_objects(
         self, pods: Iterable[Object]
     ) -> dict[ObjectKey, Object | None]:
-        """Read objects; one that is refused and was read before is as it was then."""
-        known = self._objects
-        found = await fetch_objects(self._api, pods, self._contact.on_failure)
-        return {key: found[key] or known.get(key) for key in found}
+        """Fetch objects; keep the last value of one that is refused now."""
+        earlier = self._objects
+        objects = await fetch_objects(self._api, pods, self._contact.on_failure)
+        return {key: objects[key] or earlier.get(key) for key in objects}
 
     def _report_problems(self, pod: Object, read: ReadPod) -> None:
-        """Report once what of a pod of the API server cannot be used here."""
+        """Report the problems of a pod of the API server, each time they change."""
         uid, problems = pod["metadata"]["uid"], read.problems
         if self._reported_problems.get(uid, ()) != problems:
             self._reported_problems[uid] = problems
-            what = (
+            consequence = (
                 "a pod cannot be run"
                 if read.loaded is None
                 else "a change of a pod is left aside"
             )
             for problem in problems:
-                self._notify(f"{what}: {problem}")
+                self._notify(f"{consequence}: {problem}")
 
     def _warn_of_daemon_set(self, pod: Object) -> None:
         """Warn once of each DaemonSet that puts a pod on this node."""
@@ -378,10 +378,10 @@ class NodeAgent:
                 )
 
     def _report_stand_ins(self, pod: Pod, text: str) -> None:
-        """Report once, of the first pod, what all pods of the node get stand-ins for.
+        """Report stand-ins of cluster objects once, for the first pod that has them.
 
-        Nearly every pod has a token of its service account, for which only a cluster's
-        node may ask.
+        Nearly every pod has a service account token, which only a cluster's node may
+        request.
         """
         if not text or text in self._reported_stand_ins:
             return
@@ -392,17 +392,17 @@ class NodeAgent:
 
     def _refuse_ephemeral(self, seen: Object, pod: Pod) -> None:
         """Record an event for each new ephemeral container of a pod."""
-        known = self._refused_ephemeral.setdefault(pod.uid, set())
+        refused = self._refused_ephemeral.setdefault(pod.uid, set())
         for container in seen["spec"].get("ephemeralContainers") or ():
             name = container["name"]
-            if name not in known:
-                known.add(name)
+            if name not in refused:
+                refused.add(name)
                 event = ephemeral_refusal(pod, name, self._clock.now())
                 self._record(event, pod)
                 self._notify(f"pod {pod.namespace}/{pod.name}: {event.message}")
 
     async def _confirm_deletion(self, pod: Object) -> None:
-        """Let go of a pod that is deleted and of which nothing runs here."""
+        """Confirm the deletion of a pod of which nothing runs here."""
         metadata = pod["metadata"]
         if metadata.get("deletionTimestamp") is not None:
             await self._delete(pod, grace_period_seconds=0)
@@ -425,7 +425,7 @@ class NodeAgent:
         seen = self._watch.pods
         return mirror_of(pod, seen) if is_static_pod(pod) else seen.get(pod.uid)
 
-    # -- the session to the API server
+    # -- from the session to the API server
 
     def _on_session_change(self) -> None:
         session = self._session
@@ -482,17 +482,17 @@ class NodeAgent:
     # -- the end
 
     def refuse_new(self) -> None:
-        """Leave new pods aside: neither run nor reject them.
+        """Ignore new pods: neither run nor reject them.
 
-        A server that assigns pods without an end would keep the node from its own.
+        Otherwise a server that keeps assigning pods could keep the node from ending.
         """
         self._refuses_new = True
 
     async def drain(self) -> None:
-        """Delete all pods of the node but static ones, and wait for their end.
+        """Delete all pods of the node except static ones, and wait until they are gone.
 
         Waits while they stop here, at most for their grace periods, and gives up
-        `DRAIN_PATIENCE` after the last of it, or if the API server does not answer.
+        `DRAIN_PATIENCE` after the last progress, or if the API server does not answer.
         """
         until = self._clock.now() + FIRST_LIST_PATIENCE
         while not self._watch.has_listed and self._clock.now() < until:
@@ -507,7 +507,7 @@ class NodeAgent:
             self._notify(f"the node cannot be drained: {error}")
 
     async def _delete_all(self, pods: Sequence[Object]) -> None:
-        """Delete pods, a few at a time: one after the other they outlast the grace."""
+        """Delete pods in parallel; in sequence, they would outlast the grace period."""
         limit = asyncio.Semaphore(_CONCURRENT_DELETIONS)
 
         async def delete(pod: Object) -> None:
@@ -523,26 +523,28 @@ class NodeAgent:
         )
 
     async def _wait_until_gone(self, uids: set[str]) -> None:
-        """Wait for the end of pods; those that a DaemonSet makes meanwhile may stay.
+        """Wait until pods are gone; pods that a DaemonSet creates meanwhile may stay.
 
-        Grace periods and deletions are the API server's: what it says alone keeps no
-        node from its end.
+        Grace periods and deletions are the API server's word, which alone must not keep
+        the node from ending.
         """
         began_at = until = self._clock.now()
-        last_left: set[str] = set()
-        while left := uids & self._watch.pods.keys():
+        last_remaining: set[str] = set()
+        while remaining := uids & self._watch.pods.keys():
             now = self._clock.now()
-            stopping, grace = self._stopping(left)
-            has_progress = left != last_left or (stopping and now < began_at + grace)
+            stopping, grace = self._stopping(remaining)
+            has_progress = remaining != last_remaining or (
+                stopping and now < began_at + grace
+            )
             if has_progress:
-                last_left, until = left, now + DRAIN_PATIENCE
+                last_remaining, until = remaining, now + DRAIN_PATIENCE
             elif now >= until:
-                self._report_undrained(left)
+                self._report_undrained(remaining)
                 return
             await self._contact.sleep(timedelta(milliseconds=100))
 
     def _stopping(self, uids: Container[str]) -> tuple[bool, timedelta]:
-        """Return whether any of these pods stops here, and their longest grace."""
+        """Return whether any of these pods is stopping, and the longest grace."""
         pods = () if self._session is None else self._session.snapshot.pods
         graces = [
             pod.pod.termination_grace_period_seconds or 0
@@ -552,7 +554,7 @@ class NodeAgent:
         return bool(graces), timedelta(seconds=max(graces, default=0))
 
     def _report_undrained(self, uids: Iterable[str]) -> None:
-        """Say which pods the API server still has, and whether any may run here."""
+        """Report the pods that the API server still has, and which may still run."""
         running = set[str]()
         if self._session is not None:
             ended = {PodWorkerState.TERMINATED, PodWorkerState.FINISHED}
@@ -574,10 +576,10 @@ class NodeAgent:
                 self._notify(f"pods of the node {words}: {', '.join(names)}")
 
     def detach(self) -> None:
-        """Report nothing of the session any more: its pods only stop here.
+        """Stop reporting the session: its pods still have to stop here.
 
-        Nor is the API server heard any more, which may have more to say than there is
-        time for.
+        Changes from the API server are ignored too: there may be more than the time
+        allows.
         """
         self._end_subscription()
         self._session = None
@@ -585,7 +587,7 @@ class NodeAgent:
             task.cancel()
 
     async def finish_events(self) -> None:
-        """Write the events that are left, for a while."""
+        """Write the remaining events, within a time limit."""
         self._is_leaving = True
         try:
             async with asyncio.timeout(LAST_WRITES_SECONDS):
@@ -594,13 +596,13 @@ class NodeAgent:
             self._notify("some events were not written")
 
     async def withdraw(self, *, keeps_node: bool) -> bool:
-        """Deregister the node, or only give up its lease.
+        """Deregister the node, or only release its lease.
 
         Returns:
-            Whether all is done: a node that our user may not delete is left behind.
+            Whether the node is gone: one that our user may not delete stays.
 
         Raises:
-            ClusterError: the API server does not answer soon, or refuses.
+            ClusterError: the API server does not answer in time, or refuses.
         """
         self._is_leaving = True
         if keeps_node:
@@ -613,10 +615,10 @@ class NodeAgent:
 
 
 async def _await_answer(request: Awaitable[Answer]) -> Answer:
-    """Make a request at the end of a node, which waits for no server for long.
+    """Send one of the last requests of a node, within a short time limit.
 
     Raises:
-        ClusterError: the API server does not answer soon, or refuses.
+        ClusterError: the API server does not answer in time, or refuses.
     """
     try:
         async with asyncio.timeout(LAST_ANSWER_SECONDS):
@@ -627,7 +629,7 @@ async def _await_answer(request: Awaitable[Answer]) -> Answer:
 
 
 def _creation(pod: Object) -> str:
-    """Return when a pod was created, by which new ones are admitted.
+    """Return a pod's creation time, the order in which pods are admitted.
 
     Source: pkg/kubelet/kubelet.go, v1.32.10, HandlePodAdditions.
     """

@@ -1,6 +1,6 @@
-"""Pods of the API server as pods of ours, with the objects that they refer to.
+"""Conversion of the API server's pods, with the objects that they refer to.
 
-They are read as manifests are: it is the same JSON.
+They are loaded as manifests: the JSON is the same.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _CHANGES_ALONE = frozenset({"managedFields", "resourceVersion"})
 class ReadPod(Struct, frozen=True):
     """The result of reading a pod of the API server.
 
-    `loaded` is None where it cannot be run, for which `problems` are the reasons.
-    `stand_ins` says what of a cluster it gets a stand-in for, empty if nothing.
+    `loaded` is None if it cannot run; `problems` has the reasons. `stand_ins` names the
+    cluster objects that are replaced by stand-ins, empty for none.
     """
 
     loaded: LoadedPod | None
@@ -61,12 +61,12 @@ class ReadPod(Struct, frozen=True):
 
 
 def is_mirror(pod: Object) -> bool:
-    """Return whether a pod only mirrors a static one."""
+    """Return whether a pod is the mirror of a static pod."""
     return CONFIG_MIRROR in (pod["metadata"].get("annotations") or {})
 
 
 def has_ended(pod: Object) -> bool:
-    """Return whether a pod has ended for good, as its status says."""
+    """Return whether a pod's phase is final."""
     return (pod.get("status") or {}).get("phase") in {
         PodPhase.SUCCEEDED,
         PodPhase.FAILED,
@@ -74,7 +74,7 @@ def has_ended(pod: Object) -> bool:
 
 
 class PodReader:
-    """Reads pods; one that has not changed but for its status is the same value.
+    """Reads pods; a change of the status alone returns the same value.
 
     Args:
         rules: those of the kubelet's version.
@@ -87,25 +87,28 @@ class PodReader:
         self._read: dict[str, tuple[object, ReadPod]] = {}
 
     def read(self, pod: Object, objects: Mapping[ObjectKey, Object | None]) -> ReadPod:
-        """Return a pod with those of the objects that it refers to.
+        """Read a pod with the objects that it refers to.
 
         Args:
-            pod: the pod, as the API server has it.
-            objects: what there is; None is one that the API server does not hand over.
+            pod: the API server's pod.
+            objects: the existing objects; None for one that the API server refuses.
         """
         metadata = pod["metadata"]
         keys = [key for key in sorted(object_keys(pod)) if key in objects]
-        wanted = [found for key in keys if (found := objects[key]) is not None]
+        wanted = [value for key in keys if (value := objects[key]) is not None]
         refused = [key for key in keys if objects[key] is None]
         content = (_without_status(pod), wanted, refused)
-        known = self._read.get(metadata["uid"])
-        if known is not None and known[0] == content:
-            return known[1]
+        earlier = self._read.get(metadata["uid"])
+        if earlier is not None and earlier[0] == content:
+            return earlier[1]
         name = f"{metadata.get('namespace', 'default')}/{metadata['name']}"
         plain = {**pod, "apiVersion": "v1", "kind": "Pod"}
         sources = [
             SourceFile(name, msgspec.json.encode(plain)),
-            *(SourceFile(_title(one), msgspec.json.encode(one)) for one in wanted),
+            *(
+                SourceFile(_title(reference), msgspec.json.encode(reference))
+                for reference in wanted
+            ),
         ]
         manifests = load_manifests(
             sources,
@@ -124,9 +127,9 @@ class PodReader:
                 if problem.rule == STAND_IN_RULE
             ),
         )
-        if loaded is None and known is not None:
-            # What runs is not ended by a change that nobody can carry out.
-            read = replace(known[1], problems=read.problems)
+        if loaded is None and earlier is not None:
+            # A change that cannot be applied must not stop a running pod.
+            read = replace(earlier[1], problems=read.problems)
         self._read[metadata["uid"]] = content, read
         return read
 
@@ -141,16 +144,16 @@ async def fetch_objects(
     pods: Iterable[Object],
     on_failure: Callable[[ClusterError], None],
 ) -> dict[ObjectKey, Object | None]:
-    """Return the ConfigMaps and Secrets that pods refer to; missing ones are left out.
+    """Fetch the ConfigMaps and Secrets that pods refer to; skip missing ones.
 
-    So are those that cannot be read. One that the API server refuses is None: only the
-    pods that need it wait for it. `on_failure` is told of both.
+    Invalid ones are skipped, too. One that the API server refuses is None: only the
+    pods that need it wait for it. `on_failure` is called for both.
 
     Raises:
-        ClusterError: the API server does not answer, or lets us read nothing now.
+        ClusterError: the API server does not answer, or refuses every request now.
     """
     keys = {key for pod in pods for key in object_keys(pod)}
-    found: dict[ObjectKey, Object | None] = {}
+    objects: dict[ObjectKey, Object | None] = {}
     for key in sorted(keys):
         kind, namespace, name = key
         try:
@@ -160,7 +163,7 @@ async def fetch_objects(
                 raise
             if error.code != _NOT_FOUND:
                 on_failure(error)
-                found[key] = None
+                objects[key] = None
             continue
         try:
             read_object(_MODELS[kind], value)
@@ -168,12 +171,12 @@ async def fetch_objects(
             on_failure(error)
             continue
         value["metadata"].pop("managedFields", None)
-        found[key] = {**value, "apiVersion": "v1", "kind": kind}
-    return found
+        objects[key] = {**value, "apiVersion": "v1", "kind": kind}
+    return objects
 
 
 def object_keys(pod: Object) -> set[ObjectKey]:
-    """Return kind, namespace and name of what a pod refers to."""
+    """Return the kind, namespace and name of each object that a pod refers to."""
     namespace = pod["metadata"].get("namespace", "default")
     spec = {"spec": pod.get("spec") or {}}
     model = cast("core_v1.Pod", core_v1.Pod.from_dict(spec))
@@ -191,7 +194,7 @@ def _refused_object(key: ObjectKey) -> LoadedConfigObject:
 
 
 def _with_server_fields(loaded: LoadedPod, metadata: Mapping[str, Any]) -> LoadedPod:
-    """Return a pod with what only an API server sets: its times and generation."""
+    """Return a pod with the fields that the API server sets: times and generation."""
     at_server = POD.read({"metadata": metadata})
     pod = replace(
         loaded.pod,
@@ -204,7 +207,7 @@ def _with_server_fields(loaded: LoadedPod, metadata: Mapping[str, Any]) -> Loade
 
 
 def _without_status(pod: Object) -> Object:
-    """Return what a kubelet reads of a pod, the conditions of others among it."""
+    """Return a pod without its status, except the conditions of its readiness gates."""
     metadata = {
         key: value
         for key, value in pod["metadata"].items()
@@ -217,7 +220,9 @@ def _without_status(pod: Object) -> Object:
     return {
         "metadata": metadata,
         "spec": pod["spec"],
-        "gates": [one for one in conditions if one.get("type") in gates],
+        "gates": [
+            condition for condition in conditions if condition.get("type") in gates
+        ],
     }
 
 

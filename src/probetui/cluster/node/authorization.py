@@ -1,8 +1,8 @@
 """Authentication and authorization of requests to the kubelet API, by the API server.
 
-A client is known by its certificate, signed by the cluster's authority, or by a token
-that the API server knows (TokenReview). What it may do is asked there, too
-(SubjectAccessReview), as rights to the node.
+A client is authenticated by a certificate that the cluster's authority signed, or by a
+token (TokenReview). It is authorized by a SubjectAccessReview for subresources of the
+node.
 
 Source: pkg/kubelet/server/auth.go, v1.36.2; cmd/kubelet/app/auth.go.
 """
@@ -51,27 +51,27 @@ AUTHENTICATION = ("kube-system", "extension-apiserver-authentication")
 async def client_authority(api: ApiClient, fallback: str | None) -> str | None:
     """Return the PEM text of the authorities that sign the cluster's clients.
 
-    They need not be those of the API server's own certificate.
+    They may differ from those of the API server's own certificate.
 
     Args:
         api: the API server.
-        fallback: what is returned where it does not say, or may not be info.
+        fallback: the authorities if the API server names none.
     """
     try:
-        found = await api.get(Resource("configmaps"), *AUTHENTICATION)
+        config_map = await api.get(Resource("configmaps"), *AUTHENTICATION)
     except ApiError as error:
         log.info("the authority of clients: %s", error)
         return fallback
-    authority = (found.get("data") or {}).get("client-ca-file")
+    authority = (config_map.get("data") or {}).get("client-ca-file")
     return f"{fallback or ''}\n{authority}".strip() if authority else fallback
 
 
 class RefusedError(Exception):
-    """A client is not known, or may not do it.
+    """A client is not authenticated, or not authorized.
 
     Args:
         status: 401 or 403.
-        text: for people.
+        text: the message.
     """
 
     def __init__(self, status: int, text: str) -> None:
@@ -80,14 +80,14 @@ class RefusedError(Exception):
 
 
 class Client(Struct, frozen=True):
-    """Who asks."""
+    """The authenticated user of a request."""
 
     name: str
     groups: tuple[str, ...] = ()
 
 
 class KubeletAuthorization:
-    """Decides on requests; asks the API server, and keeps its answers for a while."""
+    """Authorizes requests by the API server's answers, which it caches for a while."""
 
     def __init__(self, api: ApiClient, node_name: str, clock: Clock) -> None:
         self._api = api
@@ -97,10 +97,10 @@ class KubeletAuthorization:
         self._allowed: dict[tuple[Client, str, str], tuple[datetime, bool]] = {}
 
     async def check(self, request: HttpRequest) -> None:
-        """Let a request pass.
+        """Check that a request is allowed.
 
         Raises:
-            RefusedError: it may not.
+            RefusedError: it is not.
         """
         client = await self._client(request)
         verb = _VERBS.get(request.method, "")
@@ -119,9 +119,9 @@ class KubeletAuthorization:
             return client
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and token:
-            known = await self._by_token(token)
-            if known is not None:
-                return known
+            client = await self._by_token(token)
+            if client is not None:
+                return client
         raise RefusedError(401, "Unauthorized")
 
     async def _by_token(self, token: str) -> Client | None:
@@ -179,7 +179,7 @@ class KubeletAuthorization:
 
 
 def _rights(path: str) -> Iterator[str]:
-    """Yield the subresources of nodes of which one allows a path."""
+    """Yield the node subresources, any of which allows a path."""
     first = path.strip("/").partition("/")[0]
     yield from _SUBRESOURCES.get(first, ())
     if first in _FINE_GRAINED or first not in _SUBRESOURCES:
@@ -187,7 +187,7 @@ def _rights(path: str) -> Iterator[str]:
 
 
 def _certified(certificate: Mapping[str, Any] | None) -> Client | None:
-    """Return who a certificate is of, which TLS has verified; None without one."""
+    """Return the user of a certificate that TLS has verified; None without one."""
     subject: dict[str, list[str]] = {}
     for part in (certificate or {}).get("subject", ()):
         for name, value in part:
@@ -199,7 +199,7 @@ def _certified(certificate: Mapping[str, Any] | None) -> Client | None:
 
 
 def _keep(answers: dict[Any, Any], key: object, answer: object) -> None:
-    """Keep an answer, and not too many."""
+    """Cache an answer, up to a limit."""
     if len(answers) >= _MOST_KEPT:
         answers.clear()
     answers[key] = answer

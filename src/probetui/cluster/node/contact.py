@@ -1,6 +1,6 @@
-"""Retries of requests to an API server that does not answer: one message, a back-off.
+"""Retries of requests to an unreachable API server: one message, a back-off.
 
-A node goes on without its API server: pods run, and what is to be written waits.
+A node keeps running without its API server: writes wait.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SERVER_ERROR = 500
 
 
 class ServerContact:
-    """Whether the API server answers; reports when that changes.
+    """Tracks whether the API server answers, and reports changes.
 
     Args:
         clock: the time.
@@ -43,7 +43,7 @@ class ServerContact:
         self._back = asyncio.Event()
 
     def on_answer(self) -> None:
-        """Note that the server answered a request."""
+        """Record that the server answered a request."""
         if self._problem:
             self._notify("the API server answers again")
             self._problem = ""
@@ -51,7 +51,7 @@ class ServerContact:
             self._back = asyncio.Event()
 
     def on_failure(self, error: ClusterError) -> None:
-        """Note that a request failed; the same problem is reported once."""
+        """Record that a request failed; report each problem once."""
         log.info("API server: %s", error)
         if isinstance(error, ApiError) and error.code == _CONFLICT:
             return
@@ -64,14 +64,13 @@ class ServerContact:
             self._problem = str(error)
 
     async def wait(self, error: ClusterError, attempt: int) -> None:
-        """Wait before the next attempt: as the server says, else longer and longer.
+        """Wait before the next attempt: for Retry-After, else with a back-off.
 
-        Who waits for a server that does not answer goes on as soon as somebody else is
-        answered.
+        A wait for an unreachable server ends as soon as another request is answered.
 
         Args:
-            error: why the last attempt failed.
-            attempt: how many have failed, 1 for the first.
+            error: the error of the last attempt.
+            attempt: the number of failed attempts, 1 for the first.
         """
         self.on_failure(error)
         seconds = min(

@@ -1,4 +1,4 @@
-"""Events of the kubelet, written to the API server in the order they were made.
+"""Events of the kubelet, written to the API server in order.
 
 Source: client-go tools/record/event.go, v0.32.10, recordToSink.
 """
@@ -26,7 +26,7 @@ _NOT_FOUND, _CONFLICT = 404, 409
 
 
 class EventWriter:
-    """Writes events, one after the other; what the server refuses is left out."""
+    """Writes events in sequence; drops those that the server refuses."""
 
     def __init__(self, api: ApiClient, contact: ServerContact) -> None:
         self._api = api
@@ -35,7 +35,7 @@ class EventWriter:
         self._dropped = 0
 
     def put(self, write: EventWrite) -> None:
-        """Have an event written; the log has the first of those that are dropped."""
+        """Queue an event; log the first that is dropped."""
         try:
             self._waiting.put_nowait(write)
         except asyncio.QueueFull:
@@ -56,7 +56,7 @@ class EventWriter:
                 self._dropped = 0
 
     async def finish(self) -> None:
-        """Return once all have been written; somebody else bounds that."""
+        """Return once all have been written; the caller sets the time limit."""
         await self._waiting.join()
 
     async def _write(self, write: EventWrite) -> None:
@@ -89,4 +89,4 @@ class EventWriter:
         except ApiError as error:
             if error.code != _CONFLICT:
                 raise
-            # An attempt whose answer was lost has created it.
+            # An earlier attempt, whose response was lost, has created it.

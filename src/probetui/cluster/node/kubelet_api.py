@@ -1,4 +1,4 @@
-"""The kubelet's own HTTPS API: what the API server asks a node for.
+"""The kubelet's own HTTPS API, which the API server calls.
 
 Source: pkg/kubelet/server/server.go, v1.36.2.
 """
@@ -43,10 +43,9 @@ _BAD_REQUEST, _NOT_FOUND = 400, 404
 
 
 class KubeletSources(Struct, frozen=True):
-    """What the API shows.
+    """The data that the API serves.
 
-    `pods` are those of the session, as they stand; `metrics` makes the text of
-    `/metrics/probes`.
+    `pods` returns the session's current pods, `metrics` the text of `/metrics/probes`.
     """
 
     pods: Callable[[], Sequence[PodSnapshot]]
@@ -57,9 +56,9 @@ class KubeletApi:
     """Answers requests to the kubelet's API.
 
     Args:
-        authorization: lets requests pass.
+        authorization: authorizes requests.
         clock: the time.
-        sources: what is shown.
+        sources: the data to serve.
         access: the containers.
     """
 
@@ -76,7 +75,7 @@ class KubeletApi:
         self._access = access
 
     async def handle(self, request: HttpRequest) -> HttpAnswer:
-        """Answer a request, if who sends it may do so."""
+        """Authorize and answer a request."""
         try:
             await self._authorization.check(request)
             return self._answer(request)
@@ -112,15 +111,15 @@ class KubeletApi:
             "apiVersion": "v1",
             "metadata": {},
             "items": [
-                {**POD.write(one.pod), "status": POD_STATUS.write(one.status)}
-                for one in self._sources.pods()
+                {**POD.write(snapshot.pod), "status": POD_STATUS.write(snapshot.status)}
+                for snapshot in self._sources.pods()
             ],
         }
 
     def _pod(self, namespace: str, name: str) -> PodSnapshot:
-        for one in self._sources.pods():
-            if (one.pod.namespace, one.pod.name) == (namespace, name):
-                return one
+        for snapshot in self._sources.pods():
+            if (snapshot.pod.namespace, snapshot.pod.name) == (namespace, name):
+                return snapshot
         raise NoSuchInstanceError(f'pod "{name}" does not exist')
 
     def _log(
@@ -167,12 +166,12 @@ async def serve_kubelet(
     clock: Clock,
     authority: str | None,
 ) -> AsyncIterator[int]:
-    """Serve the kubelet's API over TLS while the context lasts; give its port.
+    """Serve the kubelet's API over TLS while the context lasts; yield its port.
 
     Args:
         handle: answers requests.
-        hosts: names and addresses of the node; the first one is listened at.
-        clock: the time, from which on the certificate is valid.
+        hosts: names and addresses of the node; the server listens on the first.
+        clock: the time; the certificate is valid from now on.
         authority: the PEM text of the authorities that sign client certificates, None
             where none is accepted.
 

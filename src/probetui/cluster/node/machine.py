@@ -39,9 +39,9 @@ def check_node_name(name: str) -> None:
 
 
 def _host_name(longest: int) -> str:
-    """Return this machine's name without what no name of a node has, maybe nothing."""
-    words = _UNFIT.sub("-", platform.node().lower()).split(".")
-    name = ".".join(filter(None, (word.strip("-") for word in words)))
+    """Return this machine's name as a node name allows it, empty if nothing is left."""
+    labels = _UNFIT.sub("-", platform.node().lower()).split(".")
+    name = ".".join(filter(None, (label.strip("-") for label in labels)))
     return name[:longest].rstrip("-.")
 
 
@@ -53,18 +53,18 @@ def node_facts(
     rules: KubeletRules,
     port: int,
 ) -> NodeFacts:
-    """Return what is known of this machine.
+    """Return the facts of this machine as a node.
 
-    An API server dials the Hostname before the InternalIP, and a machine's name may not
-    lead here from there: both are the address, as with `--hostname-override`.
+    An API server dials the Hostname before the InternalIP, and may not resolve this
+    machine's name: both are the address, as with `--hostname-override`.
 
     Args:
         name: the node's name.
         address: the node's address.
-        node: what the runtime knows of the machine.
-        runtime: the runtime's word and its version for people.
+        node: the runtime's description of the machine.
+        runtime: the runtime's name and version.
         rules: those of the kubelet's version.
-        port: that of the kubelet's API, 0 where it has none.
+        port: the port of the kubelet's API, 0 for none.
     """
     return NodeFacts(
         name,
@@ -90,16 +90,16 @@ def address_towards(server: str) -> str:
     """
     parts = urlsplit(server)
     try:
-        found = socket.getaddrinfo(
+        addresses = socket.getaddrinfo(
             parts.hostname or "", parts.port or _HTTPS, type=socket.SOCK_DGRAM
         )
-        family, kind, protocol, _, address = found[0]
+        family, kind, protocol, _, address = addresses[0]
         with socket.socket(family, kind, protocol) as probe:
             probe.connect(address)
             own: str = probe.getsockname()[0]
             return own
     except OSError:
-        return "127.0.0.1"  # the server is not reached either, which is reported
+        return "127.0.0.1"  # the server is unreachable as well, which is reported
 
 
 def _system_info(

@@ -1,4 +1,4 @@
-"""Mirror pods: what the API server shows of the static pods of a node.
+"""Mirror pods, which represent the static pods of a node at the API server.
 
 Source: kubelet/pod/mirror_client.go, v1.32.10; kubelet.go, tryReconcileMirrorPods.
 """
@@ -20,19 +20,19 @@ _ALL_NO_EXECUTE = {"operator": "Exists", "effect": "NoExecute"}
 
 
 def mirror_of(pod: Pod, seen: Mapping[str, Object]) -> Object | None:
-    """Return the mirror pod of a static pod among the pods of the API server."""
-    for one in seen.values():
-        metadata = one["metadata"]
-        if is_mirror(one) and (metadata.get("namespace"), metadata["name"]) == (
+    """Find the mirror pod of a static pod among the pods of the API server."""
+    for candidate in seen.values():
+        metadata = candidate["metadata"]
+        if is_mirror(candidate) and (metadata.get("namespace"), metadata["name"]) == (
             pod.namespace,
             pod.name,
         ):
-            return one
+            return candidate
     return None
 
 
 def mirror_pod(pod: Pod, node_name: str, node_uid: str) -> Object:
-    """Return the mirror pod of a static pod, as it is created.
+    """Build the mirror pod of a static pod.
 
     It belongs to the node, has a uid of its own, and may not use a service account.
     """
@@ -62,7 +62,7 @@ async def reconcile_mirrors(
     node_name: str,
     node_uid: str,
 ) -> None:
-    """Create the mirror pods that are missing, and delete those of nothing.
+    """Create missing mirror pods, and delete those without a static pod.
 
     Raises:
         ClusterError: the API server does not answer, or refuses.
@@ -80,7 +80,7 @@ async def reconcile_mirrors(
         except ApiError as error:
             if error.code != _CONFLICT:
                 raise
-            # It is there, but the watch has not said so yet.
+            # It exists, but the watch has not reported it yet.
     for uid, other in seen.items():
         if is_mirror(other) and uid not in current and not _is_wanted(other, static):
             await delete_mirror(api, other)
@@ -107,7 +107,7 @@ def _is_wanted(mirror: Object, static: Iterable[Pod]) -> bool:
 
 
 def _is_current(mirror: Object, pod: Pod) -> bool:
-    """Return whether a mirror pod is of this version of a pod and is not ending."""
+    """Return whether a mirror pod mirrors this version of a pod and is not ending."""
     metadata = mirror["metadata"]
     annotations = metadata.get("annotations") or {}
     return metadata.get("deletionTimestamp") is None and annotations[

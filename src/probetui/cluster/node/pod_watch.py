@@ -1,4 +1,4 @@
-"""List and watch of pods: those of a node are its source `api`.
+"""List and watch of pods: the source `api` of a node.
 
 Source: kubelet/config/apiserver.go, v1.32.10; client-go tools/cache/reflector.go,
 v0.32.10, ListAndWatch.
@@ -26,19 +26,19 @@ from probetui.cluster.object_budget import ObjectBudget
 class PodWatch:
     """Lists and watches pods.
 
-    While the server is away, the pods are those that it had last. A pod that cannot be
-    read is left aside; one that was read before stays as it was then.
+    While the server is unreachable, the last known pods stay. An invalid pod is
+    skipped; one that was valid before keeps its last valid state.
 
     Args:
         api: the API server.
-        field_selector: says which, as `spec.nodeName=NAME`.
+        field_selector: selects the pods, such as `spec.nodeName=NAME`.
         contact: waits after failures.
         on_change: called whenever the pods may have changed.
-        namespace: where; empty for all namespaces.
+        namespace: the namespace; empty for all.
 
     Attributes:
         pods: the pods by uid.
-        has_listed: whether the server has been heard.
+        has_listed: whether a list has succeeded.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class PodWatch:
                 attempt = 0
                 await self._watch()
             except ExpiredError:
-                # Where all has expired at once, it is not asked without a pause.
+                # A version that expires at once must not cause a busy loop.
                 await self._contact.sleep(WATCH_PERIOD)
             except ClusterError as error:
                 attempt += 1
@@ -81,20 +81,20 @@ class PodWatch:
         Raises:
             ClusterError: the API server does not answer, or refuses.
         """
-        found = await self._api.list(
+        listed = await self._api.list(
             PODS, self._namespace, field_selector=self._selector
         )
         self._contact.on_answer()
         self.has_listed = True
-        self._version = found.resource_version
+        self._version = listed.resource_version
         pods: dict[str, Object] = {}
-        async for pod in found.objects():
+        async for pod in listed.objects():
             pods |= self._taken(pod)
         self._set(pods)
         self._budget.release_others(self.pods)
 
     async def _watch(self) -> None:
-        """Watch until the version has expired; a lost connection begins again."""
+        """Watch until the version has expired; reconnect after a lost connection."""
         attempt = 0
         while True:
             began_at = self._contact.clock.now()
@@ -117,7 +117,7 @@ class PodWatch:
             except ClusterError as error:
                 attempt += 1
                 await self._contact.wait(error, attempt)
-            # A server that ends each watch at once is not asked without a pause.
+            # A server that ends each watch at once must not cause a busy loop.
             await self._contact.clock.sleep_until(began_at + WATCH_PERIOD)
 
     def _apply(self, event: WatchEvent) -> None:
@@ -137,21 +137,21 @@ class PodWatch:
         self._set(pods)
 
     def _taken(self, json: Object) -> Mapping[str, Object]:
-        """Return a pod by its uid, and nothing where there is no room for it.
+        """Return a pod by its uid, or nothing if there is no room for it.
 
-        In place of one that cannot be read comes what was known of it.
+        An invalid pod is replaced by its last valid state.
         """
         try:
             pod = check_pod(json)
         except UnreadableObjectError as error:
             self._contact.on_failure(error)
             name = name_of(json)
-            known = self.pods.items()
-            return {uid: one for uid, one in known if name_of(one) == name}
+            kept = self.pods.items()
+            return {uid: old for uid, old in kept if name_of(old) == name}
         return {pod["metadata"]["uid"]: pod} if self._admits(pod) else {}
 
     def _admits(self, pod: Object) -> bool:
-        """Return whether there is room for a pod; the first one without is reported."""
+        """Return whether there is room for a pod; report the first without room."""
         metadata = pod["metadata"]
         is_admitted = self._budget.admit(metadata["uid"], pod)
         if not is_admitted and not self._is_full:

@@ -47,7 +47,7 @@ _MOST_RENEWALS = 5
 
 
 class NodeExistsError(ClusterError):
-    """A node of that name is there, and was not asked for or is in use."""
+    """A node of that name exists, and may not be adopted or is in use."""
 
 
 class NodeRegistration:
@@ -57,7 +57,7 @@ class NodeRegistration:
         api: the API server.
         contact: waits after failures.
         facts: what is known of the node.
-        readiness: returns why the node is not ready, empty if it is, and its images.
+        readiness: returns why the node is not ready (empty if it is), and its images.
         notify: prints a sentence.
     """
 
@@ -88,7 +88,7 @@ class NodeRegistration:
         return self._uid
 
     def check_soon(self) -> None:
-        """Look at the node's status now, as it may have changed."""
+        """Check the node's status now, as it may have changed."""
         self._is_changed.set()
 
     async def register(self, *, adopts: bool) -> None:
@@ -98,8 +98,8 @@ class NodeRegistration:
             adopts: take over a node of that name, unless its lease is alive.
 
         Raises:
-            NodeExistsError: it exists and is not to be taken over.
-            ClusterError: the API server does not let us.
+            NodeExistsError: it exists and may not be taken over.
+            ClusterError: the API server does not answer, or refuses.
         """
         name = self._facts.name
         try:
@@ -117,15 +117,15 @@ class NodeRegistration:
         try:
             await self._renew()
         except ApiError as error:
-            # A server that has just begun has no namespace for leases yet.
+            # A server that has just started has no namespace for leases yet.
             if error.code != _NOT_FOUND:
                 raise
             self._contact.on_failure(error)
 
     async def may_delete(self) -> bool | None:
-        """Return whether our user may delete the node, None where that is not known.
+        """Return whether our user may delete the node, None if unknown.
 
-        A kubelet's own user may not: the Node authorizer has no such right.
+        A kubelet's own user may not: the Node authorizer does not grant it.
         """
         attributes = {"verb": "delete", "resource": "nodes", "name": self._facts.name}
         review: Object = {
@@ -190,7 +190,7 @@ class NodeRegistration:
                 attempt = 0
 
     async def _renew(self) -> None:
-        """Create or renew the lease; one that others renew is no longer ours."""
+        """Create or renew the lease; raise if another kubelet renews it."""
         for attempt in range(1, _MOST_RENEWALS + 1):
             before = self._renewed_with
             try:
@@ -221,10 +221,14 @@ class NodeRegistration:
         return check_lease(answer)
 
     def _refuse_second(self, renewed_with: str) -> None:
-        """Raise where the lease was renewed by somebody else since our last renewal."""
+        """Raise if another kubelet has renewed the lease since our last renewal."""
         spec = {} if self._lease is None else self._lease.get("spec") or {}
-        found = spec.get("renewTime")
-        if found and renewed_with and found not in {renewed_with, self._renewed_with}:
+        renewed_at = spec.get("renewTime")
+        if (
+            renewed_at
+            and renewed_with
+            and renewed_at not in {renewed_with, self._renewed_with}
+        ):
             raise NodeExistsError(
                 f"another kubelet renews the lease of node {self._facts.name}: two "
                 "nodes have one name"
@@ -299,11 +303,11 @@ class NodeRegistration:
     async def deregister(self) -> bool:
         """Delete the node and its lease; return whether the node is gone.
 
-        A node that our user may not delete is left behind, not ready. What is gone
+        A node that our user may not delete stays, not ready. A node that is gone
         already is no error.
 
         Raises:
-            ClusterError: the API server does not answer, or refuses anything else.
+            ClusterError: the API server does not answer, or refuses another request.
         """
         name, is_deleted = self._facts.name, True
         try:
@@ -322,7 +326,7 @@ class NodeRegistration:
         name = self._facts.name
         node = check_node(await self._api.get(NODES, "", name))
         if node["metadata"]["uid"] != self._uid:
-            return  # another's by now
+            return  # it belongs to another kubelet by now
         held = node.get("status") or {}
         new = self._status(held, self._contact.clock.now())
         patch = node_status_patch(held, new)
@@ -334,7 +338,7 @@ class NodeRegistration:
 
 
 async def _gone(deletion: Awaitable[object]) -> None:
-    """Await a deletion; what is gone, or is another by now, is no error."""
+    """Await a deletion; ignore that the object is gone or was replaced."""
     try:
         await deletion
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""Statuses of pods, written to the API server; deletions, confirmed there.
+"""Writes pod statuses to the API server, and confirms deletions there.
 
 Source: status/status_manager.go, v1.32.10, syncBatch, syncPod, canBeDeleted.
 """
@@ -29,8 +29,7 @@ _NOT_FOUND, _INVALID = 404, 422
 class _Published(Struct):
     """The newest status of a pod; `version` grows with each change of anything.
 
-    `may_run` says that containers of it may still run, `has_ended` that nothing of it
-    is left to be done.
+    `may_run`: its containers may still run. `has_ended`: nothing remains to be done.
     """
 
     pod: Pod
@@ -42,18 +41,17 @@ class _Published(Struct):
 
 
 class StatusWriter:
-    """Brings the statuses at the API server in line with what the kubelet publishes.
+    """Writes the statuses that the kubelet publishes to the API server.
 
-    Of each pod only the newest status is written, so that one that the server missed
-    is made up for by the next.
+    Only the newest status of each pod is written: the next one makes up for a lost one.
 
     Args:
         api: the API server.
         contact: waits after failures.
         node_ips: the addresses of the node.
         rules: those of the kubelet's version.
-        find: the pod at the API server that has the status of one of ours, as it was
-            seen last: itself, or the mirror pod of a static one; None where none is.
+        find: returns the API server's newest object for a pod: the pod itself, or the
+            mirror pod of a static one; None if there is none.
     """
 
     def __init__(
@@ -72,27 +70,27 @@ class StatusWriter:
         self._wake = asyncio.Event()
 
     def publish(self, pod: Pod, status: PodStatus) -> None:
-        """Have a status written."""
-        known = self._published.get(pod.uid)
-        version = 0 if known is None else known.version + 1
+        """Queue a status."""
+        published = self._published.get(pod.uid)
+        version = 0 if published is None else published.version + 1
         self._published[pod.uid] = _Published(pod, status, version=version)
         self._wake.set()
 
     def on_terminated(self, pod_uid: str) -> None:
-        """Note that no container of a pod runs any more."""
-        known = self._published.get(pod_uid)
-        if known is not None and known.may_run:
-            known.may_run = False
-            known.version += 1
+        """Record that all containers of a pod have terminated."""
+        published = self._published.get(pod_uid)
+        if published is not None and published.may_run:
+            published.may_run = False
+            published.version += 1
             self._wake.set()
 
     def on_ended(self, pod_uid: str) -> None:
-        """Note that nothing of a pod runs any more: its last status is final."""
-        known = self._published.get(pod_uid)
-        if known is not None:
-            known.may_run = False
-            known.has_ended = True
-            known.version += 1
+        """Record that a pod has ended: its last status is final."""
+        published = self._published.get(pod_uid)
+        if published is not None:
+            published.may_run = False
+            published.has_ended = True
+            published.version += 1
             self._wake.set()
 
     def forget(self, pod_uid: str) -> None:
@@ -100,10 +98,9 @@ class StatusWriter:
         self._published.pop(pod_uid, None)
 
     def compare(self) -> None:
-        """Have those written that differ from what the API server has been seen with.
+        """Queue the statuses that differ from the API server's.
 
-        What somebody else changed of them is changed back, and a new generation of a
-        pod is confirmed.
+        Changes by others are reverted, and a new generation of a pod is confirmed.
         """
         for published in self._published.values():
             seen = self._find(published.pod)
@@ -144,24 +141,25 @@ class StatusWriter:
         seen = self._find(pod)
         if seen is None:
             if is_static_pod(pod):
-                published.written = version  # its mirror pod asks for it again
+                published.written = version  # its mirror pod queues it again
             else:
                 self.forget(uid)
             return
         try:
             if not await self._bring_up(uid, published, seen):
-                self.forget(uid)  # another pod of its name
+                self.forget(uid)  # another pod has its name
                 return
         except UnreadableObjectError as error:
             self._contact.on_failure(error)
-            published.written = version  # a change of it asks for it again
+            published.written = version  # a change of it queues it again
             return
         except ApiError as error:
             if error.code == _NOT_FOUND:
                 self.forget(uid)
                 return
             if error.code == _INVALID:
-                # A wrong uid is answered so; whatever the reason, it stays refused.
+                # The answer to a wrong uid; whatever the reason, a retry is refused,
+                # too.
                 log.warning("the status of %s is refused: %s", pod.full_name, error)
                 published.written = version
                 return
@@ -172,7 +170,7 @@ class StatusWriter:
             self._wake.set()
 
     async def _bring_up(self, uid: str, published: _Published, seen: Object) -> bool:
-        """Write a status to a pod, and confirm its end; return whether it is the one.
+        """Write a status and confirm the pod's end; return whether the pod is the same.
 
         Raises:
             ClusterError: the API server refuses, or its pod cannot be read.
@@ -206,6 +204,6 @@ class StatusWriter:
 
 
 def _is_to_be_confirmed(published: _Published, held: Object) -> bool:
-    """Return whether the API server waits for the end of a pod, which has come."""
+    """Return whether the API server waits for the end of a pod that has ended."""
     is_deleted = held["metadata"].get("deletionTimestamp") is not None
     return is_deleted and published.has_ended and not is_static_pod(published.pod)

@@ -146,7 +146,10 @@ class Expectations:
             within: how long a kill may take: the grace period.
         """
         key, since = tick.key, counted.earliest - _EARLY
-        is_open = any((it.key, it.action) == (key, action) for it in self._open)
+        is_open = any(
+            (expectation.key, expectation.action) == (key, action)
+            for expectation in self._open
+        )
         if action not in _WORDS or is_open or (key, action) in self._told:
             return
         expected = _Expectation(
@@ -167,9 +170,10 @@ class Expectations:
     def doubt(self, key: ProbeKey, may_be: AbstractSet[Result]) -> None:
         """Note results that a worker may have stored: what they undo need not come."""
         self._open = [
-            it
-            for it in self._open
-            if it.key != key or _UNDONE_BY.get(it.action) not in may_be
+            expectation
+            for expectation in self._open
+            if expectation.key != key
+            or _UNDONE_BY.get(expectation.action) not in may_be
         ]
         for action, result in _UNDONE_BY.items():
             if result in may_be:
@@ -195,7 +199,9 @@ class Expectations:
         state = _ShownState(at, status.ready, bool(status.started))
         states = self._states.setdefault(status.name, deque(maxlen=_STATES_KEPT))
         states.append(state)
-        for expected in [it for it in self._open if self._is_shown(it)]:
+        for expected in [
+            expectation for expectation in self._open if self._is_shown(expectation)
+        ]:
             self._open.remove(expected)
             self.lag.learn(at - expected.latest)
         self._told -= {
@@ -215,9 +221,15 @@ class Expectations:
     def forget(self, container_name: str) -> None:
         """Expect nothing more of a container: its pod goes, or it was stopped."""
         self._open = [
-            it for it in self._open if it.key.container_name != container_name
+            expectation
+            for expectation in self._open
+            if expectation.key.container_name != container_name
         ]
-        self._told = {it for it in self._told if it[0].container_name != container_name}
+        self._told = {
+            (key, action)
+            for key, action in self._told
+            if key.container_name != container_name
+        }
 
     def check(self, now: datetime, counted_until: datetime | None) -> None:
         """Report what did not come in time, and what came without a reason.
@@ -226,13 +238,15 @@ class Expectations:
             now: the instant.
             counted_until: up to when the counters hold every tick.
         """
-        for expected in [it for it in self._open if self._until(it) <= now]:
+        for expected in [
+            pending for pending in self._open if self._until(pending) <= now
+        ]:
             self._open.remove(expected)
             self._told.add((expected.key, expected.action))
-            words = _WORDS[expected.action]
+            expected_state = _WORDS[expected.action]
             seconds = (now - expected.latest).total_seconds()
             self._note(
-                f"{self._name(expected.key)}: should have been {words} at "
+                f"{self._name(expected.key)}: should have been {expected_state} at "
                 f"{expected.at:%H:%M:%S} ({expected.run} in a row) and was "
                 f"not, as far as is known {seconds:.0f}s later: another version's "
                 "rule, a restarted kubelet, or a status that is late",
@@ -240,7 +254,7 @@ class Expectations:
             )
 
         patience = self.lag.patience
-        for kill in [it for it in self._kills if it.at + patience <= now]:
+        for kill in [kill for kill in self._kills if kill.at + patience <= now]:
             self._kills.remove(kill)
             is_covered = counted_until is not None and kill.at + _EARLY <= counted_until
             if is_covered and kill.is_counted:

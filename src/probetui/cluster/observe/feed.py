@@ -83,9 +83,9 @@ class Feed:
         """List the pods for the first time; raises `ClusterError`."""
         self._client.on_left_out = self._note_left_out
         listed = await self._list(PODS)
-        there = await self._take_list(listed)
+        names = await self._take_list(listed)
         self._version = listed.resource_version
-        for text in self._absences(there):
+        for text in self._absences(names):
             self._observation.note(text, self._clock.now())
 
     async def run(self, changed: Callable[[], None]) -> None:
@@ -141,7 +141,7 @@ class Feed:
         except ClusterError:
             return ""  # The watch of events asks again, and reports why.
         await self._take_events(listed)
-        self._found()
+        self._find_server()
         return listed.resource_version
 
     async def _watch_events(self, version: str) -> None:
@@ -168,7 +168,7 @@ class Feed:
                     listed = await self._list(resource)
                     await take_list(listed)
                     version = listed.resource_version
-                    self._found()
+                    self._find_server()
                 async for event in self._client.watch(
                     resource,
                     self._selection.namespace,
@@ -180,7 +180,7 @@ class Feed:
                     version = _version_of(event.object) or version
                     if event.type is not WatchEventType.BOOKMARK:
                         take(event)
-                    self._found()
+                    self._find_server()
             except ExpiredError:
                 version = ""
             except ForbiddenError:
@@ -205,7 +205,7 @@ class Feed:
         self._observation.lose_server(str(error), self._clock.now())
         self._changed()
 
-    def _found(self) -> None:
+    def _find_server(self) -> None:
         self._observation.find_server(self._clock.now())
         self._changed()
 
@@ -237,9 +237,9 @@ class Feed:
 
     async def _take_events(self, listed: ObjectList) -> None:
         seen = [
-            found
+            seen_event
             async for json in listed.objects()
-            if (found := read_event(json)) is not None
+            if (seen_event := read_event(json)) is not None
         ]
         for item in sorted(seen, key=lambda it: it.event.at):
             self._observation.submit(item, self._clock.now())
@@ -252,12 +252,12 @@ class Feed:
 
     async def _poll_nodes(self, tasks: asyncio.TaskGroup) -> None:
         """Have one task for each node with probes."""
-        known: dict[str, asyncio.Task[None]] = {}
+        followers: dict[str, asyncio.Task[None]] = {}
         while True:
             wanted = self._observation.nodes()
             for name in wanted:
-                if name not in known or known[name].done():
-                    known[name] = tasks.create_task(self._follow_node(name))
+                if name not in followers or followers[name].done():
+                    followers[name] = tasks.create_task(self._follow_node(name))
             await self._clock.sleep_until(self._clock.now() + _NODE_CHECK)
 
     async def _follow_node(self, name: str) -> None:

@@ -81,7 +81,7 @@ async def read_node(client: ApiClient, name: str) -> NodeInfo:
     """Return what the API server knows of a node's kubelet; raises `ClusterError`."""
     node = read_object(NodeObject, await client.get(NODES, "", name))
     status = node.status or NodeStatus()
-    addresses = {it.type: it.address for it in status.addresses or ()}
+    addresses = {entry.type: entry.address for entry in status.addresses or ()}
     kinds = ("InternalIP", "ExternalIP", "Hostname", "InternalDNS")
     address = next((addresses[kind] for kind in kinds if kind in addresses), "")
     endpoints = status.daemon_endpoints or DaemonEndpoints()

@@ -408,7 +408,7 @@ class ClusterObservation:
             observed.lose_counters(reason)
 
     def _pods_of(self, node: str) -> list[ObservedPod]:
-        return [it for it in self._pods.values() if it.node == node]
+        return [pod for pod in self._pods.values() if pod.node == node]
 
     # -- the server
 
@@ -434,8 +434,10 @@ class ClusterObservation:
 
     def next_deadline(self) -> datetime | None:
         """Return when `check` has something to report, None for never."""
-        deadlines = (it.next_deadline for it in self._pods.values())
-        return min((it for it in deadlines if it is not None), default=None)
+        deadlines = (pod.next_deadline for pod in self._pods.values())
+        return min(
+            (deadline for deadline in deadlines if deadline is not None), default=None
+        )
 
     def check(self, now: datetime) -> None:
         """Report what should have come by now."""
@@ -475,10 +477,10 @@ class ClusterObservation:
         pods = tuple(
             observed.snapshot(now)
             for observed in sorted(
-                self._pods.values(), key=lambda it: (it.pod.namespace, it.pod.name)
+                self._pods.values(), key=lambda pod: (pod.pod.namespace, pod.pod.name)
             )
         )
-        restarts = self._restarts + sum(it.restarts for it in self._pods.values())
+        restarts = self._restarts + sum(pod.restarts for pod in self._pods.values())
         return Snapshot(
             taken_at=now,
             started_at=self._started_at,
@@ -524,7 +526,7 @@ def _time(text: object) -> datetime | None:
     if not isinstance(text, str):
         return None
     try:
-        found = datetime.fromisoformat(text)
+        instant = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)

@@ -153,7 +153,7 @@ class ObservedPod:
         if self.status is None:
             return None
         known = {own_id for it in self._containers.values() for own_id in it.own_ids}
-        found = [
+        starts = [
             state.started_at
             for name in self._containers
             if (it := status.container(name)) is not None
@@ -161,7 +161,7 @@ class ObservedPod:
             and isinstance(state := it.state, Running)
             and state.started_at is not None
         ]
-        return max(found, default=None)
+        return max(starts, default=None)
 
     # -- inputs
 
@@ -176,14 +176,14 @@ class ObservedPod:
                 StatusEntry(self._turn.next_sequence(), now, pod.uid, status)
             )
         for spec in pod.all_containers():
-            if (known := self._containers.get(spec.name)) is not None:
-                known.container = spec  # its image may be changed
+            if (observed := self._containers.get(spec.name)) is not None:
+                observed.container = spec  # its image may be changed
         for container in self._containers.values():
-            found = status.container(container.container.name)
-            if found is not None and found != container.status:
-                was, container.status = container.status, found
-                self._compare(container, was, found, now)
-                self._show(container, was, found, now)
+            new_status = status.container(container.container.name)
+            if new_status is not None and new_status != container.status:
+                was, container.status = container.status, new_status
+                self._compare(container, was, new_status, now)
+                self._show(container, was, new_status, now)
                 self._write_early_events(container, now)
 
     def _write_change(
@@ -206,8 +206,8 @@ class ObservedPod:
         """Take an event of this pod, or an update of it."""
         event = seen.event
         name = f"{event.reason}\0{event.field_path}\0{event.message}"
-        known = self._counts_of.get(name, 0)
-        if seen.count <= known:
+        earlier_count = self._counts_of.get(name, 0)
+        if seen.count <= earlier_count:
             return
         self._counts_of[name] = seen.count
         if len(self._counts_of) > _MOST_EVENTS:
@@ -220,17 +220,17 @@ class ObservedPod:
         elif container is None:
             number = self._turn.next_sequence()
             self._turn.write(EventEntry(number, event.at, event))
-        elif (found := _PROBED.match(event.message)) and event.reason == "Unhealthy":
-            self._note_probe_event(container, event, found, now)
+        elif (match := _PROBED.match(event.message)) and event.reason == "Unhealthy":
+            self._note_probe_event(container, event, match, now)
         else:
             self._write_event(container, event, now)
-        missing = seen.count - known - 1
-        if missing and known:
-            words = (
+        missing = seen.count - earlier_count - 1
+        if missing and earlier_count:
+            text = (
                 f"{missing} more times {event.reason} of {event.container_name} since "
                 "its last event: the kubelet had sent none"
             )
-            self._note(words, now)
+            self._note(text, now)
         if container is not None and event.reason == "Killing":
             cause = self._killing_cause(event.message)
             self._begin_stopping(container, cause, event, now)
@@ -274,10 +274,14 @@ class ObservedPod:
     @property
     def next_deadline(self) -> datetime | None:
         """When something that should come is overdue, None for never."""
-        waiting = [it.early_until for it in self._containers.values()]
-        waiting += [it.order.next_deadline for it in self._containers.values()]
+        waiting = [container.early_until for container in self._containers.values()]
+        waiting += [
+            container.order.next_deadline for container in self._containers.values()
+        ]
         deadlines = (self._expectations.next_deadline, *waiting)
-        return min((it for it in deadlines if it is not None), default=None)
+        return min(
+            (deadline for deadline in deadlines if deadline is not None), default=None
+        )
 
     def check(self, now: datetime, counted_until: datetime | None) -> None:
         """Report what should have come by now; the counters are complete until then."""
@@ -315,16 +319,16 @@ class ObservedPod:
         self,
         container: ObservedContainer,
         event: Event,
-        found: re.Match[str],
+        match: re.Match[str],
         now: datetime,
     ) -> None:
         """Take the event of a failure or an error; it is of a tick."""
-        kind = ProbeType(found[1])
+        kind = ProbeType(match[1])
         probe = container.probes.get(kind)
         if probe is None:
             return self._write_event(container, event, now)
-        seen = SeenFailure(event.at, found[3])
-        if found[2] == "errored":
+        seen = SeenFailure(event.at, match[3])
+        if match[2] == "errored":
             return self._write_event(container, event, now, probe.note_error(seen))
         if (tick := probe.note_failure(seen)) is not None:
             return self._write_event(container, event, now, tick)
@@ -333,8 +337,8 @@ class ObservedPod:
         return None
 
     def _killing_cause(self, message: str) -> ExitCause:
-        if found := _KILLED_FOR.search(message):
-            return ExitCause.LIVENESS if found[1] == "liveness" else ExitCause.STARTUP
+        if match := _KILLED_FOR.search(message):
+            return ExitCause.LIVENESS if match[1] == "liveness" else ExitCause.STARTUP
         if "definition changed" in message:
             return ExitCause.DEFINITION
         is_deleted = self.pod.deletion_requested_at is not None
@@ -631,7 +635,7 @@ class ObservedPod:
     def _container_snapshot(
         self, container: ObservedContainer, pod_status: PodStatus, now: datetime
     ) -> ContainerSnapshot:
-        init_names = {it.name for it in self.pod.init_containers}
+        init_names = {container.name for container in self.pod.init_containers}
         probes = []
         for probe in container.probes.values():
             skip, delay_until = container.upcoming(probe, now)
@@ -667,14 +671,14 @@ def _runs_on(was: ContainerStatus | None, now_is: ContainerStatus | None) -> boo
 
 def _window(message: str) -> timedelta | None:
     """Return the back-off that a status' message names: `back-off 1m20s ...`."""
-    found = _WINDOW.match(message)
-    if found is None or not any(found.groups()):
+    match = _WINDOW.match(message)
+    if match is None or not any(match.groups()):
         return None
-    hours, minutes, seconds = (min(int(part or 0), 10**6) for part in found.groups())
+    hours, minutes, seconds = (min(int(part or 0), 10**6) for part in match.groups())
     return timedelta(hours=hours, minutes=minutes, seconds=seconds)
 
 
 def container_of(field_path: str) -> str:
     """Return the container that an event's fieldPath names, or nothing."""
-    found = _FIELD.fullmatch(field_path)
-    return found[1] if found else ""
+    match = _FIELD.fullmatch(field_path)
+    return match[1] if match else ""

@@ -246,8 +246,8 @@ class ObservedProbe:
         self, counted: CountedTicks, gates: tuple[Gate, ...]
     ) -> Iterator[TickEntry]:
         counts = counted.counts
-        words = f"unknown: {counts.successes} succeeded, {counts.failures} failed"
-        gates = (*gates, Gate("order", words, passed=False))
+        text = f"unknown: {counts.successes} succeeded, {counts.failures} failed"
+        gates = (*gates, Gate("order", text, passed=False))
         results = [Result.FAILURE] * counts.failures
         results += [Result.SUCCESS] * counts.successes
         instants = _instants(counted, self.probe.period_seconds)
@@ -402,8 +402,8 @@ def _source_gates(
 ) -> tuple[Gate, ...]:
     """Return where a tick is known from, and its time, as the trace shows it."""
     if earliest == latest:
-        words = f"{source}, {earliest:%H:%M:%S} to the second"
-        return (Gate("source", words, passed=True),)
+        text = f"{source}, {earliest:%H:%M:%S} to the second"
+        return (Gate("source", text, passed=True),)
     first = f"{earliest:%H:%M:%S}.{earliest.microsecond // 100_000}"
     last = f"{latest:%H:%M:%S}.{latest.microsecond // 100_000}"
     return (Gate("source", f"{source}, between {first} and {last}", passed=True),)

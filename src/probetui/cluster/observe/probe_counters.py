@@ -48,7 +48,7 @@ class SeriesReader:
 
     def read(self, text: bytes) -> dict[ProbeKey, ProbeCounts]:
         """Return the counters of an answer; lines that are none are left out."""
-        found: dict[ProbeKey, ProbeCounts] = {}
+        counters: dict[ProbeKey, ProbeCounts] = {}
         seen: dict[bytes, tuple[ProbeKey, int] | None] = {}
         for match in _SERIES.finditer(text):
             labels = match[1]
@@ -57,8 +57,8 @@ class SeriesReader:
             count = _count(match[2])
             if series is not None and count is not None:
                 key, place = series
-                counts = found.get(key, _NONE)
-                found[key] = (
+                counts = counters.get(key, _NONE)
+                counters[key] = (
                     counts._replace(failures=count)
                     if place
                     else counts._replace(successes=count)
@@ -66,20 +66,20 @@ class SeriesReader:
             if len(seen) >= _MOST_SERIES:
                 break
         self._known = seen
-        return found
+        return counters
 
 
 _NONE = ProbeCounts()
 
 
 def _parse(labels: bytes) -> tuple[ProbeKey, int] | None:
-    found = {match[1]: match[2] for match in _LABEL.finditer(labels)}
-    kind = _TYPES.get(found.get(b"probe_type", b""))
-    place = _RESULTS.get(found.get(b"result", b""))
+    values = {match[1]: match[2] for match in _LABEL.finditer(labels)}
+    kind = _TYPES.get(values.get(b"probe_type", b""))
+    place = _RESULTS.get(values.get(b"result", b""))
     if kind is None or place is None:
         return None
     try:
-        uid, name = found[b"pod_uid"].decode(), found[b"container"].decode()
+        uid, name = values[b"pod_uid"].decode(), values[b"container"].decode()
     except (KeyError, UnicodeDecodeError):
         return None
     return ProbeKey(uid, name, kind), place

@@ -73,10 +73,12 @@ class ResultRun:
         """
         last = {state.last for state in self._states}
         runs = {state.run for state in self._states}
-        if len(last) == len(runs) == 1 and not any(it.is_open for it in self._states):
+        if len(last) == len(runs) == 1 and not any(
+            state.is_open for state in self._states
+        ):
             return RunBound(last.pop(), runs.pop(), is_exact=True)
         if len(last) == 1:
-            going_on = {it.run for it in self._states if it.run}
+            going_on = {state.run for state in self._states if state.run}
             least = min(going_on, default=0)
             return RunBound(last.pop(), least, is_exact=False, reason=self._reason)
         return RunBound(Result.SUCCESS, 0, is_exact=False, reason=self._reason)
@@ -86,26 +88,28 @@ class ResultRun:
         """The result whose threshold the last tick certainly reached, or None."""
         if any(state.reached is None for state in self._states):
             return None
-        found = {state.last for state in self._states}
-        return found.pop() if len(found) == 1 else None
+        results = {state.last for state in self._states}
+        return results.pop() if len(results) == 1 else None
 
     @property
     def recorded(self) -> RecordedResult | None:
         """What the port did with the last result, None where that is not certain."""
-        found = [state.reached for state in self._states if state.reached is not None]
-        return found[0] if self.reached is not None else None
+        recorded = [
+            state.reached for state in self._states if state.reached is not None
+        ]
+        return recorded[0] if self.reached is not None else None
 
     def longest(self, result: Result) -> int:
         """Return the most results of a kind that there may be in a row, below its end.
 
         That is what may be added to: a run that has reached its threshold goes on.
         """
-        found = [
-            max(it.run, self.worker.threshold(result) - 1 if it.is_open else 0)
-            for it in self._states
-            if it.last is result
+        runs = [
+            max(state.run, self.worker.threshold(result) - 1 if state.is_open else 0)
+            for state in self._states
+            if state.last is result
         ]
-        return max(found, default=0)
+        return max(runs, default=0)
 
     def begin(self) -> None:
         """Begin anew: the kubelet has made another worker."""
@@ -121,11 +125,13 @@ class ResultRun:
         That raises a bound, and never makes a run exact: statuses may be late.
         """
         held = self.worker.holds_after
-        left = frozenset(
-            it for it in self._states if it.reached is None or it.last not in held
+        possible = frozenset(
+            state
+            for state in self._states
+            if state.reached is None or state.last not in held
         )
-        if any(it.is_open for it in left):
-            self._states = left
+        if any(state.is_open for state in possible):
+            self._states = possible
 
     def count(self, result: Result, times: int = 1) -> None:
         """Count a result that came so many times, the last of those that are known."""
@@ -155,7 +161,11 @@ class ResultRun:
                         then.failures > counts.failures
                     ):
                         continue
-                    after = {it for state in here for it in self._after(state, result)}
+                    after = {
+                        following_state
+                        for state in here
+                        for following_state in self._after(state, result)
+                    }
                     following.setdefault(then, set()).update(after)
             states = following
         self._states = frozenset(states[counts])

@@ -67,7 +67,7 @@ async def log_chunks(
         lines: as `LogSource.follow_logs` gives them for `tail_lines` and `follow`.
         options: what else is wanted.
     """
-    left = options.limit_bytes
+    remaining = options.limit_bytes
     generator = lines if isinstance(lines, AsyncGenerator) else _all_of(lines)
     async with aclosing(generator):
         async for line in generator:
@@ -77,12 +77,12 @@ async def log_chunks(
             if options.timestamps and line.at is not None:
                 text = f"{format_log_time(line.at)} {text}"
             data = text.encode("utf-8", "surrogateescape")
-            if left is not None:
-                data = data[:left]
-                left -= len(data)
+            if remaining is not None:
+                data = data[:remaining]
+                remaining -= len(data)
             if data:
                 yield data
-            if left == 0:
+            if remaining == 0:
                 return
 
 

@@ -226,12 +226,12 @@ async def serve_http(
 async def _listen(host: str, port: int) -> list[socket.socket]:
     """Return sockets that listen at every address of a host."""
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(
+    addresses = await loop.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
     listeners: list[socket.socket] = []
     try:
-        for family, _, _, _, address in dict.fromkeys(found):
+        for family, _, _, _, address in dict.fromkeys(addresses):
             listener = socket.create_server(address, family=family, backlog=_BACKLOG)
             listener.settimeout(0)
             listeners.append(listener)

@@ -63,9 +63,9 @@ def answer_port_forward(
     if request.headers.get("upgrade", "").lower() == "spdy/3.1":
 
         async def over_spdy(
-            left: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+            unread: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
         ) -> None:
-            connection = UpgradedConnection(left, reader, writer)
+            connection = UpgradedConnection(unread, reader, writer)
             await _Forwarder(connection, target, dial).serve()
 
         return spdy_tunnel(request, (PORT_FORWARD,), over_spdy)

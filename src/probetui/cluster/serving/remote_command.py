@@ -113,9 +113,9 @@ def answer_exec(
     if request.headers.get("upgrade", "").lower() == "spdy/3.1":
 
         async def over_spdy(
-            left: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+            unread: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
         ) -> None:
-            connection = UpgradedConnection(left, reader, writer)
+            connection = UpgradedConnection(unread, reader, writer)
             await _SpdyCommand(connection, command).serve(run)
 
         return spdy_tunnel(request, (V5, V4), over_spdy)
@@ -124,7 +124,7 @@ def answer_exec(
 
 def spdy_tunnel(
     request: HttpRequest,
-    known: tuple[str, ...],
+    protocols: tuple[str, ...],
     serve: Callable[
         [bytes, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
     ],
@@ -133,9 +133,9 @@ def spdy_tunnel(
 
     None where the client knows none of the protocols.
     """
-    asked = request.headers.get("x-stream-protocol-version", known[-1])
+    asked = request.headers.get("x-stream-protocol-version", protocols[-1])
     offered = [name.strip() for name in asked.split(",")]
-    chosen = next((name for name in known if name in offered), None)
+    chosen = next((name for name in protocols if name in offered), None)
     if chosen is None:
         return None
     headers = {

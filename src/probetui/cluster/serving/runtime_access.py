@@ -151,8 +151,8 @@ class RuntimeAccess:
         """Return the network namespace of a pod, None where there is none."""
         if not isinstance(self._runtime, NetworkNamespaces):
             return None
-        for one in pod.containers:
-            status = one.status
+        for container in pod.containers:
+            status = container.status
             if status is not None and isinstance(status.state, Running):
                 try:
                     return await self._runtime.network_namespace(
@@ -173,9 +173,9 @@ async def _until_gone(lines: AsyncIterator[LogLine]) -> AsyncIterator[LogLine]:
 
 
 def _container(pod: PodSnapshot, name: str) -> ContainerSnapshot:
-    for one in pod.containers:
-        if one.container.name == name:
-            return one
+    for container in pod.containers:
+        if container.container.name == name:
+            return container
     raise NoSuchInstanceError(
         f'container "{name}" is not valid for pod "{pod.pod.name}"'
     )
@@ -195,19 +195,19 @@ def _instance(pod: PodSnapshot, name: str, *, is_previous: bool) -> ContainerID:
     Source: kubelet_pods.go, v1.32.10, validateContainerLogStatus.
     """
     status = _container(pod, name).status
-    found = NO_CONTAINER
+    instance = NO_CONTAINER
     waits_for = ""
     if status is not None:
         last = status.last_state
         ended = last.container_id if isinstance(last, Terminated) else ""
         if is_previous:
-            found = ContainerID(ended)
+            instance = ContainerID(ended)
         elif isinstance(status.state, Waiting):
-            found, waits_for = ContainerID(ended), status.state.reason
+            instance, waits_for = ContainerID(ended), status.state.reason
         else:
-            found = ContainerID(status.container_id)
-    if found:
-        return found
+            instance = ContainerID(status.container_id)
+    if instance:
+        return instance
     of_pod = f'container "{name}" in pod "{pod.pod.name}"'
     if is_previous:
         raise NoSuchInstanceError(f"previous terminated {of_pod} not found")

@@ -32,7 +32,7 @@ class WebSocket:
 
     def __init__(
         self,
-        left: bytes,
+        unread: bytes,
         reader: ByteReader,
         writer: ByteWriter,
         *,
@@ -46,8 +46,8 @@ class WebSocket:
         self._events: Iterator[Event] = iter(())
         self._frames = 0
         self._is_over = False
-        if left:
-            self._receive_data(left)
+        if unread:
+            self._receive_data(unread)
 
     async def send(self, message: bytes) -> None:
         """Send a message; nothing once the connection is closed."""
@@ -125,11 +125,11 @@ def is_websocket(request: HttpRequest) -> bool:
     return request.headers.get("upgrade", "").lower() == "websocket"
 
 
-def choose_protocol(request: HttpRequest, known: Sequence[str]) -> str | None:
+def choose_protocol(request: HttpRequest, protocols: Sequence[str]) -> str | None:
     """Return the first protocol of the client's that is known, None if none is."""
     asked = request.headers.get("sec-websocket-protocol", "")
     offered = [name.strip() for name in asked.split(",")]
-    return next((name for name in offered if name in known), None)
+    return next((name for name in offered if name in protocols), None)
 
 
 def websocket_tunnel(
@@ -140,9 +140,9 @@ def websocket_tunnel(
     """Return the answer that makes a connection a WebSocket."""
 
     async def run(
-        left: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        unread: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        await serve(WebSocket(left, reader, writer))
+        await serve(WebSocket(unread, reader, writer))
 
     key = request.headers.get("sec-websocket-key", "").encode()
     return HttpTunnel(
