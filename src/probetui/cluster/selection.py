@@ -1,4 +1,4 @@
-"""Which pods of a cluster are meant: by name, by TYPE/NAME, by labels, by namespace."""
+"""Selection of a cluster's pods by name, TYPE/NAME, labels and namespace."""
 
 from __future__ import annotations
 
@@ -53,8 +53,7 @@ class _Selector(Struct, frozen=True):
 class PodSelection(Struct, frozen=True):
     """Pods of one namespace, or of all (empty), that match any of the rules.
 
-    `label_selector` and `only_name` are what the server may select by itself; `matches`
-    says the rest.
+    The server can select by `label_selector` and `only_name`; `matches` does the rest.
     """
 
     namespace: str = ""
@@ -64,7 +63,7 @@ class PodSelection(Struct, frozen=True):
     selectors: tuple[tuple[LabelRequirement, ...], ...] = ()
 
     def matches(self, pod: Pod) -> bool:
-        """Return whether a pod is meant."""
+        """Return whether a pod is selected."""
         if not self.names and not self.selectors:
             return True
         return pod.name in self.names or any(
@@ -76,16 +75,16 @@ class PodSelection(Struct, frozen=True):
 async def select(
     client: ApiClient, words: Sequence[str], namespace: str, label_selector: str
 ) -> PodSelection:
-    """Return which pods are meant; asks the server for the objects that are named.
+    """Build the selection; look up the named objects at the server.
 
     Args:
         client: the cluster.
         words: POD, TYPE/NAME, or TYPE NAME each.
-        namespace: where; empty for all namespaces.
-        label_selector: of `-l`, empty for none.
+        namespace: the namespace; empty for all.
+        label_selector: the value of `-l`, empty for none.
 
     Raises:
-        UsageError: a word is none, or cannot be combined.
+        UsageError: a word is invalid, or cannot be combined.
         ClusterError: the server refused, or has no such object.
     """
     if label_selector:
@@ -138,11 +137,11 @@ def _target(word: str) -> tuple[Resource | None, str]:
 
 
 def selector_of(owner: Object, name: str) -> tuple[LabelRequirement, ...]:
-    """Return the selector of an object's pods, as of a deployment or a service.
+    """Return the pod selector of an object, such as a deployment or a service.
 
     Raises:
         NothingToDoError: it has none.
-        UsageError: it is none.
+        UsageError: the selector is invalid.
     """
     spec = owner.get("spec")
     json = spec.get("selector") if isinstance(spec, dict) else None

@@ -1,8 +1,8 @@
-"""CausalOrder: journals what was observed of a container as cause and effect.
+"""CausalOrder: orders a container's observed entries as cause and effect.
 
-Events and statuses come by watches, results by polls of counters: a kill may arrive
-before the failures that led to it. An entry whose cause the counters will show waits
-for it, and later entries wait behind it.
+Events and statuses arrive by watches, results by polls of counters: a kill may arrive
+before the failures that led to it. An entry waits for a cause that the counters have
+yet to show, and later entries wait behind it.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ ObservedEntry = EventEntry | StateEntry | ContainerEntry | BackoffEntry | NoteEn
 
 
 class Cause(Struct, frozen=True):
-    """A tick that the counters have to show, and until when that is waited for.
+    """A tick that the counters have to show, and the deadline for it.
 
-    It is one that led to `action`, or, without one, a failure. `at` is when it was over
-    as the effect has it, cut to seconds.
+    The tick led to `action`, or, without an action, was a failure. `at` is its end
+    according to the effect, in whole seconds.
     """
 
     key: ProbeKey
@@ -52,7 +52,7 @@ class _Waiting(Struct, frozen=True):
 
 
 class _CountedTick(Struct):
-    """A tick that was counted; `has_event` once an event was found to be of it."""
+    """A counted tick; `has_event` once an event was assigned to it."""
 
     entry: TickEntry
     counted: CountedTicks
@@ -60,10 +60,10 @@ class _CountedTick(Struct):
 
 
 class CausalOrder:
-    """The entries of one container, behind the ticks that they follow from.
+    """Writes the entries of one container after the ticks that caused them.
 
     Args:
-        turn: takes them.
+        turn: receives the entries.
     """
 
     def __init__(self, turn: TurnBuilder) -> None:
@@ -74,25 +74,25 @@ class CausalOrder:
 
     @property
     def next_deadline(self) -> datetime | None:
-        """When the first entry waits no longer, None where nothing waits."""
+        """The deadline of the first waiting entry, None if none waits."""
         cause = self._waiting[0].cause if self._waiting else None
         return None if cause is None else cause.until
 
     def write(
         self, entry: ObservedEntry, now: datetime, cause: Cause | None = None
     ) -> None:
-        """Write an entry, now or behind its cause; it gets its number then."""
+        """Write an entry now or after its cause; it is numbered when written."""
         self._waiting.append(_Waiting(entry, cause))
         self.write_due(now)
 
     def note_tick(self, tick: TickEntry, counted: CountedTicks, now: datetime) -> None:
-        """Note a tick that was written; what waited for it follows."""
+        """Record a written tick, and write the entries that waited for it."""
         self._ticks.append(_CountedTick(tick, counted))
         self._last_at = tick.at
         self.write_due(now)
 
     def write_due(self, now: datetime) -> None:
-        """Write what waits for nothing, or has waited long enough."""
+        """Write the entries whose cause is known or whose deadline has passed."""
         while self._waiting:
             entry, cause = self._waiting[0].entry, self._waiting[0].cause
             tick = None if cause is None else self._find(cause)
@@ -102,7 +102,7 @@ class CausalOrder:
             self._write(entry, tick)
 
     def _find(self, cause: Cause) -> TickEntry | None:
-        """Return the tick of a cause; of a failure one that has no event yet."""
+        """Find the tick of a cause; for a failure, one without an event."""
         for tick in self._ticks:
             entry, counted = tick.entry, tick.counted
             if entry.key != cause.key or counted.latest + _SECOND < cause.at:
@@ -133,7 +133,7 @@ class CausalOrder:
         self._last_at = at
 
     def _instant(self, entry: ObservedEntry) -> datetime:
-        """Return when it was; within its second behind what led to it.
+        """Return an entry's time, moved within its second to follow its cause.
 
         Events and statuses have whole seconds.
         """

@@ -1,13 +1,13 @@
-"""Prediction beside fact: what the kubelet's rules demand, and whether it came.
+"""Expectations: the effects that the kubelet's rules predict, and their absence.
 
-The observed ticks are lived by the same rules (`result_run`). Where they certainly
-reach a threshold, the cluster has to show the consequence soon: a kill, a change of
-readiness. What does not come, or comes unexpected, is reported with possible causes;
-what agrees is shown by statuses and events themselves.
+The observed ticks are evaluated by the same rules (`result_run`). Once they certainly
+reach a threshold, the cluster has to show the effect soon: a kill, or a change of
+readiness. A missing or unexpected effect is reported with possible causes; statuses and
+events show the others.
 
-Statuses are late, and a kubelet leaves out those that have changed again: readiness is
-therefore no event but a state, which has to be shown at any time from the tick on, and
-only while nothing can have changed it since.
+Statuses are late, and a kubelet skips those that have changed again. So readiness is
+expected as a state: a status has to show it at some time after the tick, unless
+something may have changed it since.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ _UNDONE_BY = {
 
 
 class StatusLag:
-    """How late the statuses of a node are, by the newest ones."""
+    """The delay of a node's statuses, measured by the newest ones."""
 
     def __init__(self) -> None:
         self._newest: deque[timedelta] = deque(maxlen=_LAGS_KEPT)
 
     def learn(self, lag: timedelta) -> None:
-        """Take how late a status came."""
+        """Add the delay of a status."""
         self._newest.append(max(lag, _NO_LAG))
 
     @property
     def patience(self) -> timedelta:
-        """How long a status is waited for: three times the longest that one took."""
+        """The time to wait for a status: three times the longest delay."""
         longest = max(self._newest, default=_NO_LAG)
         return min(max(_LEAST_PATIENCE, 3 * longest), _MOST_PATIENCE)
 
 
 class _Expectation(Struct, frozen=True):
-    """What has to be shown from `since` on; `latest` is when it can have been caused.
+    """An effect to be shown after `since`; `latest` is the last time of its cause.
 
     `within` is how long the kubelet may take for it.
     """
@@ -81,7 +81,7 @@ class _Expectation(Struct, frozen=True):
 
 
 class _Kill(Struct, frozen=True):
-    """A kill of which the cluster has told.
+    """A kill that the cluster reported.
 
     `is_counted`: every tick before it is known.
     """
@@ -103,14 +103,14 @@ class _ShownState(Struct, frozen=True):
 
 
 class Expectations:
-    """What is still to come for the containers of one pod.
+    """The expected effects on the containers of one pod.
 
     Args:
-        pod_name: its name, for people.
+        pod_name: its name, for messages.
         turn: takes the notes.
 
     Attributes:
-        lag: how late the statuses of its node are.
+        lag: the delay of its node's statuses.
     """
 
     def __init__(self, pod_name: str, turn: TurnBuilder) -> None:
@@ -125,7 +125,7 @@ class Expectations:
 
     @property
     def next_deadline(self) -> datetime | None:
-        """When something is overdue or unexplained, None for never."""
+        """When the next effect is overdue or unexplained, None for never."""
         deadlines = [self._until(it) for it in self._open]
         deadlines += [it.at + self.lag.patience for it in self._kills]
         return min(deadlines, default=None)
@@ -137,11 +137,11 @@ class Expectations:
         counted: CountedTicks,
         within: timedelta,
     ) -> None:
-        """Expect what a tick leads to; it may have been shown before the tick.
+        """Expect the effect of a tick; it may have been shown before the tick.
 
         Args:
             tick: it has certainly reached its threshold.
-            action: what follows from that.
+            action: the effect.
             counted: between which instants it was.
             within: how long a kill may take: the grace period.
         """
@@ -162,13 +162,13 @@ class Expectations:
                     return
             ended_at = self._ended_at.get(key.container_name)
             if ended_at is not None and ended_at >= since:
-                return  # by itself, or the event was lost
+                return  # it ended by itself, or the event was lost
         elif self._is_shown(expected):
             return
         self._open.append(expected)
 
     def doubt(self, key: ProbeKey, may_be: AbstractSet[Result]) -> None:
-        """Note results that a worker may have stored: what they undo need not come."""
+        """Cancel the effects that a worker's possible results would undo."""
         self._open = [
             expectation
             for expectation in self._open
@@ -180,7 +180,7 @@ class Expectations:
                 self._told.discard((key, action))
 
     def note_kill(self, key: ProbeKey, at: datetime, *, is_counted: bool) -> None:
-        """Note that the cluster has told of a kill for a probe.
+        """Record a kill for a probe that the cluster reported.
 
         Args:
             key: the probe.
@@ -195,7 +195,7 @@ class Expectations:
         self._kills.append(_Kill(key, at, is_counted))
 
     def show(self, status: ContainerStatus, at: datetime) -> None:
-        """Note what a status that has arrived says of a container that runs."""
+        """Record a new status of a running container."""
         state = _ShownState(at, status.ready, bool(status.started))
         states = self._states.setdefault(status.name, deque(maxlen=_STATES_KEPT))
         states.append(state)
@@ -213,13 +213,13 @@ class Expectations:
         }
 
     def end(self, container_name: str, at: datetime) -> None:
-        """Note that an instance has ended: nothing more is shown of it."""
+        """Record the end of an instance: its effects are not shown any more."""
         self._ended_at[container_name] = at
         self._states.pop(container_name, None)
         self.forget(container_name)
 
     def forget(self, container_name: str) -> None:
-        """Expect nothing more of a container: its pod goes, or it was stopped."""
+        """Cancel the expectations of a container that its pod or a stop ends."""
         self._open = [
             expectation
             for expectation in self._open
@@ -232,7 +232,7 @@ class Expectations:
         }
 
     def check(self, now: datetime, counted_until: datetime | None) -> None:
-        """Report what did not come in time, and what came without a reason.
+        """Report overdue effects and unexplained kills.
 
         Args:
             now: the instant.

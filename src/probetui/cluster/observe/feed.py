@@ -1,7 +1,7 @@
-"""Feed: two watches and a small request per node and half period, for an observation.
+"""Feed: supplies an observation by two watches, and polls each node twice a period.
 
-What breaks is begun again: a watch from the newest version that was seen, or, where
-that is too old, from a new list. How long to wait a server may say itself.
+A broken watch is restarted from the newest version seen, or, if that has expired, from
+a new list. The delay is the server's Retry-After, or our own.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ _POD_EVENTS = "involvedObject.kind=Pod"
 
 
 class Feed:
-    """Fetches what an observation wants to know.
+    """Fetches the inputs of an observation.
 
     Args:
         client: the cluster.
-        observation: receives it.
-        selection: which pods.
+        observation: receives the inputs.
+        selection: selects the pods.
         clock: the wall clock.
-        counters: where counters are, None where they are not wanted.
-        random: spreads requests.
+        counters: fetches counters, None to do without them.
+        random: spreads requests over time.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Feed:
             tasks.create_task(self._poll_nodes(tasks))
 
     def _absences(self, there: AbstractSet[str]) -> Iterator[str]:
-        """Return what is waited for, as it does not exist yet, unlike some names."""
+        """Return notes about selected names that do not exist yet."""
         selection = self._selection
         for name in sorted(selection.names - there):
             where = f"namespace {selection.namespace}"
@@ -131,15 +131,15 @@ class Feed:
         return f"{_POD_EVENTS},involvedObject.name={name}" if name else _POD_EVENTS
 
     async def _take_first_events(self) -> str:
-        """Take the events up to now and return their version, empty if there are none.
+        """Submit the events so far and return their version, empty if there are none.
 
-        So a kill is known before the end that follows from it, which may have come
-        since the pods were listed.
+        So a kill is known before the exit that follows it, which may have come since
+        the pods were listed.
         """
         try:
             listed = await self._list(EVENTS)
         except ClusterError:
-            return ""  # The watch of events asks again, and reports why.
+            return ""  # The watch of events retries, and reports the error.
         await self._take_events(listed)
         self._find_server()
         return listed.resource_version
@@ -159,7 +159,7 @@ class Feed:
         take_list: Callable[[ObjectList], Awaitable[object]],
         take: Callable[[WatchEvent], None],
     ) -> None:
-        """Watch for ever; a right that is missing is raised."""
+        """Watch until cancelled; raise if a right is missing."""
         failures = 0
         while True:
             began_at = self._clock.now()
@@ -189,7 +189,7 @@ class Feed:
                 failures += 1
                 self._lose_server(error)
                 await self._wait(self._delay(failures, error))
-            # A server that ends every watch at once is not asked without a pause.
+            # A server that ends every watch at once must not cause a busy loop.
             await self._clock.sleep_until(began_at + WATCH_PERIOD)
 
     def _delay(self, failures: int, error: ClusterError) -> float:
@@ -217,7 +217,7 @@ class Feed:
             self._changed()
 
     async def _take_list(self, listed: ObjectList) -> set[str]:
-        """Take a whole list; pods that are not in it are gone. Return their names."""
+        """Submit a list; pods missing from it are gone. Return the names in it."""
         uids, names = set(), set()
         async for json in listed.objects():
             names.add(_metadata_text(json, "name"))
@@ -251,7 +251,7 @@ class Feed:
     # -- counters
 
     async def _poll_nodes(self, tasks: asyncio.TaskGroup) -> None:
-        """Have one task for each node with probes."""
+        """Start one task for each node with probes."""
         followers: dict[str, asyncio.Task[None]] = {}
         while True:
             wanted = self._observation.nodes()
@@ -271,7 +271,8 @@ class Feed:
             try:
                 text = await self._counters.fetch(name)
             except ClusterError as error:
-                # A kubelet that restarts refuses what it cannot have authorized yet.
+                # A restarting kubelet refuses requests until it can have them
+                # authorized.
                 is_refusal = isinstance(
                     error, CountersUnavailableError | ForbiddenError
                 )
@@ -283,7 +284,7 @@ class Feed:
                 if failures >= _FAILURES_IN_A_ROW:
                     self._observation.lose_counters(name, str(error), self._clock.now())
                     self._changed()
-                # A kubelet that restarts is asked again as soon as it may answer.
+                # A restarting kubelet is polled again as soon as it may answer.
                 await self._clock.sleep_until(asked_at + step * _SECOND)
                 continue
             failures = 0

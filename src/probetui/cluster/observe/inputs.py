@@ -1,7 +1,7 @@
 """Inputs of an observation, as values, and as JSON for records and replays.
 
-A pod's definition is written once, and again when it has changed; of a poll only the
-counts that are others.
+A pod's definition is written once and after each change; a poll, only with the counts
+that changed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from probetui.values import Instant, Kind
 
 
 class PodSeen(Struct, frozen=True):
-    """A pod as it is now; what comes by a list is no news: it may be old."""
+    """The current state of a pod; `is_news` is False from a list, which may be old."""
 
     pod: Pod
     status: PodStatus
@@ -39,7 +39,7 @@ class PodGone(Kind, frozen=True):
 
 
 class SeenEvent(Kind, frozen=True, tag="EventSeen"):
-    """An event object as it is after an update; `count` is of all its occurrences."""
+    """An event after an update; `count` is the number of all its occurrences."""
 
     event: Event
     count: int
@@ -47,7 +47,7 @@ class SeenEvent(Kind, frozen=True, tag="EventSeen"):
 
 
 class SeriesCounts(NamedTuple):
-    """How often a worker's probe has succeeded and failed."""
+    """The successes and failures of a worker's probe."""
 
     key: ProbeKey
     successes: int
@@ -55,7 +55,7 @@ class SeriesCounts(NamedTuple):
 
 
 class CountersPolled(Kind, frozen=True):
-    """A kubelet has answered: successes and failures that changed, and what is gone."""
+    """A kubelet's answer to a poll: counts that changed, and series that are gone."""
 
     node: str
     asked_at: Instant
@@ -64,7 +64,7 @@ class CountersPolled(Kind, frozen=True):
 
 
 class PollFailed(Kind, frozen=True):
-    """A kubelet has not answered, and is asked again."""
+    """A kubelet did not answer a poll, which will be retried."""
 
     node: str
 
@@ -77,7 +77,7 @@ class CountersLost(Kind, frozen=True):
 
 
 class KubeletFound(Kind, frozen=True):
-    """A node's kubelet has the rules of this version, `major.minor`."""
+    """The version of a node's kubelet, `major.minor`, which selects its rules."""
 
     node: str
     version: str
@@ -138,7 +138,7 @@ class ObservedInputEncoder:
         self._known: dict[str, Pod] = {}
 
     def encode(self, item: ObservedInput) -> dict[str, Any]:
-        """Return an input as `encode_value` does, for `encode_input`."""
+        """Encode an input in the form that `encode_input` expects."""
         if not isinstance(item, PodSeen):
             encoded: dict[str, Any] = encode_value(item)
             return encoded
@@ -161,10 +161,10 @@ class ObservedInputDecoder:
         self._known: dict[str, Pod] = {}
 
     def decode(self, json: Mapping[str, Any]) -> ObservedInput:
-        """Return an input.
+        """Decode an input.
 
         Raises:
-            DamageError: it is none, or is of a pod that no line before it describes.
+            DamageError: it is invalid, or its pod is not described by an earlier line.
         """
         name = json.get("is")
         try:

@@ -1,12 +1,13 @@
-"""Where the counters of nodes are fetched: at each kubelet, or through the API server.
+"""Sources of nodes' probe counters: each kubelet, or the API server's proxy.
 
-A kubelet asks the API server whether the user has `get nodes/metrics`. The way through
-the API server needs `get nodes/proxy`, with which one may run commands in every pod of
-the node: it is taken only if that was asked for.
+A kubelet asks the API server whether the user has `get nodes/metrics`. The proxy needs
+`get nodes/proxy`, which also allows commands in every pod of the node: it is used only
+on request.
 
-Whoever can write a Node object says where its kubelet is. So the credentials go to a
-server with a certificate of the cluster's own authority, which the kubeconfig has; the
-system's authorities sign for everybody, and prove nothing here.
+Anyone who can write a Node object decides where its kubelet seems to be. So credentials
+are sent only to a server whose certificate the cluster's own authority, from the
+kubeconfig, has signed; the system's authorities sign for anybody and prove nothing
+here.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _WAYS_ROUND = (
 
 
 class CountersUnavailableError(ClusterError):
-    """The counters of a node cannot be read, and it is of no use to try soon again."""
+    """The counters of a node cannot be read; an early retry is useless."""
 
 
 class CounterSource(Protocol):
@@ -65,12 +66,12 @@ class CounterSource(Protocol):
 
         Raises:
             CountersUnavailableError: they cannot be fetched.
-            ClusterError: not at this moment.
+            ClusterError: they cannot be fetched at the moment.
         """
 
 
 class NodeInfo(Struct, frozen=True):
-    """What a node says of its kubelet."""
+    """The address and version of a node's kubelet."""
 
     address: str
     port: int
@@ -78,7 +79,7 @@ class NodeInfo(Struct, frozen=True):
 
 
 async def read_node(client: ApiClient, name: str) -> NodeInfo:
-    """Return what the API server knows of a node's kubelet; raises `ClusterError`."""
+    """Read a node's kubelet from the API server; raises `ClusterError`."""
     node = read_object(NodeObject, await client.get(NODES, "", name))
     status = node.status or NodeStatus()
     addresses = {entry.type: entry.address for entry in status.addresses or ()}
@@ -106,13 +107,13 @@ class ProxyCounters:
 class KubeletCounters:
     """At the kubelets themselves, with the credentials of the API server.
 
-    They go to a server whose certificate the cluster's authority has signed, or to any,
-    if that was asked for; where the kubeconfig has no authority, nothing is sent. An
-    asynchronous context manager.
+    They are sent only to a server whose certificate the cluster's authority has signed,
+    or, with `verifies` off, to any; without an authority in the kubeconfig, nothing is
+    sent. An asynchronous context manager.
 
     Args:
-        client: knows the nodes and the credentials.
-        verifies: the certificate of a kubelet has to be signed.
+        client: has the nodes and the credentials.
+        verifies: whether to verify the certificates of kubelets.
     """
 
     def __init__(self, client: ApiClient, *, verifies: bool) -> None:
@@ -126,7 +127,7 @@ class KubeletCounters:
         self._http: httpx2.AsyncClient | None = None
 
     async def __aenter__(self) -> Self:
-        """Open it; nothing is sent yet."""
+        """Open the client; nothing is sent yet."""
         certificate = await self._client.client_certificate()
         self._http = httpx2.AsyncClient(
             verify=make_tls_context(self._cluster, certificate),

@@ -1,8 +1,8 @@
-"""The clock of a node beside this machine's.
+"""The offset of a node's clock to this machine's.
 
-Statuses and events bear the node's times, in whole seconds; what comes and when it was
-polled is by this machine's clock. A start is mostly reported within about a tenth of a
-second, which gives the difference.
+Statuses and events have the node's times, in whole seconds; arrivals and polls have
+this machine's. A start is mostly reported within about a tenth of a second, which gives
+the offset.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _NONE = timedelta()
 
 
 class NodeClock:
-    """Learns by how much a node's times are to be moved; nothing below two seconds."""
+    """Estimates the offset of a node's times; below two seconds it is zero."""
 
     def __init__(self) -> None:
         self.offset = _NONE
         self._samples: deque[timedelta] = deque(maxlen=_SAMPLES)
 
     def learn(self, instant: datetime, received_at: datetime) -> None:
-        """Take an instant by the node's clock that has just come.
+        """Add a sample: an instant of the node's clock that has just arrived.
 
-        What comes late makes a sample larger, never smaller: the least one counts. So
-        one that is negative is sure, and others are after several.
+        A delay makes a sample larger, never smaller: the minimum counts. So a negative
+        sample is certain at once, others after several.
         """
         self._samples.append(received_at - instant)
         found = min(self._samples) - _HALF_A_SECOND

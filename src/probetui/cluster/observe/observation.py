@@ -1,7 +1,7 @@
-"""ClusterObservation: a cluster's pods from lines of watches and polls of counters.
+"""ClusterObservation: the state of a cluster's pods from watches and polls.
 
-It does no I/O and reads no clock: each input comes with the instant of its arrival, by
-this program's clock. The same inputs give the same journal and snapshots.
+It does no I/O and reads no clock: each input has its time of arrival, by this program's
+clock. The same inputs give the same journal and snapshots.
 """
 
 from __future__ import annotations
@@ -64,20 +64,20 @@ _LONGEST_MESSAGE = 16 * 2**10
 
 
 class _WaitingEvents:
-    """Events that came before their pods, as the two watches are apart."""
+    """Events that arrived before their pods, as the two watches are independent."""
 
     def __init__(self) -> None:
         self._of_pods: dict[str, list[SeenEvent]] = {}
         self._characters = 0
 
     def put(self, seen: SeenEvent) -> None:
-        """Keep an event; the oldest pods make room."""
+        """Store an event; drop those of the oldest pods if necessary."""
         waiting = self._of_pods.setdefault(seen.event.pod_uid, [])
         if len(waiting) < _MOST_EVENTS_OF_A_POD:
             waiting.append(seen)
             self._characters += _characters(seen)
         while (
-            len(self._of_pods) > _MOST_PODS_WAITING  # of pods that are not meant
+            len(self._of_pods) > _MOST_PODS_WAITING  # of pods that are not selected
             or self._characters > _MOST_CHARACTERS_WAITING
         ):
             self.remove(next(iter(self._of_pods)))
@@ -109,11 +109,11 @@ class _ObservedNode:
 
 
 class ClusterObservation:
-    """What is known of a cluster's pods.
+    """Observes the selected pods of a cluster.
 
     Args:
         started_at: when the observation began.
-        selects: which pods are meant, of those that a watch reports; None for all.
+        selects: the filter for pods that a watch reports; None for all.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class ClusterObservation:
         self.lost_reason = ""
 
     def submit(self, item: ObservedInput | None, now: datetime) -> None:
-        """Take an input; with None time alone has passed."""
+        """Apply an input; None only advances the time."""
         if self.on_input is not None:
             self.on_input(item, now, self._turn.sequence)
         match item:
@@ -171,7 +171,7 @@ class ClusterObservation:
         | Remark,
         now: datetime,
     ) -> None:
-        """Take what is about nodes and the server."""
+        """Apply an input about nodes or the server."""
         match item:
             case PollFailed(node):
                 if (known := self._nodes.get(node)) is not None:
@@ -193,14 +193,14 @@ class ClusterObservation:
     # -- pods
 
     def keep_pods(self, uids: AbstractSet[str], now: datetime) -> None:
-        """Take away all pods but these, which are those of a list."""
+        """Remove all pods except those of a list."""
         for uid in [uid for uid in self._pods if uid not in uids]:
             self.remove_pod(uid, now)
 
     def set_pod(self, json: Object, now: datetime, *, is_news: bool = True) -> str:
-        """Take a pod as it is now; return its UID, nothing where it is none of ours.
+        """Update a pod; return its UID, empty if it is not selected.
 
-        What comes by a list is no news: it may be old.
+        A pod from a list is no news: it may be old.
         """
         try:
             pod = POD.read(json)
@@ -232,7 +232,7 @@ class ClusterObservation:
             self.note(text, now, is_fault=True)
 
     def _report_versions(self, now: datetime) -> None:
-        """Report kubelets of several minor versions, each time that one is added."""
+        """Report the minor versions of the kubelets each time that one is added."""
         minors = {rules.release.split(".")[1] for rules in self._rules.values()}
         if len(minors) > max(1, self._reported_versions):
             self._reported_versions = len(minors)
@@ -244,7 +244,7 @@ class ClusterObservation:
             )
 
     def _foretelling_rules(self) -> KubeletRules:
-        """Return the rules of the kubelets that most pods have."""
+        """Return the rules of the kubelet version that most pods run on."""
         releases = Counter(observed.rules.release for observed in self._pods.values())
         (release, _), *_ = releases.most_common(1) or [(DEFAULT_VERSION, 0)]
         return rules_of(release)
@@ -272,7 +272,7 @@ class ClusterObservation:
             observed.note_event(seen, now)
 
     def remove_pod(self, uid: str, now: datetime) -> None:
-        """Take away a pod that was deleted."""
+        """Remove a deleted pod."""
         if uid in self._pods:
             self.submit(PodGone(uid), now)
 
@@ -291,7 +291,7 @@ class ClusterObservation:
     def _learn_clock(
         self, observed: ObservedPod, status: PodStatus, now: datetime
     ) -> None:
-        """Compare a node's clock with ours, by what has just begun or ended there."""
+        """Compare a node's clock with ours, by a start or end just reported."""
         node = self._nodes.get(observed.node)
         newest = observed.newest_instant(status)
         if node is None or newest is None:
@@ -314,7 +314,7 @@ class ClusterObservation:
     # -- events
 
     def note_event(self, json: Object, now: datetime) -> None:
-        """Take an event object; one of a pod that is not known yet waits for it."""
+        """Apply an event object; an event of an unknown pod waits for the pod."""
         seen = read_event(json)
         if seen is not None:
             self.submit(seen, now)
@@ -333,7 +333,7 @@ class ClusterObservation:
     # -- nodes
 
     def nodes(self) -> Mapping[str, float]:
-        """Return the nodes with probes, and the shortest period there in seconds."""
+        """Return the nodes with probes, and the shortest period of each in seconds."""
         return {
             name: min(node.periods.values())
             for name, node in self._nodes.items()
@@ -347,7 +347,7 @@ class ClusterObservation:
     def note_counters(
         self, name: str, text: bytes, asked_at: datetime, answered_at: datetime
     ) -> None:
-        """Take an answer of a kubelet's /metrics/probes."""
+        """Apply the response of a kubelet's /metrics/probes."""
         node = self._nodes.setdefault(name, _ObservedNode())
         counts = node.reader.read(text)
         changed = tuple(
@@ -367,7 +367,7 @@ class ClusterObservation:
             for observed in self._pods_of(name):
                 observed.find_counters()
         lacks = False
-        # The counts before are compared with these.
+        # The next counts are compared with these.
         node.counts = dict(node.counts)
         for key in item.gone:
             node.counts.pop(key, None)
@@ -389,11 +389,11 @@ class ClusterObservation:
             )
 
     def note_failed_poll(self, name: str, now: datetime) -> None:
-        """Note that a poll failed and is tried again."""
+        """Record a failed poll, which will be retried."""
         self.submit(PollFailed(name), now)
 
     def lose_counters(self, name: str, reason: str, now: datetime) -> None:
-        """Note that a node's counters cannot be read, and why."""
+        """Record why a node's counters cannot be read."""
         node = self._nodes.get(name)
         if node is None or node.problem != reason:
             self.submit(CountersLost(name, reason), now)
@@ -413,12 +413,12 @@ class ClusterObservation:
     # -- the server
 
     def lose_server(self, reason: str, now: datetime) -> None:
-        """Note that the API server does not answer."""
+        """Record that the API server does not answer."""
         if self.lost_since is None:
             self.submit(ServerLost(reason), now)
 
     def find_server(self, now: datetime) -> None:
-        """Note that the API server answers."""
+        """Record that the API server answers."""
         if self.lost_since is not None:
             self.submit(ServerFound(), now)
 
@@ -430,17 +430,17 @@ class ClusterObservation:
         sequence = self._turn.next_sequence()
         self._turn.write(NoteEntry(sequence, now, text, is_fault=is_fault))
 
-    # -- what comes out
+    # -- outputs
 
     def next_deadline(self) -> datetime | None:
-        """Return when `check` has something to report, None for never."""
+        """Return when `check` is due, None for never."""
         deadlines = (pod.next_deadline for pod in self._pods.values())
         return min(
             (deadline for deadline in deadlines if deadline is not None), default=None
         )
 
     def check(self, now: datetime) -> None:
-        """Report what should have come by now."""
+        """Report effects that are overdue."""
         deadline = self.next_deadline()
         if deadline is not None and deadline <= now:
             self.submit(None, now)
@@ -473,7 +473,7 @@ class ClusterObservation:
         return None
 
     def snapshot(self, now: datetime) -> Snapshot:
-        """Return a snapshot; pods that did not change are the same objects."""
+        """Return a snapshot; unchanged pods are the same objects."""
         pods = tuple(
             observed.snapshot(now)
             for observed in sorted(
@@ -499,7 +499,7 @@ class ClusterObservation:
 
 
 def read_event(json: Object) -> SeenEvent | None:
-    """Return an event of a pod, None for one of something else or one that is none."""
+    """Parse an event of a pod; None if it is invalid or of another kind."""
     about = json.get("involvedObject")
     if not isinstance(about, dict) or about.get("kind") != "Pod":
         return None

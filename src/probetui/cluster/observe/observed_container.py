@@ -54,21 +54,21 @@ class ObservedContainer:
     def note_running(
         self, status: ContainerStatus, now: datetime, *, is_new: bool
     ) -> None:
-        """Note a status that has arrived; `is_new` says that it begins an instance."""
+        """Record a status of the running container; `is_new` starts an instance."""
         if not isinstance(status.state, Running):
             self._seen_running_at = None
         elif is_new:
             self._seen_running_at = now
 
     def has_run_since(self, instant: datetime) -> bool:
-        """Return whether its instance certainly ran then already, and still does."""
+        """Return whether the instance certainly ran at that time, and still runs."""
         seen_at = self._seen_running_at
         return seen_at is not None and seen_at <= instant
 
     def is_early(self, event: Event) -> bool:
-        """Return whether an event follows an end that no status shows yet.
+        """Return whether an event follows an exit that no status shows yet.
 
-        Or a start. The kubelet sends events and statuses on ways of their own.
+        Or a start. The kubelet sends events and statuses independently.
         """
         status = self.status
         if status is None or not status.container_id:
@@ -84,12 +84,12 @@ class ObservedContainer:
 
     @property
     def own_ids(self) -> set[str]:
-        """The IDs of all instances that are known."""
+        """The IDs of all known instances."""
         current = set() if self.status is None else {self.status.container_id}
         return self.exited_ids | current
 
     def use_rules(self, pod: Pod, rules: KubeletRules) -> None:
-        """Judge by other rules of a kubelet from now on."""
+        """Apply the rules of another kubelet version from now on."""
         for kind, probe in self.probes.items():
             worker = _worker(pod, self.container, kind, rules)
             if worker is not None:
@@ -98,7 +98,7 @@ class ObservedContainer:
     def cause(
         self, kind: ProbeType, at: datetime, action: TickAction = TickAction.NONE
     ) -> Cause | None:
-        """Return the tick that something follows from, None if no counter shows it."""
+        """Return the tick that caused an effect, None if no counter shows it."""
         probe = self.probes.get(kind)
         if probe is None or not probe.is_counted:
             return None
@@ -107,14 +107,14 @@ class ObservedContainer:
         return Cause(probe.key, at, until, action)
 
     def kill_cause(self, by: ExitCause, at: datetime) -> Cause | None:
-        """Return the tick that a kill follows from, None if no probe asked for it."""
+        """Return the tick that caused a kill, None if no probe did."""
         kind = PROBE_CAUSES.get(by)
         return None if kind is None else self.cause(kind, at, TickAction.KILL)
 
     def upcoming(
         self, probe: ObservedProbe, now: datetime
     ) -> tuple[Skip | None, datetime | None]:
-        """Return why a next tick will not probe, and when an initial delay is over."""
+        """Return the gate that skips the next tick, and the end of an initial delay."""
         status = self.status
         if status is None or not status.container_id:
             return Skip.CONTAINER_MISSING, None
@@ -134,7 +134,7 @@ class ObservedContainer:
 def _worker(
     pod: Pod, container: Container, kind: ProbeType, rules: KubeletRules
 ) -> Worker | None:
-    """Return the port's worker of a probe, None if the container has no such."""
+    """Return the port's worker of a probe, None if the container has no such probe."""
     probe = container.probe(kind)
     if probe is None:
         return None

@@ -1,4 +1,4 @@
-"""One pod of a cluster as its status, its events and its counters show it."""
+"""One pod of a cluster, observed by its status, events and counters."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _PROBED = re.compile(
     re.DOTALL,
 )
 _KILLED_FOR = re.compile(r"failed (liveness|startup) probe")
-# In capitals until 1.15.
+# Capitalized until 1.15.
 _WINDOW = re.compile(r"[bB]ack-off (?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)(?:\.\d+)?s)? ")
 _FIELD = re.compile(r"spec\.(?:init|ephemeral)?[cC]ontainers\{(.+)\}")
 _OOM = "OOMKilled"
@@ -86,11 +86,11 @@ _KINDS = {
 
 
 class ObservedPod:
-    """Follows one pod; a pod with another UID is another one.
+    """Observes one pod, identified by its UID.
 
     Args:
-        pod: as it is at first.
-        turn: takes journal entries.
+        pod: its first state.
+        turn: receives journal entries.
 
     Attributes:
         rules: those of the kubelet's version.
@@ -119,13 +119,13 @@ class ObservedPod:
         return self.pod.uid
 
     def use_rules(self, rules: KubeletRules) -> None:
-        """Judge by the rules of the node's kubelet from now on."""
+        """Apply the rules of the node's kubelet from now on."""
         self.rules = rules
         for container in self._containers.values():
             container.use_rules(self.pod, rules)
 
     def use_lag(self, lag: StatusLag) -> None:
-        """Wait for statuses as the node's are late from now on."""
+        """Use the status delay of the node from now on."""
         self._expectations.lag = lag
 
     def probes(self) -> Iterator[ObservedProbe]:
@@ -146,9 +146,9 @@ class ObservedPod:
         return status is not None and status.container_id != container_id
 
     def newest_instant(self, status: PodStatus) -> datetime | None:
-        """Return the newest start or end that no earlier status shows, by its clock.
+        """Return the newest start that no earlier status shows, by the node's clock.
 
-        None where it shows none, or where the pod was not known before.
+        None if there is none, or the pod was unknown before.
         """
         if self.status is None:
             return None
@@ -166,7 +166,7 @@ class ObservedPod:
     # -- inputs
 
     def update(self, pod: Pod, status: PodStatus, now: datetime) -> None:
-        """Take the pod as it is now; journal what has changed."""
+        """Update the pod, and journal the changes."""
         old, self.pod, self.status = self.status, pod, status
         self._snapshot = None
         for change in status_changes(old, status):
@@ -177,7 +177,7 @@ class ObservedPod:
             )
         for spec in pod.all_containers():
             if (observed := self._containers.get(spec.name)) is not None:
-                observed.container = spec  # its image may be changed
+                observed.container = spec  # its image may have changed
         for container in self._containers.values():
             new_status = status.container(container.container.name)
             if new_status is not None and new_status != container.status:
@@ -189,7 +189,7 @@ class ObservedPod:
     def _write_change(
         self, change: StatusChange, status: PodStatus, now: datetime
     ) -> None:
-        """Journal a change of a status; one that a probe made behind its tick."""
+        """Journal a status change; one that a probe caused follows its tick."""
         entry = StateEntry(_UNNUMBERED, now, self.uid, *change)
         container = self._containers.get(change.container_name)
         if container is None:
@@ -203,7 +203,7 @@ class ObservedPod:
         container.order.write(entry, now, cause)
 
     def note_event(self, seen: SeenEvent, now: datetime) -> None:
-        """Take an event of this pod, or an update of it."""
+        """Apply an event of this pod, or an update of one."""
         event = seen.event
         name = f"{event.reason}\0{event.field_path}\0{event.message}"
         earlier_count = self._counts_of.get(name, 0)
@@ -236,7 +236,7 @@ class ObservedPod:
             self._begin_stopping(container, cause, event, now)
 
     def note_counts(self, counted: CountedTicks) -> None:
-        """Take what was counted for one of its probes."""
+        """Apply the counted ticks of one of its probes."""
         container = self._containers.get(counted.key.container_name)
         probe = container and container.probes.get(counted.key.probe_type)
         if not container or not probe:
@@ -249,7 +249,7 @@ class ObservedPod:
         for tick in probe.note_counts(counted):
             container.order.note_tick(tick, counted, counted.latest)
             action = probe.demand(tick)
-            # A state is one of an instance, a kill ends any.
+            # A state belongs to an instance; a kill ends any.
             is_kill = action is TickAction.KILL
             is_certain = is_kill or container.has_run_since(counted.earliest)
             if probe.is_close and is_certain:
@@ -257,23 +257,23 @@ class ObservedPod:
                 self._expectations.expect(tick, action, counted, within)
 
     def lose_counters(self, reason: str) -> None:
-        """Note that the kubelet's counters cannot be read."""
+        """Record that the kubelet's counters cannot be read."""
         self._snapshot = None
         for probe in self.probes():
             probe.lose_counters(reason)
 
     def find_counters(self) -> None:
-        """Note that the kubelet's counters can be read."""
+        """Record that the kubelet's counters can be read."""
         for probe in self.probes():
             probe.find_counters()
 
     def delete(self, now: datetime) -> None:
-        """Note that the pod is gone."""
+        """Record that the pod is gone."""
         self._turn.write(PodGoneEntry(self._turn.next_sequence(), now, self.uid))
 
     @property
     def next_deadline(self) -> datetime | None:
-        """When something that should come is overdue, None for never."""
+        """When the next effect is overdue, None for never."""
         waiting = [container.early_until for container in self._containers.values()]
         waiting += [
             container.order.next_deadline for container in self._containers.values()
@@ -284,7 +284,7 @@ class ObservedPod:
         )
 
     def check(self, now: datetime, counted_until: datetime | None) -> None:
-        """Report what should have come by now; the counters are complete until then."""
+        """Report overdue effects; the counters are complete until `counted_until`."""
         self._expectations.check(now, counted_until)
         for container in self._containers.values():
             if container.early_until is not None and now >= container.early_until:
@@ -300,7 +300,7 @@ class ObservedPod:
         now: datetime,
         tick: TickEntry | None = None,
     ) -> None:
-        """Journal an event; that a probe kills behind the tick that it follows from."""
+        """Journal an event; a kill for a probe follows its tick."""
         cause = None
         if event.reason == "Killing":
             by = self._killing_cause(event.message)
@@ -322,7 +322,7 @@ class ObservedPod:
         match: re.Match[str],
         now: datetime,
     ) -> None:
-        """Take the event of a failure or an error; it is of a tick."""
+        """Apply the event of a failed or errored probe, and find its tick."""
         kind = ProbeType(match[1])
         probe = container.probes.get(kind)
         if probe is None:
@@ -356,7 +356,7 @@ class ObservedPod:
             return
         started_at = status.state.started_at
         if started_at is not None and event.at < started_at:
-            return  # of the instance before
+            return  # of the previous instance
         if container.stopping is not None:
             return
         own_id = parse_container_id(status.container_id)
@@ -378,7 +378,7 @@ class ObservedPod:
         at: datetime,
         now: datetime,
     ) -> None:
-        """Journal that an instance, by ID and number of its restart, is stopped."""
+        """Journal that an instance, given by ID and restart count, is being stopped."""
         grace = self._grace_period(container, by)
         container.stopping = StoppingSnapshot(at, grace.seconds, grace.source, by)
         container.order.write(
@@ -414,7 +414,7 @@ class ObservedPod:
         now_is: ContainerStatus,
         now: datetime,
     ) -> None:
-        """Note what can be expected of a container's instance from now on."""
+        """Update the expectations of a container by its status."""
         is_going_on = _runs_on(was, now_is)
         if was is not None and isinstance(was.state, Running) and not is_going_on:
             self._expectations.end(now_is.name, now)
@@ -453,7 +453,7 @@ class ObservedPod:
         now_is: ContainerStatus,
         now: datetime,
     ) -> None:
-        """Journal the ends that are not known yet, oldest first."""
+        """Journal the new exits, oldest first."""
         if was is not None and now_is.restart_count - was.restart_count > 1:
             missed = now_is.restart_count - was.restart_count - 1
             self._note(
@@ -524,7 +524,7 @@ class ObservedPod:
         ended_at: datetime,
         now: datetime,
     ) -> ExitCause:
-        """Return the cause of an end that no event explains, from the counters."""
+        """Infer the cause of an exit without an event from the counters."""
         for cause, kind in PROBE_CAUSES.items():
             probe = container.probes.get(kind)
             if probe is None or probe.killed_at is None:
@@ -561,7 +561,7 @@ class ObservedPod:
         )
 
     def _agree(self, container: ObservedContainer, now_is: ContainerStatus) -> None:
-        """Take over what the status says of readiness and startup."""
+        """Adopt readiness and startup from the status."""
         readiness = container.probes.get(ProbeType.READINESS)
         if readiness is not None:
             readiness.agree(Result.SUCCESS if now_is.ready else Result.FAILURE)
@@ -582,7 +582,7 @@ class ObservedPod:
         following = min(2 * window, _LONGEST_WINDOW)
         is_alone = is_only_container(self.pod)
         due = restart_range(until, window, self.rules, is_alone=is_alone)
-        # Statuses have whole seconds; the kubelet counts from the very end.
+        # Statuses have whole seconds; the kubelet counts from the exact end.
         latest = due.latest + _SECOND
         container.backoff = BackoffSnapshot(window, exited.at, until, following, latest)
         container.order.write(
@@ -604,10 +604,10 @@ class ObservedPod:
     def _note(self, text: str, at: datetime) -> None:
         self._turn.write(NoteEntry(self._turn.next_sequence(), at, text))
 
-    # -- what is shown
+    # -- snapshot
 
     def snapshot(self, now: datetime) -> PodSnapshot:
-        """Return the pod as it stands; the same object while nothing changes."""
+        """Return a snapshot of the pod; the same object while nothing changes."""
         expires_at = self._expires_at
         if self._snapshot is not None and (expires_at is None or now < expires_at):
             return self._snapshot
@@ -659,7 +659,7 @@ class ObservedPod:
 
 
 def _runs_on(was: ContainerStatus | None, now_is: ContainerStatus | None) -> bool:
-    """Return whether two statuses are of the same instance, and it runs."""
+    """Return whether two statuses show the same running instance."""
     return (
         was is not None
         and now_is is not None
@@ -670,7 +670,7 @@ def _runs_on(was: ContainerStatus | None, now_is: ContainerStatus | None) -> boo
 
 
 def _window(message: str) -> timedelta | None:
-    """Return the back-off that a status' message names: `back-off 1m20s ...`."""
+    """Parse the back-off in a status message: `back-off 1m20s ...`."""
     match = _WINDOW.match(message)
     if match is None or not any(match.groups()):
         return None
@@ -679,6 +679,6 @@ def _window(message: str) -> timedelta | None:
 
 
 def container_of(field_path: str) -> str:
-    """Return the container that an event's fieldPath names, or nothing."""
+    """Return the container that an event's fieldPath names, or empty."""
     match = _FIELD.fullmatch(field_path)
     return match[1] if match else ""

@@ -1,4 +1,4 @@
-"""One probe of a pod in a cluster: its ticks as far as they are known."""
+"""One probe of a pod in a cluster: its known ticks."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ FROM_THE_MIDDLE = "the run may have begun before it was watched"
 
 
 class SeenFailure(NamedTuple):
-    """A failure, an error or a warning of an event, to the second."""
+    """A failure, an error or a warning from an event, to the second."""
 
     at: datetime
     output: str
 
 
 class ObservedProbe:
-    """Follows one worker from outside; belongs to one pod.
+    """Observes one worker from outside; belongs to one pod.
 
     Args:
-        worker: the kubelet's port, which counts its results.
-        turn: takes its ticks.
+        worker: the port's worker, which counts the results.
+        turn: receives its ticks.
     """
 
     def __init__(self, worker: Worker, turn: TurnBuilder) -> None:
@@ -73,7 +73,7 @@ class ObservedProbe:
 
     @property
     def worker(self) -> Worker:
-        """The port's worker; its state is none that can be shown."""
+        """The port's worker; its state is internal and not for display."""
         return self._run.worker
 
     @worker.setter
@@ -82,25 +82,25 @@ class ObservedProbe:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the kubelet's counters hold its ticks, or will."""
+        """Whether the kubelet's counters hold its ticks, now or soon."""
         return not self._events_alone
 
     @property
     def killed_at(self) -> datetime | None:
-        """When a failure that was counted has had the container killed, or None."""
+        """When a counted failure got the container killed, or None."""
         if self.last_tick is None or not self.on_hold:
             return None
         return self.last_tick.at if self.stored is Result.FAILURE else None
 
     @property
     def is_exact(self) -> bool:
-        """Whether the result run is known exactly, by polls that miss no tick."""
+        """Whether the result run is exact: no poll misses a tick."""
         return self._is_counted and self.is_close and self._run.bound.is_exact
 
     # -- inputs
 
     def begin_instance(self, container_id: ContainerID) -> None:
-        """Note that another instance of the container runs."""
+        """Record that another instance of the container runs."""
         if container_id == self.container_id:
             return
         self.container_id = container_id
@@ -109,33 +109,34 @@ class ObservedProbe:
         self.on_hold = False
 
     def agree(self, result: Result) -> None:
-        """Take over a stored result that the pod's status shows."""
+        """Adopt a stored result that the pod's status shows."""
         if self.stored is not result:
             self.stored = result
 
     def hold(self) -> None:
-        """Note that the container is killed for this probe."""
+        """Record that the container is killed for this probe."""
         self.on_hold = True
         self.stored = Result.FAILURE
 
     def lose_counters(self, reason: str) -> None:
-        """Note that the counters cannot be read: only events show this probe."""
+        """Record that the counters cannot be read: only events show this probe."""
         self._is_counted = False
         self._events_alone = f"{FROM_EVENTS} ({reason})"
         self._run.forget(self._events_alone)
 
     def find_counters(self) -> None:
-        """Note that the counters can be read, though they may not have it yet."""
+        """Record that the counters can be read, though they may lack this probe yet."""
         self._events_alone = ""
 
     def note_failure(self, seen: SeenFailure) -> TickEntry | None:
-        """Take the event of a failure; return the tick that it shows.
+        """Apply the event of a failure; return its tick.
 
-        Without counters it is a tick. Two a period apart are in a row.
+        Without counters the event itself is a tick. Two that are a period apart are
+        consecutive.
         """
         self._failures.append(seen)
         if not self._events_alone:
-            return None  # the counters hold it, or will
+            return None  # the counters hold it, now or soon
         before, self._seen_failure_at = self._seen_failure_at, seen.at
         period = self.probe.period_seconds * _SECOND
         if before is None or not _NO_TIME < seen.at - before <= period + _SECOND:
@@ -158,7 +159,7 @@ class ObservedProbe:
         return self._write(None, seen.at, gates, seen.output)
 
     def may_store(self, counted: CountedTicks) -> frozenset[Result]:
-        """Return the results of which a poll may have reached the threshold."""
+        """Return the results whose threshold a poll may have reached."""
         found = {
             Result.SUCCESS: counted.counts.successes,
             Result.FAILURE: counted.counts.failures,
@@ -174,9 +175,9 @@ class ObservedProbe:
         )
 
     def demand(self, tick: TickEntry) -> TickAction:
-        """Return what the cluster has to show from the newest tick on.
+        """Return the effect that the cluster has to show after the newest tick.
 
-        That is also a state that is not new; NONE where that is not certain.
+        It may be a state that is not new; NONE if uncertain.
         """
         if tick.action is not TickAction.NONE or tick.result is None:
             return tick.action
@@ -188,7 +189,7 @@ class ObservedProbe:
         )
 
     def note_counts(self, counted: CountedTicks) -> Iterator[TickEntry]:
-        """Take what was counted between two polls; yield the ticks that are written."""
+        """Apply the ticks counted between two polls; yield those that are written."""
         counts = counted.counts
         if counted.is_baseline:
             self._take_baseline(counts)
@@ -224,13 +225,13 @@ class ObservedProbe:
             yield self._write(result, at, gates, output)
 
     def _note_instance(self) -> None:
-        """Note before a result if the container is that of the result before."""
+        """Record, before a result, whether the container is that of the last one."""
         last = self.last_tick
         if last is not None and last.container_id == self.container_id:
             self._run.note_same_instance()
 
     def _take_baseline(self, counts: ProbeCounts) -> None:
-        """Begin in the middle: results of one kind have but one order."""
+        """Start from a first poll: results of one kind have only one order."""
         self._is_counted = True
         self._counts = counts
         if counts.successes and counts.failures:
@@ -258,7 +259,7 @@ class ObservedProbe:
             yield self._write(result, at, gates, output, follows=False)
 
     def _event_of(self, counted: CountedTicks, result: Result) -> SeenFailure | None:
-        """Return the event of a failure of that time, if there is one."""
+        """Return the event of a failure at that time, if there is one."""
         if result is Result.SUCCESS:
             return None
         for seen in reversed(self._failures):
@@ -323,7 +324,7 @@ class ObservedProbe:
         return entry
 
     def _run_of(self, result: Result | None, *, follows: bool) -> tuple[int, str]:
-        """Return the run at a tick, and why it may be longer."""
+        """Return the run at a tick, and the reason why it may be longer."""
         bound = self._bound()
         if result is None:
             return bound.run, ""
@@ -339,7 +340,7 @@ class ObservedProbe:
         return bound._replace(is_exact=False, reason=self._events_alone)
 
     def _reach(self, result: Result, recorded: RecordedResult) -> TickAction:
-        """Store a result whose threshold was reached; return what it leads to."""
+        """Store a result whose threshold was reached; return its effect."""
         # Not the stored one, which a status may have shown before the counters did.
         before, self._reached_before = self._reached_before, result
         self.stored = result
@@ -349,7 +350,7 @@ class ObservedProbe:
     # -- what is shown
 
     def _bound_at(self, now: datetime) -> RunBound:
-        """Return the run; of events alone only while no success can have come since."""
+        """Return the run; from events alone, only if no success can have followed."""
         bound = self._bound()
         if not self._events_alone:
             return bound
@@ -367,7 +368,7 @@ class ObservedProbe:
         *,
         is_alive: bool,
     ) -> ProbeSnapshot:
-        """Return how the probe stands; the next tick is reckoned from the last one."""
+        """Return a snapshot of the probe; its next tick is estimated from the last."""
         bound = self._bound_at(now)
         last = self.last_tick
         next_at = None
@@ -400,7 +401,7 @@ class ObservedProbe:
 def _source_gates(
     source: str, earliest: datetime, latest: datetime
 ) -> tuple[Gate, ...]:
-    """Return where a tick is known from, and its time, as the trace shows it."""
+    """Return the source of a tick and its time, for the trace."""
     if earliest == latest:
         text = f"{source}, {earliest:%H:%M:%S} to the second"
         return (Gate("source", text, passed=True),)
@@ -410,7 +411,7 @@ def _source_gates(
 
 
 def _instants(counted: CountedTicks, period_seconds: int) -> list[datetime]:
-    """Return the likeliest instants of the ticks: about the middle, a period apart."""
+    """Return the likeliest times of the ticks: around the middle, a period apart."""
     total = counted.counts.total
     whole = counted.latest - counted.earliest
     middle = counted.earliest + whole / 2

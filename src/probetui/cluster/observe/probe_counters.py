@@ -1,8 +1,8 @@
 """The results of probes, from the counters of a kubelet's /metrics/probes.
 
-`prober_probe_total` counts successes and failures of each worker; a probe that errors
-is not counted. Between two polls one tick, or several with the same result, are known
-exactly; several with different results without their order.
+`prober_probe_total` counts successes and failures of each worker; errors are not
+counted. Between two polls, one tick or several with the same result are known exactly;
+of several with different results, the order is unknown.
 
 Source: prober.go, worker.go, v1.36.2, ProberResults (a series begins with the first
 tick, is deleted when its worker ends, and outlives its container).
@@ -29,25 +29,25 @@ _MOST_SERIES = 100_000
 
 
 class ProbeCounts(NamedTuple):
-    """How often a worker's probe has succeeded and failed."""
+    """The successes and failures of a worker's probe."""
 
     successes: int = 0
     failures: int = 0
 
     @property
     def total(self) -> int:
-        """All results that are counted."""
+        """The number of counted results."""
         return self.successes + self.failures
 
 
 class SeriesReader:
-    """Reads the answers of one kubelet; labels that were seen before are not parsed."""
+    """Parses the responses of one kubelet; known labels are not parsed again."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, tuple[ProbeKey, int] | None] = {}
 
     def read(self, text: bytes) -> dict[ProbeKey, ProbeCounts]:
-        """Return the counters of an answer; lines that are none are left out."""
+        """Parse the counters of a response; skip other lines."""
         counters: dict[ProbeKey, ProbeCounts] = {}
         seen: dict[bytes, tuple[ProbeKey, int] | None] = {}
         for match in _SERIES.finditer(text):
@@ -94,12 +94,12 @@ def _count(text: bytes) -> int | None:
 
 
 class CountedTicks(Struct, frozen=True):
-    """What was counted for one worker between two polls.
+    """The ticks of one worker between two polls.
 
-    Ticks were over at or after `earliest`, at or before `latest`. `is_new_worker` says
-    that the worker began in between: what it counted before, with another kubelet, is
-    over, and `may_lack` that ticks of before are missing. `is_baseline` says that the
-    counts before are unknown: it is the first poll.
+    The ticks ended between `earliest` and `latest`. `is_new_worker`: the worker started
+    in between, so the counts of an earlier kubelet are over. `may_lack`: earlier ticks
+    are missing. `is_baseline`: it is the first poll, and the counts before it are
+    unknown.
     """
 
     key: ProbeKey
@@ -114,9 +114,9 @@ class CountedTicks(Struct, frozen=True):
 class NodeCounters:
     """Compares the polls of one kubelet.
 
-    A kubelet that restarts begins to count from zero: then a count is less than
-    before, or its series is gone for a time. After polls that failed it may have caught
-    up meanwhile; where no count is too high for that, it is taken as restarted.
+    A restarted kubelet counts from zero: a count is less than before, or its series is
+    gone for a time. After failed polls it may have caught up; unless a count is too
+    high for that, the kubelet counts as restarted.
     """
 
     def __init__(self) -> None:
@@ -126,11 +126,11 @@ class NodeCounters:
 
     @property
     def counted_until(self) -> datetime | None:
-        """When the last poll that succeeded was asked."""
+        """When the last successful poll was sent."""
         return self._asked_at
 
     def fail(self) -> None:
-        """Note that a poll failed: the kubelet may restart."""
+        """Record a failed poll: the kubelet may be restarting."""
         self._has_failed = True
 
     def observe(
@@ -140,13 +140,13 @@ class NodeCounters:
         answered_at: datetime,
         periods: Mapping[ProbeKey, int],
     ) -> Iterator[CountedTicks]:
-        """Yield what was counted since the last poll, of all workers with news.
+        """Yield the ticks since the last poll of each worker that has any.
 
         Args:
             counts: the counters now.
             asked_at: when the request was sent.
-            answered_at: when its answer was there.
-            periods: seconds, of the probes that are watched.
+            answered_at: when its response had arrived.
+            periods: the periods of the observed probes in seconds.
         """
         before, earliest = self._counts, self._asked_at
         has_failed, self._has_failed = self._has_failed, False
@@ -185,5 +185,5 @@ class NodeCounters:
 
 
 def _most_ticks(gap: timedelta, period: int | None) -> float:
-    """Return how many ticks there can have been, infinite for an unknown probe."""
+    """Return the largest possible number of ticks, infinite for an unknown probe."""
     return math.inf if not period else gap // timedelta(seconds=period) + 2

@@ -1,4 +1,4 @@
-"""ObservationReplay: the recorded inputs of an observation, given to a new one."""
+"""ObservationReplay: feeds the recorded inputs of an observation to a new one."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class ObservationReplay:
         self._decoder = ObservedInputDecoder()
 
     def snapshot(self, now: datetime) -> Snapshot:
-        """Return what was known at an instant."""
+        """Return the snapshot at an instant."""
         return self._observation.snapshot(now)
 
     def feed_next_input(self, recording: RecordingFile) -> Turn:
-        """Feed the next input; one that is damaged is skipped and noted."""
+        """Feed the next input; skip and report a damaged one."""
         now = recording.instants[self.position]
         try:
             json = recording.input(self.position)
@@ -52,10 +52,10 @@ class ObservationReplay:
     def _former_notes(
         self, recording: RecordingFile, made: int
     ) -> tuple[JournalEntry, ...]:
-        """Return the notes of a turn that an observation does not write any more.
+        """Return the notes of a turn that observations no longer write.
 
-        Each kill that came as foretold had one. They are taken over, so that what is
-        recorded after them keeps its number.
+        Each predicted kill had one. They are kept, so that later records keep their
+        numbers.
         """
         notes: tuple[JournalEntry, ...] = ()
         number = self.entries
@@ -73,7 +73,7 @@ class ObservationReplay:
 
 
 def _former_note(recording: RecordingFile, number: int) -> tuple[str, datetime] | None:
-    """Return text and instant of a recorded note that is not written any more."""
+    """Return the text and time of a recorded note that is no longer written."""
     try:
         record = recording.entry(number)
         at = datetime.fromisoformat(str(record.get("ts")))

@@ -1,8 +1,8 @@
-"""The result run of a worker that is seen from outside: exact, or with a bound.
+"""The result run of an observed worker: exact, or a lower bound.
 
-Where the order of results is unknown, or what came before the first one, every state
-that the worker can be in is followed; what all of them agree on is exact. Each result
-is counted by the kubelet's port, under the rules of the node's kubelet.
+If the order of results is unknown, or the results before the first one, every possible
+state of the worker is tracked; what all states agree on is exact. The kubelet's port
+counts each result, under the rules of the node's kubelet.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _MOST_COUNTED = 1000
 
 
 class _State(NamedTuple):
-    """A state that the worker may be in.
+    """A possible state of the worker.
 
-    `is_open`: the run may have begun before what is known, and be longer. `reached` is
-    what the port did with the last result where that reached its threshold.
+    `is_open`: the run may have begun before the first known result, and be longer.
+    `reached` is what the port recorded for a last result that reached its threshold.
     """
 
     last: Result
@@ -36,7 +36,7 @@ class _State(NamedTuple):
 
 
 class RunBound(NamedTuple):
-    """The result run as it is known: exact, or at least `run` for a reason."""
+    """The known result run: exact, or at least `run` for a reason."""
 
     last: Result
     run: int
@@ -52,10 +52,10 @@ _UNKNOWN = frozenset(
 
 
 class ResultRun:
-    """Follows the run of one worker; begins before its first tick.
+    """Tracks the run of one worker, from before its first tick.
 
     Args:
-        worker: the port's; it is put into each state that it can be in.
+        worker: the port's worker, which is set to each possible state in turn.
     """
 
     def __init__(self, worker: Worker) -> None:
@@ -66,10 +66,10 @@ class ResultRun:
 
     @property
     def bound(self) -> RunBound:
-        """The run now.
+        """The current run.
 
-        Where it may have reached a threshold and begun anew, it is bound as if it had
-        not: that would be seen, by a kill.
+        A run that may have reached a threshold and restarted is bounded as if it had
+        not: a kill would show that.
         """
         last = {state.last for state in self._states}
         runs = {state.run for state in self._states}
@@ -93,16 +93,16 @@ class ResultRun:
 
     @property
     def recorded(self) -> RecordedResult | None:
-        """What the port did with the last result, None where that is not certain."""
+        """What the port recorded for the last result, None if uncertain."""
         recorded = [
             state.reached for state in self._states if state.reached is not None
         ]
         return recorded[0] if self.reached is not None else None
 
     def longest(self, result: Result) -> int:
-        """Return the most results of a kind that there may be in a row, below its end.
+        """Return the longest possible run of a result, below its threshold if open.
 
-        That is what may be added to: a run that has reached its threshold goes on.
+        More results may extend it: a run that has reached its threshold goes on.
         """
         runs = [
             max(state.run, self.worker.threshold(result) - 1 if state.is_open else 0)
@@ -112,17 +112,17 @@ class ResultRun:
         return max(runs, default=0)
 
     def begin(self) -> None:
-        """Begin anew: the kubelet has made another worker."""
+        """Start again: the kubelet has created another worker."""
         self._states, self._reason = _FRESH, ""
 
     def forget(self, reason: str) -> None:
-        """Forget the run: ticks are missing, for a reason in words."""
+        """Forget the run: ticks are missing, for the given reason."""
         self._states, self._reason = _UNKNOWN, reason
 
     def note_same_instance(self) -> None:
-        """Note that the container still runs after the last result: it was not killed.
+        """Record that the container still runs: the last result did not kill it.
 
-        That raises a bound, and never makes a run exact: statuses may be late.
+        This raises a bound, but never makes a run exact: statuses may be late.
         """
         held = self.worker.holds_after
         possible = frozenset(
@@ -134,7 +134,7 @@ class ResultRun:
             self._states = possible
 
     def count(self, result: Result, times: int = 1) -> None:
-        """Count a result that came so many times, the last of those that are known."""
+        """Count a result, repeated `times` times, as the newest."""
         if times > _MOST_COUNTED:
             self.forget("more results at once than can be followed")
             return
@@ -144,7 +144,7 @@ class ResultRun:
             )
 
     def count_in_any_order(self, counts: ProbeCounts) -> None:
-        """Count results of both kinds of which the order is unknown."""
+        """Count results of both kinds in unknown order."""
         if counts.total > _MOST_ORDERED:
             self.forget("too many results between two polls")
             return
@@ -176,7 +176,7 @@ class ResultRun:
         is_open = state.is_open and state.last is result
         yield self._counted(state.last, state.run, result, is_open=is_open)
         if is_open:
-            # The longest that it may have been: the next one reaches the threshold.
+            # The longest possible run: the next result reaches the threshold.
             longest = max(state.run, self.worker.threshold(result) - 1)
             yield self._counted(result, longest, result, is_open=True)
 

@@ -1,4 +1,4 @@
-"""ObservedSession: a cluster's pods as a session that front ends show; read-only."""
+"""ObservedSession: a cluster's pods as a read-only session for front ends."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _TICK = timedelta(seconds=1)
 
 
 class ObservedSession:
-    """A `Session` that only looks.
+    """A read-only `Session`.
 
     Args:
-        observation: what is known.
-        feed: fetches it.
-        client: reads logs.
+        observation: the state of the pods.
+        feed: fetches the inputs.
+        client: reads the logs.
         clock: the wall clock.
-        name: the cluster, for people.
+        name: the cluster's name for display.
     """
 
     def __init__(
@@ -63,16 +63,16 @@ class ObservedSession:
 
     @property
     def playback(self) -> None:
-        """None: real time cannot be moved."""
+        """None: a live session has no playback."""
 
     @property
     def runtime_name(self) -> str:
-        """The cluster, and that it is only watched."""
+        """The cluster, marked as watched."""
         return self._name
 
     @property
     def snapshot(self) -> Snapshot:
-        """The state at this moment."""
+        """The current snapshot."""
         return self._observation.snapshot(self._clock.now())
 
     @property
@@ -81,7 +81,7 @@ class ObservedSession:
         return self._journal
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back on the event loop after a change; returns what ends that."""
+        """Call back on the event loop after each change; return the unsubscriber."""
         return self._subscribers.add(callback)
 
     def send(self, command: Command) -> None:
@@ -95,7 +95,7 @@ class ObservedSession:
     def follow_logs(
         self, container_id: ContainerID, callback: Callable[[], None]
     ) -> LogTail:
-        """Read what a container prints until the tail is closed."""
+        """Read a container's log until the tail is closed."""
         tail = LogTail(container_id, callback)
         reading = self._tasks.start(
             read_log(
@@ -110,7 +110,7 @@ class ObservedSession:
     # -- running
 
     async def run(self) -> None:
-        """Watch until `stop`; raises `ClusterError` where that is not allowed."""
+        """Watch until `stop`; raises `ClusterError` if that is not allowed."""
         async with asyncio.TaskGroup() as tasks:
             feeding = tasks.create_task(self._feed.run(self._changed))
             checking = tasks.create_task(self._check())
@@ -124,7 +124,7 @@ class ObservedSession:
             raise self._bug
 
     def stop(self) -> None:
-        """Let `run` return soon."""
+        """Ask `run` to return."""
         self._is_stopping.set()
 
     async def _check(self) -> None:

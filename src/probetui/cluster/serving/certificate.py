@@ -1,4 +1,4 @@
-"""Certificates of a server of ours: an authority for one session, and what it signs."""
+"""Self-signed certificates of a session's servers."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _EARLIER = timedelta(hours=1)
 
 
 class ServerCertificate(Struct, frozen=True):
-    """A certificate that is its own authority, and its key, as PEM."""
+    """A self-signed certificate and its key, as PEM."""
 
     certificate: bytes
     key: bytes
 
     def tls_context(self) -> ssl.SSLContext:
-        """Return what a server needs to use it."""
+        """Return the TLS context of a server with this certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        # ssl reads a key from a file alone; this one only its user can read.
+        # ssl only reads keys from files; only the user can read this one.
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "server.pem")
             path.touch(0o600)
@@ -42,11 +42,11 @@ class ServerCertificate(Struct, frozen=True):
 def self_signed(
     hosts: Sequence[str], now: datetime, name: str = "probetui"
 ) -> ServerCertificate:
-    """Return a new certificate for names and addresses.
+    """Create a certificate for names and addresses.
 
     Args:
         hosts: names and IP addresses at which the server is reached.
-        now: when it begins to be valid, nearly.
+        now: about the start of its validity.
         name: its common name.
     """
     key = ec.generate_private_key(ec.SECP256R1())

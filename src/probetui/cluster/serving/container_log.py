@@ -1,4 +1,4 @@
-"""A container's log as `pods/log` and the kubelet's `/containerLogs` give it.
+"""A container's log as `pods/log` and the kubelet's `/containerLogs` serve it.
 
 Source: pkg/kubelet/kuberuntime/logs/logs.go, v1.36.2; k8s.io/api core/v1,
 PodLogOptions.
@@ -21,7 +21,7 @@ _TRUE = frozenset({"1", "true"})
 
 
 class LogOptions(Struct, frozen=True):
-    """Which part of a log is wanted, and how; None where nothing is said."""
+    """The options of a log request; None where the request has none."""
 
     follow: bool = False
     previous: bool = False
@@ -32,10 +32,10 @@ class LogOptions(Struct, frozen=True):
 
 
 def read_log_options(request: HttpRequest, now: datetime) -> LogOptions:
-    """Return what the parameters of a request say.
+    """Parse the parameters of a log request.
 
     Raises:
-        ValueError: one of them is none; the text is for people.
+        ValueError: a parameter is invalid; the message says which.
     """
 
     def flag(name: str) -> bool:
@@ -61,11 +61,11 @@ def read_log_options(request: HttpRequest, now: datetime) -> LogOptions:
 async def log_chunks(
     lines: AsyncIterator[LogLine], options: LogOptions
 ) -> AsyncGenerator[bytes, None]:
-    """Yield a log's lines as bytes, until it ends or as many were sent as may be.
+    """Yield a log's lines as bytes, up to its end or the limit of bytes.
 
     Args:
-        lines: as `LogSource.follow_logs` gives them for `tail_lines` and `follow`.
-        options: what else is wanted.
+        lines: from `LogSource.follow_logs` for `tail_lines` and `follow`.
+        options: the other options.
     """
     remaining = options.limit_bytes
     generator = lines if isinstance(lines, AsyncGenerator) else _all_of(lines)
@@ -87,7 +87,7 @@ async def log_chunks(
 
 
 def format_log_time(at: datetime) -> str:
-    """Return an instant as logs have it: RFC 3339 with nine decimals."""
+    """Format a time for logs: RFC 3339 with nine decimals."""
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}000Z"
 
 

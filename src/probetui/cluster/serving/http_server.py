@@ -1,16 +1,14 @@
 """An HTTP/1.1 server: h11 on asyncio, one handler for all requests.
 
-The event loop is the one that runs the probes, so that no client may hold it. Each
-connection is accepted and each piece of a request parsed, the last with the handling of
-the request, in a turn of its own, and one lock hands out the turns of all: however many
-clients are waiting, the loop is free between any two. A request may not come before the
-answer to the last one (no client of Kubernetes pipelines), and a connection ends with
-the refusal of its credentials.
+The event loop also runs the probes, so no client may block it. Accepting a connection
+and parsing a piece of a request each take one turn of the loop; handling a request
+shares the turn of its last piece. One lock serializes the turns: however many clients
+are waiting, the loop is free between any two. Pipelining is refused (no client of
+Kubernetes does it), and a connection ends when its credentials are refused.
 
-A connection counts from the moment that it is accepted, before TLS begins. Until a
-request with credentials has been answered with anything but 401 and 403 it is a
-stranger's: there are few of those, for a short time, with short requests, and the
-oldest of them makes room for a new one.
+A connection counts once it is accepted, before TLS. It is a stranger's until a request
+with credentials has been answered other than by 401 or 403. Strangers are limited in
+number, time and size of requests, and the oldest is closed for a new one.
 """
 
 from __future__ import annotations
@@ -67,12 +65,12 @@ _PHRASES = {
 
 
 class HttpLimits(Struct, frozen=True):
-    """What clients may take of a server.
+    """The limits of a server's clients.
 
-    `seconds` are for the head and the body of a request, for idleness before it and
-    for taking a response that is no stream. `strangers` and what is named after them
-    are of connections without accepted credentials; where a server asks for none, all
-    are strangers.
+    `seconds` limits the head and the body of a request, the idle time before it, and
+    the reception of a response that is no stream. `strangers` and the fields named
+    after it apply to connections without accepted credentials; if a server asks for
+    none, all are strangers.
     """
 
     connections: int = 256
@@ -85,15 +83,15 @@ class HttpLimits(Struct, frozen=True):
 
 
 class ParameterError(ValueError):
-    """A parameter of a query that cannot be read; the text is for people."""
+    """A query parameter is invalid; the message says why."""
 
 
 class HttpRequest(Struct, frozen=True):
-    """One request, its body read.
+    """One request with its whole body.
 
-    `path` is decoded and has no query. Names of headers are in lower case; values of a
-    header that comes twice are joined.
-    `certificate` is the client's, as `ssl` has it, if TLS has verified one.
+    `path` is decoded and has no query. Header names are in lower case; the values of a
+    repeated header are joined. `certificate` is the client's, in the form of `ssl`, if
+    TLS has verified one.
     """
 
     method: str
@@ -112,10 +110,10 @@ class HttpRequest(Struct, frozen=True):
         return [value for key, value in self.query if key == name]
 
     def number(self, name: str, most: int = LARGEST_NUMBER) -> int | None:
-        """Return a parameter that is a whole number, None where it is not given.
+        """Parse an integer parameter; None if it is absent.
 
         Raises:
-            ParameterError: it is none, or it is more than `most`.
+            ParameterError: it is no integer, or is more than `most`.
         """
         if not (text := self.parameter(name)):
             return None
@@ -131,12 +129,12 @@ class HttpRequest(Struct, frozen=True):
 
     @property
     def has_credentials(self) -> bool:
-        """Whether it says who sends it; that need not be so."""
+        """Whether it has credentials, valid or not."""
         return "authorization" in self.headers or bool(self.certificate)
 
 
 class HttpResponse(Struct, frozen=True):
-    """An answer with a body of known length."""
+    """A response with a body of known length."""
 
     status: int
     body: bytes = b""
@@ -145,7 +143,7 @@ class HttpResponse(Struct, frozen=True):
 
 
 class HttpStream(Struct, frozen=True):
-    """An answer whose body comes bit by bit; closed when the client goes away."""
+    """A streamed response; closed when the client disconnects."""
 
     status: int
     chunks: AsyncIterator[bytes]
@@ -156,8 +154,8 @@ class HttpStream(Struct, frozen=True):
 class HttpTunnel(Struct, frozen=True):
     """An upgraded connection.
 
-    `serve` gets what was read already, and closes nothing. With status 0 it writes the
-    response's head itself.
+    `serve` receives the bytes read so far, and leaves closing to the server. With
+    status 0 it writes the head of the response itself.
     """
 
     serve: Callable[
@@ -172,7 +170,7 @@ Handler: TypeAlias = Callable[[HttpRequest], Awaitable[HttpAnswer]]
 
 
 class HttpServerAddress(Struct, frozen=True):
-    """Where a server listens."""
+    """The address of a server."""
 
     host: str
     port: int
@@ -201,10 +199,10 @@ async def serve_http(
     Args:
         handler: answers requests.
         host: where to listen.
-        port: where to listen, 0 for any that is free.
-        tls: of each connection.
-        now: the clock, in UTC; without one answers have no date.
-        limits: what clients may take.
+        port: where to listen, 0 for any free port.
+        tls: the TLS context of the connections.
+        now: the clock, in UTC; without it, responses have no date.
+        limits: the limits of clients.
 
     Raises:
         OSError: the address cannot be used.
@@ -224,7 +222,7 @@ async def serve_http(
 
 
 async def _listen(host: str, port: int) -> list[socket.socket]:
-    """Return sockets that listen at every address of a host."""
+    """Return listening sockets for every address of a host."""
     loop = asyncio.get_running_loop()
     addresses = await loop.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -238,14 +236,14 @@ async def _listen(host: str, port: int) -> list[socket.socket]:
     except OSError as error:
         for listener in listeners:
             listener.close()
-        # Its own text has the address a second time.
+        # The error's own text repeats the address.
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise OSError(error.errno, reason) from error
     return listeners
 
 
 async def _cancelled(*tasks: asyncio.Task[None]) -> None:
-    """Cancel tasks, and wait until they have ended."""
+    """Cancel tasks and wait for their end."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -254,8 +252,7 @@ async def _cancelled(*tasks: asyncio.Task[None]) -> None:
 class _Server:
     """The connections of a server.
 
-    `strangers` are those of `connections` that have shown no accepted credentials, the
-    oldest first.
+    `strangers` are the connections without accepted credentials, oldest first.
     """
 
     def __init__(
@@ -274,12 +271,12 @@ class _Server:
         self._turns = asyncio.Lock()
 
     async def turn(self) -> None:
-        """Wait for the next turn of the event loop that no other connection has."""
+        """Wait for a turn of the event loop that no other connection uses."""
         async with self._turns:
             await asyncio.sleep(0)
 
     async def accept_from(self, listener: socket.socket) -> None:
-        """Accept connections until cancelled, no faster than they are served."""
+        """Accept connections until cancelled, one turn each."""
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -296,7 +293,7 @@ class _Server:
         await _cancelled(*self._connections)
 
     def _admit(self, client: socket.socket) -> None:
-        """Serve a connection; the oldest stranger makes room for it."""
+        """Serve a connection; close the oldest stranger if there are too many."""
         limits = self.limits
         if (
             len(self.strangers) >= limits.strangers
@@ -313,7 +310,7 @@ class _Server:
         self.strangers[task] = None
 
         def forget(task: asyncio.Task[None]) -> None:
-            client.close()  # It may have been cancelled before it began.
+            client.close()  # The task may have been cancelled before it started.
             self._connections.discard(task)
             self.strangers.pop(task, None)
 
@@ -333,12 +330,12 @@ class _Server:
                 ssl_shutdown_timeout=seconds,
             )
         except OSError:
-            return  # Its TLS is none, or takes too long.
+            return  # The TLS handshake failed or took too long.
         writer = asyncio.StreamWriter(transport, protocol, reader, loop)
         try:
             await _ClientConnection(reader, writer, self).serve()
         except (TimeoutError, OSError, h11.ProtocolError):
-            pass  # The client is gone, or too slow.
+            pass  # The client disconnected, or is too slow.
         except Exception:
             log.exception("a connection ended by an error of ours")
         finally:
@@ -346,7 +343,7 @@ class _Server:
 
 
 class _ClientConnection:
-    """One client's connection, request after request."""
+    """One client's connection, which carries requests in sequence."""
 
     def __init__(
         self,
@@ -382,7 +379,7 @@ class _ClientConnection:
                 if isinstance(answer, HttpTunnel):
                     await self._tunnel(answer)
                     return
-                # What follows a request before its answer is pipelined.
+                # Data after a request and before its response is pipelining.
                 self._is_last = self._is_last or bool(self._h11.trailing_data[0])
                 await self._send_answer(answer, is_head=request.method == "HEAD")
                 if self._h11.our_state is not h11.DONE or self._is_last:
@@ -466,9 +463,9 @@ class _ClientConnection:
             await self._writer.drain()
 
     async def _send_stream(self, answer: HttpStream) -> None:
-        """Send chunks as they come, until the last or until the client goes away.
+        """Send chunks as they come, until the last or the client's disconnection.
 
-        A client that sends anything meanwhile is gone, too.
+        A client that sends anything meanwhile is disconnected, too.
         """
         self._write(self._head(answer, {}))
         await self._writer.drain()
@@ -536,7 +533,7 @@ class _ClientConnection:
         await self._close()
 
     async def _close(self) -> None:
-        """Close the connection once what was sent is taken."""
+        """Flush and close the connection."""
         self._writer.close()
         async with asyncio.timeout(self._seconds):
             await self._writer.wait_closed()
@@ -546,7 +543,7 @@ class _ClientConnection:
 
 
 async def _close_chunks(chunks: AsyncIterator[bytes]) -> None:
-    """Close a generator of which nothing is wanted."""
+    """Close a generator that is not iterated any further."""
     if isinstance(chunks, AsyncGenerator):
         await chunks.aclose()
 

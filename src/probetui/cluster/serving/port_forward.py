@@ -45,12 +45,12 @@ Dial: TypeAlias = Callable[
 def answer_port_forward(
     request: HttpRequest, target: str, dial: Dial
 ) -> HttpAnswer | None:
-    """Return the answer that forwards ports, None if no upgrade was asked for.
+    """Return the response that forwards ports, None if no upgrade was requested.
 
     Args:
         request: the request.
-        target: what is connected to, for errors: `pod 7ef3... , uid : ...`.
-        dial: connects.
+        target: the pod as errors name it: `pod 7ef3... , uid : ...`.
+        dial: connects to a port of the pod.
     """
     if is_websocket(request):
         if (protocol := choose_protocol(request, (TUNNELED,))) is None:
@@ -73,7 +73,7 @@ def answer_port_forward(
 
 
 class _Forwarder:
-    """The ports of one client."""
+    """Forwards the connections of one client."""
 
     def __init__(self, connection: ByteConnection, target: str, dial: Dial) -> None:
         self._spdy = SpdyStreams(connection, self._open)
@@ -91,7 +91,7 @@ class _Forwarder:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _open(self, stream: SpdyStream) -> None:
-        """Take a stream; that for errors comes before that for data."""
+        """Accept a stream; the error stream comes before the data stream."""
         request_id = stream.headers.get("requestid", "")
         if len(self._errors) + len(self._tasks) >= MAX_FORWARDS:
             raise SpdyError("too many connections at once")

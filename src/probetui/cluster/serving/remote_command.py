@@ -1,7 +1,7 @@
-"""A command in a container with its streams on a client: exec.
+"""Exec: a command in a container with its streams on a client.
 
 The streams are channels of a WebSocket (`v5.channel.k8s.io`, `v4.channel.k8s.io`) or
-streams of SPDY/3.1. What runs the command gets plain asynchronous streams.
+SPDY/3.1 streams. The runner of the command gets plain asynchronous streams.
 
 Source: k8s.io/kubelet pkg/cri/streaming/remotecommand, v0.36.2.
 """
@@ -52,7 +52,7 @@ class Channel(IntEnum):
 
 
 class RemoteCommand(Struct, frozen=True):
-    """What is to be run, and which streams the client wants."""
+    """A command, and the streams that the client requested."""
 
     command: tuple[str, ...]
     container: str = ""
@@ -63,7 +63,7 @@ class RemoteCommand(Struct, frozen=True):
 
 
 class RemoteCommandError(Exception):
-    """A command that cannot be run at all; the text is for people."""
+    """A command cannot be run at all; the message says why."""
 
 
 RemoteStreams: TypeAlias = CommandStreams
@@ -77,7 +77,7 @@ Raises `RemoteCommandError` where it cannot be run.
 
 
 def read_remote_command(request: HttpRequest) -> RemoteCommand:
-    """Return what the parameters of a request for exec say.
+    """Parse the parameters of an exec request.
 
     The API server has `stdin`, `stdout`, `stderr`; the kubelet `input`, `output`,
     `error`.
@@ -100,7 +100,7 @@ def read_remote_command(request: HttpRequest) -> RemoteCommand:
 def answer_exec(
     request: HttpRequest, command: RemoteCommand, run: CommandRunner
 ) -> HttpAnswer | None:
-    """Return the answer that runs a command, None if no upgrade was asked for."""
+    """Return the response that runs a command, None if no upgrade was requested."""
     if is_websocket(request):
         protocol = choose_protocol(request, (V5, V4))
         if protocol is None:
@@ -129,9 +129,9 @@ def spdy_tunnel(
         [bytes, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
     ],
 ) -> HttpTunnel | None:
-    """Return the answer that makes a connection one of SPDY/3.1.
+    """Return the response that upgrades a connection to SPDY/3.1.
 
-    None where the client knows none of the protocols.
+    None if the client supports none of the protocols.
     """
     asked = request.headers.get("x-stream-protocol-version", protocols[-1])
     offered = [name.strip() for name in asked.split(",")]
@@ -187,17 +187,17 @@ async def _serve_websocket(
 
 
 class _Sizes(asyncio.Queue[TerminalSize]):
-    """The newest size of a terminal, if it was not taken yet."""
+    """A queue of one: the newest terminal size that was not read yet."""
 
     def replace(self, size: TerminalSize) -> None:
-        """Put a size in the place of an older one."""
+        """Replace the queued size."""
         if not self.empty():
             self.get_nowait()
         self.put_nowait(size)
 
 
 class _WebSocketStreams:
-    """Streams as channels: the first byte of each message says which."""
+    """Streams as channels: the first byte of each message is the channel."""
 
     def __init__(self, socket: WebSocket, command: RemoteCommand) -> None:
         self.stdin = InputPipe()
@@ -208,7 +208,7 @@ class _WebSocketStreams:
         self._wanted = {Channel.STDOUT: command.stdout, Channel.STDERR: command.stderr}
 
     async def announce(self) -> None:
-        """Send the empty message that says that all is ready."""
+        """Send the empty message that announces readiness."""
         wanted = [channel for channel in self._wanted if self._wanted[channel]]
         await self._socket.send(bytes([(*wanted, Channel.ERROR)[0]]))
 
@@ -219,7 +219,7 @@ class _WebSocketStreams:
             await self._socket.send(bytes([channel]) + data)
 
     async def receive_input(self) -> None:
-        """Receive input as fast as the command reads it, until the client is gone."""
+        """Receive input as fast as it is read, until the client disconnects."""
         is_open = True
         while (message := await self._socket.receive()) is not None:
             if not message:
@@ -237,7 +237,7 @@ class _WebSocketStreams:
 
 
 class _SpdyCommand:
-    """Streams as those of SPDY, each with its type in its headers."""
+    """SPDY streams, each with its type in its headers."""
 
     def __init__(self, connection: UpgradedConnection, command: RemoteCommand) -> None:
         self.stdin = InputPipe()
@@ -268,7 +268,7 @@ class _SpdyCommand:
 
     def _open(self, stream: SpdyStream) -> None:
         name = stream.headers.get("streamtype", "")
-        if name in self._wanted:  # others a client may open and reset without end
+        if name in self._wanted:  # a client could open and reset others without end
             self._streams[name] = stream
         if name not in _INPUTS or name not in self._wanted:
             stream.incoming.discard()
@@ -297,4 +297,4 @@ class _SpdyCommand:
                 if size := _read_size(line):
                     self.sizes.replace(size)
         except ValueError:
-            stream.incoming.discard()  # A line of any length is no size.
+            stream.incoming.discard()  # the line is too long

@@ -1,4 +1,4 @@
-"""Logs, commands and ports of containers that run here, for who asks over HTTP."""
+"""Logs, commands and ports of a session's containers, for its HTTP servers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class NoSuchInstanceError(Exception):
-    """There is no such container instance; the text is for people."""
+    """The container instance does not exist; the message names it."""
 
 
 class RuntimeAccess:
@@ -49,7 +49,7 @@ class RuntimeAccess:
         """Return the lines of a container's log.
 
         Raises:
-            NoSuchInstanceError: the container has not begun, or has ended never.
+            NoSuchInstanceError: the container has not started, or has never ended.
         """
         instance = _instance(pod, container, is_previous=options.previous)
         if not isinstance(self._runtime, LogSource):
@@ -102,12 +102,12 @@ class RuntimeAccess:
         command: RemoteCommand,
         streams: RemoteStreams,
     ) -> int:
-        """Give what a container prints from now on, until it ends.
+        """Stream the output of a container from now on, until it ends.
 
-        Only some runtimes pass input on to it.
+        Only some runtimes forward input.
 
         Raises:
-            RemoteCommandError: it does not run, or nobody keeps what it prints.
+            RemoteCommandError: it does not run, or its output is not kept.
         """
         container_id = _running(pod, container)
         if isinstance(self._runtime, StreamingAttach):
@@ -148,7 +148,7 @@ class RuntimeAccess:
         return await asyncio.open_connection(*where)
 
     async def _network_namespace(self, pod: PodSnapshot) -> Path | None:
-        """Return the network namespace of a pod, None where there is none."""
+        """Return the network namespace of a pod, None if there is none."""
         if not isinstance(self._runtime, NetworkNamespaces):
             return None
         for container in pod.containers:
@@ -164,7 +164,7 @@ class RuntimeAccess:
 
 
 async def _until_gone(lines: AsyncIterator[LogLine]) -> AsyncIterator[LogLine]:
-    """Yield lines; a container that is removed meanwhile ends them."""
+    """Yield lines until the end, or until the container is removed."""
     try:
         async for line in lines:
             yield line
@@ -182,7 +182,7 @@ def _container(pod: PodSnapshot, name: str) -> ContainerSnapshot:
 
 
 def _running(pod: PodSnapshot, name: str) -> ContainerID:
-    """Return the instance that runs; raises `RemoteCommandError` where none does."""
+    """Return the running instance; raises `RemoteCommandError` if there is none."""
     status = _container(pod, name).status
     if status is None or not isinstance(status.state, Running):
         raise RemoteCommandError(f'container "{name}" does not run')
@@ -190,7 +190,7 @@ def _running(pod: PodSnapshot, name: str) -> ContainerID:
 
 
 def _instance(pod: PodSnapshot, name: str, *, is_previous: bool) -> ContainerID:
-    """Return the instance whose log is meant.
+    """Return the instance whose log is requested.
 
     Source: kubelet_pods.go, v1.32.10, validateContainerLogStatus.
     """

@@ -1,4 +1,4 @@
-"""One side of a WebSocket: whole binary messages.
+"""One side of a WebSocket that carries whole binary messages.
 
 Source: RFC 6455; k8s.io/apimachinery pkg/util/httpstream/wsstream/conn.go, v0.36.2.
 """
@@ -28,7 +28,7 @@ PAUSE_SECONDS = 0.005
 
 
 class WebSocket:
-    """One connection; `receive` in one task only."""
+    """One connection; only one task may call `receive`."""
 
     def __init__(
         self,
@@ -50,12 +50,12 @@ class WebSocket:
             self._receive_data(unread)
 
     async def send(self, message: bytes) -> None:
-        """Send a message; nothing once the connection is closed."""
+        """Send a message; do nothing once the connection is closed."""
         self._write(BytesMessage(data=message))
         await self._writer.drain()
 
     async def receive(self) -> bytes | None:
-        """Return the next message, None once the other side has closed."""
+        """Return the next message, None once the peer has closed."""
         while not self._is_over:
             if (message := await self._next_message()) is not None:
                 return message
@@ -64,7 +64,7 @@ class WebSocket:
         return None
 
     async def close(self, code: int = NORMAL_CLOSURE) -> None:
-        """Close this side: nothing more is sent."""
+        """Close this side."""
         self._write(CloseConnection(code=code))
         await self._writer.drain()
 
@@ -76,7 +76,7 @@ class WebSocket:
         self._events = self._connection.events()
 
     async def _next_message(self) -> bytes | None:
-        """Return the next message of the data that came, None if it is not whole."""
+        """Return the next received message, None if it is incomplete."""
         for event in self._events:
             self._frames += 1
             if self._frames % FRAMES_IN_A_TURN == 0:
@@ -99,7 +99,7 @@ class WebSocket:
         return None
 
     def _add_message_part(self, event: BytesMessage | TextMessage) -> bool:
-        """Add a part; return whether the message is whole."""
+        """Add a part; return whether the message is complete."""
         data = event.data
         self._parts += data.encode() if isinstance(data, str) else data
         if len(self._parts) > LONGEST_MESSAGE:
@@ -112,21 +112,21 @@ class WebSocket:
         try:
             self._writer.write(self._connection.send(event))
         except LocalProtocolError:
-            return  # It is closed: nobody reads it.
+            return  # The connection is closed.
 
 
 def accept_token(key: bytes) -> str:
-    """Return how a server answers a client's key."""
+    """Return a server's Sec-WebSocket-Accept for a client's key."""
     return generate_accept_token(key).decode()
 
 
 def is_websocket(request: HttpRequest) -> bool:
-    """Return whether a request asks for a WebSocket."""
+    """Return whether a request is a WebSocket handshake."""
     return request.headers.get("upgrade", "").lower() == "websocket"
 
 
 def choose_protocol(request: HttpRequest, protocols: Sequence[str]) -> str | None:
-    """Return the first protocol of the client's that is known, None if none is."""
+    """Return the client's first supported protocol, None if there is none."""
     asked = request.headers.get("sec-websocket-protocol", "")
     offered = [name.strip() for name in asked.split(",")]
     return next((name for name in offered if name in protocols), None)
@@ -137,7 +137,7 @@ def websocket_tunnel(
     protocol: str,
     serve: Callable[[WebSocket], Awaitable[None]],
 ) -> HttpTunnel:
-    """Return the answer that makes a connection a WebSocket."""
+    """Return the response that upgrades a connection to a WebSocket."""
 
     async def run(
         unread: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
