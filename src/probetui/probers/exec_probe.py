@@ -44,7 +44,7 @@ async def probe_exec(
 ) -> Attempt:
     """Run a command in a container and judge its exit status.
 
-    Quirk, kept: past its time limit, what the command wrote is lost; and a command that
+    Quirk, kept: at a time-out the output of the command is lost; and a command that
     cannot be run at all is an error, which never fails a probe.
 
     Args:
@@ -52,7 +52,7 @@ async def probe_exec(
         container_id: the container to run the command in.
         command: with `$(VAR)` expanded.
         timeout_seconds: the time limit; 0 is none.
-        rules: those of the kubelet's version, which say what a time-out is.
+        rules: those of the kubelet's version, which decide what a time-out counts as.
     """
     try:
         done = await runtime.exec_sync(container_id, command, timeout_seconds)

@@ -1,8 +1,8 @@
 """gRPC probes: call the health service; SERVING is a success.
 
-A module of its own imports this one, and so h2, when the first gRPC probe runs. The
-call is made over the connection of HTTP probes: grpcio reads on threads of its own, as
-fast as a server sends, and neither its time-out nor its memory hold against one.
+This module, and with it h2, is imported when the first gRPC probe runs. The call uses
+the connection of HTTP probes, not grpcio: that reads on threads of its own, as fast as
+a server sends, and a hostile server defeats its time-out and its memory limit.
 
 Difference: the kubelet's pauses between connections vary by a fifth after the first
 one; ours do not.
@@ -54,22 +54,22 @@ async def probe_grpc(
     *,
     is_tls: bool = False,
 ) -> Attempt:
-    """Connect, ask once, and judge the answer; what goes wrong is a failure.
+    """Connect, call the health service once, and map the response to a result.
 
-    Connecting is tried again until the time is over, so that a refused connection
-    costs all of it. A connection that breaks off for another reason, as with a server
-    that wants TLS, looks the same.
+    Connecting is retried until the time limit, so a refused connection takes all of it.
+    So does a connection that breaks for another reason, as with a server that expects
+    TLS.
 
-    Raises `LocalResourceError` where this process could not even try.
+    Raises `LocalResourceError` if this process could not even try.
 
     Args:
-        host: a pod's IP; an empty one is this machine, as in Go.
-        port: a number, of which nobody has checked the range.
-        service: what to ask about; empty is the server as a whole.
-        time_limit: for connecting and asking together; zero is over at once.
+        host: a pod's IP; empty is this machine, as in Go.
+        port: a number, of unchecked range.
+        service: the service to check; empty is the whole server.
+        time_limit: for connection and call together; zero expires at once.
         route: where to connect instead.
         rules: those of the kubelet's version.
-        is_tls: inside TLS, of which no certificate is verified.
+        is_tls: whether to use TLS, without verification.
     """
     clock = asyncio.get_running_loop().time
     deadline = clock() + time_limit.total_seconds()
@@ -105,10 +105,10 @@ async def probe_grpc(
 async def _connect(
     connect: Callable[[], Awaitable[HTTP2Stream]], refused: list[SocketAddress]
 ) -> HTTP2Stream:
-    """Return a connection to an HTTP/2 server, to be closed; goes on until cancelled.
+    """Connect to an HTTP/2 server, retrying until cancelled; the caller closes it.
 
-    `refused` has where the last connection was refused, and is empty if it failed for
-    another reason: what breaks off in a handshake, as TLS does, has a listener.
+    `refused` has the address that refused the last connection, and is empty after
+    another error: a connection that breaks in its handshake has a listener.
     """
     for pause in _pauses():
         refused.clear()
@@ -128,7 +128,7 @@ async def _connect_once(host: str, port: int, route: Route) -> HTTP2Stream:
 
 
 async def _connect_in_tls(host: str, port: int, route: Route) -> HTTP2Stream:
-    """Connect inside TLS; a server that does not choose HTTP/2 is none for gRPC.
+    """Connect by TLS; a server that does not choose HTTP/2 is no gRPC server.
 
     Source: pkg/probe/grpc/grpc.go, v1.37.0, Probe; grpc-go credentials/tls.go,
     ClientHandshake.
@@ -159,7 +159,7 @@ async def _begin(connection: Connection) -> HTTP2Stream:
 
 
 def _pauses() -> Iterator[timedelta]:
-    """Yield how long to wait after each connection that failed, without end."""
+    """Yield the pauses after failed connections, endlessly."""
     pause = _FIRST_PAUSE
     while True:
         yield pause
@@ -174,7 +174,7 @@ async def _check(
     user_agent: str,
     seconds: float,
 ) -> Attempt:
-    """Ask once; raises `GRPCCallError`."""
+    """Call the health service once; raises `GRPCCallError`."""
     try:
         request = health_pb2.HealthCheckRequest(service=service).SerializeToString()
     except UnicodeEncodeError as error:
@@ -207,7 +207,7 @@ def _judge(status: int) -> Attempt:
 
 
 def _failed_call(error: GRPCCallError, limit: timedelta) -> Attempt:
-    """Return what a failed call means; `limit` is for messages."""
+    """Return the result of a failed call; `limit` is for messages."""
     name = code_name(error.code)
     match error.code:
         case GRPCCode.UNIMPLEMENTED:

@@ -69,10 +69,10 @@ async def send_request(
 ) -> None:
     """Send a GET request, follow redirects and ignore the response.
 
-    A short body is waited for all the same.
+    A short body is read to its end all the same.
 
     Raises:
-        GoError: no answer came; `PlainHTTPResponseError` if one came without TLS.
+        GoError: there is no response; `PlainHTTPResponseError` for one without TLS.
     """
     exchange = _RequestChain(request, transport)
     try:
@@ -95,13 +95,13 @@ def _judge(answer: HTTPAnswer, body: str, redirect_warning: str) -> Attempt:
             return Attempt(ProbeResult.WARNING, output, detail=detail, http=answer)
         case _:
             output = f"HTTP probe failed with statuscode: {answer.status}"
-            # The cluster's event keeps the body to itself; here it can be read.
+            # The kubelet's event hides the body; here it is shown.
             answer = replace(answer, body=body)
             return Attempt(ProbeResult.FAILURE, output, detail=detail, http=answer)
 
 
 class _RequestChain:
-    """One request and its redirects; keeps how far it got, for messages.
+    """One request and its redirects; records its progress, for messages.
 
     Args:
         request: the first one; redirects are compared with its host.
@@ -137,20 +137,20 @@ class _RequestChain:
             finally:
                 await response.aclose()
             if count == _MAX_REQUESTS:
-                # Quirk, kept: the message has the location as it was sent.
+                # Quirk, kept: the message has the location as sent.
                 self._named = location
                 raise GoError(f"stopped after {_MAX_REQUESTS} redirects")
             self._redirects.append(location)
             request = request.redirected(location, target, self._first)
 
     def to_answer(self, response: httpx2.Response) -> HTTPAnswer:
-        """Return what can be said of the answer, besides its body."""
+        """Return the facts of the response except its body."""
         return truncate_answer(
             response.status_code, tuple(response.headers.raw), tuple(self._redirects)
         )
 
     def timed_out(self) -> Attempt:
-        """Return the result of a timeout: a failure before the head, else an error."""
+        """Return the result of a time-out: a failure before the head, else an error."""
         if self._status is not None:
             return self.body_broke_off(READING_BODY)
         return self.no_answer(AWAITING_HEAD)
@@ -166,7 +166,7 @@ class _RequestChain:
 
 
 def _location(response: httpx2.Response) -> str:
-    """Return where a redirect leads; empty if this is none to follow."""
+    """Return the location of a redirect, empty if there is none to follow."""
     if response.status_code not in _FOLLOWED:
         return ""
     location = _header(response, b"location")
@@ -192,7 +192,7 @@ def _target(url: GoURL, location: str) -> GoURL:
 
 
 async def _drain(response: httpx2.Response, limit: int) -> None:
-    """Read a short body that nobody wants, as Go does to use connections again."""
+    """Read and drop a short body, as Go does to reuse connections."""
     length = parse_length(_header(response, b"content-length"))
     if length is None or length <= limit:
         try:
@@ -202,7 +202,7 @@ async def _drain(response: httpx2.Response, limit: int) -> None:
 
 
 async def _read_at_most(response: httpx2.Response, limit: int) -> bytes:
-    """Read a body up to a limit; what would come behind it does not matter."""
+    """Read a body up to a limit; ignore the rest."""
     stream = response.stream
     if not isinstance(stream, httpx2.AsyncByteStream):
         raise TypeError("an asynchronous transport gives asynchronous streams")

@@ -37,13 +37,12 @@ Headers = dict[str, tuple[str, ...]]
 
 
 class ProbeRequest(Struct, frozen=True, dict=True):
-    """One GET request; its derived values are computed once.
+    """One GET request; derived values are computed once.
 
-    `headers` has canonical names, or for old versions the names as written, each
-    with its values in order; nobody changes it.
-    `host` is sent as Host header instead of the URL's; empty is the URL's.
-    `redirect_warning` is what the output begins with if a redirect is not followed.
-    `is_http2` has it made by HTTP/2 also where there is no TLS to agree on that.
+    `headers` has canonical names, or for old versions the names as written, each with
+    its values in order; it must not be changed. `host` is the Host header, empty for
+    the URL's host. `redirect_warning` begins the output if a redirect is not followed.
+    `is_http2` uses HTTP/2 even without TLS.
     """
 
     url: GoURL
@@ -54,12 +53,12 @@ class ProbeRequest(Struct, frozen=True, dict=True):
 
     @cached_property
     def as_sent(self) -> httpx2.Request:
-        """The request as the transport sends it; raises `GoError` if it cannot."""
+        """The request for the transport; raises `GoError` if it cannot be sent."""
         return to_httpx(self)
 
     @cached_property
     def named(self) -> str:
-        """The URL as it stands in messages."""
+        """The URL as messages name it."""
         return self.url.without_password
 
     def header(self, name: str) -> str:
@@ -68,7 +67,7 @@ class ProbeRequest(Struct, frozen=True, dict=True):
 
     @property
     def is_upgrade(self) -> bool:
-        """Whether the user asks for another protocol, which only HTTP/1 can change."""
+        """Whether the request asks for an upgrade, which only HTTP/1 has."""
         tokens = ",".join(self.headers.get("Connection", ())).lower().split(",")
         return bool(self.header("Upgrade")) and "upgrade" in map(str.strip, tokens)
 
@@ -81,8 +80,8 @@ class ProbeRequest(Struct, frozen=True, dict=True):
     ) -> ProbeRequest:
         """Return the request that follows a redirect of this one to `url`.
 
-        It has the headers of the `first` request, and its Host header as long as the
-        redirects name no scheme.
+        It keeps the headers of the `first` request, and its Host header until a
+        redirect names a scheme.
         """
         keeps_host = not urls.parse_url(location).scheme
         request = replace(first, url=url, host=self.host if keeps_host else "")
@@ -100,10 +99,10 @@ def build_request(
     rules: KubeletRules = PORTED_RULES,
     user_agent: str = "",
 ) -> ProbeRequest:
-    """Return the request for a probe; raises `GoError` if there can be none.
+    """Build the request of a probe; raises `GoError` if that is impossible.
 
-    `host` and `port` are what the action's own come to, `user_agent` is sent unless
-    the action has one; empty is that of probes.
+    `host` and `port` are the resolved ones of the action. `user_agent` is sent unless
+    the action sets one; empty is the probes' own.
 
     Quirk, kept: a path that is no URL reference is escaped as a whole, with its
     question mark.
@@ -126,10 +125,10 @@ def build_request(
 
 
 def build_bare_request(action: HTTPGetAction, host: str, port: int) -> ProbeRequest:
-    """Return a request without ConsistentHTTPGetHandlers: host, port and path only.
+    """Build a request without ConsistentHTTPGetHandlers: host, port and path only.
 
     Raises:
-        GoError: their combination is no URL.
+        GoError: they form no URL.
 
     Source: kubelet/lifecycle/handlers.go, v1.20.2, runHTTPHandler.
     """
@@ -152,7 +151,7 @@ def _probe_headers(
         headers[name] = (*headers.get(name, ()), header.value)
     headers.setdefault("User-Agent", (user_agent,))
     if not rules.sends_accept:
-        # Without a value of its own Go's transport asks for gzip, and unpacks it.
+        # Without an explicit value Go's transport requests gzip and decompresses it.
         headers.setdefault("Accept-Encoding", ("gzip",))
     elif not headers.setdefault("Accept", ("*/*",))[0]:
         # Quirk, kept: an empty first value removes the later ones too.
@@ -161,7 +160,7 @@ def _probe_headers(
 
 
 def canonical_name(name: str) -> str:
-    """Return a header name with its capitals; one that is no token stays as it is.
+    """Return the canonical form of a header name; an invalid one is unchanged.
 
     Source: net/textproto/reader.go, CanonicalMIMEHeaderKey.
     """
@@ -171,10 +170,10 @@ def canonical_name(name: str) -> str:
 
 
 def to_httpx(request: ProbeRequest) -> httpx2.Request:
-    """Return the request as the transport sends it; raises `GoError` if it cannot.
+    """Convert a request for the transport; raises `GoError` if it cannot be sent.
 
-    What `httpx2.URL` would spell otherwise goes beside it: `target` is the request
-    line's, `address` what to dial.
+    Two extensions bypass the spelling of `httpx2.URL`: `target` is the request target,
+    `address` the address to dial.
     """
     _check(request)
     url = request.url
@@ -199,7 +198,7 @@ def _origin(scheme: str, host: str, port: int) -> httpx2.URL:
 
 
 def _check(request: ProbeRequest) -> None:
-    """Raise `GoError` for what Go's transport refuses, in its order."""
+    """Raise `GoError` for what Go's transport refuses, in its order of checks."""
     url = request.url
     if url.scheme not in DEFAULT_PORTS:
         raise GoError(f"unsupported protocol scheme {go_quote(url.scheme)}")
@@ -232,7 +231,7 @@ def _wire_headers(request: ProbeRequest) -> list[tuple[bytes, bytes]]:
 def _host_header(request: ProbeRequest) -> str:
     host = to_punycode(request.host or request.url.host)
     if not _HOST_HEADER.fullmatch(host):
-        # RFC 9110, 7.2: an empty one is sent where there is no valid one.
+        # RFC 9110, 7.2: an empty Host header is sent if there is no valid one.
         return ""
     literal, bracket, port = host.rpartition("]")
     if bracket and literal.startswith("["):

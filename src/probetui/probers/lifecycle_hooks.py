@@ -54,7 +54,7 @@ class LifecycleHookRunner:
         self._open_transport = open_transport
 
     async def run(self, operation: RunHook) -> HookResult:
-        """Run a hook to its end; it has no time limit of its own."""
+        """Run a hook to its end, without a time limit."""
         match operation.handler:
             case ExecAction(command):
                 return await self._exec(operation, command)
@@ -64,11 +64,11 @@ class LifecycleHookRunner:
                 except (GoError, LocalResourceError) as error:
                     return HookResult(error=str(error))
             case SleepAction() | TCPSocketAction():
-                # The engine itself sleeps, and refuses tcpSocket as the kubelet does.
+                # The engine handles sleep, and refuses tcpSocket as the kubelet does.
                 return HookResult(error=f"invalid handler: {operation.handler}")
 
     async def _exec(self, operation: RunHook, command: tuple[str, ...]) -> HookResult:
-        """Run a command; unlike a probe's, it is not expanded."""
+        """Run a command; unlike a probe's, its variables are not expanded."""
         try:
             done = await self._runtime.exec_sync(
                 operation.container_id, command, NO_LIMIT
@@ -85,14 +85,14 @@ class LifecycleHookRunner:
         )
 
     async def _get(self, operation: RunHook, action: HTTPGetAction) -> HookResult:
-        """Send a request; whatever is answered, the hook has succeeded.
+        """Send a request; any response is a success.
 
-        Quirk, kept: a server that speaks plain HTTP where HTTPS was meant is asked
-        again without TLS, and without credentials; if that fails too, the first error
-        counts. A pod without an IP, as in the host's network, is not dialled.
+        Quirk, kept: if a server speaks plain HTTP instead of HTTPS, the request is
+        repeated without TLS and credentials; if that fails too, the first error counts.
+        A pod without an IP, as in the host's network, is not dialled.
 
         Raises:
-            GoError: no answer came.
+            GoError: there is no response.
         """
         # Late: 25 ms to import, and few pods have hooks that send requests.
         from probetui.probers.go.http_transport import OneShotTransport  # noqa: PLC0415

@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 class ProbeHandlers(Struct, frozen=True):
     """The handlers of one attempt, by kind of probe.
 
-    A time limit of 0 is none; for gRPC it has passed already.
+    A time limit of 0 is none; for gRPC it expires at once.
     """
 
     exec_: Callable[
@@ -162,7 +162,7 @@ class ProbeDispatcher:
             attempt = Attempt(ProbeResult.UNKNOWN, error=f"prober panicked: {error!r}")
         return replace(
             attempt,
-            # Ticks that say the same, as most do, keep one text among them.
+            # Ticks with the same text, which most have, share one object.
             output=intern(truncate_text(attempt.output)),
             error=None if attempt.error is None else truncate_text(attempt.error),
             duration=self._clock.now() - started_at,
@@ -227,7 +227,7 @@ class ProbeDispatcher:
 
 
 def _is_without_answer(attempt: Attempt) -> bool:
-    """Return whether an attempt failed without any response of the server."""
+    """Return whether an attempt failed without any response from the server."""
     return (
         attempt.result is ProbeResult.FAILURE
         and attempt.error is None

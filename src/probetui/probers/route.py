@@ -1,4 +1,4 @@
-"""Where to connect for a host and port: pods are not always reached at their IP."""
+"""Routes: the address to dial for a host and port, as not every pod IP is reachable."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Route = Callable[[str, int], Destination]
 
 
 def direct_route(host: str, port: int) -> tuple[str, int]:
-    """Connect to the host and port themselves."""
+    """Return the host and port themselves."""
     return host, port
 
 
 class PodRoute:
-    """The route that replaces a pod's IP by where the pod is reachable."""
+    """A route that replaces a pod's IP by a reachable address."""
 
     def __init__(self, pod_ip: str, dial_address: DialAddress | None) -> None:
         self._pod_ip = pod_ip
@@ -25,7 +25,7 @@ class PodRoute:
         """Whether it has led through a port-forward."""
 
     def __call__(self, host: str, port: int) -> Destination:
-        """Return where to connect."""
+        """Return the address to dial."""
         if self._dial_address is None or host != self._pod_ip:
             return host, port
         where = self._dial_address.dial_address(host, port)

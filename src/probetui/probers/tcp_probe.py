@@ -19,9 +19,9 @@ from probetui.probers.route import Route, direct_route
 async def probe_tcp(
     host: str, port: int, time_limit: timedelta, route: Route = direct_route
 ) -> Attempt:
-    """Connect and close; whatever prevents it is a failure, never an error.
+    """Connect and close; any error of the connection is a failure.
 
-    A time limit of zero is none, a negative one is over before it begins.
+    A time limit of zero is none; a negative one expires at once.
     """
     seconds = time_limit.total_seconds() if time_limit else None
     try:

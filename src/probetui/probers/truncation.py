@@ -1,8 +1,8 @@
-"""Limits of what is kept of a response: headers, redirects, texts, quotes in errors.
+"""Limits of the stored parts of a response: headers, redirects, texts, quotes.
 
-A probe runs every few seconds for days, and each of its answers is shown, recorded and
-kept for a while. What a server may send, 10 MiB of headers and as much again in each
-redirect, is read as Go reads it and then cut.
+A probe runs every few seconds for days, and each response is shown, recorded and kept
+for a while. A server may send 10 MiB of headers, and as much again in each redirect:
+all is read, as by Go, and then truncated.
 
 Difference: the headers and redirects that are kept of an answer are 16 KiB, a text has
 as much, and an error quotes 1 KiB of what it refuses. What was cut is said. Go's texts
@@ -22,14 +22,14 @@ _MAX_QUOTED_BYTES = 1 << 10
 _MAX_QUOTED_VALUES = 8
 _MAX_SHARED_BYTES = 1 << 10
 _MAX_REDIRECT_CHARACTERS = 1 << 10
-# What a header takes in memory and in a record besides its text (RFC 9113, 10.5.1).
+# The overhead of a header in memory and in a record (RFC 9113, 10.5.1).
 _HEADER_BYTES = 32
 
 RawHeader = tuple[bytes, bytes]
 
 
 def quote_received(data: bytes, limit: int = _MAX_QUOTED_BYTES) -> str:
-    """Quote what a server sent, up to `limit` bytes of it, for an error."""
+    """Quote up to `limit` bytes that a server sent, for an error."""
     left_out = len(data) - limit
     text = go_quote(to_text(data[:limit]))
     return f"{text} (cut: {left_out} bytes)" if left_out > 0 else text
@@ -44,7 +44,7 @@ def quote_all_received(values: list[bytes]) -> str:
 
 
 def truncate_text(text: str) -> str:
-    """Return a text that has at most 16 KiB of characters, and what was cut."""
+    """Truncate a text to 16 KiB of characters, with a note of how much was cut."""
     left_out = len(text) - MAX_KEPT_BYTES
     if left_out <= 0:
         return text
@@ -54,9 +54,10 @@ def truncate_text(text: str) -> str:
 def truncate_answer(
     status: int, headers: tuple[RawHeader, ...], redirects: tuple[str, ...]
 ) -> HTTPAnswer:
-    """Return what is kept of an answer; its `cut_bytes` says what is not.
+    """Truncate a response for storage; its `cut_bytes` counts what was cut.
 
-    Of each redirect 1 KiB is kept, then the Location, then other headers as they came.
+    The first 1 KiB of each redirect is kept, then the Location, then other headers in
+    order.
     """
     total = sum(map(len, redirects))
     total += sum(len(name) + len(value) + _HEADER_BYTES for name, value in headers)
@@ -79,9 +80,9 @@ def _shared_header(name: bytes, value: bytes) -> HTTPHeader:
 def _shared_answer(
     status: int, headers: tuple[RawHeader, ...], redirects: tuple[str, ...]
 ) -> HTTPAnswer:
-    """Return what is kept of a short answer; what is said again is one object.
+    """Return a short response with repeated parts shared as one object.
 
-    Each worker keeps sixty answers, of a kilobyte each if none had a part in common.
+    Each worker keeps sixty responses, of a kilobyte each if they shared no parts.
     """
     shared = tuple(_shared_header(name, value) for name, value in headers)
     return HTTPAnswer(status, shared, redirects=redirects)

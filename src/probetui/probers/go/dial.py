@@ -46,36 +46,36 @@ class Connection(Protocol):
         """Send all of it."""
 
     async def receive(self) -> bytes:
-        """Return received bytes; none at the end of the stream."""
+        """Return received bytes; empty at the end of the stream."""
 
     async def give_way(self) -> None:
-        """Suspend, if what came was worked on for too long without."""
+        """Suspend if the received data has used up the CPU budget."""
 
     def close(self) -> None:
-        """Close the connection; it may be closed already."""
+        """Close the connection, unless it is closed already."""
 
 
 class DialledConnection(Connection, Protocol):
-    """A connection as dialling gives it."""
+    """A connection returned by a dialler."""
 
     async def established(self, limit_seconds: float) -> None:
-        """Wait until the handshake is known to be over, or most of a limit has passed.
+        """Wait until the connection is certainly established, or for most of a limit.
 
-        Raises the error of dialling where it shows only now.
+        Raises the dial error if it only shows now.
         """
 
     def send_at_once(self, data: bytes) -> None:
-        """Send what can be sent without waiting and forget the rest."""
+        """Send as much as is possible without waiting; drop the rest."""
 
 
 class TCPConnection:
-    """A connected socket; whoever dialled it closes it.
+    """A connected socket, which the caller of `dial` closes.
 
-    A peer that sends without end is read within a `CPUBudget`.
+    A peer that sends endless data is read within a `CPUBudget`.
 
     Args:
         sock: non-blocking and connected.
-        peer: the address that was dialled, as messages write it.
+        peer: the dialled address, for messages.
     """
 
     __slots__ = ("_budget", "_has_received", "_loop", "_peer", "_socket")
@@ -88,7 +88,7 @@ class TCPConnection:
         self._has_received = False
 
     async def established(self, limit_seconds: float) -> None:
-        """Do nothing: it is connected."""
+        """Do nothing: the socket is connected."""
 
     async def send(self, data: bytes) -> None:
         """Send all of it."""
@@ -98,7 +98,7 @@ class TCPConnection:
             raise self._broken("write", error) from error
 
     async def receive(self) -> bytes:
-        """Return what came, at most 16 KiB; no bytes at the end."""
+        """Return received bytes, at most 16 KiB; empty at the end."""
         await self.give_way()
         while True:
             try:
@@ -111,24 +111,24 @@ class TCPConnection:
             except OSError as error:
                 raise self._broken("read", error) from error
             else:
-                # To read the clock of a thread costs more than most else here, and
-                # most answers come at once.
+                # Reading the thread's clock is one of the most expensive calls here,
+                # and most responses arrive at once.
                 if self._has_received and self._budget is None:
                     self._budget = CPUBudget()
                 self._has_received = True
                 return data
 
     async def give_way(self) -> None:
-        """Suspend, if what came was worked on for too long without."""
+        """Suspend if the received data has used up the CPU budget."""
         if self._budget is not None:
             await self._budget.give_way()
 
     def send_at_once(self, data: bytes) -> None:
-        """Send what can be sent without waiting and forget the rest."""
+        """Send as much as is possible without waiting; drop the rest."""
         try:
             self._socket.send(data)
         except OSError:
-            return  # a last word to somebody who may be gone
+            return  # the peer may be gone
 
     def close(self) -> None:
         """Close the socket."""
@@ -148,9 +148,9 @@ class TCPConnection:
 async def dial(host: str, port: int, route: Route = direct_route) -> DialledConnection:
     """Connect to a host and port; an empty host is this machine, as in Go.
 
-    Messages name what was asked for, not where `route` led. Raises `GoError`, and
-    `DialRefusedError` if the first address refused it; `LocalResourceError` where this
-    process could not even try.
+    Messages name the requested host and port, not the address of `route`. Raises
+    `GoError`, `DialRefusedError` if the first address refused, and `LocalResourceError`
+    if this process could not even try.
 
     Difference: the kubelet takes it for a failure if it has no descriptor left.
 
@@ -188,7 +188,7 @@ _Address = tuple[socket.AddressFamily, tuple[str, int], str]
 
 
 async def _look_up(host: str, port: int, where: tuple[str, int]) -> list[_Address]:
-    """Return each address to try: family, where to connect, and its name."""
+    """Return the addresses to try: family, socket address, and text for messages."""
     family = address_family(where[0])
     if family is not None or not where[0]:
         address = (where[0] or _THIS_MACHINE, where[1])
@@ -198,7 +198,7 @@ async def _look_up(host: str, port: int, where: tuple[str, int]) -> list[_Addres
     try:
         found = await _RESOLVER.look_up(where[0])
     except GoError as error:
-        # A route that leads elsewhere is not to be named.
+        # Messages must not name the address of a route.
         raise GoError(str(error).replace(where[0], host, 1)) from error
     return [
         (family, (address, where[1]), join_host_port(address, where[1]))
@@ -212,7 +212,7 @@ def _has_no_local_port(family: socket.AddressFamily, error: OSError) -> bool:
 
 
 def _is_domain_name(host: str) -> bool:
-    """Return whether a name is worth asking for; `127.1` is not, though C knows it.
+    """Return whether a name is looked up; Go rejects `127.1`, which C accepts.
 
     Source: net/dnsclient.go, isDomainName.
     """
@@ -224,7 +224,7 @@ async def _connect(
 ) -> socket.socket:
     """Connect; a handshake within this machine takes no turn of the event loop.
 
-    The kernel carries it out within the first call; the second returns the result.
+    The kernel completes it within the first call; the second returns the result.
     """
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:

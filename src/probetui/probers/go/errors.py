@@ -61,7 +61,7 @@ class DialRefusedError(GoError):
 
 
 def describe_os_error(error: OSError) -> str:
-    """Return the system's text as Go has it: the first letter in lower case."""
+    """Return the system's text in Go's form: its first letter is lower case."""
     if isinstance(error, socket.gaierror):
         return "invalid argument"  # an IPv6 zone that does not exist
     text = os.strerror(error.errno) if error.errno else str(error)
@@ -69,14 +69,14 @@ def describe_os_error(error: OSError) -> str:
 
 
 def describe_lookup_error(error: OSError) -> str:
-    """Return why a name has no address; a name server is never named."""
+    """Describe a failed lookup, without the name server."""
     if error.errno in _NO_SUCH_HOST:
         return "no such host"
     return "server misbehaving"
 
 
 def describe_tls_error(error: ssl.SSLError) -> str:
-    """Return what went wrong in TLS; alerts come from the other side."""
+    """Describe a TLS error; alerts come from the peer."""
     if error.reason in _ALERTS:
         return f"remote error: tls: {_ALERTS[error.reason]}"
     if error.reason == "UNSUPPORTED_PROTOCOL":

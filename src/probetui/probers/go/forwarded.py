@@ -1,7 +1,7 @@
-"""A connection that somebody else makes, as a probe's connection.
+"""A forwarded connection in place of a dialled one.
 
-What goes wrong at the far end has the words that dialling from there has. What goes
-wrong on the way there says nothing of the container, and is no failure.
+An error at the far end has the message of a dial from there. An error on the way there
+says nothing about the container, and is no failure.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ForwardedPort:
 
     Args:
         connection: the connection.
-        there: the address and port that were meant.
+        there: the address and port that were to be dialled.
     """
 
     def __init__(self, connection: ForwardedConnection, there: SocketAddress) -> None:
@@ -45,8 +45,8 @@ class ForwardedPort:
     async def established(self, limit_seconds: float) -> None:
         """Wait for a refusal, which comes soon or never.
 
-        Nobody says that a connection was made. What is certain is an end without a
-        refusal: so nothing more is sent, on which most servers end it.
+        A port-forward does not confirm a connection. Only an end without a refusal is
+        certain: so the sending side is finished, which makes most servers end it.
         """
         await _translated(self._connection.finish_sending(), self._there)
         quiet = self._connection.quiet_seconds
@@ -61,7 +61,7 @@ class ForwardedPort:
         await _translated(self._connection.send(data), self._there)
 
     async def receive(self) -> bytes:
-        """Return what came; no bytes at the end."""
+        """Return received bytes; empty at the end."""
         return await _translated(self._connection.receive(), self._there)
 
     async def give_way(self) -> None:
@@ -76,7 +76,7 @@ class ForwardedPort:
 
 
 async def forward(host: str, port: int, ask: Forward) -> ForwardedPort:
-    """Ask for a connection; raises `GoError`, or `LocalResourceError`."""
+    """Open a forwarded connection; raises `GoError` or `LocalResourceError`."""
     there = SocketAddress(host, port)
     return ForwardedPort(await _translated(ask(), there), there)
 

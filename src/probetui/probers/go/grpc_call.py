@@ -1,4 +1,4 @@
-"""One unary call of gRPC, over a connection that is an HTTP/2 server's already.
+"""One unary gRPC call over an established HTTP/2 connection.
 
 Source: grpc-go v1.65.0, internal/transport/http2_client.go, operateHeaders, handleData,
 handleRSTStream, Close; rpc_util.go, parser.recvMsg, recvAndDecompress; stream.go.
@@ -75,11 +75,11 @@ _CODE_OF_RESET = {
 
 
 class GRPCCallError(GoError):
-    """A call that did not give a message.
+    """A call returned no message.
 
     Args:
-        code: one of `GRPCCode`, or any other number that a server sent.
-        message: in the server's words or in Go's.
+        code: a `GRPCCode`, or any other number that the server sent.
+        message: the server's text or Go's.
     """
 
     def __init__(self, code: int, message: str) -> None:
@@ -99,16 +99,16 @@ def code_name(code: int) -> str:
 async def call_unary(
     stream: HTTP2Stream, headers: Headers, request: bytes, seconds: float
 ) -> bytes:
-    """Send a message and return the one that answers it.
+    """Send a message and return the response message.
 
     Args:
-        stream: connected, and nothing was asked over it.
-        headers: those of the request without what every call has.
+        stream: connected and unused.
+        headers: those of the request, without the ones that every call has.
         request: the message.
         seconds: the time left, as sent to the server; the caller enforces it.
 
     Raises:
-        CallError: there is no answer.
+        CallError: the call failed.
     """
     every_call = [
         (b"content-type", _CONTENT_TYPE),
@@ -135,7 +135,7 @@ async def call_unary(
 
 
 def encode_timeout(seconds: float) -> bytes:
-    """Return a time as gRPC sends it, in eight digits of the smallest unit that fits.
+    """Encode a time-out for gRPC: eight digits of the smallest unit that fits.
 
     Source: grpc-go internal/grpcutil/encode_duration.go, EncodeDuration.
     """
@@ -159,7 +159,7 @@ async def _receive_answer(stream: HTTP2Stream) -> bytes:
     while piece := await stream.receive():
         received += piece
         _check_length(received)
-    # An answer without a message may be one head, which has the status.
+    # A response without a message may be a single head with the status.
     trailers = head if stream.trailers is None else dict(stream.trailers)
     if stream.trailers is None and b"grpc-status" not in head:
         text = "server closed the stream without sending trailers"
@@ -174,7 +174,7 @@ async def _receive_answer(stream: HTTP2Stream) -> bytes:
 
 
 def _check_head(head: dict[bytes, bytes]) -> None:
-    """Raise `GRPCCallError` if the head is no gRPC server's."""
+    """Raise `GRPCCallError` unless the head comes from a gRPC server."""
     problems: list[str] = []
     code = GRPCCode.UNKNOWN
     status = head.get(b":status")
@@ -236,7 +236,7 @@ def _check_status(trailers: dict[bytes, bytes]) -> None:
 
 
 def _unpacked(flag: int, message: bytes, encoding: bytes) -> bytes:
-    """Return a message without its compression."""
+    """Decompress a message."""
     match flag, encoding:
         case 0, _:
             return message

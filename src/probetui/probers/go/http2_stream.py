@@ -1,7 +1,7 @@
 """One request over HTTP/2, on a connection of its own.
 
-Frames are h2's. What comes is read in small slices within the connection's budget, as
-a frame takes a thousand times as long to read as to send.
+h2 parses the frames. Received data is parsed in small slices within the connection's
+CPU budget, as a frame takes a thousand times as long to parse as to send.
 
 Difference: a head over HTTP/2 has at most 64 KiB, in 64 frames; Go takes 10 MiB, and of
 gRPC 16. The settings frame says so to the server.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _CONFIG = h2.config.H2Configuration(
     client_side=True,
     header_encoding=None,
-    # The kubelet's headers go out as they are, and what comes is only looked at.
+    # The kubelet's headers are sent unchanged, and received ones are not validated.
     validate_outbound_headers=False,
     normalize_outbound_headers=False,
     validate_inbound_headers=False,
@@ -45,10 +45,10 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class StreamResetError(GoError):
-    """The server ended the stream before its answer.
+    """The server reset the stream before its response was complete.
 
     Args:
-        code: why, as a number of HTTP/2.
+        code: the HTTP/2 error code.
     """
 
     def __init__(self, code: ErrorCodes | int | None) -> None:
@@ -58,14 +58,14 @@ class StreamResetError(GoError):
 
 
 class ConnectionEndedError(GoError):
-    """The connection ended before the answer did."""
+    """The connection ended before the response was complete."""
 
 
 class _Connection(h2.connection.H2Connection):
-    """A client's connection that is still read after GOAWAY.
+    """A client connection that continues after GOAWAY.
 
-    To h2 a GOAWAY is the end of everything. It is the end of new streams only: what a
-    server has accepted it still answers, as with each graceful stop.
+    h2 treats GOAWAY as the end of the connection. It only ends new streams: a server
+    still answers the accepted ones, as in any graceful shutdown.
     """
 
     def _receive_goaway_frame(
@@ -81,9 +81,9 @@ class HTTP2Stream:
     """The only stream of a connection; its methods raise `GoError`.
 
     Args:
-        connection: connected, and nothing was sent over it.
-        leaves_write_errors: a write that fails is no error: reading goes on, and what
-            it finds is one. So does grpc-go, but not Go's own client.
+        connection: connected and unused.
+        leaves_write_errors: whether to ignore write errors and keep reading, until that
+            fails; grpc-go does so, Go's own client does not.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class HTTP2Stream:
         self._leaves_write_errors = leaves_write_errors
         self._write_error = ""
         self._h2 = _Connection(config=_CONFIG)
-        # As Go: what a server pushes would be kept.
+        # As in Go: pushed responses would be stored.
         self._h2.local_settings[SettingCodes.ENABLE_PUSH] = 0
         self._h2.local_settings.acknowledge()
         self._h2.initiate_connection()
@@ -104,7 +104,7 @@ class HTTP2Stream:
         self.trailers: Headers | None = None
 
     async def receive_settings(self) -> None:
-        """Begin the connection and wait until the server has done so, too."""
+        """Start the connection and wait for the server's settings."""
         await self._flush()
         while not self._has_settings:
             await self._receive()
@@ -112,9 +112,9 @@ class HTTP2Stream:
     async def send_request(
         self, headers: Iterable[tuple[bytes, bytes]], body: bytes = b""
     ) -> None:
-        """Send a whole request, as fast as the server gives leave to.
+        """Send a whole request, as fast as the server's flow control allows.
 
-        What is left of the body when the answer is complete is not sent.
+        The rest of the body is dropped once the response is complete.
         """
         while self._h2.remote_settings.max_concurrent_streams < 1:
             await self._receive()
@@ -135,13 +135,13 @@ class HTTP2Stream:
             await self._flush()
 
     async def receive_head(self) -> Headers:
-        """Return the headers of the answer; interim ones are skipped."""
+        """Return the headers of the response; skip interim ones."""
         while self._head is None:
             await self._receive()
         return self._head
 
     async def receive(self) -> bytes:
-        """Return a piece of the body; no bytes at the end, when `trailers` came."""
+        """Return a piece of the body; empty at the end, when `trailers` are set."""
         while not self._pieces and not self._is_over:
             await self._receive()
         return self._pieces.popleft() if self._pieces else b""
@@ -153,7 +153,7 @@ class HTTP2Stream:
     async def _receive(self) -> None:
         data = await self._connection.receive()
         if not data and self._write_error.endswith(_RESET_BY_PEER):
-            # A socket has this error once; a reader that waits gets it first.
+            # A socket reports this error once; a waiting reader gets it first.
             raise GoError(self._write_error.replace("write", "read"))
         if not data:
             raise ConnectionEndedError("unexpected EOF")
@@ -198,7 +198,7 @@ class HTTP2Stream:
                     f'LastStreamID=0, ErrCode={error_name(code)}, debug=""'
                 )
             case _:
-                pass  # pings, interim answers: h2 has answered them
+                pass  # pings and interim responses, which h2 handles
 
     async def _flush(self) -> None:
         data = self._h2.data_to_send()
@@ -213,5 +213,5 @@ class HTTP2Stream:
 
 
 def error_name(code: ErrorCodes | int | None) -> str:
-    """Return Go's name of an error of HTTP/2."""
+    """Return Go's name of an HTTP/2 error code."""
     return code.name if isinstance(code, ErrorCodes) else f"unknown error code {code}"

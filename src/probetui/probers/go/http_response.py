@@ -32,7 +32,7 @@ MAX_HEAD_LINES = 10_000
 SHORT_HEAD_BYTES = 1 << 10
 _MAX_CHUNK_LINE_BYTES = 4096
 _MAX_TRAILER_BYTES = 4096
-# What a chunk may have besides its data, and all of them together.
+# The overhead that a chunk may have, and all chunks together.
 _FREE_CHUNK_BYTES = 16
 _MAX_CHUNK_EXCESS = 16 << 10
 _MAX_CHUNK_DIGITS = 16
@@ -53,16 +53,16 @@ Step = Generator[None, None, T]
 
 
 class BodyEnd(Enum):
-    """How the end of a body is found, where its length is not given."""
+    """How the end of a body without a length is found."""
 
     LAST_CHUNK = "last chunk"
     CLOSE = "close"
 
 
 class ResponseHead(Struct, frozen=True):
-    """Status and headers; `body` is its length in bytes or what ends it.
+    """Status and headers; `body` is its length in bytes or how it ends.
 
-    Names are in lower case, in the order they came.
+    Names are in lower case, in the order received.
     """
 
     status: int
@@ -71,9 +71,9 @@ class ResponseHead(Struct, frozen=True):
 
 
 class ReceiveBuffer:
-    """Bytes that were received and not yet read; `feed` ends it with no bytes.
+    """Received bytes that were not read yet; empty bytes to `feed` end it.
 
-    After a broken connection, `error` says in Go's words why there is no more.
+    After a broken connection, `error` is Go's error.
     """
 
     __slots__ = (
@@ -96,7 +96,7 @@ class ReceiveBuffer:
         self.error: GoError | None = None
 
     def feed(self, data: bytes) -> None:
-        """Add what was received; no bytes mean that there will be no more."""
+        """Add received bytes; empty bytes mean the end."""
         if not data:
             self.at_end = True
         del self._data[: self._at]
@@ -105,7 +105,7 @@ class ReceiveBuffer:
         self._data += data
 
     def fail(self, error: GoError) -> None:
-        """End it: the connection broke."""
+        """End the buffer with the error of a broken connection."""
         self.error = error
         self.at_end = True
 
@@ -113,22 +113,22 @@ class ReceiveBuffer:
         return len(self._data) - self._at
 
     def take_bytes(self, limit: int) -> bytes:
-        """Return up to `limit` bytes of what is there."""
+        """Return up to `limit` buffered bytes."""
         start = self._at
         self._at = min(start + limit, len(self._data))
         return bytes(self._data[start : self._at])
 
     def starts_with(self, data: bytes) -> bool:
-        """Return whether the next bytes are there and are these."""
+        """Return whether the buffered bytes start with these."""
         return self._data.startswith(data, self._at)
 
     def find(self, data: bytes, limit: int) -> int:
-        """Return where bytes are among the next `limit` ones, -1 if they are not."""
+        """Return the position of bytes in the next `limit` ones, -1 if absent."""
         at = self._data.find(data, self._at, self._at + limit)
         return at - self._at if at >= 0 else -1
 
     def take_line(self) -> bytes | None:
-        """Return a line with its end, None if it is not whole yet."""
+        """Return a line with its end, None if it is incomplete."""
         end = self._data.find(b"\n", max(self._at, self._searched))
         if end < 0:
             # A line of many pieces is searched once, not once for each piece.
@@ -137,12 +137,12 @@ class ReceiveBuffer:
         return self.take_bytes(end + 1 - self._at)
 
     def peek_short_head(self) -> bytes:
-        """Return the next head with its empty line, none if it is long or not whole."""
+        """Return the next head with its empty line; nothing if long or incomplete."""
         end = self._data.find(b"\r\n\r\n", self._at, self._at + SHORT_HEAD_BYTES)
         return b"" if end < 0 else bytes(self._data[self._at : end + 4])
 
     def skip_head(self, length: int, lines: int) -> None:
-        """Leave out a head that was peeked at; raises `GoError` as below."""
+        """Skip a head that was peeked at; raises `GoError` as below."""
         self._count_head(length, lines)
         self.take_bytes(length)
 
@@ -173,9 +173,9 @@ def _ended(buffer: ReceiveBuffer) -> GoError:
 
 
 def read_head(buffer: ReceiveBuffer) -> Step[ResponseHead]:
-    """Read heads up to the one that counts: 100 to 199 are skipped, but for 101.
+    """Read the head of the final response: skip 100 to 199, except 101.
 
-    Raises `GoError`; `EOF` if there was not a single byte.
+    Raises `GoError`; `EOF` if no byte was received.
     """
     while not buffer and not buffer.at_end:
         yield
@@ -215,9 +215,9 @@ def _read_one_head(buffer: ReceiveBuffer) -> Step[ResponseHead]:
     return (yield from _read_lines_of_head(buffer))
 
 
-@lru_cache(maxsize=512)  # servers say the same again and again
+@lru_cache(maxsize=512)  # servers repeat the same status lines
 def _parse_short_head(data: bytes) -> tuple[ResponseHead, int, int]:
-    """Return a head that is there as a whole, how many bytes and lines it has."""
+    """Parse a complete head; return it and its numbers of bytes and lines."""
     buffer = ReceiveBuffer()
     buffer.feed(data)
     steps = _read_lines_of_head(buffer)
@@ -251,7 +251,7 @@ def _parse_status_line(line: bytes) -> tuple[bytes, int]:
 
 
 def _read_headers(buffer: ReceiveBuffer) -> Step[list[tuple[bytes, bytes]]]:
-    """Read the lines up to the empty one, each with its continuation lines."""
+    """Parse the lines up to the empty one, each with its continuation lines."""
     headers: list[tuple[bytes, bytes]] = []
     line = yield from _read_line(buffer)
     if line[:1] in {b" ", b"\t"}:
@@ -344,7 +344,7 @@ def parse_length(digits: bytes) -> int | None:
 
 
 def read_body(buffer: ReceiveBuffer, body: int | BodyEnd) -> Iterator[bytes | None]:
-    """Yield the pieces of a body, and None when more must be received first.
+    """Yield the pieces of a body, or None when more has to be received first.
 
     Raises `GoError` if it breaks off before its end.
     """

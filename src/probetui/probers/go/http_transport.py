@@ -1,7 +1,7 @@
 """An httpx2 transport with a new connection for every request.
 
-No pool, no proxy, no environment; what goes over the wire and what is refused is as in
-Go. It sends requests from `http_request.to_httpx` and any other httpx2 request.
+No pool, no proxy, no environment; it sends and refuses the same as Go. It sends
+requests from `http_request.to_httpx` and any other httpx2 request.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class OneShotTransport(httpx2.AsyncBaseTransport):
         self._route = route
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; the response's stream ends with its connection."""
+        """Send a request; closing the response closes its connection."""
         try:
             connection = await self._connect(request)
         except GoError as error:
@@ -122,7 +122,7 @@ async def _receive(connection: Connection, buffer: ReceiveBuffer) -> None:
 
 
 class _BodyStream(httpx2.AsyncByteStream):
-    """A body as it comes in; closing it closes the connection."""
+    """A streamed body; closing it closes the connection."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class _BodyStream(httpx2.AsyncByteStream):
 
 
 _STATUS = re.compile(rb"[0-9]{1,9}")
-# Headers about the connection; HTTP/2 has none (RFC 9113, 8.2.2).
+# Connection-specific headers; HTTP/2 has none (RFC 9113, 8.2.2).
 _NOT_SENT = frozenset(
     {b"host", b"connection", b"proxy-connection", b"upgrade", b"keep-alive"}
 )
@@ -177,7 +177,7 @@ async def send_http2_request(
 
 
 class _Body(httpx2.AsyncByteStream):
-    """A body as it comes in; closing it closes the connection."""
+    """A streamed body; closing it closes the connection."""
 
     def __init__(self, stream: HTTP2Stream, request: httpx2.Request) -> None:
         self._stream = stream

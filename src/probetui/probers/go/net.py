@@ -37,7 +37,7 @@ def check_host_port(address: str) -> None:
 
 
 def to_punycode(address: str) -> str:
-    """Return a host, with or without port, its labels that are not ASCII as `xn--`.
+    """Encode the labels of a host, with or without port, that are not ASCII, as `xn--`.
 
     Nothing is mapped: upper case stays. Source: net/http, PunycodeHostPort.
     """
@@ -52,9 +52,9 @@ def to_punycode(address: str) -> str:
 
 
 def to_ascii_host(host: str) -> str:
-    """Return a host as it is looked up: IDNA for what is not ASCII.
+    """Encode a host for a lookup: in IDNA, if it is not ASCII.
 
-    A host that IDNA refuses stays as it is. Source: net/http, idnaASCII.
+    A host that IDNA refuses is unchanged. Source: net/http, idnaASCII.
     """
     if host.isascii():
         return host
@@ -96,7 +96,7 @@ def check_ipv6(text: str) -> None:
 
 
 def _explain_bad_address(text: str) -> tuple[str, str]:
-    """Return what is wrong with an address and from where on."""
+    """Return the error in an address and where it starts."""
     first = re.search(r"[.:%]", text)
     if first is None:
         return "unable to parse IP", ""

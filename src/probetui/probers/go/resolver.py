@@ -47,13 +47,13 @@ class _Lookup(Struct, frozen=True):
 
 
 class Resolver:
-    """Looks names up with the system's resolver; one of it serves a process.
+    """Looks names up with the system's resolver; a process needs only one.
 
-    It may be used by any event loop, and from one thread at a time.
+    Any event loop may use it, from one thread at a time.
 
     Args:
-        look: looks one name up, and blocks; raises `OSError`.
-        limit: how many look-ups may be under way.
+        look: a blocking lookup of one name; raises `OSError`.
+        limit: the largest number of pending lookups.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class Resolver:
 
     @property
     def under_way(self) -> int:
-        """How many threads look something up at the moment."""
+        """The number of pending lookups."""
         return sum(map(len, self._current().values()))
 
     async def look_up(self, host: str) -> Sequence[Address]:
         """Return the addresses of a host.
 
         Raises:
-            GoError: it has none, or nobody says.
+            GoError: it has none, or the lookup failed.
             LocalResourceError: no thread can be started.
         """
         lookup = self._join_or_begin(host)
@@ -116,7 +116,7 @@ class Resolver:
         return lookup
 
     def _current(self) -> dict[str, list[_Lookup]]:
-        """Forget the look-ups that are over, and return the others by name."""
+        """Drop finished lookups, and return the others by name."""
         for host, lookups in tuple(self._under_way.items()):
             lookups[:] = [lookup for lookup in lookups if not lookup.found.done()]
             if not lookups:
@@ -144,14 +144,14 @@ _OUT_OF_SOMETHING = frozenset(
 
 
 def is_own_shortage(error: OSError) -> bool:
-    """Return whether this process or machine ran out of something, and not the peer."""
+    """Return whether an error means a lack of resources here, not at the peer."""
     if isinstance(error, socket.gaierror):
         return error.errno == socket.EAI_MEMORY
     return error.errno in _OUT_OF_SOMETHING
 
 
 def can_open_files(count: int) -> bool:
-    """Return whether so many sockets could be opened; libraries do not say if not."""
+    """Return whether so many sockets can be opened; libraries hide the error."""
     with contextlib.ExitStack() as opened:
         try:
             for _ in range(count):

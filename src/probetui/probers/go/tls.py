@@ -35,18 +35,18 @@ class PlainHTTPResponseError(GoError):
         super().__init__(message)
 
 
-@lru_cache(maxsize=3)  # a context costs a millisecond, and nobody changes it
+@lru_cache(maxsize=3)  # a context costs a millisecond, and is never changed
 def client_context(protocols: tuple[str, ...]) -> ssl.SSLContext:
     """Return a context that accepts any certificate.
 
-    `protocols` are offered by ALPN, the preferred one first; none leaves ALPN out.
+    `protocols` are offered by ALPN, the preferred one first; without any, ALPN is off.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # Go looks at no key size or digest when it does not verify; OpenSSL would. It has
-    # no finite field DH, of which a large group takes a tenth of a second.
+    # Without verification Go ignores key sizes and digests; OpenSSL would check them.
+    # Go has no finite-field DH, and a large group takes a tenth of a second.
     context.set_ciphers("DEFAULT:!kDHE:@SECLEVEL=0")
     context.options |= ssl.OP_NO_RENEGOTIATION
     if protocols:
@@ -75,11 +75,11 @@ class TLSConnection:
 
     @property
     def protocol(self) -> str | None:
-        """What the server chose by ALPN."""
+        """The protocol that the server chose by ALPN."""
         return self._tls.selected_alpn_protocol()
 
     async def handshake(self) -> None:
-        """Agree on keys and protocol, in at most ten seconds."""
+        """Complete the handshake in at most ten seconds."""
         try:
             async with asyncio.timeout(HANDSHAKE_SECONDS):
                 await self._check_first_record()
@@ -90,7 +90,7 @@ class TLSConnection:
             raise GoError("EOF") from error
 
     async def _check_first_record(self) -> None:
-        """Send the hello and refuse what is no TLS, before OpenSSL has to guess."""
+        """Send the ClientHello and refuse a response that is not TLS."""
         try:
             self._tls.do_handshake()
         except ssl.SSLWantReadError:
@@ -115,8 +115,8 @@ class TLSConnection:
             raise GoError("EOF") from error
 
     async def receive(self) -> bytes:
-        """Return the next bytes; none at the end, with or without close_notify."""
-        # What was received before is read without the connection's `receive`.
+        """Return decrypted bytes; empty at the end, with or without close_notify."""
+        # Data that was received before needs no `receive` of the connection.
         await self.give_way()
         try:
             return await self._step(lambda: self._tls.read(_RECEIVE_BYTES))
@@ -124,21 +124,21 @@ class TLSConnection:
             return b""
 
     async def give_way(self) -> None:
-        """Suspend, if what came was worked on for too long without."""
+        """Suspend if the received data has used up the CPU budget."""
         await self._connection.give_way()
 
     def close(self) -> None:
         """Send close_notify, if that does not block, and close."""
-        # It would wait for an answer, or there was no handshake.
+        # It would wait for the peer's close_notify, or there was no handshake.
         with contextlib.suppress(ssl.SSLError):
             self._tls.unwrap()
         self._connection.send_at_once(self._outgoing.read())
         self._connection.close()
 
     async def _step(self, act: Callable[[], T]) -> T:
-        """Do one thing of TLS, receiving and sending for it as often as it takes.
+        """Run an operation of OpenSSL, receiving and sending until it completes.
 
-        Raises `EOFError` when the other side ended the connection before.
+        Raises `EOFError` if the peer ends the connection first.
         """
         while True:
             try:
@@ -165,7 +165,7 @@ class TLSConnection:
 
 
 def to_server_name(host: str) -> str:
-    """Return the name to ask for; none for an address.
+    """Return the server name to send (SNI), empty for an address.
 
     Source: crypto/tls/handshake_client.go, hostnameInSNI.
     """

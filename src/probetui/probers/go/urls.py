@@ -24,11 +24,11 @@ _SPACE = 0x20
 
 
 class URLPart(Enum):
-    """A part of a URL; the value holds what need not be escaped in it."""
+    """A part of a URL; its value is the characters that need no escape there."""
 
     PATH = _UNRESERVED + "$&+,/:;=@"
     HOST = _UNRESERVED + "!$&'()*+,;=:[]<>\""
-    ZONE = HOST + " "  # its own member; written like a host
+    ZONE = HOST + " "  # a member of its own; written like a host
     USER = _UNRESERVED + "$&+,;="
     FRAGMENT = _UNRESERVED + "$&+,/:;=?@!()*"
 
@@ -43,7 +43,7 @@ _ESCAPE = re.compile(rb"%(..)", re.DOTALL)
 
 
 def escape(text: str, part: URLPart) -> str:
-    """Write a text so that it may stand in a part of a URL."""
+    """Escape a text for a part of a URL."""
     plain = _PLAIN[part]
     data = to_bytes(text)
     if plain.issuperset(data):
@@ -52,7 +52,7 @@ def escape(text: str, part: URLPart) -> str:
 
 
 def escape_unless_valid(text: str, spelling: str, part: URLPart) -> str:
-    """Write a text as it was spelled, if that spelling is still good, else escape it.
+    """Return the original spelling of a text if it is still valid, else escape it.
 
     Source: net/url/url.go, EscapedPath and EscapedFragment.
     """
@@ -114,7 +114,7 @@ class UserInfo(Struct, frozen=True):
     password: str | None = None
 
     def __str__(self) -> str:
-        """Return it as it stands before the `@`."""
+        """Format it as it precedes the `@`."""
         name = escape(self.name, URLPart.USER)
         if self.password is None:
             return name
@@ -154,7 +154,7 @@ class GoURL(Struct, frozen=True):
 
     @property
     def request_uri(self) -> str:
-        """What stands in the request line."""
+        """The request target in the request line."""
         target = self.opaque or self.escaped_path or "/"
         if self.opaque.startswith("//"):
             target = f"{self.scheme}:{target}"
@@ -189,7 +189,7 @@ class GoURL(Struct, frozen=True):
         return name, port
 
     def __str__(self) -> str:
-        """Write the URL. Source: net/url/url.go, URL.String."""
+        """Format the URL. Source: net/url/url.go, URL.String."""
         scheme = f"{self.scheme}:" if self.scheme else ""
         if self.opaque:
             return scheme + self.opaque + self.query + self._written_fragment()
@@ -198,7 +198,7 @@ class GoURL(Struct, frozen=True):
             path = "/" + path
         authority = self._written_authority()
         if not scheme and not authority and ":" in path.partition("/")[0]:
-            path = "./" + path  # else it would be read as a scheme
+            path = "./" + path  # else it would be parsed as a scheme
         return scheme + authority + path + self.query + self._written_fragment()
 
     def _written_authority(self) -> str:
@@ -222,7 +222,7 @@ class GoURL(Struct, frozen=True):
         return replace(self, path=path, raw_path=raw_path)
 
     def join(self, reference: str) -> GoURL:
-        """Return where a reference leads from here; raises `GoError` if it is none.
+        """Resolve a reference against this URL; raises `GoError` if it is invalid.
 
         Source: net/url/url.go, URL.Parse and ResolveReference.
         """
@@ -241,7 +241,7 @@ class GoURL(Struct, frozen=True):
 
 
 def parse_url(text: str) -> GoURL:
-    """Read a URL or a reference; raises `GoError` as Go's `url.Parse` does."""
+    """Parse a URL or a reference; raises `GoError` as Go's `url.Parse` does."""
     before, _, fragment = text.partition("#")
     try:
         url = _parse_without_fragment(before)
@@ -325,7 +325,7 @@ def _check_port(text: str) -> None:
 
 
 def _resolve_path(base: str, reference: str) -> str:
-    """Join two paths and take out `.` and `..` (RFC 3986, 5.2)."""
+    """Join two paths and remove `.` and `..` (RFC 3986, 5.2)."""
     if not reference:
         full = base
     elif reference.startswith("/"):
