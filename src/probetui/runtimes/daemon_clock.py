@@ -83,7 +83,7 @@ class DaemonClock:
         return self._clock.now()
 
     def sample(self, theirs: datetime, earliest: datetime, latest: datetime) -> None:
-        """Use that the runtime's time `theirs` was between two of the session's."""
+        """Record that the runtime's time `theirs` was between two of the session's."""
         low, high = theirs - latest, theirs - earliest
         if theirs.year not in _YEARS or max(-low, high) > MAX_OFFSET:
             return
@@ -124,7 +124,7 @@ class DaemonClock:
         return replace(found, created_at=created_at)
 
     def ours(self, theirs: datetime) -> datetime:
-        """Convert a time by the offset as far as it is known."""
+        """Convert a time by the current offset."""
         return theirs - self._offset if theirs.year in _YEARS else theirs
 
     def log_line(self, line: LogLine) -> LogLine:
@@ -189,4 +189,4 @@ class DaemonClock:
 
 
 def _ignore(_offset: timedelta) -> None:
-    """Do nothing; the callback until there is one."""
+    """Do nothing; the default callback."""

@@ -1,7 +1,7 @@
-"""Docker's own settings, which its library reads whole and without a bound.
+"""Checks of Docker's own settings, which its library reads without a limit.
 
 They name its endpoint, and the credentials of registries, for CRI runtimes too. They
-are looked at before the library opens them.
+are checked before the library opens them.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class FaultNote(Struct, frozen=True):
 
     Attributes:
         kind: `FROZEN` or `CUT_OFF`.
-        thing_id: the engine's ID of what is frozen or cut off.
+        thing_id: the engine's ID of the frozen or disconnected object.
         engine: the ID of the engine.
         how: the details for undoing it, as JSON.
     """
@@ -125,7 +125,7 @@ class FaultNotes:
 
 
 def format_undone(what: str, kind: str) -> str:
-    """Format that a fault which a killed session left was undone."""
+    """Format the message that a killed session's fault was undone."""
     return f"{what} was left {kind} by a killed probetui and is restored now"
 
 

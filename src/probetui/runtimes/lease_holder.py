@@ -68,7 +68,7 @@ class LeaseHolder(Struct, frozen=True):
         return f"process {self.pid} of {self.user}@{self.host}"
 
     def is_alive(self) -> bool | None:
-        """Return whether it is alive, None if that is not visible from here."""
+        """Return whether the process is alive, None if it is not visible from here."""
         here = (machine_id(), _pid_namespace())
         if not self.born or (self.machine, self.pid_namespace) != here:
             return None

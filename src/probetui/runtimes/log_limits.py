@@ -1,4 +1,4 @@
-"""How long the logs of a container get, as with a kubelet by default.
+"""The limits of container logs, the kubelet's defaults.
 
 Source: apis/config/v1beta1/defaults.go, v1.32.10, SetDefaults_KubeletConfiguration.
 """

@@ -1,9 +1,9 @@
 """Leases on pods for an engine of this machine: one abstract unix socket for a pod.
 
 Only one process can have a socket of that name. It needs neither a permission nor a
-file, and ends with its process in any case. Who connects learns from the kernel whose
-it is. It is visible to all users of the machine, but not in other network namespaces:
-an engine that is used from other machines keeps its leases itself.
+file, and ends with its process in any case. The kernel tells a client which process it
+belongs to. It is visible to all users of the machine, but not in other network
+namespaces: an engine that is used from other machines keeps its leases itself.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class MachineLease:
                     f"pod {pod.namespace}/{pod.name} cannot be leased: "
                     f"{error.strerror or error}"
                 ) from error
-            # Bound but not listening: it has just ended, or took the name to block us.
+            # Bound but not listening: the process has just ended, or blocks the name.
             holder = _holder(self._engine, key) or "a process that does not answer"
             raise PodInUseError(pod.namespace, pod.name, holder) from None
         asyncio.get_running_loop().add_reader(made, _refuse, made)

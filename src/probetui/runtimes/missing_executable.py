@@ -1,4 +1,4 @@
-"""Whether a command failed to start because its executable does not exist.
+"""Recognition of commands that failed to start for a missing executable.
 
 runc and crun have no code for that, only a message, which engines pass on: containerd
 with the code UNKNOWN, Docker with exit code 126, as for any program that cannot be

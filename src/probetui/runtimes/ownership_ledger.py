@@ -1,4 +1,4 @@
-"""Proof of ownership: a note on disk for each container, sandbox and volume of ours.
+"""OwnershipLedger: a note on disk for each of our containers, sandboxes and volumes.
 
 A label proves nothing. An image keeps the labels of the container that it was committed
 from, and Docker adds them to every container of that image; a kubelet gives the labels

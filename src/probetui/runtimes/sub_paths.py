@@ -210,7 +210,7 @@ class SubPaths(Struct, frozen=True):
     def _bind(self, descriptor: int, target: Path) -> None:
         wanted = os.fstat(descriptor)
         if _is_same(wanted, target):
-            return  # for an earlier instance of the container
+            return  # mounted for an earlier instance of the container
         _remove_mount_point(target)
         make_own_directory(target.parent, OWN_MODE)
         place = DirectoryRoot(target.parent)

@@ -1,4 +1,4 @@
-"""What runtimes translate alike: labels of pods, statuses of pods, the node; pure."""
+"""Conversions that runtimes share: pod labels, pod statuses, the node; pure."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def hostname(pod: Pod) -> str:
 
 
 def own_labels(owner: str) -> dict[str, str]:
-    """Return the labels of what probetui makes."""
+    """Return the labels of the objects that probetui creates."""
     return {OWNER: owner, VERSION: probetui.__version__}
 
 
 class PodName(NamedTuple):
-    """What names a pod, as the labels of its sandboxes and containers have it."""
+    """The identity of a pod, as in the labels of its sandboxes and containers."""
 
     namespace: str
     name: str
@@ -61,7 +61,7 @@ class PodName(NamedTuple):
 
 
 def pod_name_from_labels(labels: Mapping[str, str]) -> PodName:
-    """Return what the labels of a sandbox, container or volume say of its pod."""
+    """Parse the pod in the labels of a sandbox, container or volume."""
     return PodName(
         labels.get(POD_NAMESPACE, ""),
         labels.get(POD_NAME, ""),
@@ -107,7 +107,7 @@ def build_pod_status(
 
 
 def build_node(name: str, ip: str, cpus: int | None, memory_bytes: int | None) -> Node:
-    """Return a machine; what is not known of it is empty, 0 or None."""
+    """Build a node; unknown values are empty, 0 or None."""
     known = {"cpu": cpus, "memory": memory_bytes}
     return Node(
         name.lower() or "localhost",
@@ -117,7 +117,7 @@ def build_node(name: str, ip: str, cpus: int | None, memory_bytes: int | None) -
 
 
 def host_memory_bytes(sysconf: Callable[[str], int] = os.sysconf) -> int:
-    """Return how much memory this machine has, 0 where the system does not say."""
+    """Return the memory of this machine in bytes, 0 if unknown."""
     try:
         return sysconf("SC_PAGE_SIZE") * sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError):

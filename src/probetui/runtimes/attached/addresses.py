@@ -1,4 +1,4 @@
-"""Send probes and hooks to the IP of their own container.
+"""Probes and hooks that dial the IP of their own container.
 
 Containers of a pod share an IP; those of Docker Compose have one each.
 """
@@ -20,7 +20,7 @@ AddressOf = Callable[[ContainerID], str]
 def dial_containers(
     prober: Prober, hooks: HookRunner, address_of: AddressOf
 ) -> tuple[Prober, HookRunner]:
-    """Return both, so that they dial the IP of the container instead of the pod's."""
+    """Return a prober and a hook runner that dial the container's IP, not the pod's."""
     return (
         ContainerAddressProber(prober, address_of),
         ContainerAddressHookRunner(hooks, address_of),
@@ -28,7 +28,7 @@ def dial_containers(
 
 
 class ContainerAddressProber:
-    """A prober that replaces the pod IP by the IP of the container."""
+    """A prober that replaces the pod's IP by the container's."""
 
     def __init__(self, prober: Prober, address_of: AddressOf) -> None:
         self._prober = prober
@@ -50,7 +50,7 @@ class ContainerAddressProber:
 
 
 class ContainerAddressHookRunner:
-    """The same for lifecycle hooks."""
+    """A hook runner that replaces the pod's IP by the container's."""
 
     def __init__(self, hooks: HookRunner, address_of: AddressOf) -> None:
         self._hooks = hooks

@@ -47,7 +47,7 @@ class InstanceTracker:
 
     @property
     def current(self) -> ContainerID:
-        """The runtime's ID of the matched container, empty while it is gone."""
+        """The runtime's ID of the matched container, empty if there is none."""
         return self._current
 
     @property
@@ -68,7 +68,7 @@ class InstanceTracker:
 
         Args:
             status: the container, None if it is gone.
-            ended: the one before it, where another container was it and is known.
+            ended: the previous container, if it was another one and is known.
         """
         if status is None:
             self._current = NO_CONTAINER

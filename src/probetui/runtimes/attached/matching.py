@@ -22,7 +22,7 @@ LONG_ID = 12
 
 
 class AttachTarget(Struct, frozen=True):
-    """A container of a pod, and how to find what stands for it.
+    """A container of a pod, and the criteria for the container that stands for it.
 
     `wanted` is a name, an ID, `KEY=VALUE` of a label, a Compose service or a pod, whose
     container of this name is meant; empty matches by labels and names.

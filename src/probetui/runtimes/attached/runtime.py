@@ -140,7 +140,7 @@ class AttachedRuntime:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What one must know to judge the results of probes."""
+        """Warnings that matter for judging the results of probes."""
         if isinstance(self._runtime, RemarkSource):
             return self._runtime.remarks
         return ()
@@ -239,7 +239,7 @@ class AttachedRuntime:
         """Close the runtime; containers keep running."""
         await self._runtime.close()
 
-    # -- what changes something
+    # -- changes
 
     async def stop_container(
         self, container_id: ContainerID, grace_period_seconds: int
@@ -278,7 +278,7 @@ class AttachedRuntime:
         raise ContainerRuntimeError(f"{container_id} no longer exists")
 
     def fault_refusal(self, pod: Pod, fault: Fault) -> str:
-        """Return why it cannot be done to a pod, empty where it may be tried."""
+        """Return why a pod cannot have a fault, empty if it may be tried."""
         return self._unmanaged.fault_refusal(pod, fault) if self._acts else ONLY_WATCHED
 
     async def create_container(self, operation: CreateContainer) -> ContainerID:
@@ -336,12 +336,12 @@ class AttachedRuntime:
         """Return at once: a container that is started again keeps its image."""
         return PulledImage(operation.image, 0)
 
-    # -- inside
+    # -- helpers
 
     async def _inspect(
         self, watched: _Watched, listed: UnmanagedContainer
     ) -> UnmanagedStatus | None:
-        """Return what a container is like; nothing is asked if it has not changed."""
+        """Return the state of a container, cached until it changes."""
         now, last = asyncio.get_running_loop().time(), watched.inspection
         if (
             last is not None
@@ -357,12 +357,12 @@ class AttachedRuntime:
         return found
 
     def _note_change(self) -> None:
-        """Forget what containers were like: one has changed."""
+        """Invalidate the cached states: a container has changed."""
         self._changed_at = asyncio.get_running_loop().time()
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Change a container in the block, or try to."""
+        """Invalidate the cached states after a change, even a failed one."""
         try:
             yield
         finally:
@@ -406,7 +406,7 @@ class AttachedRuntime:
         return next(filter(None, found), "")
 
     def _sandbox(self, pod: Pod, ip: str) -> SandboxStatus:
-        # Without an IP nothing is known of the network, which is no error.
+        # Without an IP the network is unknown, which is no error.
         return SandboxStatus(
             _sandbox_id(pod),
             is_ready=True,

@@ -153,8 +153,8 @@ class CriClient:
             limit: how long to wait for the response; None waits forever.
 
         Raises:
-            RefusedError: the runtime says no.
-            NoAnswerError: it says nothing in time.
+            RefusedError: the runtime refuses.
+            NoAnswerError: it does not respond in time.
             ContainerRuntimeError: the runtime cannot be reached.
         """
         call = self._calls.get(method.path) or self._prepare(method)
@@ -174,7 +174,7 @@ class CriClient:
     async def call_unless_gone(
         self, method: CriMethod[Q, A], request: Q, *, limit: timedelta = REQUEST_LIMIT
     ) -> A | None:
-        """Make a call, see `call`; return None where what it is about is gone."""
+        """Make a call, see `call`; return None if the object is gone."""
         try:
             return await self.call(method, request, limit=limit)
         except CriStatusError as error:

@@ -152,7 +152,7 @@ NOT_LOCAL = CriDiagnosis("is not a unix socket", CHECK_ADDRESS)
 class UsableRuntime(Struct, frozen=True):
     """A runtime that answers and can run pods.
 
-    `network_problem` is why those that are not in the host's network have to wait.
+    `network_problem` is why pods outside the host's network have to wait.
     """
 
     client: CriClient

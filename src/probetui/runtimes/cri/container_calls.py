@@ -1,4 +1,4 @@
-"""Calls about any container, whoever made it: exec, events, listeners, stop."""
+"""Calls for any container, ours or not: exec, events, listeners, stop."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def main_process(client: CriClient, cri_id: str) -> int:
 
 
 async def container_listeners(client: CriClient, cri_id: str) -> Listeners:
-    """Return who listens in the network of a container.
+    """Return the listening sockets in the network of a container.
 
     Raises `ContainerRuntimeError` if it does not run, or not on this machine.
     """

@@ -33,7 +33,7 @@ class CriStatusError(ContainerRuntimeError):
     def with_code(self) -> CriStatusError:
         """Return the error with its code in the text, as Go prints a status.
 
-        A kubelet prints it so, but where it creates and starts containers.
+        A kubelet prints it so, except where it creates and starts containers.
         """
         name = go_code_name(self.code)
         return CriStatusError(f"rpc error: code = {name} desc = {self}", self.code)

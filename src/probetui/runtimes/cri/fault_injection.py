@@ -82,9 +82,9 @@ class CriFaultInjector:
         self._lock = asyncio.Lock()
 
     async def inject_fault(self, cri_id: str, fault: Fault) -> None:
-        """Do it to a container that runs.
+        """Inject a fault into a running container.
 
-        Raises `ContainerRuntimeError`, which says why it cannot be done.
+        Raises `ContainerRuntimeError` with the reason if that is not possible.
         """
         if reason := _why_unsupported():
             raise ContainerRuntimeError(reason)
@@ -94,9 +94,9 @@ class CriFaultInjector:
                 await self._inject_fault(found, fault)
 
     async def undo(self) -> None:
-        """Thaw and reconnect what was frozen and cut off here.
+        """Undo the faults that were injected here.
 
-        What is gone or out of reach is left and logged.
+        Faults of containers that are gone or out of reach are logged.
         """
         async with self._lock:
             for cri_id, freezer in tuple(self._frozen.items()):
@@ -187,9 +187,10 @@ class CriFaultInjector:
         freezer = self._frozen.get(found.cri_id)
         if freezer is None:
             freezer = choose_freezer(found.pid, found.cri_id, self._control_groups)
-            if freezer.is_frozen():  # by someone else, who undoes it
+            if freezer.is_frozen():  # by another process, which undoes it
                 return
-        # One that is frozen here has a freezer, which knows what it has stopped.
+        # A container frozen here has a freezer, which knows the processes that it
+        # stopped.
         self._notes.write(kinds.FROZEN, found.cri_id)
         try:
             has_frozen = await freezer.freeze()

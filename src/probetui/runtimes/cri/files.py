@@ -129,10 +129,10 @@ def mount_tmpfs(folder: Path, size_limit: Decimal | None) -> None:
 
 
 def unmount_tmpfs(folder: Path) -> None:
-    """Unmount the tmpfs of a folder; one without any stays as it is.
+    """Unmount the tmpfs of a folder, if there is one.
 
     Raises:
-        IncompleteRemovalError: something else is mounted on it or in it, which is left.
+        IncompleteRemovalError: something else is mounted on it or in it, and stays.
         OSError: the system refuses.
     """
     kinds, beneath = mounts_at(folder)
@@ -223,7 +223,7 @@ class PodFiles:
         except FileNotFoundError:
             return None
         except OSError as error:
-            # As the kubelet writes it, with Python's text of the error.
+            # The kubelet's message, with Python's text of the error.
             return (
                 f"Error on reading termination log {error.filename}: {error}".encode()
             )

@@ -1,4 +1,4 @@
-"""Freeze a container by the kernel's means; the CRI has no call for it."""
+"""Freezers of containers by cgroups or signals; the CRI has no call for it."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _find_switches(pid: int, cri_id: str, root: Path) -> Iterator[_FreezerFile]:
 def _path_up_to(path: str, cri_id: str) -> Path | None:
     """Return a path up to the part that contains an ID; None if none does.
 
-    One that leads out of what is mounted here is of no use either.
+    A path that leads out of the mounted hierarchy is useless, too.
     """
     parts = Path(path.lstrip("/")).parts
     if ".." in parts:

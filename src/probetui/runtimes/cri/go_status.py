@@ -1,8 +1,8 @@
-"""The words of grpc-go for what gRPC's C core, which Python uses, says of a call.
+"""Translation of status texts from gRPC's C core, which Python uses, to grpc-go's.
 
-A kubelet calls its runtime by grpc-go and prints its texts in events. What the runtime
-itself answers is the same text in both; what the library says of a connection that is
-lost, or was never made, is not.
+A kubelet calls its runtime by grpc-go and prints its texts in events. The texts of the
+runtime are the same in both libraries; their own texts about lost or failed connections
+differ.
 
 Source: grpc-go v1.65.0, clientconn.go, http2_client.go, rpc_util.go; cri-client
 remote_runtime.go, v0.32.10, which dials the socket's path.
@@ -39,7 +39,7 @@ _HTTP_STATUS = re.compile(r"Received http2 :?(?:header with )?status: (\d+)")
 
 
 def go_description(code: grpc.StatusCode, text: str, socket: str) -> str:
-    """Return how grpc-go describes a status.
+    """Return grpc-go's description of a status.
 
     Args:
         code: the status code.
@@ -87,9 +87,9 @@ def _connection_failure(text: str, socket: str) -> str:
 
 
 def _read_failure(text: str, socket: str) -> str:
-    """Return what Go's reader finds of a connection that was lost.
+    """Return the error of Go's reader for a lost connection.
 
-    Writing is not what it tells of: a failed write is left to the reader.
+    A failed write is not reported: Go leaves it to the reader.
     """
     if _RESET_BY_PEER in text.lower():
         return f"read unix @->{socket}: read: {_RESET_BY_PEER}"

@@ -55,7 +55,7 @@ class CriListing:
         client: the connection to the runtime.
         runtime_name: the prefix of its container IDs.
         owner: the value of the owner label.
-        files: has the termination messages of containers.
+        files: reads the termination messages of containers.
         daemon_clock: converts the runtime's instants.
         ownership: decides which of the labelled ones are ours.
     """
@@ -136,7 +136,7 @@ class CriListing:
         )
 
     async def _labelled(self) -> tuple[list[cri.PodSandbox], list[cri.Container]]:
-        """Return the lists of everything with our label."""
+        """Return the sandboxes and containers with our label."""
         noted = self._ownership.noted_before()
         found = await list_labelled(self._client, OWNER, self._owner)
         for cri_id in noted - {listed.id for part in found for listed in part}:
@@ -209,7 +209,7 @@ class CriListing:
     async def wait_until_gone(
         self, inspect: Callable[[str], Awaitable[object]], cri_id: str
     ) -> bool:
-        """Wait for a removal by somebody else; return whether it has happened."""
+        """Wait for a removal by another client; return whether it has happened."""
         for _ in range(REMOVAL_POLLS):
             if await inspect(cri_id) is None:
                 return True
@@ -272,7 +272,7 @@ class CriListing:
 def unowned_pods(
     sandboxes: Iterable[CriSandbox], containers: Iterable[CriContainer]
 ) -> tuple[UnownedPod, ...]:
-    """Group the sandboxes and containers that other probetuis made by pod.
+    """Group the sandboxes and containers of other probetuis by pod.
 
     Args:
         sandboxes: those with our label that the ownership ledger does not have.

@@ -1,4 +1,4 @@
-"""Which sandboxes and containers of a CRI runtime are ours.
+"""Ownership of the sandboxes and containers of a CRI runtime.
 
 The ledger decides, not the labels: a kubelet gives a sandbox the labels of a manifest,
 and `crictl` gives it any.
@@ -79,7 +79,7 @@ async def list_labelled(
 ) -> tuple[list[cri.PodSandbox], list[cri.Container]]:
     """Return the sandboxes and containers with a label, whoever made them."""
     selector = {label: value}
-    # Sandboxes first: of one that is made meanwhile, neither it nor its containers.
+    # Sandboxes first: of one that is created meanwhile, no containers are listed.
     sandboxes = await client.call(
         calls.LIST_POD_SANDBOX,
         cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(label_selector=selector)),
@@ -88,7 +88,7 @@ async def list_labelled(
         calls.LIST_CONTAINERS,
         cri.ListContainersRequest(filter=cri.ContainerFilter(label_selector=selector)),
     )
-    # Not every runtime knows about filters.
+    # Not every runtime supports filters.
     return (
         [found for found in sandboxes.items if found.labels.get(label) == value],
         [found for found in containers.containers if found.labels.get(label) == value],

@@ -95,7 +95,7 @@ _TEST_NET = ("192.0.2.1", 9)
 
 
 class CriOptions(Struct, frozen=True):
-    """How pods are run.
+    """The options of a CRI runtime.
 
     Attributes:
         folder: the folder of pod files, volumes and the ownership ledger.
@@ -120,14 +120,14 @@ class CriVersion(Struct, frozen=True):
 class CriRuntime:
     """`ports.Runtime` on the CRI, with logs, events, volumes and images.
 
-    Made by `connection.connect`; an event loop must run. A runtime that goes away makes
-    calls fail with `unreachable`; when it is back they work again.
+    Created by `connection.connect`; an event loop must run. While the runtime is down,
+    calls fail with `unreachable`.
 
     Args:
         client: the connection to a runtime that answered; closed together with this.
-        engine: what it said of itself.
+        engine: its name and version.
         clock: the session's.
-        options: how pods are run.
+        options: the options.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class CriRuntime:
             OwnershipLedger(options.folder / "owned"),
             self._engine_key,
         )
-        # The CRI does not say what time it is; that containers were started, it does.
+        # The CRI does not report the time, only when containers were started.
         self._daemon_clock = DaemonClock(clock)
         self._listing = CriListing(
             client,
@@ -166,7 +166,7 @@ class CriRuntime:
         return self._engine.name
 
     def on_clock_offset(self, report: Callable[[timedelta], None]) -> None:
-        """Call `report` with the offset where its clock differs from the session's."""
+        """Call `report` with the offset when its clock differs from the session's."""
         self._daemon_clock.on_offset(report)
 
     async def version(self) -> str:
@@ -289,7 +289,7 @@ class CriRuntime:
     async def image_store_id(self) -> str:
         """Return an empty ID: the CRI does not identify an image store.
 
-        Nor does it report when an image was pulled, so an image that somebody else
+        Nor does it report when an image was pulled, so an image that another client
         pulled again looks like ours. So no image counts as ours, and none is collected.
         """
         return ""
@@ -299,11 +299,11 @@ class CriRuntime:
         return await self._images.list()
 
     async def image_copy(self, image_id: str) -> str | None:
-        """Return the ID of an image, the only thing that differs between copies."""
+        """Return the ID of an image, the only difference between copies."""
         return await self._images.image_id(image_id)
 
     async def remove_image(self, image_id: str) -> None:
-        """Remove an image with all its names; refused while containers have it."""
+        """Remove an image with all its names; refused while containers use it."""
         await self._images.remove(image_id)
 
     async def image_filesystem(self) -> ImageFilesystem:
@@ -315,7 +315,7 @@ class CriRuntime:
     async def create_container(self, operation: CreateContainer) -> ContainerID:
         """Create a container in a sandbox and return its ID."""
         sandbox = await self.pod_sandbox_status(operation.sandbox_id)
-        # A subPath is bound, for which the runtime's socket is connected to.
+        # A subPath is bind-mounted, which connects to the runtime's socket.
         mounts = await asyncio.to_thread(
             self._files.mounts, operation, sandbox.ip or ""
         )
@@ -354,7 +354,7 @@ class CriRuntime:
     ) -> None:
         """Send the stop signal, kill after the grace period, return when it ended.
 
-        Who cancels takes the kill back: the runtime then leaves it at the signal.
+        Cancelling withdraws the kill: the runtime then only sends the signal.
         """
         cri_id = to_cri_id(container_id)
         if await self._listing.our_container(cri_id) is None:
@@ -372,7 +372,7 @@ class CriRuntime:
         return None if found is None else found.status
 
     async def remove_container(self, container_id: ContainerID) -> None:
-        """Remove a container; one that runs is killed first."""
+        """Remove a container; kill it first if it runs."""
         cri_id = to_cri_id(container_id)
         found = await self._listing.our_container(cri_id)
         if found is None:
@@ -414,8 +414,8 @@ class CriRuntime:
     ) -> int:
         """Run a command with streams; see `ports.StreamingExec.exec_streams`.
 
-        Quirk, kept: a command whose client is gone runs on, as below a kubelet; one
-        that reads its input sees that it ends.
+        Quirk, kept: a command whose client disconnects keeps running, as under a
+        kubelet; its input ends.
         """
         with wrap_encoding_errors():
             request = cri.ExecRequest(
@@ -444,33 +444,33 @@ class CriRuntime:
     async def close(self) -> None:
         """Close the connection; containers are left as they are.
 
-        What was frozen or disconnected here is resumed.
+        Faults that were injected here are undone.
         """
         try:
             await self._fault_injector.undo()
         finally:
             await self._client.close()
 
-    # -- what a runtime may have beyond the core
+    # -- optional ports
 
     async def mount_volume(self, operation: MountVolume) -> None:
-        """Make a volume ready: a folder on this machine."""
+        """Create a volume: a folder on this machine."""
         await asyncio.to_thread(self._files.mount_volume, operation)
 
     async def unmount_volume(self, operation: UnmountVolume) -> None:
-        """Remove a volume with what is in it; a path of the host stays as it is."""
+        """Remove a volume with its content; a path of the host is not touched."""
         await asyncio.to_thread(self._files.unmount_volume, operation)
 
     async def list_volumes(self) -> tuple[PodVolumes, ...]:
-        """Return all volumes there are, by pod."""
+        """Return all volumes by pod."""
         return self._files.list_volumes()
 
     async def lease(self) -> MachineLease:
-        """Return a lease on pods, without any yet."""
+        """Return a lease without pods."""
         return MachineLease(self._engine_key)
 
     async def lease_holders(self, keys: Collection[PodKey]) -> Mapping[PodKey, str]:
-        """Return who runs pods, for people."""
+        """Return who runs pods, as text for people."""
         return machine_lease_holders(self._engine_key, keys)
 
     async def sandbox_labels(self) -> Mapping[str, Mapping[str, str]]:
@@ -478,17 +478,17 @@ class CriRuntime:
         return await self._listing.sandbox_labels()
 
     async def unowned_pods(self) -> tuple[UnownedPod, ...]:
-        """Return the pods that other probetuis seem to have made."""
+        """Return the pods of other probetuis."""
         return unowned_pods(*await self._listing.list_unowned())
 
     async def kubelet_pods(self) -> tuple[str, ...]:
-        """Return the ready pods that a kubelet made; see `ports.KubeletHost`."""
+        """Return the ready pods of a kubelet; see `ports.KubeletHost`."""
         return await self._listing.kubelet_pods()
 
     async def take_over(self, pod: UnownedPod) -> None:
         """Take over a pod that the user chose.
 
-        Its volumes and files are where its probetui has them, and stay there.
+        Its volumes and files stay in the folder of its probetui.
         """
         sandboxes, containers = await self._listing.list_unowned()
         for sandbox in sandboxes:
@@ -500,7 +500,7 @@ class CriRuntime:
                 self._ownership.take_over(cri_id, container.name)
 
     async def list_leftover_files(self) -> tuple[RuntimePodStatus, ...]:
-        """Return the pods of ours of which there are files."""
+        """Return our pods that have files."""
         return tuple(
             RuntimePodStatus(pod.uid, pod.name, pod.namespace)
             for pod in await asyncio.to_thread(self._files.list_leftover_files)
@@ -521,15 +521,15 @@ class CriRuntime:
         await self._fault_injector.inject_fault(cri_id, fault)
 
     async def undo_leftover_faults(self) -> list[str]:
-        """Undo what a session left in force that was killed; return what was done."""
+        """Undo the faults that a killed session left; return what was done."""
         return await self._fault_injector.undo_leftovers()
 
     def fault_refusal(self, pod: Pod, fault: Fault) -> str:
-        """Return why it cannot be done to a pod, empty where it may be tried."""
+        """Return why a pod cannot have a fault, empty if it may be tried."""
         return fault_refusal(pod, fault)
 
     async def listeners(self, container_id: ContainerID) -> Listeners:
-        """Return where the network of a container's pod is listened."""
+        """Return the listeners in the network of a container's pod."""
         return await container_listeners(self._client, to_cri_id(container_id))
 
     async def network_namespace(self, container_id: ContainerID) -> Path:
@@ -546,7 +546,7 @@ class CriRuntime:
                 yield
 
     def unmanaged(self) -> UnmanagedCriContainers:
-        """Return the containers that others made."""
+        """Return the containers that probetui did not create."""
         return UnmanagedCriContainers(
             self._client,
             self._listing,
@@ -588,12 +588,12 @@ async def _run_streams(
 
 
 def _wanted(has_stdin: bool, tty: bool) -> Mapping[str, bool]:  # noqa: FBT001
-    """Return the streams that are asked for, as fields of a request."""
+    """Return the requested streams as fields of a request."""
     return {"tty": tty, "stdin": has_stdin, "stdout": True, "stderr": not tty}
 
 
 def host_address() -> str:
-    """Return the IP of this machine that connections to other machines come from."""
+    """Return the source IP of this machine's connections to other machines."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(_TEST_NET)

@@ -1,7 +1,7 @@
-"""Commands with streams, by the streaming server of a runtime.
+"""Commands with streams, through the streaming server of a runtime.
 
-A call of the CRI prepares a command and returns its URL; who asks for that in SPDY gets
-the streams. The URL is a secret and is good for one request.
+A call of the CRI prepares a command and returns a URL, which serves the streams by
+SPDY. The URL is a secret and is valid for one request.
 
 Source: k8s.io/kubelet pkg/cri/streaming/remotecommand, v0.36.2; client-go
 tools/remotecommand, v4.go.
@@ -34,15 +34,15 @@ _CHUNK_BYTES = 1 << 15
 async def run_streams(
     url: str, streams: CommandStreams, *, has_stdin: bool, tty: bool
 ) -> int:
-    """Join streams with those at a URL until these end; return the exit code.
+    """Connect streams to those of a URL until these end; return the exit code.
 
     Raises:
-        ContainerRuntimeError: there are none, or nobody knows how they ended.
+        ContainerRuntimeError: the URL serves none, or their status is unknown.
     """
     async with _opened(url) as connection:
         spdy = SpdyStreams(connection)
         tasks = [asyncio.ensure_future(spdy.run())]
-        # In this order; the other side waits for all of them.
+        # In this order; the server waits for all of them.
         errors = await spdy.open({"streamtype": "error"})
         if has_stdin:
             stdin = await spdy.open({"streamtype": "stdin"})
@@ -100,7 +100,7 @@ async def _opened(url: str) -> AsyncIterator[UpgradedConnection]:
 
 
 async def _type(stream: SpdyStream, streams: CommandStreams) -> None:
-    """Send what is typed, to its end."""
+    """Send the input to its end."""
     while data := await streams.stdin.read(_CHUNK_BYTES):
         await stream.write(data)
     await stream.finish()
@@ -120,7 +120,7 @@ async def _copy(
 
 
 async def _whole(stream: SpdyStream) -> bytes:
-    """Return all of a stream, but not more than a status can have."""
+    """Read a whole stream, up to the limit of a status."""
     found = bytearray()
     while len(found) < LONGEST_STATUS and (data := await stream.read()):
         found += data

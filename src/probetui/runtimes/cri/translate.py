@@ -1,4 +1,4 @@
-"""From the CRI's messages to our values, without I/O."""
+"""Conversion of the CRI's messages to our values, without I/O."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ _STATES: Mapping[int, RuntimeState] = {
 
 
 class CriSandbox(Struct, frozen=True):
-    """A sandbox as the runtime showed it; `owner` is empty for other people's.
+    """A sandbox of the runtime's; `owner` is empty without our labels.
 
-    It is as we make it if its labels say the same as its metadata, and which version of
-    probetui did: crictl, or a manifest with our label, does not go that far by chance.
+    It was created by a probetui if its labels equal its metadata and name a version of
+    probetui: crictl, or a manifest with our label, would not do both by chance.
     """
 
     owner: str
@@ -60,15 +60,15 @@ class CriSandbox(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What it is noted by before it has an ID."""
+        """The name in the ledger until it has an ID."""
         return sandbox_name(self.pod.uid, self.status.attempt)
 
 
 class CriContainer(Struct, frozen=True):
-    """A container as the runtime showed it.
+    """A container of the runtime's.
 
-    `message_file` is where on this machine it leaves its last words, empty for
-    nowhere; `log_file` is where its output goes.
+    `message_file` is the file of its termination message on this machine, empty for
+    none; `log_file` is the file of its output.
     """
 
     owner: str
@@ -83,12 +83,12 @@ class CriContainer(Struct, frozen=True):
 
 
 def sandbox_name(pod_uid: str, attempt: int) -> str:
-    """Return what a sandbox is noted by: no runtime has two of them at a time."""
+    """Return the ledger name of a sandbox, which is unique in a runtime."""
     return f"sandbox {pod_uid} {attempt}"
 
 
 def container_name(pod_uid: str, name: str, attempt: int) -> str:
-    """Return what a container is noted by."""
+    """Return the ledger name of a container."""
     return f"container {pod_uid} {name} {attempt}"
 
 
@@ -103,12 +103,12 @@ def to_cri_id(container_id: str) -> str:
 
 
 def to_instant(nanoseconds: int) -> datetime:
-    """Return an instant in microseconds; what never happened is in 1970, as in Go."""
+    """Convert nanoseconds to a time; zero is in 1970, as in Go."""
     return EPOCH + timedelta(microseconds=nanoseconds // 1000)
 
 
 def to_sandbox(found: cri.PodSandboxStatus) -> CriSandbox:
-    """Return a sandbox; its address counts only while it is ready.
+    """Convert a sandbox; it has an address only while it is ready.
 
     Source: kuberuntime/kuberuntime_sandbox.go, v1.32.10, determinePodSandboxIPs.
     """
@@ -138,7 +138,7 @@ def to_sandbox(found: cri.PodSandboxStatus) -> CriSandbox:
 
 
 def to_container(found: cri.ContainerStatus, runtime_name: str) -> CriContainer:
-    """Return a container, its last words left out.
+    """Convert a container, without its termination message.
 
     Source: kuberuntime/kuberuntime_container.go, v1.32.10, toKubeContainerStatus,
     getTerminationMessage.
@@ -167,9 +167,9 @@ def to_container(found: cri.ContainerStatus, runtime_name: str) -> CriContainer:
 def container_status(
     found: cri.ContainerStatus, runtime_name: str
 ) -> RuntimeContainerStatus:
-    """Return the status of a container, whoever made it.
+    """Return the status of any container.
 
-    Quirk, kept: what could not be started was started in 1970.
+    Quirk, kept: a container that could not be started was started in 1970.
 
     Source: kuberuntime/kuberuntime_container.go, v1.32.10, toKubeContainerStatus.
     """
@@ -193,7 +193,7 @@ def container_status(
     usual_reason = "Error" if found.exit_code else "Completed"
     return replace(
         status,
-        # A runtime notes a start after it happened, and a quick end before that.
+        # A runtime records a start after it happened, and a quick end before that.
         started_at=to_instant(min(found.started_at, found.finished_at)),
         finished_at=to_instant(found.finished_at),
         exit_code=found.exit_code,
@@ -216,21 +216,21 @@ def pod_statuses(
 
 
 def is_of_owner(event: cri.ContainerEventResponse, owner: str) -> bool:
-    """Return whether something may have happened to a pod of that owner's."""
+    """Return whether an event may concern a pod of an owner."""
     if not event.HasField("pod_sandbox_status"):
         return True
     return bool(event.pod_sandbox_status.labels.get(OWNER) == owner)
 
 
 def image_user(image: cri.Image) -> str:
-    """Return the user as the image has it, empty where it says nothing."""
+    """Return the user of an image, empty if it sets none."""
     return str(image.uid.value) if image.HasField("uid") else image.username
 
 
 def to_stored_images(
     images: Iterable[cri.Image], containers: Iterable[cri.Container]
 ) -> tuple[StoredImage, ...]:
-    """Return the images that are here, with the containers that have them."""
+    """Convert the list of images, and add the containers that use them."""
     users: dict[str, list[str]] = {}
     for container in containers:
         for reference in {

@@ -77,7 +77,7 @@ class UnmanagedCriContainers(UnmanagedContainers):
         )
 
     async def inspect(self, container_id: ContainerID) -> UnmanagedStatus | None:
-        """Return what a listed container is like now, None if it is gone."""
+        """Return the current status of a listed container, None if it is gone."""
         cri_id = to_cri_id(container_id)
         sandbox_id = self._sandbox_ids.get(cri_id)
         found = sandbox_id and await self._listing.container(cri_id)
@@ -116,7 +116,7 @@ class UnmanagedCriContainers(UnmanagedContainers):
         await self._fault_injector.inject_fault(to_cri_id(container_id), fault)
 
     def fault_refusal(self, pod: Pod, fault: Fault) -> str:
-        """Return why it cannot be done to a pod, empty where it may be tried."""
+        """Return why a pod cannot have a fault, empty if it may be tried."""
         return fault_refusal(pod, fault)
 
     async def watch(self) -> AsyncGenerator[None]:
@@ -141,7 +141,7 @@ class UnmanagedCriContainers(UnmanagedContainers):
 
 
 def unmanaged_container(found: cri.Container, runtime_name: str) -> UnmanagedContainer:
-    """Return a container with everything it can be matched by."""
+    """Convert a container, with all criteria for matching."""
     pod, name = pod_name_from_labels(found.labels), found.metadata.name
     names = [name]
     if pod.name:

@@ -30,7 +30,7 @@ class DockerContainers:
         client: the connection to the daemon.
         listing: caches inspections, which are dropped for containers that change.
         owner: the value of our owner label.
-        ownership: notes what is created, and knows what is ours.
+        ownership: records what is created, and decides what is ours.
     """
 
     def __init__(

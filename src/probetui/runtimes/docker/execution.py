@@ -68,7 +68,7 @@ class RunningExec(Struct, frozen=True):
 
 
 def _drop(_data: bytes) -> None:
-    """Keep nothing."""
+    """Discard output."""
 
 
 class DockerExecutor:
@@ -203,15 +203,15 @@ class DockerExecutor:
         tty: bool,
         keep: Callable[[bytes], None] = _drop,
     ) -> None:
-        """Pass on input, output and sizes until the output ends.
+        """Forward input, output and sizes until the output ends.
 
         Args:
             response: the response that the streams follow.
             streams: those of the client.
             resize: sets the size of the terminal.
-            has_stdin: whether the client types.
-            tty: whether there is a terminal, which has no stream for errors.
-            keep: called with output that is not of a terminal, with its frames.
+            has_stdin: whether the client sends input.
+            tty: whether there is a terminal, which has no standard error.
+            keep: called with the frames of output without a terminal.
         """
         stream = HijackedStream(response)
         tasks = [asyncio.ensure_future(self._pass_on_sizes(streams, resize))]
@@ -344,7 +344,7 @@ class DockerExecutor:
         return await self._client.call(check)
 
     async def _kill(self, container_id: str, exec_id: str, mark: str) -> bool:
-        """Kill a command by one of the ways; return whether it has ended."""
+        """Kill a command from here or inside; return whether it has ended."""
         try:
             async with asyncio.timeout(KILL_LIMIT_SECONDS):
                 process_id = await self._process_id(exec_id)
@@ -416,7 +416,7 @@ async def _poll() -> AsyncIterator[None]:
 
 
 async def _type(stream: HijackedStream, streams: CommandStreams) -> None:
-    """Send what is typed, until the command does not take it any more."""
+    """Send input until the command no longer reads it."""
     with contextlib.suppress(ContainerRuntimeError):
         while data := await streams.stdin.read(CHUNK_BYTES):
             await stream.write(data)

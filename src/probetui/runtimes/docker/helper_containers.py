@@ -49,7 +49,7 @@ class HelperContainers:
         client: the connection to the daemon.
         sandbox_image: selects their image, that of sandboxes.
         owner: the value of our owner label.
-        ownership: notes what is created, and knows what is ours.
+        ownership: records what is created, and decides what is ours.
     """
 
     def __init__(

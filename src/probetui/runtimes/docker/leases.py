@@ -74,7 +74,7 @@ class SessionLease(Struct, frozen=True):
 
     @property
     def who(self) -> str:
-        """Who holds it, for people."""
+        """The holder, as text for people."""
         return str(self.holder) if self.holder else "somebody"
 
 

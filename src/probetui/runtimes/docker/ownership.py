@@ -1,6 +1,7 @@
-"""Which of Docker's containers are ours, and whose are others with our label.
+"""Ownership of Docker's containers, and of others with our label.
 
-Ours is what is in the ledger, whatever its labels are. Of the rest with our label:
+A container is ours if it is in the ledger, whatever its labels. Of the others with our
+label:
 
 - a container whose name equals the one in its labels was created by another user's
   probetui, or by one with another state folder;
@@ -30,7 +31,7 @@ ListedContainer = Mapping[str, Any]
 
 
 class DockerOwnership(EngineOwnership):
-    """Says which containers are ours, and notes every container that is made.
+    """Decides which containers are ours, and records every one that is created.
 
     Args:
         client: the connection to the daemon.
@@ -80,7 +81,7 @@ def _with_labels(
 ) -> dict[str, Any]:
     """Label a container and the anonymous volumes in its mounts.
 
-    What an image declares as a volume has none: it is removed with its container.
+    A volume that an image declares has none: it is removed with its container.
     """
     host = request.get("HostConfig", {})
     mounts = [

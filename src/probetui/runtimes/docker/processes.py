@@ -150,7 +150,7 @@ class DockerListeners:
         return await self._ask_of_process(docker_id, network_file)
 
     async def _ask_of_process(self, docker_id: str, ask: Callable[[int], T]) -> T:
-        """Return what is asked of the main process of a container, in a thread."""
+        """Call a function with the PID of a container's main process, in a thread."""
         processes = self._processes
         if processes is None:
             raise ContainerRuntimeError("the daemon runs on another machine")

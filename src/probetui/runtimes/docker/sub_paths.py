@@ -235,7 +235,7 @@ class DockerSubPaths:
         mount: VolumeMount,
         path: PurePosixPath,
     ) -> tuple[PurePosixPath, tuple[str, ...]]:
-        """Do as `_walk`, and raise the kubelet's error."""
+        """Call `_walk`, and raise the kubelet's error."""
         try:
             return await self._walk(helper, path)
         except ContainerRuntimeError as error:

@@ -218,7 +218,7 @@ class DockerVolumes:
         mounts = container_mounts(pod, container, self._owner, sources)
         return mounts, tuple(guarded)
 
-    # -- inside
+    # -- helpers
 
     async def _exists(self, name: str) -> bool:
         """Return whether a volume exists; raises if it is not ours."""

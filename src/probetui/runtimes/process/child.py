@@ -181,7 +181,7 @@ def _has(mask: bytes, number: int) -> bool:
 
 
 def _read(file: Path) -> bytes:
-    """Return a file's content, empty if it cannot be read."""
+    """Read a file; return empty if that is not possible."""
     try:
         return read_kernel_file(file)
     except OSError:

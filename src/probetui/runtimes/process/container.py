@@ -112,7 +112,8 @@ class ProcessContainer:
     def refresh(self) -> bool:
         """Reload the record if it changed on disk; False when the container is gone.
 
-        One whose record was removed while it runs is there, and is recorded again.
+        A running container whose record was removed is still there, and is recorded
+        again.
         """
         found = records.signature(self._file)
         if found is not None and found == self._signature:
@@ -137,7 +138,7 @@ class ProcessContainer:
     def _record_again(self) -> bool:
         """Write the record of a container that runs without one; False if it ended.
 
-        Otherwise nobody would know of its processes any more.
+        Otherwise its processes would be lost.
         """
         if not self.is_running_here():
             return False
@@ -328,7 +329,7 @@ class ProcessContainer:
         tty: bool,
     ) -> int:
         """Run a command with streams; see `ports.StreamingExec.exec_streams`."""
-        # Late: few sessions have somebody who types.
+        # Late: few sessions run interactive commands.
         from probetui.runtimes.process.interactive import (  # noqa: PLC0415
             run_interactive,
         )
@@ -389,7 +390,7 @@ class ProcessContainer:
         self._signature = records.signature(self._file)
 
     def _follow(self) -> None:
-        """Watch the main process while it runs, and note when it has ended."""
+        """Watch the main process while it runs, and record its end."""
         process = self.record.process
         if self.state is not RuntimeState.RUNNING or process is None:
             self._unfollow()
@@ -400,7 +401,7 @@ class ProcessContainer:
                 self._stop_watching = watch_end(process, self._on_end)
         elif self._is_child:
             self._on_end()
-        else:  # adopted: what it ended with is needed at once
+        else:  # adopted: its end has to be recorded at once
             self._kill_left()
             self._end_main_process(process)
         if self.state is RuntimeState.EXITED:
@@ -446,7 +447,7 @@ class ProcessContainer:
         self._warn_of(killed.refused)
 
     def _kill_left(self) -> None:
-        """Do the same at once, of a container of an earlier session."""
+        """Kill the processes of a container of an earlier session, at once."""
         number = self.record.number
         if not number:
             kill_marked(translate.marker(self.record.container_id))
@@ -480,7 +481,7 @@ class ProcessContainer:
             message="it ended while no probetui managed it",
         )
         if self._is_anothers():
-            self._update(unknown)  # until the other one records the exit code
+            self._update(unknown)  # until the other probetui records the exit code
         else:
             self._finish(unknown)
 

@@ -1,8 +1,8 @@
-"""Kill what containers started, with one look at the machine's processes for all.
+"""Kills the descendants of containers, with one scan of the processes for all.
 
-A look reads a file of each process in /proc, 25 microseconds each: with 500 containers
-that end at once, 500 looks at 600 processes each would take minutes of the processor.
-Requests that come while others are carried out wait, and are carried out together.
+A scan reads a file of each process in /proc, 25 microseconds each: with 500 containers
+that end at once, 500 scans of 600 processes would take minutes of CPU time. Requests
+that arrive during a scan wait, and share the next one.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from probetui.runtimes.process_identity import Process
 
 
 class KilledDescendants(Struct, frozen=True):
-    """What is left of a container's processes after they were killed.
+    """The processes of a container that survived a kill.
 
     Attributes:
         refused: those that the system does not let us kill.
-        left: those that have not ended yet; empty if nobody asked for them.
+        left: those that have not ended yet; empty unless requested.
     """
 
     refused: tuple[UnkillableProcess, ...] = ()
@@ -34,7 +34,7 @@ class KilledDescendants(Struct, frozen=True):
 
 
 class _KillRequest(Struct, frozen=True):
-    """A container's number, and who waits for its end.
+    """A container's number, and the future that awaits the kill.
 
     `spared` are processes with that number that are no descendants; `is_thorough` asks
     also for those that only start the next one and exit.
@@ -84,7 +84,7 @@ class DescendantKiller:
                     raise
                 continue
             for request in requests:
-                # Who asked may have been cancelled meanwhile.
+                # The caller may have been cancelled meanwhile.
                 if not request.done.done():
                     request.done.set_result(killed[request.number])
 

@@ -1,4 +1,4 @@
-"""Commands with input and output as they come, also in a terminal of their own."""
+"""Interactive commands, with streamed input and output or a terminal."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ async def run_interactive(
         cwd: its working directory.
         number: the container's number, see `descendants`.
         streams: its input and output.
-        has_stdin: it gets input.
-        tty: it gets a terminal, whose output is all standard output.
+        has_stdin: whether it has input.
+        tty: whether it has a terminal, whose output is all standard output.
 
     Raises:
         ContainerRuntimeError: the program cannot be started.
@@ -88,7 +88,7 @@ async def run_interactive(
             await asyncio.wait(outputs, timeout=LAST_OUTPUT_SECONDS)
         finally:
             if not ended.done() or ended.cancelled():
-                # It is reaped when it has ended.
+                # The command is reaped when it has ended.
                 kill_group(process.pid)
             for task in (*outputs, *others):
                 task.cancel()
@@ -126,7 +126,7 @@ class _Ends:
             self.stdin.close()
 
     def close_childs(self) -> None:
-        """Close the child's ends, which it has of its own by now."""
+        """Close the child's ends, which the child has duplicated."""
         while self._childs:
             os.close(self._childs.pop())
 
@@ -173,7 +173,7 @@ async def _forward_output(
 
 
 async def _type(stdin: _Input, streams: CommandStreams, *, tty: bool) -> None:
-    """Type what comes, and then what ends the input."""
+    """Write input as it arrives, then end the input."""
     loop = asyncio.get_running_loop()
     with contextlib.suppress(OSError):
         while data := await streams.stdin.read(CHUNK_BYTES):
@@ -191,7 +191,7 @@ async def _type(stdin: _Input, streams: CommandStreams, *, tty: bool) -> None:
 async def _resize(descriptor: int, streams: CommandStreams) -> None:
     while True:
         size = await streams.sizes.get()
-        # What is no size of a terminal is refused.
+        # The system refuses invalid sizes.
         with contextlib.suppress(OSError, struct.error):
             packed = struct.pack("HHHH", size.height, size.width, 0, 0)
             fcntl.ioctl(descriptor, termios.TIOCSWINSZ, packed)

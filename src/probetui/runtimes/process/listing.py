@@ -58,7 +58,7 @@ def list_processes() -> Iterator[ListedProcess]:
 
 
 def list_with_pods(pods_folder: Path) -> Iterator[ListedProcess]:
-    """Yield the same, with what is known of those that are containers of pods.
+    """Yield the same, with the records of those that are containers of pods.
 
     Args:
         pods_folder: the folder of the process runtime.
@@ -172,14 +172,14 @@ class ProcessEnvironment(Struct, frozen=True):
 
 
 def environment_of_process(pid: int) -> ProcessEnvironment:
-    """Return those of a process; ours where they may not be read."""
+    """Return the environment of a process, or ours if it may not be read."""
     return ProcessEnvironment(_folder(pid), _environment(pid))
 
 
 def environment_of_container(
     pods_folder: Path, container_id: str
 ) -> ProcessEnvironment:
-    """Return those of a running container, or of a process by its PID.
+    """Return the environment of a running container, or of a process by its PID.
 
     Args:
         pods_folder: the folder of the process runtime.

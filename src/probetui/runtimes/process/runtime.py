@@ -166,7 +166,7 @@ class ProcessRuntime:
         )
 
         with wrap_os_errors():
-            if not self._sandboxes:  # otherwise a list has just shown all of them
+            if not self._sandboxes:  # otherwise a relist has just loaded all of them
                 self._load()
             taken = {
                 it.record.ip for it in self._sandboxes.values() if it.record.is_ready
@@ -422,7 +422,7 @@ class ProcessRuntime:
         return not self._sees_all and sandbox.is_anothers()
 
     def _adopt(self, sandbox: ProcessSandbox) -> None:
-        """Manage what a probetui that has ended left, if it is of a pod of ours."""
+        """Adopt the sandboxes that an ended probetui left, if their pods are ours."""
         record = sandbox.record
         is_left = record.owner != self._me and not sandbox.is_anothers()
         if is_left and self._adopts(record.namespace, record.pod_name):
@@ -478,7 +478,7 @@ class ProcessRuntime:
 
     def _written_logs(self) -> Iterator[Path]:
         sandboxes = tuple(self._sandboxes.values())
-        # One look for each probetui, not for each of the pods that one has left.
+        # One lookup for each probetui, not for each of the pods that it left.
         owners = {sandbox.record.owner for sandbox in sandboxes} - {self._me}
         others = {owner for owner in owners if is_alive(owner)}
         for sandbox in sandboxes:

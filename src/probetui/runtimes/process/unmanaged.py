@@ -151,7 +151,7 @@ class UnmanagedProcesses(UnmanagedContainers):
         return fault_refusal(pod, fault)
 
     async def watch(self) -> AsyncIterator[None]:
-        """Yield hardly ever: there are no events of processes."""
+        """Yield at a long interval: processes have no events."""
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             yield

@@ -22,7 +22,7 @@ _LONGEST_TEXT = 1000
 
 
 def exit_status(exit_code: int) -> Json:
-    """Return the `Status` that ends a command's streams."""
+    """Build the `Status` that ends a command's streams."""
     if exit_code == 0:
         return {"metadata": {}, "status": "Success"}
     message = (
@@ -40,7 +40,7 @@ def exit_status(exit_code: int) -> Json:
 
 
 def exit_code(status: bytes) -> int:
-    """Return the exit code that the `Status` of an ended command has.
+    """Parse the exit code in the `Status` of a command.
 
     Raises:
         ContainerRuntimeError: the command could not be run.
@@ -63,6 +63,6 @@ def _decoded(status: bytes) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(status)
     except (msgspec.DecodeError, RecursionError, ValueError):
-        # A kubelet before 1.5 wrote plain text, and so does who cut it off.
+        # A kubelet before 1.5 wrote plain text; so does a server that cuts the streams off.
         found = status.decode(errors="replace")
     return found if isinstance(found, dict) else {"message": found}

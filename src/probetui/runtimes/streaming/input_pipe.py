@@ -1,4 +1,4 @@
-"""A stream that is fed no faster than it is read."""
+"""A stream with back-pressure: it is fed no faster than it is read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ BUFFERED_BYTES = 1 << 16
 
 
 class InputPipe(asyncio.StreamReader):
-    """A `StreamReader` that somebody feeds who can wait."""
+    """A `StreamReader` whose feeder waits for the reader."""
 
     def __init__(self) -> None:
         super().__init__(BUFFERED_BYTES)
@@ -18,19 +18,19 @@ class InputPipe(asyncio.StreamReader):
         self.set_transport(self._feeder)
 
     async def feed(self, data: bytes) -> None:
-        """Add data, and wait until not much is left to be read."""
+        """Add data, and wait until most of it is read."""
         if data and not self._is_discarded:
             self.feed_data(data)
             await self._feeder.may_feed.wait()
 
     def discard(self) -> None:
-        """Drop what is fed from now on: nobody reads it."""
+        """Discard all data from now on."""
         self._is_discarded = True
         self._feeder.resume_reading()
 
 
 class _Feeder(asyncio.ReadTransport):
-    """What a `StreamReader` pauses when it has enough."""
+    """The transport that a `StreamReader` pauses when its buffer is full."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The connection of an HTTP request whose answer changed the protocol."""
+"""The connection of an HTTP request after an upgrade."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CLOSED = (httpcore2.NetworkError, httpcore2.TimeoutException, OSError)
 
 
 class NetworkBytes:
-    """The bytes of an upgraded connection, as a reader and a writer."""
+    """An upgraded connection as a byte reader and a byte writer."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self._stream: httpcore2.AsyncNetworkStream = response.extensions[
@@ -21,18 +21,18 @@ class NetworkBytes:
         self._sending = asyncio.Lock()
 
     async def read(self, n: int, /) -> bytes:
-        """Return some bytes; none at the end, however it came."""
+        """Return received bytes; none after any kind of end."""
         try:
             return await self._stream.read(n)
         except _CLOSED:
             return b""
 
     def write(self, data: bytes, /) -> None:
-        """Take bytes to be sent."""
+        """Buffer bytes to be sent."""
         self._waiting += data
 
     async def drain(self) -> None:
-        """Send what waits; one who is gone is noticed by reading."""
+        """Send the buffered bytes; a lost connection shows in `read`."""
         # The streams of one connection are written by different tasks.
         async with self._sending:
             data = bytes(self._waiting)

@@ -1,6 +1,6 @@
 """SPDY/3.1 as kubectl and API servers speak it: frames and streams, without I/O.
 
-There is no flow control, as in the library of the other side.
+There is no flow control, as in Kubernetes' own library.
 
 Source: the draft of SPDY/3.1; github.com/moby/spdystream v0.5.0.
 """
@@ -29,7 +29,7 @@ _LONGEST_HEADERS, _MOST_HEADERS = 1 << 12, 64
 
 
 class FrameType(IntEnum):
-    """The control frames that matter here."""
+    """The control frames that are used here."""
 
     SYN_STREAM = 1
     SYN_REPLY = 2
@@ -39,11 +39,11 @@ class FrameType(IntEnum):
 
 
 class SpdyError(ValueError):
-    """What came is no SPDY."""
+    """The received bytes are not SPDY."""
 
 
 class StreamOpened(Struct, frozen=True):
-    """The other side opened a stream; it sends nothing on it if `is_finished`."""
+    """The peer opened a stream; it sends no data on it if `is_finished`."""
 
     stream_id: int
     headers: Mapping[str, str]
@@ -51,7 +51,7 @@ class StreamOpened(Struct, frozen=True):
 
 
 class StreamData(Struct, frozen=True):
-    """Data on a stream, and whether it was the last."""
+    """Data of a stream, and whether it was the last."""
 
     stream_id: int
     data: bytes
@@ -59,20 +59,20 @@ class StreamData(Struct, frozen=True):
 
 
 class StreamReset(Struct, frozen=True):
-    """The other side wants nothing more of a stream."""
+    """The peer reset a stream."""
 
     stream_id: int
 
 
 class ConnectionEnded(Struct, frozen=True):
-    """The other side opens no more streams."""
+    """The peer opens no more streams."""
 
 
 SpdyEvent = StreamOpened | StreamData | StreamReset | ConnectionEnded
 
 
 class SpdyConnection:
-    """One side of a connection; what is to be sent gathers in `output`."""
+    """One side of a connection; bytes to send accumulate in `output`."""
 
     def __init__(self) -> None:
         self.output = bytearray()
@@ -82,10 +82,10 @@ class SpdyConnection:
         self._next_stream = 1
 
     def receive(self, data: bytes) -> Iterator[SpdyEvent | None]:
-        """Yield what each frame means, None for one without a meaning for streams.
+        """Parse bytes and yield the event of each frame, None for irrelevant ones.
 
         Raises:
-            SpdyError: they are no SPDY.
+            SpdyError: they are not SPDY.
         """
         self._input += data
         while len(self._input) >= _HEAD.size:
@@ -108,7 +108,7 @@ class SpdyConnection:
             yield event
 
     def open(self, headers: Mapping[str, str]) -> int:
-        """Open a stream as a client does, and return its ID."""
+        """Open a stream as a client, and return its ID."""
         stream_id, self._next_stream = self._next_stream, self._next_stream + 2
         body = _LENGTH.pack(stream_id) + bytes(6) + self._header_block(headers)
         self._send_control(FrameType.SYN_STREAM, body)
@@ -120,7 +120,7 @@ class SpdyConnection:
         self._send_control(FrameType.SYN_REPLY, body)
 
     def reset(self, stream_id: int) -> None:
-        """Want nothing more of a stream."""
+        """Reset a stream."""
         body = _LENGTH.pack(stream_id) + _LENGTH.pack(_CANCEL)
         self._send_control(FrameType.RST_STREAM, body)
 
@@ -146,7 +146,7 @@ class SpdyConnection:
             case FrameType.GOAWAY:
                 return ConnectionEnded()
             case _:
-                pass  # SETTINGS, WINDOW_UPDATE, HEADERS: of no use here
+                pass  # SETTINGS, WINDOW_UPDATE, HEADERS: not used here
         return None
 
     def _read_headers(self, block: bytes) -> Mapping[str, str]:
@@ -172,7 +172,7 @@ class SpdyConnection:
 
 
 def _pairs(block: bytes) -> Iterator[tuple[str, str]]:
-    """Yield names in lower case and values; of several values all, with NUL between."""
+    """Yield lower-case names and values; several values are separated by NUL."""
     (count,) = _LENGTH.unpack_from(block)
     if count > _MOST_HEADERS:
         raise SpdyError(f"{count} headers")

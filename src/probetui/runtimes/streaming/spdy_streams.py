@@ -1,4 +1,4 @@
-"""SPDY streams over a connection that was upgraded, or inside a WebSocket."""
+"""SPDY streams over an upgraded connection or inside a WebSocket."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ _CHUNK_BYTES = 1 << 16
 
 
 class ByteReader(Protocol):
-    """What bytes come from."""
+    """A source of bytes."""
 
     async def read(self, n: int, /) -> bytes:
         """Return some bytes, none at the end."""
 
 
 class ByteWriter(Protocol):
-    """What takes bytes."""
+    """A sink of bytes."""
 
     def write(self, data: bytes, /) -> None:
-        """Take bytes to be sent."""
+        """Buffer bytes to be sent."""
 
     async def drain(self) -> None:
-        """Wait until not many are left to be sent."""
+        """Wait until most bytes are sent."""
 
 
 class ByteConnection(Protocol):
-    """Bytes both ways; a message of a WebSocket is nothing but some of them."""
+    """A bidirectional byte stream; WebSocket message boundaries mean nothing."""
 
     async def send(self, message: bytes) -> None:
         """Send bytes."""
@@ -54,7 +54,7 @@ class ByteConnection(Protocol):
 
 
 class UpgradedConnection:
-    """The connection of a request itself."""
+    """The upgraded connection of a request."""
 
     def __init__(self, left: bytes, reader: ByteReader, writer: ByteWriter) -> None:
         self._left = left
@@ -73,7 +73,7 @@ class UpgradedConnection:
 
 
 class SpdyStream:
-    """One stream; `incoming` has what the other side sends on it."""
+    """One stream; `incoming` has the bytes that the peer sends on it."""
 
     def __init__(
         self, stream_id: int, headers: Mapping[str, str], streams: SpdyStreams
@@ -90,7 +90,7 @@ class SpdyStream:
         self._streams = streams
 
     async def read(self) -> bytes:
-        """Return some of what came; none at the end."""
+        """Return received bytes; none at the end."""
         data = await self.incoming.read(_CHUNK_BYTES)
         self.backlog -= len(data)
         return data
@@ -101,13 +101,13 @@ class SpdyStream:
             await self._streams.send(self.stream_id, data)
 
     async def finish(self) -> None:
-        """Say that nothing more is sent."""
+        """Finish the sending side."""
         if not self.is_finished:
             self.is_finished = True
             await self._streams.send(self.stream_id, b"", is_finished=True)
 
     async def reset(self) -> None:
-        """Say that nothing more is sent or wanted."""
+        """Reset the stream."""
         self.is_finished = True
         await self._streams.reset(self.stream_id)
 
@@ -116,11 +116,11 @@ class SpdyStreams:
     """The streams of one connection.
 
     Args:
-        connection: where they run.
-        longest_backlog: of how many unread bytes a stream is reset; with 0 nothing
-            more is received while those of one stream are too many.
-        on_stream: called with each stream that the other side opens, None to refuse
-            them, as a client does.
+        connection: the underlying connection.
+        longest_backlog: the number of unread bytes at which a stream is reset; with 0,
+            receiving pauses while one stream has too many.
+        on_stream: called with each stream that the peer opens, None to refuse them, as
+            a client does.
     """
 
     def __init__(
@@ -154,13 +154,13 @@ class SpdyStreams:
         await self._flush()
 
     async def reset(self, stream_id: int) -> None:
-        """Want nothing more of a stream, unless both sides have finished it."""
+        """Reset a stream, unless both sides have finished it."""
         if self._streams.pop(stream_id, None) is not None:
             self._spdy.reset(stream_id)
             await self._flush()
 
     async def run(self) -> None:
-        """Handle what the other side sends, until it ends the connection."""
+        """Handle received frames until the peer ends the connection."""
         frames = 0
         try:
             while (data := await self._connection.receive()) is not None:
@@ -178,8 +178,8 @@ class SpdyStreams:
         finally:
             for stream in self._streams.values():
                 stream.incoming.feed_eof()
-            # They refer to each other and to who opened them: without this, all that
-            # came stays until the garbage collector finds it, which is minutes.
+            # Streams refer to each other and to their opener: without this, all
+            # received data stays until the garbage collector runs, which takes minutes.
             self._streams.clear()
             self._on_stream = None
 
@@ -228,7 +228,7 @@ class SpdyStreams:
 
 
 async def run_beside(work: Awaitable[None], until_gone: Awaitable[None]) -> None:
-    """Do some work, and end it when the client is gone."""
+    """Run a task, and cancel it when the client disconnects."""
     tasks = [asyncio.ensure_future(work), asyncio.ensure_future(until_gone)]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
