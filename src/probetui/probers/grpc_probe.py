@@ -198,9 +198,9 @@ async def _check(
 
 
 def _judge(status: int) -> Attempt:
-    known = health_pb2.HealthCheckResponse.ServingStatus
-    name: str = known.Name(status) if status in known.values() else str(status)
-    if status == known.SERVING:
+    statuses = health_pb2.HealthCheckResponse.ServingStatus
+    name: str = statuses.Name(status) if status in statuses.values() else str(status)
+    if status == statuses.SERVING:
         return Attempt(ProbeResult.SUCCESS, "service healthy", detail=name)
     output = f'service unhealthy (responded with "{name}")'
     return Attempt(ProbeResult.FAILURE, output, detail=name)

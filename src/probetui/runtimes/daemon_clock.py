@@ -97,13 +97,13 @@ class DaemonClock:
         while len(self._starts) > MAX_CONTAINERS:
             self._starts.popitem(last=False)
 
-    async def container(self, found: RuntimeContainerStatus) -> RuntimeContainerStatus:
+    async def container(self, status: RuntimeContainerStatus) -> RuntimeContainerStatus:
         """Return a container's status with times by the session's clock."""
-        container_id = found.container_id
-        is_new = found.started_at not in self._known.get(container_id, {})
-        if found.started_at is not None and is_new and container_id in self._starts:
-            self.sample(found.started_at, *self._starts.pop(container_id))
-        instants = (found.created_at, found.started_at, found.finished_at)
+        container_id = status.container_id
+        is_new = status.started_at not in self._known.get(container_id, {})
+        if status.started_at is not None and is_new and container_id in self._starts:
+            self.sample(status.started_at, *self._starts.pop(container_id))
+        instants = (status.created_at, status.started_at, status.finished_at)
         await self._measure_for(container_id, instants)
         created_at, started_at, finished_at = (
             self._convert(container_id, instant) for instant in instants
@@ -111,17 +111,17 @@ class DaemonClock:
         if started_at and finished_at:
             finished_at = max(started_at, finished_at)
         return replace(
-            found,
+            status,
             created_at=created_at,
             started_at=started_at,
             finished_at=finished_at,
         )
 
-    async def sandbox(self, found: SandboxStatus) -> SandboxStatus:
+    async def sandbox(self, status: SandboxStatus) -> SandboxStatus:
         """Return a sandbox's status with its time by the session's clock."""
-        await self._measure_for(found.sandbox_id, (found.created_at,))
-        created_at = self._convert(found.sandbox_id, found.created_at)
-        return replace(found, created_at=created_at)
+        await self._measure_for(status.sandbox_id, (status.created_at,))
+        created_at = self._convert(status.sandbox_id, status.created_at)
+        return replace(status, created_at=created_at)
 
     def ours(self, theirs: datetime) -> datetime:
         """Convert a time by the current offset."""
@@ -150,11 +150,11 @@ class DaemonClock:
         self, key: str, instants: tuple[datetime | None, ...]
     ) -> None:
         """Measure before new times are converted, if that is due or must be."""
-        known = self._known.get(key, {})
+        converted = self._known.get(key, {})
         fresh = [
             instant
             for instant in instants
-            if instant is not None and instant not in known
+            if instant is not None and instant not in converted
         ]
         if not fresh:
             return
@@ -171,13 +171,13 @@ class DaemonClock:
         """Convert a time, never to the future; the result is cached."""
         if theirs is None:
             return None
-        known = self._known.setdefault(key, {})
+        converted = self._known.setdefault(key, {})
         self._known.move_to_end(key)
         while len(self._known) > MAX_CONTAINERS:
             self._known.popitem(last=False)
-        if theirs not in known:
-            known[theirs] = min(self.ours(theirs), self._clock.now())
-        return known[theirs]
+        if theirs not in converted:
+            converted[theirs] = min(self.ours(theirs), self._clock.now())
+        return converted[theirs]
 
     def _report_if_new(self) -> None:
         if (

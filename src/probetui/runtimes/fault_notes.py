@@ -115,13 +115,13 @@ class FaultNotes:
         try:
             note = json.loads(self._root.read_file(name, _MAX_BYTES))
             holder = LeaseHolder.parse(note["holder"])
-            found = FaultNote(
+            parsed = FaultNote(
                 str(note["kind"]), str(note["id"]), str(note["engine"]), {**note["how"]}
             )
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
-        is_its_file = _file(found.kind, found.thing_id) == name
-        return found if is_its_file and holder and _has_ended(holder) else None
+        is_its_file = _file(parsed.kind, parsed.thing_id) == name
+        return parsed if is_its_file and holder and _has_ended(holder) else None
 
 
 def format_undone(what: str, kind: str) -> str:

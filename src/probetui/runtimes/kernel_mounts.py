@@ -35,17 +35,17 @@ def may_mount() -> bool:
     False where /proc does not show it.
     """
     try:
-        found = _EFFECTIVE.search(read_kernel_file(STATUS))
+        match = _EFFECTIVE.search(read_kernel_file(STATUS))
     except OSError:
         return False
-    return found is not None and bool(int(found[1], 16) >> CAP_SYS_ADMIN & 1)
+    return match is not None and bool(int(match[1], 16) >> CAP_SYS_ADMIN & 1)
 
 
 def mount_file_system(kind: str, target: Path, options: str) -> None:
     """Mount a file system without a device; raises `OSError`."""
     name = kind.encode()
-    found = _libc().mount(name, os.fsencode(target), name, 0, options.encode())
-    _check(found, target)
+    result = _libc().mount(name, os.fsencode(target), name, 0, options.encode())
+    _check(result, target)
 
 
 def bind_descriptor(descriptor: int, target: Path) -> None:

@@ -52,12 +52,18 @@ class LeaseHolder(Struct, frozen=True):
         """Parse what `text` returned; None for anything else."""
         try:
             fields = json.loads(text)
-            found = cls(**{name: fields[name] for name in cls.__struct_fields__})
+            holder = cls(**{name: fields[name] for name in cls.__struct_fields__})
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
-        texts = (found.user, found.host, found.born, found.machine, found.pid_namespace)
-        is_sound = type(found.pid) is int and all(type(text) is str for text in texts)
-        return found if is_sound else None
+        texts = (
+            holder.user,
+            holder.host,
+            holder.born,
+            holder.machine,
+            holder.pid_namespace,
+        )
+        is_sound = type(holder.pid) is int and all(type(text) is str for text in texts)
+        return holder if is_sound else None
 
     @property
     def text(self) -> str:

@@ -95,8 +95,8 @@ def machine_lease_holders(
     """
     if sys.platform != "linux":
         return {}
-    found = {key: _holder(engine, key) for key in keys}
-    return {key: holder for key, holder in found.items() if holder}
+    holders = {key: _holder(engine, key) for key in keys}
+    return {key: holder for key, holder in holders.items() if holder}
 
 
 def _listen(address: str) -> socket.socket:

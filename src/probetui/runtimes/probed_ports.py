@@ -16,13 +16,13 @@ from probetui.k8s.probe import (
 
 def probed_ports(pod: Pod) -> tuple[int, ...]:
     """Return the ports of probes and hooks that have no host of their own."""
-    found = {
+    ports = {
         number
         for container in pod.all_containers()
         for handler in container.handlers()
         if (number := _port(container, handler)) is not None
     }
-    return tuple(sorted(found))
+    return tuple(sorted(ports))
 
 
 def _port(container: Container, handler: ProbeHandler | LifecycleHandler) -> int | None:

@@ -98,7 +98,7 @@ def listeners_of(process_ids: Iterable[int], proc: Path = PROC) -> Listeners:
 
 
 def _sockets(folder: Path) -> list[ListeningSocket]:
-    found: list[ListeningSocket] = []
+    sockets: list[ListeningSocket] = []
     for name in _TABLES:
         try:
             text = read_kernel_file(folder / name).decode("ascii")
@@ -106,8 +106,8 @@ def _sockets(folder: Path) -> list[ListeningSocket]:
             if name == _TABLES[0]:
                 raise
             continue  # a kernel without IPv6
-        found += parse_table(text)
-    return found
+        sockets += parse_table(text)
+    return sockets
 
 
 def _inodes(folder: Path) -> Iterator[int]:

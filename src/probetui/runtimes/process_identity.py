@@ -37,22 +37,22 @@ def identify(pid: int) -> Process | None:
 
     A zombie still has its PID.
     """
-    found = _read_state(pid)
-    return Process(pid, found[1]) if found else None
+    state = _read_state(pid)
+    return Process(pid, state[1]) if state else None
 
 
 def is_alive(process: Process) -> bool:
     """Return whether a process runs; a zombie does not."""
-    found = _read_state(process.pid)
+    state = _read_state(process.pid)
     return (
-        found is not None and found[0] not in ZOMBIE_STATES and found[1] == process.born
+        state is not None and state[0] not in ZOMBIE_STATES and state[1] == process.born
     )
 
 
 def is_stopped(process: Process) -> bool:
     """Return whether a process is stopped by a signal."""
-    found = _read_state(process.pid)
-    return found == (STOPPED_STATE, process.born)
+    state = _read_state(process.pid)
+    return state == (STOPPED_STATE, process.born)
 
 
 def _read_state(pid: int) -> tuple[str, str] | None:

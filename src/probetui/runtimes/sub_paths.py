@@ -262,14 +262,14 @@ def with_sub_paths(
     volumes: tuple[PodVolumes, ...], mounted: tuple[PodVolumes, ...]
 ) -> tuple[PodVolumes, ...]:
     """Return volumes, and those of which only mounted subPaths are left, by pod."""
-    found = {pod.pod_uid: pod for pod in (*mounted, *volumes)}
-    for one in mounted:
-        pod = found[one.pod_uid]
-        names = sorted({*pod.volumes, *one.volumes})
-        found[one.pod_uid] = PodVolumes(
+    volumes_of_pod = {pod.pod_uid: pod for pod in (*mounted, *volumes)}
+    for mounted_pod in mounted:
+        pod = volumes_of_pod[mounted_pod.pod_uid]
+        names = sorted({*pod.volumes, *mounted_pod.volumes})
+        volumes_of_pod[mounted_pod.pod_uid] = PodVolumes(
             pod.pod_uid, pod.name, pod.namespace, tuple(names)
         )
-    return tuple(found[uid] for uid in sorted(found))
+    return tuple(volumes_of_pod[uid] for uid in sorted(volumes_of_pod))
 
 
 def _peer(engine_socket: Path) -> int:
@@ -304,10 +304,10 @@ def _remove_mount_point(target: Path) -> None:
 
 def _is_same(wanted: os.stat_result, path: Path) -> bool:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return False
-    return (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino)
+    return (status.st_dev, status.st_ino) == (wanted.st_dev, wanted.st_ino)
 
 
 def _entries(folder: Path) -> list[Path]:

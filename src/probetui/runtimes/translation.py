@@ -88,7 +88,9 @@ def build_pod_status(
     The pod has the address of its newest sandbox while that is ready.
     """
     newest_first = sorted(
-        sandboxes, key=lambda it: (it.created_at or EPOCH, it.attempt), reverse=True
+        sandboxes,
+        key=lambda sandbox: (sandbox.created_at or EPOCH, sandbox.attempt),
+        reverse=True,
     )
     return RuntimePodStatus(
         pod.uid,
@@ -98,21 +100,28 @@ def build_pod_status(
         tuple(
             sorted(
                 containers,
-                key=lambda it: (it.created_at or EPOCH, it.restart_count),
+                key=lambda sandbox: (
+                    sandbox.created_at or EPOCH,
+                    sandbox.restart_count,
+                ),
                 reverse=True,
             )
         ),
-        ips=tuple(it.ip for it in newest_first[:1] if it.is_ready and it.ip),
+        ips=tuple(
+            sandbox.ip
+            for sandbox in newest_first[:1]
+            if sandbox.is_ready and sandbox.ip
+        ),
     )
 
 
 def build_node(name: str, ip: str, cpus: int | None, memory_bytes: int | None) -> Node:
     """Build a node; unknown values are empty, 0 or None."""
-    known = {"cpu": cpus, "memory": memory_bytes}
+    resources = {"cpu": cpus, "memory": memory_bytes}
     return Node(
         name.lower() or "localhost",
         ip,
-        {resource: Decimal(amount) for resource, amount in known.items() if amount},
+        {resource: Decimal(amount) for resource, amount in resources.items() if amount},
     )
 
 

@@ -173,10 +173,10 @@ def _check_host_path(source: HostPath) -> None:
             make_own_directory(path, FOLDER_MODE)
         elif source.type == "FileOrCreate":
             create_own_file(path, NEW_FILE_MODE)
-    is_wanted, words = _WANTED[source.type]
+    is_wanted, description = _WANTED[source.type]
     if not (path.exists() and is_wanted(path.stat().st_mode)):
         raise ContainerRuntimeError(
-            f"hostPath type check failed: {source.path} is not {words}"
+            f"hostPath type check failed: {source.path} is not {description}"
         )
 
 

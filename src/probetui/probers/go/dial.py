@@ -134,15 +134,17 @@ class TCPConnection:
         """Close the socket."""
         self._socket.close()
 
-    def _broken(self, what: str, error: OSError) -> ProbetuiError:
+    def _broken(self, operation: str, error: OSError) -> ProbetuiError:
         if is_own_shortage(error):
-            return LocalResourceError(f"probetui could not {what}: {error.strerror}")
+            return LocalResourceError(
+                f"probetui could not {operation}: {error.strerror}"
+            )
         try:
             here = join_host_port(*self._socket.getsockname()[:2])
         except OSError:
             here = ""
         text = describe_os_error(error)
-        return GoError(f"{what} tcp {here}->{self._peer}: {what}: {text}")
+        return GoError(f"{operation} tcp {here}->{self._peer}: {operation}: {text}")
 
 
 async def dial(host: str, port: int, route: Route = direct_route) -> DialledConnection:
@@ -196,13 +198,13 @@ async def _look_up(host: str, port: int, where: tuple[str, int]) -> list[_Addres
     if not _is_domain_name(where[0]):
         raise GoError(f"lookup {host}: no such host")
     try:
-        found = await _RESOLVER.look_up(where[0])
+        addresses = await _RESOLVER.look_up(where[0])
     except GoError as error:
         # Messages must not name the address of a route.
         raise GoError(str(error).replace(where[0], host, 1)) from error
     return [
         (family, (address, where[1]), join_host_port(address, where[1]))
-        for family, address in found
+        for family, address in addresses
     ]
 
 

@@ -90,10 +90,10 @@ class GRPCCallError(GoError):
 def code_name(code: int) -> str:
     """Return Go's name of a code: `NotFound`, `Code(99)`."""
     try:
-        words = GRPCCode(code).name.split("_")
+        parts = GRPCCode(code).name.split("_")
     except ValueError:
         return f"Code({code})"
-    return words[0] if words == ["OK"] else "".join(map(str.capitalize, words))
+    return parts[0] if parts == ["OK"] else "".join(map(str.capitalize, parts))
 
 
 async def call_unary(
@@ -139,11 +139,11 @@ def encode_timeout(seconds: float) -> bytes:
 
     Source: grpc-go internal/grpcutil/encode_duration.go, EncodeDuration.
     """
-    left = max(int(seconds * 1_000_000_000), 0)
+    remaining = max(int(seconds * 1_000_000_000), 0)
     for unit, length in (("n", 1), ("u", 1000), ("m", 1_000_000), ("S", 10**9)):
-        if (count := -(-left // length)) <= _LARGEST_TIMEOUT:
+        if (count := -(-remaining // length)) <= _LARGEST_TIMEOUT:
             return f"{count}{unit}".encode()
-    return f"{-(-left // (3600 * 10**9))}H".encode()
+    return f"{-(-remaining // (3600 * 10**9))}H".encode()
 
 
 def _code_of_reset(code: ErrorCodes | int | None) -> GRPCCode:

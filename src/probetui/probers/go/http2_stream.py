@@ -120,18 +120,18 @@ class HTTP2Stream:
             await self._receive()
         self._h2.send_headers(_STREAM_ID, headers, end_stream=not body)
         await self._flush()
-        left = memoryview(body)
-        while left and not self._is_over and not self._write_error:
+        unsent = memoryview(body)
+        while unsent and not self._is_over and not self._write_error:
             length = min(
-                len(left),
+                len(unsent),
                 self._h2.local_flow_control_window(_STREAM_ID),
                 self._h2.max_outbound_frame_size,
             )
             if length <= 0:
                 await self._receive()
                 continue
-            piece, left = left[:length], left[length:]
-            self._h2.send_data(_STREAM_ID, bytes(piece), end_stream=not left)
+            piece, unsent = unsent[:length], unsent[length:]
+            self._h2.send_data(_STREAM_ID, bytes(piece), end_stream=not unsent)
             await self._flush()
 
     async def receive_head(self) -> Headers:

@@ -123,19 +123,19 @@ class Resolver:
                 del self._under_way[host]
         return self._under_way
 
-    def _run(self, host: str, found: Future[Sequence[Address]]) -> None:
+    def _run(self, host: str, result: Future[Sequence[Address]]) -> None:
         try:
             addresses = self._look(host)
         except BaseException as error:  # noqa: BLE001  # who waits for it gets it
-            found.set_exception(error)
+            result.set_exception(error)
         else:
-            found.set_result(addresses)
+            result.set_result(addresses)
 
 
 def resolve_host(host: str) -> Sequence[Address]:
     """Return the addresses of a host by the system's resolver; blocks."""
-    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    return [(family, str(address[0])) for family, _, _, _, address in found]
+    addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return [(family, str(address[0])) for family, _, _, _, address in addresses]
 
 
 _OUT_OF_SOMETHING = frozenset(

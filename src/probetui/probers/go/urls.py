@@ -79,20 +79,20 @@ def unescape(text: str, part: URLPart) -> str:
 def _check_escapes(data: bytes, refuses: Callable[[bytes], bool]) -> None:
     at = data.find(b"%")
     while at >= 0:
-        found = data[at : at + 3]
-        if len(found) < 3 or not _HEX.issuperset(found[1:]) or refuses(found):  # noqa: PLR2004  # a percent sign and two digits
-            raise GoError(f"invalid URL escape {go_quote(to_text(found))}")
+        triplet = data[at : at + 3]
+        if len(triplet) < 3 or not _HEX.issuperset(triplet[1:]) or refuses(triplet):  # noqa: PLR2004  # a percent sign and two digits
+            raise GoError(f"invalid URL escape {go_quote(to_text(triplet))}")
         at = data.find(b"%", at + 3)
 
 
-def _refused_in_host(found: bytes) -> bool:
+def _refused_in_host(triplet: bytes) -> bool:
     # RFC 3986, 3.2.2: for characters that are not ASCII only; %25 begins a zone.
-    return int(found[1:2], 16) < _ASCII >> 4 and found != b"%25"
+    return int(triplet[1:2], 16) < _ASCII >> 4 and triplet != b"%25"
 
 
-def _refused_in_zone(found: bytes) -> bool:
-    value = int(found[1:], 16)
-    return found != b"%25" and value != _SPACE and value not in _PLAIN[URLPart.HOST]
+def _refused_in_zone(triplet: bytes) -> bool:
+    value = int(triplet[1:], 16)
+    return triplet != b"%25" and value != _SPACE and value not in _PLAIN[URLPart.HOST]
 
 
 def _check_characters(data: bytes, part: URLPart) -> None:
@@ -264,9 +264,9 @@ def _parse_without_fragment(text: str) -> GoURL:
         return GoURL(path="*")
     if text.startswith(":"):
         raise GoError("missing protocol scheme")
-    found = _SCHEME.match(text)
-    scheme = found[1].lower() if found else ""
-    rest, mark, query = (text[found.end() :] if found else text).partition("?")
+    match = _SCHEME.match(text)
+    scheme = match[1].lower() if match else ""
+    rest, mark, query = (text[match.end() :] if match else text).partition("?")
     url = GoURL(scheme=scheme, force_query=bool(mark) and not query, raw_query=query)
     if not rest.startswith("/"):
         if scheme:

@@ -37,7 +37,7 @@ class ContainerAddressProber:
     async def probe(self, effect: RunProbe) -> ProbeOutcome:
         """Run a probe at the IP of its container."""
         address = self._address_of(effect.container_id)
-        there = RunProbe(
+        redirected = RunProbe(
             effect.probe_id,
             effect.key,
             effect.pod,
@@ -46,7 +46,7 @@ class ContainerAddressProber:
             effect.container_id,
             address or effect.pod_ip,
         )
-        return await self._prober.probe(there)
+        return await self._prober.probe(redirected)
 
 
 class ContainerAddressHookRunner:

@@ -68,15 +68,15 @@ def make_targets(pods: Sequence[Pod], words: Sequence[str]) -> tuple[AttachTarge
 
 
 def _named(name: str, targets: Sequence[AttachTarget]) -> AttachTarget:
-    found = [
+    matches = [
         target for target in targets if name in {target.label, target.container.name}
     ]
-    if len(found) == 1:
-        return found[0]
+    if len(matches) == 1:
+        return matches[0]
     has = ", ".join(
-        target.label if found else target.container.name for target in targets
+        target.label if matches else target.container.name for target in targets
     )
-    if found:
+    if matches:
         raise UsageError(f'several pods have a container "{name}": use one of {has}')
     raise UsageError(f'no container is called "{name}" (has: {has})')
 
@@ -95,21 +95,21 @@ def find_candidates(
         else _rules_for_target(target)
     )
     for rule in rules:
-        if found := [container for container in everything if rule(container)]:
-            return tuple(sorted(found, key=_rank))
+        if matches := [container for container in everything if rule(container)]:
+            return tuple(sorted(matches, key=_rank))
     return ()
 
 
 def choose_candidate(
-    found: Sequence[UnmanagedContainer], current: ContainerID
+    candidates: Sequence[UnmanagedContainer], current: ContainerID
 ) -> UnmanagedContainer | None:
     """Return the container to use: the current one, unless only another one runs."""
-    if not found:
+    if not candidates:
         return None
-    kept = [container for container in found if container.container_id == current]
-    if kept and (kept[0].is_running or not found[0].is_running):
+    kept = [container for container in candidates if container.container_id == current]
+    if kept and (kept[0].is_running or not candidates[0].is_running):
         return kept[0]
-    return found[0]
+    return candidates[0]
 
 
 def _rank(container: UnmanagedContainer) -> tuple[bool, float, str]:
@@ -168,5 +168,5 @@ def _project(container: UnmanagedContainer) -> str:
 
 
 def _first_label(container: UnmanagedContainer, keys: Sequence[str]) -> str:
-    found = (container.labels.get(key, "") for key in keys)
-    return next(filter(None, found), "")
+    values = (container.labels.get(key, "") for key in keys)
+    return next(filter(None, values), "")

@@ -154,22 +154,24 @@ class AttachedRuntime:
         everything = await self.list_unmanaged()
         return tuple(
             TargetMatch(
-                watched.target, choose_candidate(found, watched.tracker.current), found
+                watched.target,
+                choose_candidate(candidates, watched.tracker.current),
+                candidates,
             )
             for watched in self._watched
-            for found in [find_candidates(watched.target, everything)]
+            for candidates in [find_candidates(watched.target, everything)]
         )
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
         """Return every pod with the containers that match."""
         addresses: dict[ContainerID, str] = {}
         for watched, match in zip(self._watched, await self.matches(), strict=True):
-            found = None
+            status = None
             if match.chosen is not None:
-                found = await self._inspect(watched, match.chosen)
-            _update(watched.tracker, found)
-            if found is not None:
-                addresses[found.status.container_id] = found.ip
+                status = await self._inspect(watched, match.chosen)
+            _update(watched.tracker, status)
+            if status is not None:
+                addresses[status.status.container_id] = status.ip
         self._addresses = addresses
         pods = {watched.target.pod.uid: watched.target.pod for watched in self._watched}
         return tuple(self._status(pod) for pod in pods.values())
@@ -350,11 +352,11 @@ class AttachedRuntime:
             and last.at > max(self._changed_at, now - GOOD_FOR_SECONDS)
         ):
             return last.found
-        found = await self._unmanaged.inspect(listed.container_id)
+        status = await self._unmanaged.inspect(listed.container_id)
         watched.inspection = _Inspection(
-            now, listed.container_id, listed.revision, found
+            now, listed.container_id, listed.revision, status
         )
-        return found
+        return status
 
     def _note_change(self) -> None:
         """Invalidate the cached states: a container has changed."""
@@ -368,9 +370,9 @@ class AttachedRuntime:
         finally:
             self._note_change()
 
-    def _check_allowed(self, what: str) -> None:
+    def _check_allowed(self, subject: str) -> None:
         if not self._acts:
-            raise ContainerRuntimeError(f"{what} is only watched, and left as it is")
+            raise ContainerRuntimeError(f"{subject} is only watched, and left as it is")
 
     def _watched_as(self, pod: Pod, name: str) -> _Watched:
         for watched in self._watched:
@@ -398,12 +400,12 @@ class AttachedRuntime:
 
     def _pod_ip(self, instances: Sequence[RuntimeContainerStatus]) -> str:
         """Return the IP of the first running container that has one."""
-        found = (
+        addresses = (
             self.address_of(instance.container_id)
             for instance in instances
             if instance.state is RuntimeState.RUNNING
         )
-        return next(filter(None, found), "")
+        return next(filter(None, addresses), "")
 
     def _sandbox(self, pod: Pod, ip: str) -> SandboxStatus:
         # Without an IP the network is unknown, which is no error.
@@ -416,11 +418,11 @@ class AttachedRuntime:
         )
 
 
-def _update(tracker: InstanceTracker, found: UnmanagedStatus | None) -> None:
-    if found is None:
+def _update(tracker: InstanceTracker, status: UnmanagedStatus | None) -> None:
+    if status is None:
         tracker.update(None)
     else:
-        tracker.update(found.status, found.earlier)
+        tracker.update(status.status, status.earlier)
 
 
 def _sandbox_id(pod: Pod) -> str:

@@ -121,7 +121,7 @@ def _crictl_config(environ: Mapping[str, str]) -> tuple[str, Mapping[str, Any]]:
     named = environ.get(CONFIG_VARIABLE)
     file = Path(named) if named else CRICTL_CONFIG
     try:
-        found = yaml.safe_load(read_settings(file, _LARGEST_CONFIG).decode())
+        settings = yaml.safe_load(read_settings(file, _LARGEST_CONFIG).decode())
     except FileNotFoundError as error:
         if named:
             raise _unreadable(file, "there is no such file") from error
@@ -130,9 +130,9 @@ def _crictl_config(environ: Mapping[str, str]) -> tuple[str, Mapping[str, Any]]:
         raise _unreadable(file, error.strerror or str(error)) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(file, "it is not YAML") from error
-    if not isinstance(found, dict | None):
+    if not isinstance(settings, dict | None):
         raise _unreadable(file, "it has no settings")
-    return str(file), found or {}
+    return str(file), settings or {}
 
 
 def _unreadable(file: Path, reason: str) -> RuntimeUnavailableError:
@@ -224,8 +224,8 @@ async def connect(
     tried = []
     async for attempt in try_endpoints(list_endpoints(endpoint, environ)):
         if isinstance(attempt.result, UsableRuntime):
-            found = attempt.result
-            return CriRuntime(found.client, found.engine, clock, options)
+            usable = attempt.result
+            return CriRuntime(usable.client, usable.engine, clock, options)
         tried.append(attempt)
     raise unavailable_error(tried)
 
@@ -234,15 +234,15 @@ async def describe_endpoints(
     *, endpoint: str | None = None, environ: Mapping[str, str] = os.environ
 ) -> tuple[tuple[str, str], ...]:
     """Return the endpoints that `connect` would try, each with its outcome."""
-    found = []
+    attempts = []
     try:
         async for attempt in try_endpoints(list_endpoints(endpoint, environ)):
-            found.append((str(attempt.endpoint), attempt.outcome))
+            attempts.append((str(attempt.endpoint), attempt.outcome))
             if isinstance(attempt.result, UsableRuntime):
                 await attempt.result.client.close()
     except RuntimeUnavailableError as error:
         return (("cri", str(error)),)
-    return tuple(found)
+    return tuple(attempts)
 
 
 async def _try_endpoint(endpoint: CriEndpoint) -> UsableRuntime | CriDiagnosis:
@@ -307,7 +307,9 @@ async def _check_runtime(client: CriClient) -> UsableRuntime | CriDiagnosis:
 
 
 def _condition(status: cri.RuntimeStatus, name: str) -> cri.RuntimeCondition | None:
-    return next((one for one in status.conditions if one.type == name), None)
+    return next(
+        (condition for condition in status.conditions if condition.type == name), None
+    )
 
 
 def _words(condition: cri.RuntimeCondition) -> str:

@@ -104,8 +104,8 @@ def _once(words: tuple[str, ...]) -> tuple[str, ...]:
 
 def _merged(machines: Iterable[str], own: Iterable[DNSOption]) -> tuple[str, ...]:
     """Merge options by name; the pod's own win."""
-    found = {machine.partition(":")[0]: machine for machine in machines}
+    options = {machine.partition(":")[0]: machine for machine in machines}
     for option in own:
         value = "" if option.value is None else f":{option.value}"
-        found[option.name] = f"{option.name}{value}"
-    return tuple(found.values())
+        options[option.name] = f"{option.name}{value}"
+    return tuple(options.values())

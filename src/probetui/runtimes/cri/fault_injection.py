@@ -89,9 +89,9 @@ class CriFaultInjector:
         if reason := _why_unsupported():
             raise ContainerRuntimeError(reason)
         async with self._lock:
-            found = await self._find_running(cri_id)
+            container = await self._find_running(cri_id)
             with wrap_os_errors():
-                await self._inject_fault(found, fault)
+                await self._inject_fault(container, fault)
 
     async def undo(self) -> None:
         """Undo the faults that were injected here.
@@ -135,30 +135,30 @@ class CriFaultInjector:
             reconnect_network(namespace, NetworkState.from_json(note.how))
             return True
         try:
-            found = await self._find_running(note.thing_id)
+            container = await self._find_running(note.thing_id)
         except ContainerRuntimeError as error:
             if error.unreachable:
                 raise
             return False
-        self._thaw(found)
+        self._thaw(container)
         return True
 
-    async def _inject_fault(self, found: _RunningContainer, fault: Fault) -> None:
+    async def _inject_fault(self, container: _RunningContainer, fault: Fault) -> None:
         match fault:
             case Fault.FREEZE:
-                await self._freeze(found)
+                await self._freeze(container)
             case Fault.UNFREEZE:
-                self._thaw(found)
+                self._thaw(container)
             case Fault.STOP:
-                send_signal(found.pid, found.cri_id, signal.SIGTERM)
+                send_signal(container.pid, container.cri_id, signal.SIGTERM)
             case Fault.KILL:
-                send_signal(found.pid, found.cri_id, signal.SIGKILL)
+                send_signal(container.pid, container.cri_id, signal.SIGKILL)
                 # A frozen process does not die, except on pure cgroup v2.
-                self._thaw(found)
+                self._thaw(container)
             case Fault.CUT_NETWORK:
-                await self._cut_network(found)
+                await self._cut_network(container)
             case Fault.RESTORE_NETWORK:
-                await self._restore_network(found.sandbox_id)
+                await self._restore_network(container.sandbox_id)
 
     async def _find_running(self, cri_id: str) -> _RunningContainer:
         """Return a running container; its PID is in verbose responses only."""
@@ -183,35 +183,39 @@ class CriFaultInjector:
         pid = main_pid(status.info, cri_id)
         return _RunningContainer(cri_id, pid, sandbox_ids[0])
 
-    async def _freeze(self, found: _RunningContainer) -> None:
-        freezer = self._frozen.get(found.cri_id)
+    async def _freeze(self, container: _RunningContainer) -> None:
+        freezer = self._frozen.get(container.cri_id)
         if freezer is None:
-            freezer = choose_freezer(found.pid, found.cri_id, self._control_groups)
+            freezer = choose_freezer(
+                container.pid, container.cri_id, self._control_groups
+            )
             if freezer.is_frozen():  # by another process, which undoes it
                 return
         # A container frozen here has a freezer, which knows the processes that it
         # stopped.
-        self._notes.write(kinds.FROZEN, found.cri_id)
+        self._notes.write(kinds.FROZEN, container.cri_id)
         try:
             has_frozen = await freezer.freeze()
         except BaseException:
             freezer.thaw()
-            self._notes.remove(kinds.FROZEN, found.cri_id)
+            self._notes.remove(kinds.FROZEN, container.cri_id)
             raise
         if has_frozen:
-            self._frozen[found.cri_id] = freezer
+            self._frozen[container.cri_id] = freezer
 
-    def _thaw(self, found: _RunningContainer) -> None:
-        freezer = self._frozen.pop(found.cri_id, None)
+    def _thaw(self, container: _RunningContainer) -> None:
+        freezer = self._frozen.pop(container.cri_id, None)
         if freezer is None:
-            freezer = choose_freezer(found.pid, found.cri_id, self._control_groups)
+            freezer = choose_freezer(
+                container.pid, container.cri_id, self._control_groups
+            )
         freezer.thaw()
-        self._notes.remove(kinds.FROZEN, found.cri_id)
+        self._notes.remove(kinds.FROZEN, container.cri_id)
 
-    async def _cut_network(self, found: _RunningContainer) -> None:
-        if found.sandbox_id in self._cut:
+    async def _cut_network(self, container: _RunningContainer) -> None:
+        if container.sandbox_id in self._cut:
             return
-        namespace = await self._network_namespace(found.sandbox_id)
+        namespace = await self._network_namespace(container.sandbox_id)
         if namespace is None:
             raise ContainerRuntimeError(
                 "the runtime does not report the pod's network namespace"
@@ -219,9 +223,9 @@ class CriFaultInjector:
         if _is_host_network(namespace):
             raise ContainerRuntimeError(HOST_NETWORK)
         before = read_network_state(namespace)
-        self._notes.write(kinds.CUT_OFF, found.sandbox_id, before.as_json())
+        self._notes.write(kinds.CUT_OFF, container.sandbox_id, before.as_json())
         disconnect_network(namespace, before)
-        self._cut[found.sandbox_id] = before
+        self._cut[container.sandbox_id] = before
 
     async def _restore_network(self, sandbox_id: str) -> None:
         if sandbox_id not in self._cut:

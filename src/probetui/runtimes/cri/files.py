@@ -140,7 +140,7 @@ def unmount_tmpfs(folder: Path) -> None:
         return
     others = beneath if kinds == (TMPFS,) else (folder, *beneath)
     if others:
-        left = [Leftover(it, "something is mounted there") for it in others]
+        left = [Leftover(mount, "something is mounted there") for mount in others]
         raise IncompleteRemovalError(left[:MAX_NAMED], len(left))
     unmount(folder)
 

@@ -151,11 +151,11 @@ def _find_switches(pid: int, cri_id: str, root: Path) -> Iterator[_FreezerFile]:
 
     Where both versions are mounted, runc uses cgroup v1.
     """
-    found = dict(list_cgroups(pid))
-    if path := _path_up_to(found.get("freezer", ""), cri_id):
+    cgroups = dict(list_cgroups(pid))
+    if path := _path_up_to(cgroups.get("freezer", ""), cri_id):
         file = root / "freezer" / path / "freezer.state"
         yield _FreezerFile(file, "FROZEN", "THAWED", (file, "FROZEN"))
-    if path := _path_up_to(found.get("", ""), cri_id):
+    if path := _path_up_to(cgroups.get("", ""), cri_id):
         for folder in (root / path, root / "unified" / path):
             events = folder / "cgroup.events"
             yield _FreezerFile(folder / "cgroup.freeze", "1", "0", (events, "frozen 1"))

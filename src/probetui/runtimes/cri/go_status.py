@@ -56,15 +56,15 @@ def go_description(code: grpc.StatusCode, text: str, socket: str) -> str:
         return "grpc: the client connection is closing"
     if code is grpc.StatusCode.UNAVAILABLE and _LOST.match(text):
         return f"error reading from server: {_read_failure(text, socket)}"
-    if found := _RESET.match(text):
-        number = int(found[1])
-        names = {known.value: known.name for known in ErrorCodes}
+    if match := _RESET.match(text):
+        number = int(match[1])
+        names = {error.value: error.name for error in ErrorCodes}
         name = names.get(number, f"unknown error code {number}")
         return f"stream terminated by RST_STREAM with error code: {name}"
-    if found := _TOO_LONG.match(text):
-        return f"grpc: received message larger than max {found[1]}"
-    if found := _HTTP_STATUS.match(text):
-        number = int(found[1])
+    if match := _TOO_LONG.match(text):
+        return f"grpc: received message larger than max {match[1]}"
+    if match := _HTTP_STATUS.match(text):
+        number = int(match[1])
         phrase = HTTPStatus(number).phrase if number in set(HTTPStatus) else ""
         return f"unexpected HTTP status code received from server: {number} ({phrase})"
     return text
@@ -81,8 +81,8 @@ def _connection_failure(text: str, socket: str) -> str:
     if _DIALLING not in text:
         return f"error reading server preface: {_read_failure(text, socket)}"
     lower = text.lower()
-    known = (error for error in _SYSTEM_ERRORS if lower.endswith(error))
-    why = next(known, text.rpartition("error: ")[2].lower())
+    known_errors = (error for error in _SYSTEM_ERRORS if lower.endswith(error))
+    why = next(known_errors, text.rpartition("error: ")[2].lower())
     return f"transport: Error while dialing: dial unix {socket}: connect: {why}"
 
 

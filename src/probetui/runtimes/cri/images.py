@@ -28,15 +28,15 @@ class CriImages:
 
     async def image_id(self, name: str) -> str | None:
         """Return the ID of an image, None if it is not present."""
-        found = await self._image_status(name)
-        return None if found is None else found.id
+        status = await self._image_status(name)
+        return None if status is None else status.id
 
     async def user(self, name: str) -> str:
         """Return the user of an image's config, empty where it sets none."""
-        found = await self._image_status(name)
-        if found is None:
+        status = await self._image_status(name)
+        if status is None:
             raise ImageNotFoundError(f"no such image: {name}")
-        return image_user(found)
+        return image_user(status)
 
     async def pull(
         self,
@@ -70,8 +70,8 @@ class CriImages:
             if error.code is grpc.StatusCode.UNKNOWN and rules.strips_unknown_code:
                 raise
             raise with_code from error
-        found = await self._image_status(pulled.image_ref)
-        return PulledImage(pulled.image_ref, 0 if found is None else found.size)
+        status = await self._image_status(pulled.image_ref)
+        return PulledImage(pulled.image_ref, 0 if status is None else status.size)
 
     async def list(self) -> tuple[StoredImage, ...]:
         """Return every image with the containers that use it."""
@@ -105,14 +105,15 @@ class CriImages:
                 "the runtime does not report an image file system"
             )
         try:
-            found = os.statvfs(places[0])
+            file_system = os.statvfs(places[0])
         except OSError as error:
             raise ContainerRuntimeError(
                 f"the image file system cannot be measured: {places[0]}: "
                 f"{error.strerror}"
             ) from error
         return ImageFilesystem(
-            found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail
+            file_system.f_frsize * file_system.f_blocks,
+            file_system.f_frsize * file_system.f_bavail,
         )
 
     async def _image_status(self, name: str) -> cri.Image | None:
@@ -138,15 +139,15 @@ def registry_credentials(image: str) -> cri.AuthConfig | None:
         with warnings.catch_warnings():
             # A missing helper warns on standard error, and raises all the same.
             warnings.simplefilter("ignore")
-            found = docker.auth.load_config().resolve_authconfig(registry)
+            credentials = docker.auth.load_config().resolve_authconfig(registry)
     except (docker.errors.DockerException, OSError) as error:
         raise ContainerRuntimeError(f"no credentials for {image}: {error}") from error
-    if not found:
+    if not credentials:
         return None
     # Credential helpers answer with capitalized names.
-    known = {name.lower(): value for name, value in found.items()}
+    lowered = {name.lower(): value for name, value in credentials.items()}
     return cri.AuthConfig(
-        username=known.get("username"),
-        password=known.get("password"),
-        identity_token=known.get("identitytoken"),
+        username=lowered.get("username"),
+        password=lowered.get("password"),
+        identity_token=lowered.get("identitytoken"),
     )

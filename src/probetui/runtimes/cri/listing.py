@@ -138,12 +138,12 @@ class CriListing:
     async def _labelled(self) -> tuple[list[cri.PodSandbox], list[cri.Container]]:
         """Return the sandboxes and containers with our label."""
         noted = self._ownership.noted_before()
-        found = await list_labelled(self._client, OWNER, self._owner)
-        for cri_id in noted - {listed.id for part in found for listed in part}:
+        everything = await list_labelled(self._client, OWNER, self._owner)
+        for cri_id in noted - {listed.id for part in everything for listed in part}:
             looks = (await self.sandbox(cri_id), await self.container(cri_id))
             if looks == (None, None):
                 self._ownership.forget(cri_id)
-        return found
+        return everything
 
     async def sandbox(self, sandbox_id: str) -> CriSandbox | None:
         """Return the current status of any sandbox, None if it is gone."""
@@ -160,27 +160,29 @@ class CriListing:
         answer = await self._client.call_unless_gone(calls.CONTAINER_STATUS, request)
         if answer is None:
             return None
-        found = to_container(answer.status, self._runtime_name)
-        found = replace(found, status=await self._daemon_clock.container(found.status))
-        is_ours = self._ownership.is_ours(container_id, found.name, found.nonce)
-        return self._with_termination_message(found) if is_ours else found
+        container = to_container(answer.status, self._runtime_name)
+        container = replace(
+            container, status=await self._daemon_clock.container(container.status)
+        )
+        is_ours = self._ownership.is_ours(container_id, container.name, container.nonce)
+        return self._with_termination_message(container) if is_ours else container
 
     async def sandbox_labels(self) -> dict[str, dict[str, str]]:
         """Return the labels of pods by the ID of each sandbox, whoever made it."""
         sandboxes, _ = await list_labelled(self._client, OWNER, self._owner)
-        return {it.id: labels_of_pod(it.labels) for it in sandboxes}
+        return {sandbox.id: labels_of_pod(sandbox.labels) for sandbox in sandboxes}
 
     async def our_sandbox(self, sandbox_id: str) -> CriSandbox | None:
         """Return one of our sandboxes, None if it is gone; raise for any other."""
         kept = self._sandboxes.get(sandbox_id)
-        found = kept[1] if kept else await self.sandbox(sandbox_id)
-        return self._check_owned(found, "sandbox", sandbox_id)
+        sandbox = kept[1] if kept else await self.sandbox(sandbox_id)
+        return self._check_owned(sandbox, "sandbox", sandbox_id)
 
     async def our_container(self, container_id: str) -> CriContainer | None:
         """Return one of our containers, None if it is gone; raise for any other."""
         kept = self._containers.get(container_id)
-        found = kept[1] if kept else await self.container(container_id)
-        return self._check_owned(found, "container", container_id)
+        container = kept[1] if kept else await self.container(container_id)
+        return self._check_owned(container, "container", container_id)
 
     async def container_ids_in(self, sandbox_id: str) -> tuple[str, ...]:
         """Return the IDs of all containers in a sandbox."""
@@ -236,7 +238,7 @@ class CriListing:
         kept: dict[str, tuple[int, S]],
         inspect: Callable[[str], Any],
     ) -> list[S]:
-        states = {it.id: it.state for it in listed}
+        states = {entry.id: entry.state for entry in listed}
         for gone in kept.keys() - states:
             del kept[gone]
         changed = [
@@ -247,26 +249,26 @@ class CriListing:
 
         async def look_again(cri_id: str) -> None:
             async with self._looks:
-                found = await inspect(cri_id)
-            if found is None:
+                status = await inspect(cri_id)
+            if status is None:
                 kept.pop(cri_id, None)
             else:
-                kept[cri_id] = (states[cri_id], found)
+                kept[cri_id] = (states[cri_id], status)
 
         if changed:
             await asyncio.gather(*map(look_again, changed))
         return [kept[cri_id][1] for cri_id in states if cri_id in kept]
 
-    def _with_termination_message(self, found: CriContainer) -> CriContainer:
+    def _with_termination_message(self, container: CriContainer) -> CriContainer:
         """Return a container, with its termination message if it has exited."""
-        status = found.status
+        status = container.status
         if status.state is not RuntimeState.EXITED:
-            return found
-        own = self._files.read_termination_message(found)
-        if wants_log(found.message_policy, status.exit_code, status.reason, own):
-            own = read_last_output(found.log_file)
+            return container
+        own = self._files.read_termination_message(container)
+        if wants_log(container.message_policy, status.exit_code, status.reason, own):
+            own = read_last_output(container.log_file)
         message = termination_message(status.message, end_of_file(own or b""))
-        return replace(found, status=replace(status, message=message))
+        return replace(container, status=replace(status, message=message))
 
 
 def unowned_pods(

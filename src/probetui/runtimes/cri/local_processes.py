@@ -26,10 +26,10 @@ STOPPED = b"T"
 def verbose(info: Mapping[str, str]) -> Mapping[str, Any]:
     """Return the verbose part of a response, empty if it is not JSON."""
     try:
-        found = json.loads(info.get("info", ""))
+        details = json.loads(info.get("info", ""))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return details if isinstance(details, dict) else {}
 
 
 def main_pid(info: Mapping[str, str], cri_id: str) -> int:

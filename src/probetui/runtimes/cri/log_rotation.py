@@ -84,11 +84,11 @@ class LogRotation:
 def _rotate_latest_log(path: Path, max_bytes: int) -> Path:
     """Rename a log with the time of its last line, and remove old ones."""
     root, relative = locate_pod_log(path)
-    left = (MAX_FILES - 1) * max_bytes
+    remaining = (MAX_FILES - 1) * max_bytes
     newest_first = sorted(list_rotated(path), reverse=True)
     for number, aside in enumerate(newest_first, start=1):
-        left -= aside.lstat().st_size
-        if number > MAX_FILES - 2 or left < 0:
+        remaining -= aside.lstat().st_size
+        if number > MAX_FILES - 2 or remaining < 0:
             root.unlink(relative.parent / aside.name)
     at = datetime.fromtimestamp(path.lstat().st_mtime, UTC)
     name = f"{path.name}.{at:%Y%m%d-%H%M%S}"

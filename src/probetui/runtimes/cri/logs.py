@@ -232,15 +232,15 @@ def _tail(file: BinaryIO, count: int) -> tuple[list[bytes], bytes]:
     """
     end = start = file.seek(0, os.SEEK_END)
     blocks: list[bytes] = []
-    found = 0
-    while start > 0 and found <= count and end - start < TAIL_BYTES:
+    line_ends = 0
+    while start > 0 and line_ends <= count and end - start < TAIL_BYTES:
         size = min(BLOCK_BYTES, start)
         start -= size
         file.seek(start)
         # What is written meanwhile is read later.
         block = file.read(size)
         blocks.append(block)
-        found += block.count(b"\n")
+        line_ends += block.count(b"\n")
     file.seek(end)
     *lines, rest = _split(b"".join(reversed(blocks)))
     if start > 0 and lines:

@@ -90,6 +90,6 @@ async def list_labelled(
     )
     # Not every runtime supports filters.
     return (
-        [found for found in sandboxes.items if found.labels.get(label) == value],
-        [found for found in containers.containers if found.labels.get(label) == value],
+        [entry for entry in sandboxes.items if entry.labels.get(label) == value],
+        [entry for entry in containers.containers if entry.labels.get(label) == value],
     )

@@ -80,11 +80,11 @@ class NetlinkSocket:
 
     def links(self) -> list[NetworkInterface]:
         """Return all network interfaces."""
-        found = []
+        interfaces = []
         for message in self.dump(GET_LINK, _LINK.pack(0, 0, 0, 0, 0)):
             _, _, number, flags, _ = _LINK.unpack_from(message)
-            found.append(NetworkInterface(number, flags))
-        return found
+            interfaces.append(NetworkInterface(number, flags))
+        return interfaces
 
     def set_up(self, number: int, *, is_up: bool) -> None:
         """Bring an interface up or down."""
@@ -156,13 +156,13 @@ class NetworkState(Struct, frozen=True):
         }
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> NetworkState:
+    def from_json(cls, json: Mapping[str, Any]) -> NetworkState:
         """Read a state from JSON; raises `ContainerRuntimeError` if it is invalid."""
         try:
             return cls(
-                tuple(map(int, found["links"])),
-                tuple(map(bytes.fromhex, found["addresses"])),
-                tuple(map(bytes.fromhex, found["routes"])),
+                tuple(map(int, json["links"])),
+                tuple(map(bytes.fromhex, json["addresses"])),
+                tuple(map(bytes.fromhex, json["routes"])),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ContainerRuntimeError(
@@ -262,11 +262,11 @@ def _replay_messages(
     A route via a gateway needs the route to the gateway first, so refused messages are
     sent again after the others.
     """
-    left = list(messages)
-    while left:
+    pending = list(messages)
+    while pending:
         refused: list[bytes] = []
         why = OSError()
-        for message in left:
+        for message in pending:
             try:
                 netlink.request(kind, message, CREATE | EXCLUSIVE)
             except FileExistsError:
@@ -276,6 +276,6 @@ def _replay_messages(
                     continue
                 refused.append(message)
                 why = error
-        if len(refused) == len(left):
+        if len(refused) == len(pending):
             raise why
-        left = refused
+        pending = refused

@@ -171,18 +171,20 @@ class CriRuntime:
 
     async def version(self) -> str:
         """Return name and version as text; raises if the runtime does not answer."""
-        found = await self._client.call(calls.VERSION, cri.VersionRequest())
+        version = await self._client.call(calls.VERSION, cri.VersionRequest())
         return (
-            f"{found.runtime_name} {found.runtime_version} "
-            f"(CRI {found.runtime_api_version})"
+            f"{version.runtime_name} {version.runtime_version} "
+            f"(CRI {version.runtime_api_version})"
         )
 
     async def conditions(self) -> tuple[RuntimeCondition, ...]:
         """Return the runtime's conditions; see `ports.RuntimeStatusSource`."""
-        found = await self._client.call(calls.STATUS, cri.StatusRequest())
+        answer = await self._client.call(calls.STATUS, cri.StatusRequest())
         return tuple(
-            RuntimeCondition(one.type, one.status, one.reason, one.message)
-            for one in found.status.conditions
+            RuntimeCondition(
+                condition.type, condition.status, condition.reason, condition.message
+            )
+            for condition in answer.status.conditions
         )
 
     async def node(self) -> Node:
@@ -225,10 +227,10 @@ class CriRuntime:
 
     async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
         """Return a sandbox's state and IP."""
-        found = await self._listing.sandbox(sandbox_id)
-        if found is None:
+        sandbox = await self._listing.sandbox(sandbox_id)
+        if sandbox is None:
             raise ContainerRuntimeError(f"no such sandbox: {sandbox_id}")
-        return found.status
+        return sandbox.status
 
     async def stop_pod_sandbox(self, sandbox_id: str) -> None:
         """Stop a sandbox; running containers in it are killed."""
@@ -239,8 +241,8 @@ class CriRuntime:
 
     async def remove_pod_sandbox(self, sandbox_id: str) -> None:
         """Remove a sandbox with its remaining containers."""
-        found = await self._listing.our_sandbox(sandbox_id)
-        if found is None:
+        sandbox = await self._listing.our_sandbox(sandbox_id)
+        if sandbox is None:
             return
         inside = await self._listing.container_ids_in(sandbox_id)
         request = cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox_id)
@@ -254,8 +256,8 @@ class CriRuntime:
         for gone in (sandbox_id, *inside):
             self._listing.forget(gone)
             self._ownership.forget(gone)
-        if not await self._listing.has_sandboxes(found.pod.uid):
-            await asyncio.to_thread(self._files.remove_pod_files, found.pod)
+        if not await self._listing.has_sandboxes(sandbox.pod.uid):
+            await asyncio.to_thread(self._files.remove_pod_files, sandbox.pod)
 
     def _sandbox_config(
         self, pod: Pod, attempt: int, proof: Mapping[str, str] = NO_LABELS
@@ -368,14 +370,14 @@ class CriRuntime:
         cri_id = to_cri_id(container_id)
         if await self._listing.our_container(cri_id) is None:
             return None
-        found = await self._listing.container(cri_id)
-        return None if found is None else found.status
+        container = await self._listing.container(cri_id)
+        return None if container is None else container.status
 
     async def remove_container(self, container_id: ContainerID) -> None:
         """Remove a container; kill it first if it runs."""
         cri_id = to_cri_id(container_id)
-        found = await self._listing.our_container(cri_id)
-        if found is None:
+        container = await self._listing.our_container(cri_id)
+        if container is None:
             return
         try:
             await self._client.call(
@@ -386,7 +388,7 @@ class CriRuntime:
                 raise
         self._listing.forget(cri_id)
         self._ownership.forget(cri_id)
-        await asyncio.to_thread(self._files.remove_container_files, found)
+        await asyncio.to_thread(self._files.remove_container_files, container)
 
     async def exec_sync(
         self,
@@ -561,8 +563,8 @@ class CriRuntime:
     ) -> AsyncIterator[LogLine]:
         """Yield the last `tail` lines of a log, then new ones if `follow` is set."""
         cri_id = to_cri_id(container_id)
-        found = await self._listing.container(cri_id)
-        if found is None:
+        container = await self._listing.container(cri_id)
+        if container is None:
             raise ContainerRuntimeError(f"no such container: {container_id}")
 
         async def has_ended() -> bool:
@@ -570,7 +572,7 @@ class CriRuntime:
             return now is None or now.status.state is RuntimeState.EXITED
 
         lines = logs.follow_log(
-            found.log_file, tail=tail, has_ended=has_ended if follow else None
+            container.log_file, tail=tail, has_ended=has_ended if follow else None
         )
         with wrap_os_errors():
             async with aclosing(lines):

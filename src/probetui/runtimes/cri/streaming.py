@@ -121,7 +121,7 @@ async def _copy(
 
 async def _whole(stream: SpdyStream) -> bytes:
     """Read a whole stream, up to the limit of a status."""
-    found = bytearray()
-    while len(found) < LONGEST_STATUS and (data := await stream.read()):
-        found += data
-    return bytes(found)
+    content = bytearray()
+    while len(content) < LONGEST_STATUS and (data := await stream.read()):
+        content += data
+    return bytes(content)

@@ -107,65 +107,65 @@ def to_instant(nanoseconds: int) -> datetime:
     return EPOCH + timedelta(microseconds=nanoseconds // 1000)
 
 
-def to_sandbox(found: cri.PodSandboxStatus) -> CriSandbox:
+def to_sandbox(message: cri.PodSandboxStatus) -> CriSandbox:
     """Convert a sandbox; it has an address only while it is ready.
 
     Source: kuberuntime/kuberuntime_sandbox.go, v1.32.10, determinePodSandboxIPs.
     """
-    is_ready = found.state == cri.SANDBOX_READY
-    options = found.linux.namespaces.options
+    is_ready = message.state == cri.SANDBOX_READY
+    options = message.linux.namespaces.options
     host_network = options.network == cri.NODE
-    ip: str | None = found.network.ip if is_ready and not host_network else ""
-    if not found.HasField("network"):
+    ip: str | None = message.network.ip if is_ready and not host_network else ""
+    if not message.HasField("network"):
         ip = None
     status = SandboxStatus(
-        found.id,
+        message.id,
         is_ready,
-        attempt=found.metadata.attempt,
-        created_at=to_instant(found.created_at),
+        attempt=message.metadata.attempt,
+        created_at=to_instant(message.created_at),
         host_network=host_network,
         ip=ip,
     )
-    pod, own = pod_name_from_labels(found.labels), found.metadata
+    pod, own = pod_name_from_labels(message.labels), message.metadata
     return CriSandbox(
-        found.labels.get(OWNER, ""),
+        message.labels.get(OWNER, ""),
         pod,
         status,
-        found.labels.get(NONCE, ""),
-        found.labels.get(MADE_BY, ""),
-        pod == PodName(own.namespace, own.name, own.uid) and VERSION in found.labels,
+        message.labels.get(NONCE, ""),
+        message.labels.get(MADE_BY, ""),
+        pod == PodName(own.namespace, own.name, own.uid) and VERSION in message.labels,
     )
 
 
-def to_container(found: cri.ContainerStatus, runtime_name: str) -> CriContainer:
+def to_container(status: cri.ContainerStatus, runtime_name: str) -> CriContainer:
     """Convert a container, without its termination message.
 
     Source: kuberuntime/kuberuntime_container.go, v1.32.10, toKubeContainerStatus,
     getTerminationMessage.
     """
-    annotations = parse_container_annotations(found.annotations)
+    annotations = parse_container_annotations(status.annotations)
     message_path = annotations.termination_message_path
     files = (
         mount.host_path
-        for mount in found.mounts
+        for mount in status.mounts
         if message_path and mount.container_path == message_path
     )
-    pod = pod_name_from_labels(found.labels)
+    pod = pod_name_from_labels(status.labels)
     return CriContainer(
-        found.labels.get(OWNER, ""),
+        status.labels.get(OWNER, ""),
         pod,
-        container_status(found, runtime_name),
+        container_status(status, runtime_name),
         next(files, ""),
         annotations.termination_message_policy,
-        found.log_path,
-        container_name(pod.uid, found.metadata.name, found.metadata.attempt),
-        found.labels.get(NONCE, ""),
-        found.labels.get(MADE_BY, ""),
+        status.log_path,
+        container_name(pod.uid, status.metadata.name, status.metadata.attempt),
+        status.labels.get(NONCE, ""),
+        status.labels.get(MADE_BY, ""),
     )
 
 
 def container_status(
-    found: cri.ContainerStatus, runtime_name: str
+    message: cri.ContainerStatus, runtime_name: str
 ) -> RuntimeContainerStatus:
     """Return the status of any container.
 
@@ -173,33 +173,33 @@ def container_status(
 
     Source: kuberuntime/kuberuntime_container.go, v1.32.10, toKubeContainerStatus.
     """
-    annotations = parse_container_annotations(found.annotations)
+    annotations = parse_container_annotations(message.annotations)
     status = RuntimeContainerStatus(
-        to_container_id(runtime_name, found.id),
-        found.labels.get(CONTAINER_NAME) or found.metadata.name,
-        _STATES.get(found.state, RuntimeState.UNKNOWN),
-        created_at=to_instant(found.created_at),
-        image=found.annotations.get(IMAGE) or found.image.image,
-        image_ref=found.image_ref,
-        image_id=found.image_id or found.image_ref,
+        to_container_id(runtime_name, message.id),
+        message.labels.get(CONTAINER_NAME) or message.metadata.name,
+        _STATES.get(message.state, RuntimeState.UNKNOWN),
+        created_at=to_instant(message.created_at),
+        image=message.annotations.get(IMAGE) or message.image.image,
+        image_ref=message.image_ref,
+        image_id=message.image_id or message.image_ref,
         restart_count=annotations.restart_count,
         hash=annotations.hash,
-        stop_signal=stop_signal_name(found.stop_signal),
+        stop_signal=stop_signal_name(message.stop_signal),
     )
     if status.state is not RuntimeState.CREATED:
-        status = replace(status, started_at=to_instant(found.started_at))
+        status = replace(status, started_at=to_instant(message.started_at))
     if status.state is not RuntimeState.EXITED:
         return status
-    usual_reason = "Error" if found.exit_code else "Completed"
+    usual_reason = "Error" if message.exit_code else "Completed"
     return replace(
         status,
         # A runtime records a start after it happened, and a quick end before that.
-        started_at=to_instant(min(found.started_at, found.finished_at)),
-        finished_at=to_instant(found.finished_at),
-        exit_code=found.exit_code,
-        reason=found.reason or usual_reason,
-        message=found.message,
-        oom_killed=found.reason == OUT_OF_MEMORY,
+        started_at=to_instant(min(message.started_at, message.finished_at)),
+        finished_at=to_instant(message.finished_at),
+        exit_code=message.exit_code,
+        reason=message.reason or usual_reason,
+        message=message.message,
+        oom_killed=message.reason == OUT_OF_MEMORY,
     )
 
 
@@ -249,7 +249,13 @@ def _user_name(container: cri.Container) -> str:
 
 def _stored_image(image: cri.Image, users: Mapping[str, list[str]]) -> StoredImage:
     names = (*image.repo_tags, *image.repo_digests)
-    found = (user for name in (image.id, *names) for user in users.get(name, ()))
+    users_of_names = (
+        user for name in (image.id, *names) for user in users.get(name, ())
+    )
     return StoredImage(
-        image.id, names, image.size, tuple(sorted(set(found))), is_pinned=image.pinned
+        image.id,
+        names,
+        image.size,
+        tuple(sorted(set(users_of_names))),
+        is_pinned=image.pinned,
     )

@@ -80,10 +80,10 @@ class UnmanagedCriContainers(UnmanagedContainers):
         """Return the current status of a listed container, None if it is gone."""
         cri_id = to_cri_id(container_id)
         sandbox_id = self._sandbox_ids.get(cri_id)
-        found = sandbox_id and await self._listing.container(cri_id)
-        if not sandbox_id or not found:
+        container = sandbox_id and await self._listing.container(cri_id)
+        if not sandbox_id or not container:
             return None
-        status = replace(found.status, name="", hash=0, restart_count=0)
+        status = replace(container.status, name="", hash=0, restart_count=0)
         return UnmanagedStatus(status, await self._address(sandbox_id))
 
     async def exec_sync(
@@ -126,11 +126,11 @@ class UnmanagedCriContainers(UnmanagedContainers):
             async for _ in events:
                 yield
 
-    def _in_our_time(self, found: UnmanagedContainer) -> UnmanagedContainer:
-        created_at = found.created_at
+    def _in_our_time(self, container: UnmanagedContainer) -> UnmanagedContainer:
+        created_at = container.created_at
         if created_at is None:
-            return found
-        return replace(found, created_at=self._daemon_clock.ours(created_at))
+            return container
+        return replace(container, created_at=self._daemon_clock.ours(created_at))
 
     async def _address(self, sandbox_id: str) -> str:
         """Return the IP of a container's ports, empty if it has none."""
@@ -140,26 +140,32 @@ class UnmanagedCriContainers(UnmanagedContainers):
         return LOCALHOST if sandbox.status.host_network else sandbox.status.ip or ""
 
 
-def unmanaged_container(found: cri.Container, runtime_name: str) -> UnmanagedContainer:
+def unmanaged_container(
+    container: cri.Container, runtime_name: str
+) -> UnmanagedContainer:
     """Convert a container, with all criteria for matching."""
-    pod, name = pod_name_from_labels(found.labels), found.metadata.name
+    pod, name = pod_name_from_labels(container.labels), container.metadata.name
     names = [name]
     if pod.name:
         names = [f"{pod.namespace}/{pod.name}/{name}", f"{pod.name}/{name}", name]
     return UnmanagedContainer(
-        to_container_id(runtime_name, found.id),
+        to_container_id(runtime_name, container.id),
         tuple(names),
-        found.state == cri.CONTAINER_RUNNING,
-        dict(found.labels),
-        _image(found),
-        to_instant(found.created_at),
-        revision=cri.ContainerState.Name(found.state),
+        container.state == cri.CONTAINER_RUNNING,
+        dict(container.labels),
+        _image(container),
+        to_instant(container.created_at),
+        revision=cri.ContainerState.Name(container.state),
     )
 
 
-def _image(found: cri.Container) -> str:
+def _image(container: cri.Container) -> str:
     """Return the image name that was requested, empty if only its ID is known."""
-    named = found.annotations.get(IMAGE) or found.image.user_specified_image
+    named = container.annotations.get(IMAGE) or container.image.user_specified_image
     if named:
         return str(named)
-    return "" if found.image.image.startswith(ID_PREFIX) else str(found.image.image)
+    return (
+        ""
+        if container.image.image.startswith(ID_PREFIX)
+        else str(container.image.image)
+    )

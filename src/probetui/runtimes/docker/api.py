@@ -151,10 +151,10 @@ class DockerApi(docker.APIClient):  # type: ignore[misc]  # the SDK has no type 
         if response.status_code == HTTPStatus.NOT_FOUND:
             return None
         self._raise_for_status(response)
-        found: dict[str, Any] = docker.utils.decode_json_header(
+        stat: dict[str, Any] = docker.utils.decode_json_header(
             response.headers["X-Docker-Container-Path-Stat"]
         )
-        return found
+        return stat
 
     def open_pull(
         self, image: str, credentials: RegistryCredentials | None = None

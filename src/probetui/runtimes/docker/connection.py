@@ -99,10 +99,10 @@ def list_endpoints(
 
 
 def try_endpoints(
-    found: tuple[DockerEndpoint, ...],
+    endpoints: tuple[DockerEndpoint, ...],
 ) -> Iterator[DockerConnectionAttempt]:
     """Yield the outcome for each endpoint, up to the first that answers."""
-    for endpoint in found:
+    for endpoint in endpoints:
         attempt = _try_endpoint(endpoint)
         yield attempt
         if attempt.api is not None:
@@ -142,16 +142,16 @@ async def connect(
 
     def find_daemon() -> tuple[DockerApi, DockerDaemon]:
         tried = list(try_endpoints(list_endpoints(host, context, environ)))
-        found = tried[-1]
-        if found.api is None:
+        attempt = tried[-1]
+        if attempt.api is None:
             raise unavailable_error(tried)
         try:
-            api = found.api
-            return api, DockerDaemon.of(found.endpoint.url, api.info(), api.version())
+            api = attempt.api
+            return api, DockerDaemon.of(attempt.endpoint.url, api.info(), api.version())
         except SDK_ERRORS as error:
-            found.api.close()
+            attempt.api.close()
             raise unavailable_error(
-                [*tried[:-1], _failed(found.endpoint, error)]
+                [*tried[:-1], _failed(attempt.endpoint, error)]
             ) from error
 
     api, daemon = await run_in_own_thread(find_daemon)
@@ -168,14 +168,14 @@ async def describe_endpoints(
 
     def try_all() -> tuple[tuple[str, str], ...]:
         try:
-            found = []
+            attempts = []
             for attempt in try_endpoints(list_endpoints(host, context, environ)):
-                found.append((str(attempt.endpoint), attempt.outcome))
+                attempts.append((str(attempt.endpoint), attempt.outcome))
                 if attempt.api is not None:
                     attempt.api.close()
         except RuntimeUnavailableError as error:
             return (("docker", str(error)),)
-        return tuple(found)
+        return tuple(attempts)
 
     return await run_in_own_thread(try_all)
 
@@ -208,8 +208,8 @@ def _try_endpoint(endpoint: DockerEndpoint) -> DockerConnectionAttempt:
 
 
 def _failed(endpoint: DockerEndpoint, error: Exception) -> DockerConnectionAttempt:
-    found = diagnose(error)
-    return DockerConnectionAttempt(endpoint, found.outcome, found.advice)
+    diagnosis = diagnose(error)
+    return DockerConnectionAttempt(endpoint, diagnosis.outcome, diagnosis.advice)
 
 
 def _tls(environ: Mapping[str, str]) -> Any:
@@ -218,23 +218,23 @@ def _tls(environ: Mapping[str, str]) -> Any:
     try:
         return docker.utils.kwargs_from_env({"": "", **environ}).get("tls")
     except docker.errors.TLSParameterError as error:
-        found = diagnose(error)
+        diagnosis = diagnose(error)
         raise RuntimeUnavailableError(
-            f"{found.outcome}; {found.advice}", tried=[found.outcome]
+            f"{diagnosis.outcome}; {diagnosis.advice}", tried=[diagnosis.outcome]
         ) from error
 
 
 def _of_context(name: str, source: str) -> DockerEndpoint:
     label = f"{source} {name}"
     _read_settings(lambda: check_docker_settings(name))
-    found = _read_settings(lambda: ContextAPI.get_context(name))
-    if found is None:
-        known = ", ".join(_read_settings(_context_names))
+    context = _read_settings(lambda: ContextAPI.get_context(name))
+    if context is None:
+        names = ", ".join(_read_settings(_context_names))
         raise RuntimeUnavailableError(
-            f'Docker has no context "{name}" ({source}); it has: {known}',
+            f'Docker has no context "{name}" ({source}); it has: {names}',
             tried=[f"{label}: no such context"],
         )
-    return DockerEndpoint(found.Host or DEFAULT_SOCKET, label, found.TLSConfig)
+    return DockerEndpoint(context.Host or DEFAULT_SOCKET, label, context.TLSConfig)
 
 
 def _context_names() -> list[str]:

@@ -47,25 +47,27 @@ class DockerContainers:
 
     async def inspect(self, docker_id: str) -> InspectedContainer:
         """Return the inspection of any container; raises if it is gone."""
-        found = await self._listing.inspect(docker_id)
-        if found is None:
+        container = await self._listing.inspect(docker_id)
+        if container is None:
             raise ContainerRuntimeError(f"no such container: {docker_id}")
-        return found
+        return container
 
     async def inspect_ours(self, docker_id: str) -> InspectedContainer:
         """Return the inspection of a container of ours; raises for any other."""
-        found = await self.inspect(docker_id)
-        is_ours = self._ownership.is_ours(docker_id, found.name, found.nonce)
-        if not is_ours or found.container is None:
+        container = await self.inspect(docker_id)
+        is_ours = self._ownership.is_ours(docker_id, container.name, container.nonce)
+        if not is_ours or container.container is None:
             raise _not_ours(docker_id)
-        return found
+        return container
 
     async def check_sandbox_runs(self, docker_id: str) -> None:
         """Raise `ContainerRuntimeError` if a container's sandbox has ended."""
-        found = await self.inspect(docker_id)
-        sandbox = (await self.inspect(found.sandbox_id)).sandbox
+        inspected = await self.inspect(docker_id)
+        sandbox = (await self.inspect(inspected.sandbox_id)).sandbox
         if sandbox is None or not sandbox.is_ready:
-            raise ContainerRuntimeError(f"sandbox {found.sandbox_id[:12]} is not ready")
+            raise ContainerRuntimeError(
+                f"sandbox {inspected.sandbox_id[:12]} is not ready"
+            )
 
     async def list_in(self, sandbox_id: str, *, also_dead: bool) -> list[str]:
         """Return our containers in a sandbox."""
@@ -73,7 +75,11 @@ class DockerContainers:
         listed = await self._client.call(
             lambda api: api.containers(all=also_dead, filters=filters)
         )
-        return [it["Id"] for it in listed if self._ownership.is_listed_as_ours(it)]
+        return [
+            container["Id"]
+            for container in listed
+            if self._ownership.is_listed_as_ours(container)
+        ]
 
     async def create(self, name: str, request: dict[str, Any]) -> str:
         """Create a container and return its ID.
@@ -111,8 +117,8 @@ class DockerContainers:
         """Return the status of a container of ours, None if it is gone."""
         if not await self._is_there_and_ours(docker_id):
             return None
-        found = await self._listing.inspect(docker_id)
-        return None if found is None else found.container
+        container = await self._listing.inspect(docker_id)
+        return None if container is None else container.container
 
     async def remove(self, docker_id: str) -> None:
         """Kill and remove a container of ours; return when it is gone."""
@@ -144,10 +150,10 @@ class DockerContainers:
         An ended container of ours is removed. Beside any other one the name gets a
         random suffix, as dockershim did it.
         """
-        found = await self._client.call(
+        existing = await self._client.call(
             lambda api: api.containers(all=True, filters={"name": [f"^/?{name}$"]})
         )
-        for other in found:
+        for other in existing:
             is_ours = self._ownership.is_listed_as_ours(other)
             if not is_ours and not is_made_by_another(other):
                 raise ContainerRuntimeError(

@@ -126,9 +126,9 @@ def diagnose(error: Exception) -> DockerDiagnosis:
     for exception in chain:
         if (
             isinstance(exception, OSError)
-            and (found := _of_os_error(exception)) is not None
+            and (diagnosis := _of_os_error(exception)) is not None
         ):
-            return found
+            return diagnosis
     return DockerDiagnosis(_message(error), "check the address")
 
 
@@ -177,15 +177,15 @@ def _chain(error: BaseException) -> list[BaseException]:
 
     requests and urllib3 keep a cause among the arguments as often as in `__cause__`.
     """
-    found: list[BaseException] = []
+    chain: list[BaseException] = []
     queue = [error]
     while queue:
         cause = queue.pop(0)
-        if cause in found:
+        if cause in chain:
             continue
-        found.append(cause)
+        chain.append(cause)
         inside = [arg for arg in cause.args if isinstance(arg, BaseException)]
         reason = getattr(cause, "reason", None)
         linked = (cause.__cause__, reason, *inside, cause.__context__)
         queue += [it for it in linked if isinstance(it, BaseException)]
-    return found
+    return chain

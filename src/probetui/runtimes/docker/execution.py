@@ -337,9 +337,9 @@ class DockerExecutor:
             return False
 
         def check(api: DockerApi) -> bool | None:
-            found = api.inspect_container(container_id)
-            process_id = found["State"]["Pid"]
-            return processes.shows(process_id, found["Id"]) if process_id else None
+            inspected = api.inspect_container(container_id)
+            process_id = inspected["State"]["Pid"]
+            return processes.shows(process_id, inspected["Id"]) if process_id else None
 
         return await self._client.call(check)
 

@@ -154,8 +154,8 @@ class DockerFaultInjector:
             for note in self._notes.left():
                 with _log_leftover(note.kind, note.thing_id):
                     if await self._undo_note(note):
-                        what = f"container {note.thing_id[:12]}"
-                        done.append(format_undone(what, note.kind))
+                        name = f"container {note.thing_id[:12]}"
+                        done.append(format_undone(name, note.kind))
         return done
 
     async def _undo_note(self, note: FaultNote) -> bool:
@@ -223,8 +223,8 @@ class DockerFaultInjector:
             raise ContainerRuntimeError(NO_NETWORK)
         # Recorded first, so that no relist in between sees a pod without an IP.
         cut = _Cut(networks, own_address(inspected))
-        how = {"networks": cut.networks, "ip": cut.ip}
-        self._notes.write(kinds.CUT_OFF, docker_id, how)
+        details = {"networks": cut.networks, "ip": cut.ip}
+        self._notes.write(kinds.CUT_OFF, docker_id, details)
         self._cuts[docker_id] = cut
         try:
             for name in networks:
@@ -251,10 +251,10 @@ class DockerFaultInjector:
         self._changed(docker_id)
 
     async def _inspect(self, docker_id: str) -> dict[str, Any]:
-        found: dict[str, Any] = await self._client.call(
+        inspected: dict[str, Any] = await self._client.call(
             lambda api: api.inspect_container(docker_id)
         )
-        return found
+        return inspected
 
 
 def fault_refusal(pod: Pod, fault: Fault) -> str:

@@ -38,8 +38,8 @@ class HelperContainer:
 
     async def mode(self, path: str) -> int | None:
         """Return the mode of a file, a Go `FileMode`, None if there is none."""
-        found = await self.stat(path)
-        return None if found is None else int(found["mode"])
+        stat = await self.stat(path)
+        return None if stat is None else int(stat["mode"])
 
 
 class HelperContainers:
@@ -108,10 +108,14 @@ class HelperContainers:
 
     async def _list(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
         filters = {"label": [f"{key}={value}" for key, value in labels.items()]}
-        found: list[dict[str, Any]] = await self._client.call(
+        listed: list[dict[str, Any]] = await self._client.call(
             lambda api: api.containers(all=True, filters=filters)
         )
-        return [it for it in found if self._ownership.is_listed_as_ours(it)]
+        return [
+            container
+            for container in listed
+            if self._ownership.is_listed_as_ours(container)
+        ]
 
     async def _remove(self, docker_id: str) -> None:
         with ignore_status(NOT_FOUND):

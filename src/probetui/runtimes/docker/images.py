@@ -55,15 +55,15 @@ class DockerImages:
 
     async def image_id(self, name: str) -> str | None:
         """Return the ID of an image, None if it is not here."""
-        found = await self._client.call_or_none(lambda api: api.inspect_image(name))
-        return None if found is None else str(found["Id"])
+        image = await self._client.call_or_none(lambda api: api.inspect_image(name))
+        return None if image is None else str(image["Id"])
 
     async def user(self, name: str) -> str:
         """Return the user of an image, empty if it does not have one."""
-        found = await self._client.call_or_none(lambda api: api.inspect_image(name))
-        if found is None:
+        image = await self._client.call_or_none(lambda api: api.inspect_image(name))
+        if image is None:
             raise ImageNotFoundError(f"no such image: {name}")
-        return str(found["Config"].get("User") or "")
+        return str(image["Config"].get("User") or "")
 
     async def pull(
         self,
@@ -88,10 +88,10 @@ class DockerImages:
             if error.status == NOT_FOUND:
                 raise ImageNotFoundError(str(error)) from error
             raise
-        found = await self._client.call_or_none(lambda api: api.inspect_image(name))
-        if found is None:
+        image = await self._client.call_or_none(lambda api: api.inspect_image(name))
+        if image is None:
             raise ContainerRuntimeError(f"the pull of {name} was interrupted")
-        return PulledImage(str(found["Id"]), int(found["Size"]))
+        return PulledImage(str(image["Id"]), int(image["Size"]))
 
     async def tags(self) -> list[str]:
         """Return the tags of all images."""
@@ -219,8 +219,8 @@ class DockerImageStore:
 
     async def image_copy(self, image_id: str) -> str | None:
         """Return what identifies this copy of an image; see `copy_mark`."""
-        found = await self._client.call_or_none(lambda api: api.inspect_image(image_id))
-        return None if found is None else copy_mark(found)
+        image = await self._client.call_or_none(lambda api: api.inspect_image(image_id))
+        return None if image is None else copy_mark(image)
 
     async def remove_image(self, image_id: str) -> None:
         """Remove an image, never by force.
@@ -228,10 +228,10 @@ class DockerImageStore:
         The daemon does not remove an image with several names by its ID. Each name is
         removed, and only at the last would it refuse an image that is in use.
         """
-        found = await self._client.call_or_none(lambda api: api.inspect_image(image_id))
-        if found is None:
+        image = await self._client.call_or_none(lambda api: api.inspect_image(image_id))
+        if image is None:
             return
-        *others, _ = names_of(found["RepoTags"]) or [image_id]
+        *others, _ = names_of(image["RepoTags"]) or [image_id]
         if others and (users := await self._users(image_id)):
             raise ContainerRuntimeError(
                 f"unable to remove {image_id}: in use by {', '.join(users)}"
@@ -247,26 +247,27 @@ class DockerImageStore:
                 "the disk with the images is not on this machine"
             )
         try:
-            found = await asyncio.to_thread(os.statvfs, folder)
+            file_system = await asyncio.to_thread(os.statvfs, folder)
         except OSError as error:
             raise ContainerRuntimeError(
                 f"the disk with the images cannot be measured: {folder}: "
                 f"{error.strerror}"
             ) from error
         return ImageFilesystem(
-            found.f_frsize * found.f_blocks, found.f_frsize * found.f_bavail
+            file_system.f_frsize * file_system.f_blocks,
+            file_system.f_frsize * file_system.f_bavail,
         )
 
     async def _info(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = await self._client.call(lambda api: api.info())
-        return found
+        info: Mapping[str, Any] = await self._client.call(lambda api: api.info())
+        return info
 
     async def _users(self, image_id: str) -> list[str]:
         filters = {"ancestor": [image_id]}
-        found: list[Mapping[str, Any]] = await self._client.call(
+        containers: list[Mapping[str, Any]] = await self._client.call(
             lambda api: api.containers(all=True, filters=filters)
         )
-        return [container_name(mapping) for mapping in found]
+        return [container_name(mapping) for mapping in containers]
 
     async def _remove(self, name: str) -> None:
         with ignore_status(NOT_FOUND):

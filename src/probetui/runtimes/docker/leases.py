@@ -146,8 +146,8 @@ class DockerLeases:
 
     async def _all(self) -> list[SessionLease]:
         filters = {"label": [f"{LEASE}={self._owner}"]}
-        found = await self._client.call(lambda api: api.volumes(filters=filters))
-        leases = (self._lease(volume) for volume in found["Volumes"] or ())
+        listed = await self._client.call(lambda api: api.volumes(filters=filters))
+        leases = (self._lease(volume) for volume in listed["Volumes"] or ())
         return [lease for lease in leases if lease is not None]
 
     def _lease(self, volume: Mapping[str, Any]) -> SessionLease | None:
@@ -259,8 +259,8 @@ def _held(
 def _keys(text: str) -> frozenset[PodKey]:
     """Parse the pods of a lease; an invalid list has none."""
     try:
-        found = json.loads(text)
-        return frozenset((str(namespace), str(name)) for namespace, name in found)
+        keys = json.loads(text)
+        return frozenset((str(namespace), str(name)) for namespace, name in keys)
     except (ValueError, TypeError, RecursionError):
         return frozenset()
 

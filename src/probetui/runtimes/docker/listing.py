@@ -83,23 +83,29 @@ class DockerListing:
     async def list_ours(self) -> list[InspectedContainer]:
         """Return all sandboxes and containers of ours, running or not."""
         listed = await self._labelled()
-        ours = [it for it in listed if self._ownership.is_listed_as_ours(it)]
+        ours = [
+            container
+            for container in listed
+            if self._ownership.is_listed_as_ours(container)
+        ]
         found = await asyncio.gather(*map(self._current, ours))
-        for docker_id in self._kept.keys() - {it["Id"] for it in ours}:
+        for docker_id in self._kept.keys() - {container["Id"] for container in ours}:
             self.forget(docker_id)
         return [inspected for inspected in found if inspected is not None]
 
     async def list_unowned(self) -> list[tuple[ListedContainer, InspectedContainer]]:
         """Return the containers that have our label and are not noted as ours."""
         listed = [
-            it
-            for it in await self._labelled()
-            if not self._ownership.is_listed_as_ours(it)
+            container
+            for container in await self._labelled()
+            if not self._ownership.is_listed_as_ours(container)
         ]
-        inspected = await asyncio.gather(*(self.inspect(it["Id"]) for it in listed))
+        inspected = await asyncio.gather(
+            *(self.inspect(container["Id"]) for container in listed)
+        )
         return [
-            (it, found)
-            for it, found in zip(listed, inspected, strict=True)
+            (container, found)
+            for container, found in zip(listed, inspected, strict=True)
             if found is not None
         ]
 
@@ -129,7 +135,11 @@ class DockerListing:
         listed: list[dict[str, Any]] = await self._client.call(
             lambda api: api.containers(filters=filters)
         )
-        pods = (pod_name_from_labels(it["Labels"]) for it in listed if _is_foreign(it))
+        pods = (
+            pod_name_from_labels(container["Labels"])
+            for container in listed
+            if _is_foreign(container)
+        )
         return tuple(sorted(f"{pod.namespace}/{pod.name}" for pod in pods))
 
     async def sandbox_labels(self) -> dict[str, dict[str, str]]:
@@ -138,7 +148,9 @@ class DockerListing:
         listed: list[dict[str, Any]] = await self._client.call(
             lambda api: api.containers(all=True, filters=filters)
         )
-        return {it["Id"]: labels_of_pod(it["Labels"] or {}) for it in listed}
+        return {
+            sandbox["Id"]: labels_of_pod(sandbox["Labels"] or {}) for sandbox in listed
+        }
 
     async def inspect(self, docker_id: str) -> InspectedContainer | None:
         """Inspect any container; None if it is gone."""
@@ -147,23 +159,23 @@ class DockerListing:
         )
         if inspected is None:
             return None
-        found = to_inspected_container(inspected)
-        sandbox, container = found.sandbox, found.container
+        parsed = to_inspected_container(inspected)
+        sandbox, container = parsed.sandbox, parsed.container
         if sandbox is not None:
             sandbox = await self._daemon_clock.sandbox(sandbox)
         if container is not None:
             container = await self._daemon_clock.container(container)
-        return replace(found, sandbox=sandbox, container=container)
+        return replace(parsed, sandbox=sandbox, container=container)
 
     async def is_ours(self, docker_id: str) -> bool | None:
         """Return whether a container is ours; None if it is gone."""
         if docker_id in self._kept:
             return True
-        found = await self.inspect(docker_id)
-        if found is None:
+        container = await self.inspect(docker_id)
+        if container is None:
             self._ownership.forget(docker_id)
             return None
-        return self._ownership.is_ours(docker_id, found.name, found.nonce)
+        return self._ownership.is_ours(docker_id, container.name, container.nonce)
 
     def forget(self, docker_id: str) -> None:
         """Drop the cached inspection of a container."""
@@ -176,11 +188,11 @@ class DockerListing:
         if kept and kept.state == state and now - kept.at < GOOD_FOR_SECONDS:
             return kept.found
         async with self._limit:
-            found = await self.inspect(docker_id)
+            container = await self.inspect(docker_id)
         # A container that could not be started is listed as created, too.
-        if found is not None and state != "created":
-            self._kept[docker_id] = _CachedInspection(state, now, found)
-        return found
+        if container is not None and state != "created":
+            self._kept[docker_id] = _CachedInspection(state, now, container)
+        return container
 
 
 class UnownedDockerPods:

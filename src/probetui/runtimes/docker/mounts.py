@@ -121,8 +121,8 @@ def bind_host_path(source: HostPath, mount: VolumeMount) -> DockerMounts:
         return bind_existing_path(path, mount, read_only=mount.read_only)
     target = _absolute(mount.mount_path)
     propagation = _PROPAGATION.get(mount.mount_propagation, "")
-    words = ["ro" if mount.read_only else "rw", *filter(None, [propagation])]
-    return DockerMounts(binds=(f"{path}:{target}:{','.join(words)}",))
+    options = ["ro" if mount.read_only else "rw", *filter(None, [propagation])]
+    return DockerMounts(binds=(f"{path}:{target}:{','.join(options)}",))
 
 
 def bind_existing_path(
@@ -153,7 +153,7 @@ def container_mounts(
         sources: paths of the daemon's machine that subPaths were resolved to; others
             are resolved by the daemon.
     """
-    found = NO_MOUNTS
+    mounts = NO_MOUNTS
     for mount in container.volume_mounts:
         volume = pod.volume(mount.name)
         if volume is None:
@@ -162,12 +162,12 @@ def container_mounts(
         read_only = mount.read_only or isinstance(volume.source, Projected)
         name = volume_name(owner, pod.uid, mount.name)
         if mount in sources:
-            found += bind_existing_path(sources[mount], mount, read_only=read_only)
+            mounts += bind_existing_path(sources[mount], mount, read_only=read_only)
         elif isinstance(volume.source, HostPath):
-            found += bind_host_path(volume.source, mount)
+            mounts += bind_host_path(volume.source, mount)
         elif mount.sub_path:
             place = VolumeLocation(name, "")
-            found += mount_sub_path(
+            mounts += mount_sub_path(
                 place,
                 mount.sub_path,
                 target,
@@ -175,8 +175,8 @@ def container_mounts(
                 supports_subpath=True,
             )
         else:
-            found += mount_volume(name, target, read_only=read_only)
-    return found
+            mounts += mount_volume(name, target, read_only=read_only)
+    return mounts
 
 
 def sandbox_mounts(pod: Pod, owner: str) -> DockerMounts:
@@ -186,12 +186,12 @@ def sandbox_mounts(pod: Pod, owner: str) -> DockerMounts:
     volumes in memory, whose content is lost once nothing mounts them.
     """
     names = mounted_names(pod)
-    found = DockerMounts(({"Type": "volume", "Target": FILES_FOLDER},))
+    mounts = DockerMounts(({"Type": "volume", "Target": FILES_FOLDER},))
     for volume in pod.volumes:
         if volume.name in names and driver_options(pod, volume):
             name = volume_name(owner, pod.uid, volume.name)
-            found += mount_volume(name, f"{FILES_FOLDER}-{volume.name}")
-    return found
+            mounts += mount_volume(name, f"{FILES_FOLDER}-{volume.name}")
+    return mounts
 
 
 def _absolute(path: str) -> str:

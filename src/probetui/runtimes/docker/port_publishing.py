@@ -164,9 +164,9 @@ class PublishedPorts:
         """Replace the published ports by those of the ready sandboxes."""
         self._targets = dict(_targets(everything))
 
-    def add(self, one: InspectedContainer) -> None:
+    def add(self, sandbox: InspectedContainer) -> None:
         """Add the published ports of a sandbox."""
-        self._targets |= _targets([one])
+        self._targets |= _targets([sandbox])
 
     def dial_address(self, pod_ip: str, port: int) -> tuple[str, int]:
         """Return the address and port to connect to instead of `pod_ip:port`."""

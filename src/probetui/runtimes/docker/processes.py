@@ -88,18 +88,18 @@ class HostProcesses:
         is gone. Its PID may then be another process's, hence the check of containers.
         """
         members = [member for member in self._members() if member.state not in "ZX"]
-        found = {
+        pids = {
             member.process_id
             for member in members
             if process_id in {member.process_id, member.session}
         }
         while children := {
-            member.process_id for member in members if member.parent in found
+            member.process_id for member in members if member.parent in pids
         }:
-            if children <= found:
+            if children <= pids:
                 break
-            found |= children
-        return tuple(sorted(pid for pid in found if self.shows(pid, container_id)))
+            pids |= children
+        return tuple(sorted(pid for pid in pids if self.shows(pid, container_id)))
 
     def inner_id(self, process_id: int) -> int | None:
         """Return a process's PID in its own PID namespace, None if it is gone."""
@@ -156,11 +156,11 @@ class DockerListeners:
             raise ContainerRuntimeError("the daemon runs on another machine")
 
         def find(api: DockerApi) -> T:
-            found = api.inspect_container(docker_id)
-            process_id = found["State"]["Pid"]
+            inspected = api.inspect_container(docker_id)
+            process_id = inspected["State"]["Pid"]
             if not process_id:
                 raise ContainerRuntimeError("it does not run")
-            if not processes.shows(process_id, found["Id"]):
+            if not processes.shows(process_id, inspected["Id"]):
                 raise ContainerRuntimeError("its processes are not visible here")
             return ask(process_id)
 

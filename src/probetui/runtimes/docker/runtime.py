@@ -276,8 +276,9 @@ class DockerRuntime:
 
     async def version(self) -> str:
         """Return name and version for people; raises if the daemon is down."""
-        found = await self._client.call(lambda api: api.version())
-        return f"{engine_of(found)} {found['Version']} (API {found['ApiVersion']})"
+        versions = await self._client.call(lambda api: api.version())
+        api_version = f"(API {versions['ApiVersion']})"
+        return f"{engine_of(versions)} {versions['Version']} {api_version}"
 
     async def conditions(self) -> tuple[RuntimeCondition, ...]:
         """Return the daemon's conditions; see `ports.RuntimeStatusSource`."""
@@ -340,8 +341,8 @@ class DockerRuntime:
         except ContainerRuntimeError:
             await self._containers.remove(sandbox_id)
             raise
-        if (found := await self._listing.inspect(sandbox_id)) is not None:
-            self._reach.add(found)
+        if (sandbox := await self._listing.inspect(sandbox_id)) is not None:
+            self._reach.add(sandbox)
         return sandbox_id
 
     async def _create_sandbox(self, operation: RunPodSandbox) -> str:
@@ -361,11 +362,11 @@ class DockerRuntime:
 
     async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
         """Return a sandbox's state and IP."""
-        found = await self._containers.inspect(sandbox_id)
-        if found.sandbox is None:
+        sandbox = await self._containers.inspect(sandbox_id)
+        if sandbox.sandbox is None:
             raise ContainerRuntimeError(f"{sandbox_id} is not a sandbox")
-        self._reach.add(found)
-        return found.sandbox
+        self._reach.add(sandbox)
+        return sandbox.sandbox
 
     async def stop_pod_sandbox(self, sandbox_id: str) -> None:
         """Stop a sandbox; containers still running in it are killed."""
@@ -377,10 +378,10 @@ class DockerRuntime:
         """Remove a sandbox and its containers."""
         for docker_id in await self._containers.list_in(sandbox_id, also_dead=True):
             await self._containers.remove(docker_id)
-        found = await self._listing.inspect(sandbox_id)
+        sandbox = await self._listing.inspect(sandbox_id)
         await self._containers.remove(sandbox_id)
-        if found is not None:
-            await self._volumes.remove_released(found.pod.uid)
+        if sandbox is not None:
+            await self._volumes.remove_released(sandbox.pod.uid)
 
     # -- images
 
@@ -559,9 +560,9 @@ class DockerRuntime:
     async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
         """Freeze, unfreeze or signal a container, or cut off its pod."""
         docker_id = to_docker_id(container_id)
-        found = await self._containers.inspect_ours(docker_id)
+        container = await self._containers.inspect_ours(docker_id)
         await self._fault_injector.inject_fault(
-            docker_id, fault, in_network_of=found.sandbox_id
+            docker_id, fault, in_network_of=container.sandbox_id
         )
 
     async def undo_leftover_faults(self) -> list[str]:

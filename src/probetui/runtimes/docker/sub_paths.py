@@ -162,14 +162,16 @@ class DockerSubPaths:
             return
         pod, container, parts = guarded
         async with contextlib.AsyncExitStack() as stack:
-            found = [
+            changed = [
                 (part, await stack.enter_async_context(
                     self._helper(pod, part.place, part.mount)
                 ))
                 for part in parts
             ]  # fmt: skip
             writers = [
-                it for part in parts for it in await self._writers(container, part)
+                writer
+                for part in parts
+                for writer in await self._writers(container, part)
             ]
             try:
                 await stack.enter_async_context(self._fault_injector.paused(writers))
@@ -177,7 +179,7 @@ class DockerSubPaths:
                 raise refused_sub_path(
                     container.name, parts[0].mount.name, error
                 ) from error
-            for part, helper in found:
+            for part, helper in changed:
                 path, missing = await self._resolve(
                     helper, container, part.mount, part.path
                 )
@@ -257,12 +259,12 @@ class DockerSubPaths:
             names = wanted.relative_to(ROOT).parts
             for count in range(1, len(names) + 1):
                 path = ROOT.joinpath(*names[:count])
-                found = await helper.stat(str(path))
-                if found is None:
+                stat = await helper.stat(str(path))
+                if stat is None:
                     return wanted, names[count - 1 :]
-                if int(found["mode"]) & GO_SYMLINK:
+                if int(stat["mode"]) & GO_SYMLINK:
                     # The daemon returns the final target in the helper.
-                    target = PurePosixPath(found["linkTarget"] or "/")
+                    target = PurePosixPath(stat["linkTarget"] or "/")
                     wanted = target.joinpath(*names[count:])
                     break
             else:
@@ -296,12 +298,12 @@ class DockerSubPaths:
         """Return the running containers that can write to a volume."""
         filters = {"volume": [part.place.volume], "status": ["running"]}
         listed = await self._client.call(lambda api: api.containers(filters=filters))
-        writers = [it for it in listed if _can_write(it, part.place.volume)]
+        writers = [writer for writer in listed if _can_write(writer, part.place.volume)]
         for other in writers:
             if not self._ownership.is_listed_as_ours(other):
                 reason = f"container {other['Id'][:12]}, not ours, can write to it"
                 raise refused_sub_path(container.name, part.mount.name, reason)
-        return [it["Id"] for it in writers]
+        return [writer["Id"] for writer in writers]
 
 
 def _can_write(listed: Mapping[str, Any], volume: str) -> bool:

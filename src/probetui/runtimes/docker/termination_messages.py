@@ -125,12 +125,12 @@ class DockerTerminationMessages:
         path = f"{FILES_FOLDER}/{name}"
 
         def read(api: DockerApi) -> bytes | None:
-            found = api.path_stat(seen.sandbox_id, path)
-            if found is None:
+            stat = api.path_stat(seen.sandbox_id, path)
+            if stat is None:
                 return None
-            if found["size"] > MOST_READ_BYTES:
+            if stat["size"] > MOST_READ_BYTES:
                 reason = (
-                    f"it has {found['size']} bytes, all of which Docker transfers; "
+                    f"it has {stat['size']} bytes, all of which Docker transfers; "
                     f"the limit is {MOST_READ_BYTES}"
                 )
                 return _unreadable(seen, reason)
@@ -145,8 +145,8 @@ class DockerTerminationMessages:
             return _unreadable(seen, error)
 
     async def _place(self, sandbox_id: str) -> VolumeLocation | None:
-        found = await self._client.call(lambda api: api.inspect_container(sandbox_id))
-        for mount in found["Mounts"]:
+        sandbox = await self._client.call(lambda api: api.inspect_container(sandbox_id))
+        for mount in sandbox["Mounts"]:
             if mount["Destination"] == FILES_FOLDER:
                 return VolumeLocation(mount["Name"], mount["Source"])
         return None

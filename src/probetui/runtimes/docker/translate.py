@@ -136,8 +136,8 @@ def conditions_of(info: Json) -> tuple[RuntimeCondition, ...]:
     if BRIDGE in networks:
         network = RuntimeCondition(NETWORK_READY, status=True)
     else:
-        found = ", ".join(map(str, networks)) or "none"
-        message = f"docker: there is no network driver {BRIDGE} (has: {found})"
+        names = ", ".join(map(str, networks)) or "none"
+        message = f"docker: there is no network driver {BRIDGE} (has: {names})"
         network = RuntimeCondition(
             NETWORK_READY,
             status=False,
@@ -209,22 +209,22 @@ def sandbox_status(inspected: Json) -> SandboxStatus:
 def own_address(inspected: Json) -> str:
     """Return a container's own first address, empty for none."""
     networks = inspected["NetworkSettings"].get("Networks") or {}
-    found = (
+    addresses = (
         network.get("IPAddress") or network.get("GlobalIPv6Address")
         for network in networks.values()
     )
-    return next((str(address) for address in found if address), "")
+    return next((str(address) for address in addresses if address), "")
 
 
 def published_ports(inspected: Json) -> dict[int, int]:
     """Return the host port of each published TCP port."""
     ports = inspected["NetworkSettings"].get("Ports") or {}
-    found = {}
+    published = {}
     for port, bindings in ports.items():
         number, _, protocol = port.partition("/")
         if protocol == "tcp" and bindings:
-            found[int(number)] = int(bindings[0]["HostPort"])
-    return found
+            published[int(number)] = int(bindings[0]["HostPort"])
+    return published
 
 
 class _End(Struct, frozen=True):

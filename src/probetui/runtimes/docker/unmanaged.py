@@ -88,9 +88,9 @@ class UnmanagedDockerContainers(UnmanagedContainers):
         )
         await self._daemon_clock.measure()
         return tuple(
-            self._unmanaged(it)
-            for it in listed
-            if (it["Labels"] or {}).get(DOCKER_TYPE) != DOCKER_TYPE_SANDBOX
+            self._unmanaged(container)
+            for container in listed
+            if (container["Labels"] or {}).get(DOCKER_TYPE) != DOCKER_TYPE_SANDBOX
         )
 
     async def inspect(self, container_id: ContainerID) -> UnmanagedStatus | None:
@@ -101,13 +101,13 @@ class UnmanagedDockerContainers(UnmanagedContainers):
         if inspected is None:
             return None
         status = await self._daemon_clock.container(container_status(inspected))
-        found = UnmanagedStatus(
+        unmanaged = UnmanagedStatus(
             replace(status, name="", image=inspected["Config"]["Image"]),
             await self._address(inspected),
         )
         for port, on_host in published_ports(inspected).items():
-            self._targets[found.ip, port] = on_host
-        return found
+            self._targets[unmanaged.ip, port] = on_host
+        return unmanaged
 
     async def exec_sync(
         self,

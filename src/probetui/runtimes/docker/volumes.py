@@ -166,15 +166,15 @@ class DockerVolumes:
     async def list(self) -> tuple[PodVolumes, ...]:
         """Return all volumes, also those of which only a helper is left."""
         filters = owner_filter(self._owner)
-        found = await self._client.call(lambda api: api.volumes(filters=filters))
-        volumes = found["Volumes"] or ()
+        listed = await self._client.call(lambda api: api.volumes(filters=filters))
+        volumes = listed["Volumes"] or ()
         ours = [volume["Labels"] for volume in volumes if self._is_ours(volume)]
         return self._parts.add_mounted(_by_pod([*ours, *await self._helpers.left()]))
 
     async def list_unowned(self) -> tuple[UnownedVolume, ...]:
         """Return the volumes that other probetuis have created."""
         filters = owner_filter(self._owner)
-        found = await self._client.call(lambda api: api.volumes(filters=filters))
+        listed = await self._client.call(lambda api: api.volumes(filters=filters))
         return tuple(
             UnownedVolume(
                 volume["Name"],
@@ -182,7 +182,7 @@ class DockerVolumes:
                 labels.get(MADE_BY, ""),
                 _proof(volume),
             )
-            for volume in found["Volumes"] or ()
+            for volume in listed["Volumes"] or ()
             if {VOLUME, NONCE} <= (labels := volume["Labels"] or {}).keys()
             and not self._is_ours(volume)
         )
@@ -209,12 +209,12 @@ class DockerVolumes:
             if volume is None or not mount.sub_path:
                 continue
             place = await self._place(pod, volume)
-            found = await self._parts.prepare(pod, container, mount, place)
-            if isinstance(found, GuardedSubPath):
-                guarded.append(found)
-                sources[mount] = found.source
-            elif found is not None:
-                sources[mount] = found
+            source = await self._parts.prepare(pod, container, mount, place)
+            if isinstance(source, GuardedSubPath):
+                guarded.append(source)
+                sources[mount] = source.source
+            elif source is not None:
+                sources[mount] = source
         mounts = container_mounts(pod, container, self._owner, sources)
         return mounts, tuple(guarded)
 
@@ -226,19 +226,19 @@ class DockerVolumes:
 
     async def _ours(self, name: str) -> dict[str, Any] | None:
         """Return a volume, None if it does not exist; raises if it is not ours."""
-        found = await find_volume(self._client, name)
-        if found is not None and not self._is_ours(found):
-            made_by = (found["Labels"] or {}).get(MADE_BY)
+        volume = await find_volume(self._client, name)
+        if volume is not None and not self._is_ours(volume):
+            made_by = (volume["Labels"] or {}).get(MADE_BY)
             who = f"{made_by} made it" if made_by else "it is in no note of ours"
             raise ContainerRuntimeError(
                 f"volume {name} was not made by probetui of this user and is left "
                 f"alone: {who}"
             )
-        return found
+        return volume
 
-    def _is_ours(self, found: Mapping[str, Any]) -> bool:
-        nonce = (found["Labels"] or {}).get(NONCE) or ""
-        return self._ledger.owns(_proof(found), found["Name"], nonce)
+    def _is_ours(self, volume: Mapping[str, Any]) -> bool:
+        nonce = (volume["Labels"] or {}).get(NONCE) or ""
+        return self._ledger.owns(_proof(volume), volume["Name"], nonce)
 
     async def _create(self, name: str, pod: Pod, volume: Volume) -> None:
         await create_volume(
@@ -272,8 +272,8 @@ class DockerVolumes:
     async def _remove(self, operation: UnmountVolume) -> None:
         name = volume_name(self._owner, operation.pod_uid, operation.volume_name)
         self._released.discard(operation)
-        found = await self._ours(name)
-        if found is None:
+        volume = await self._ours(name)
+        if volume is None:
             return
         try:
             with ignore_status(NOT_FOUND):
@@ -284,7 +284,7 @@ class DockerVolumes:
             await self._refuse_if_others_hold(name)
             self._released.add(operation)
             return
-        self._ledger.forget(_proof(found))
+        self._ledger.forget(_proof(volume))
 
     async def _refuse_if_others_hold(self, name: str) -> None:
         """Raise if none of ours is among the containers that have a volume.
@@ -298,7 +298,9 @@ class DockerVolumes:
         )
         if not listed or any(map(self._ownership.is_listed_as_ours, listed)):
             return
-        holders = ", ".join(f"{listed_name(it)} ({it['Id'][:12]})" for it in listed)
+        holders = ", ".join(
+            f"{listed_name(container)} ({container['Id'][:12]})" for container in listed
+        )
         reason = f"it is in use by a container that is not ours: {holders}"
         raise IncompleteRemovalError([(f"volume {name}", reason)], 1)
 
@@ -306,10 +308,10 @@ class DockerVolumes:
         if isinstance(volume.source, HostPath):
             return VolumeLocation("", str(PurePosixPath("/", volume.source.path)))
         docker_name = volume_name(self._owner, pod.uid, volume.name)
-        found = await find_volume(self._client, docker_name)
-        if found is None:
+        inspected = await find_volume(self._client, docker_name)
+        if inspected is None:
             raise ContainerRuntimeError(f'volume "{volume.name}" is gone')
-        return VolumeLocation(docker_name, found["Mountpoint"])
+        return VolumeLocation(docker_name, inspected["Mountpoint"])
 
 
 def _proof(volume: Mapping[str, Any]) -> str:
@@ -346,7 +348,7 @@ async def check_host_path(
     """
     if not source.type:
         return
-    wanted, words = _WANTED[source.type]
+    wanted, description = _WANTED[source.type]
     mode = await _mode(helpers, pod, volume, source.path)
     if mode is None and source.type == "DirectoryOrCreate":
         await _make_folder(helpers, pod, volume, source)
@@ -356,7 +358,7 @@ async def check_host_path(
         return
     if mode is None or mode & _GO_TYPE != wanted:
         raise ContainerRuntimeError(
-            f"hostPath type check failed: {source.path} is not {words}"
+            f"hostPath type check failed: {source.path} is not {description}"
         )
 
 

@@ -115,13 +115,13 @@ class ProcessContainer:
         A running container whose record was removed is still there, and is recorded
         again.
         """
-        found = records.signature(self._file)
-        if found is not None and found == self._signature:
+        signature = records.signature(self._file)
+        if signature is not None and signature == self._signature:
             return True
         record = records.read_container(self._file)
         if record is None:
             return self._record_again()
-        self._signature = found
+        self._signature = signature
         self._update(record)
         return True
 

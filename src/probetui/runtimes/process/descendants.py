@@ -73,12 +73,12 @@ def numbered(
     numbers: Collection[int], spared: Collection[Process]
 ) -> Iterator[tuple[int, Process]]:
     """Yield the running processes with one of some numbers, as they are found."""
-    known = _usable(numbers)
-    if not known:
+    usable = _usable(numbers)
+    if not usable:
         return
     pids = (int(name) for name in os.listdir(PROC) if name.isdecimal())  # noqa: PTH208  # hundreds of names, no paths
     # Youngest first: one that starts the next and exits is found before it exits.
-    yield from _bearing(known, sorted(pids, reverse=True), spared)
+    yield from _bearing(usable, sorted(pids, reverse=True), spared)
 
 
 def kill_numbered(
@@ -99,22 +99,22 @@ def kill_numbered(
     Returns:
         The processes that the system does not let us kill, by their number.
     """
-    found: dict[tuple[int, Process], str] = {}
+    refusals: dict[tuple[int, Process], str] = {}
 
     def stop(processes: Iterable[tuple[int, Process]]) -> bool:
-        before = len(found)
+        before = len(refusals)
         for number, process in processes:
-            if (number, process) not in found:
+            if (number, process) not in refusals:
                 error = _send(process, number, signal.SIGSTOP)
-                found[number, process] = error
-        return len(found) > before
+                refusals[number, process] = error
+        return len(refusals) > before
 
     while stop(numbered(numbers, spared)) or stop(_new(numbers, spared, looks)):
         pass
-    for number, process in found:
-        found[number, process] = _send(process, number, signal.SIGKILL)
+    for number, process in refusals:
+        refusals[number, process] = _send(process, number, signal.SIGKILL)
     refused: dict[int, list[UnkillableProcess]] = {}
-    for (number, process), error in found.items():
+    for (number, process), error in refusals.items():
         if error:
             refused.setdefault(number, []).append(UnkillableProcess(process, error))
     return {number: tuple(processes) for number, processes in refused.items()}
@@ -142,14 +142,14 @@ def _new(
     numbers: Collection[int], spared: Collection[Process], looks: int
 ) -> Iterator[tuple[int, Process]]:
     """Yield the first process with one of the numbers among those started meanwhile."""
-    known = _usable(numbers)
-    if not known:
+    usable = _usable(numbers)
+    if not usable:
         return
     last = _last_pid()
     for _ in range(looks):
         before, last = last, _last_pid()
-        for found in _bearing(known, range(last, before, -1), spared):
-            yield found
+        for bearer in _bearing(usable, range(last, before, -1), spared):
+            yield bearer
             return
 
 
@@ -158,7 +158,7 @@ def _last_pid() -> int:
     return int(read_kernel_file(PROC / "loadavg").split()[-1])
 
 
-def _send(process: Process, number: int, what: signal.Signals) -> str:
+def _send(process: Process, number: int, signal_to_send: signal.Signals) -> str:
     """Signal a process with a number; return why that fails, empty if it does not."""
     try:
         descriptor = os.pidfd_open(process.pid)
@@ -167,7 +167,7 @@ def _send(process: Process, number: int, what: signal.Signals) -> str:
     try:
         # Checked again: from now on its PID cannot become another process's.
         if identify(process.pid) == process and _number_of(process.pid) == number:
-            signal.pidfd_send_signal(descriptor, what)
+            signal.pidfd_send_signal(descriptor, signal_to_send)
     except ProcessLookupError:
         return ""
     except OSError as error:
@@ -180,7 +180,7 @@ def _send(process: Process, number: int, what: signal.Signals) -> str:
 def _number_of(pid: int) -> int | None:
     """Return the soft limit of a process, None without one or if it has ended."""
     try:
-        found = _LIMIT.search(read_kernel_file(PROC / str(pid) / "limits"))
+        match = _LIMIT.search(read_kernel_file(PROC / str(pid) / "limits"))
     except OSError:
         return None
-    return int(found[1]) if found else None
+    return int(match[1]) if match else None

@@ -111,7 +111,7 @@ class _Ends:
         self.child_stdin, self.child_stdout, self.child_stderr = childs
         self.outputs = outputs
         self.stdin = None if stdin is None else _Input(stdin)
-        self._childs = {one for one in childs if one >= 0}
+        self._childs = {end for end in childs if end >= 0}
         for descriptor in (*outputs, *([] if stdin is None else [stdin])):
             os.set_blocking(descriptor, False)
 
@@ -177,11 +177,11 @@ async def _type(stdin: _Input, streams: CommandStreams, *, tty: bool) -> None:
     loop = asyncio.get_running_loop()
     with contextlib.suppress(OSError):
         while data := await streams.stdin.read(CHUNK_BYTES):
-            left = data
-            while left:
+            unwritten = data
+            while unwritten:
                 await _ready(loop.add_writer, loop.remove_writer, stdin.descriptor)
                 with contextlib.suppress(BlockingIOError):
-                    left = left[os.write(stdin.descriptor, left) :]
+                    unwritten = unwritten[os.write(stdin.descriptor, unwritten) :]
         if tty:
             os.write(stdin.descriptor, _END_OF_TRANSMISSION)
     if not tty:

@@ -100,22 +100,22 @@ def _of_pod(
 
 def _from_proc() -> Iterator[ListedProcess]:
     for name in os.listdir(PROC):  # noqa: PTH208  # hundreds of names, no paths
-        if name.isdecimal() and (found := read_proc(PROC / name)):
-            yield found
+        if name.isdecimal() and (process := read_proc(PROC / name)):
+            yield process
 
 
 def read_proc(folder: Path) -> ListedProcess | None:
     """Read a process's folder in /proc; None for kernel threads and ended ones."""
     try:
         stat = read_kernel_file(folder / "stat")
-        words = read_kernel_file(folder / "cmdline").rstrip(b"\0").split(b"\0")
+        arguments = read_kernel_file(folder / "cmdline").rstrip(b"\0").split(b"\0")
     except OSError:
         return None
     begin, end = stat.index(b"(") + 1, stat.rindex(b")")
     fields = stat[end + 2 :].split()
-    if fields[0].decode() in ZOMBIE_STATES or not words[0]:
+    if fields[0].decode() in ZOMBIE_STATES or not arguments[0]:
         return None
-    command = [word.decode("utf-8", "surrogateescape") for word in words]
+    command = [word.decode("utf-8", "surrogateescape") for word in arguments]
     name = stat[begin:end].decode("utf-8", "surrogateescape")
     ticks = int(fields[START_TIME])
     since_boot = timedelta(seconds=ticks / os.sysconf("SC_CLK_TCK"))
@@ -137,10 +137,10 @@ def _booted() -> datetime:
 def parse_ps(lines: Iterable[str]) -> Iterator[ListedProcess]:
     """Yield the processes in the output of `ps -o pid=,ppid=,lstart=,command=`."""
     for line in lines:
-        words = line.split()
-        if len(words) <= 2 + LSTART_WORDS:
+        fields = line.split()
+        if len(fields) <= 2 + LSTART_WORDS:
             continue
-        pid, parent, *rest = words
+        pid, parent, *rest = fields
         written = " ".join(rest[:LSTART_WORDS])
         # It is in the local time zone, without its name.
         started_at = datetime.strptime(written, LSTART).astimezone()

@@ -59,10 +59,10 @@ def is_too_long(path: Path) -> bool:
     folder by something else.
     """
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_size > MAX_FILE_BYTES
+    return stat.S_ISREG(status.st_mode) and status.st_size > MAX_FILE_BYTES
 
 
 def rotate(path: Path, most_bytes: int | None = None) -> None:
@@ -89,17 +89,17 @@ def _copy_end(path: Path, to: Path, size: int, most_bytes: int) -> None:
 
     So offsets stay valid; before them is a hole, which takes no space.
     """
-    left = min(size, most_bytes)
+    remaining = min(size, most_bytes)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     with (
         os.fdopen(_open(path), "rb") as source,
         os.fdopen(_open(to, flags), "wb") as target,
     ):
-        source.seek(size - left)
-        target.seek(size - left)
-        while left and (block := source.read(min(left, BLOCK_BYTES))):
+        source.seek(size - remaining)
+        target.seek(size - remaining)
+        while remaining and (block := source.read(min(remaining, BLOCK_BYTES))):
             target.write(block)
-            left -= len(block)
+            remaining -= len(block)
 
 
 def last_message(path: Path) -> bytes:
@@ -169,17 +169,17 @@ def _last_bytes(path: Path, lines: int) -> tuple[bytes, int]:
     if not path.exists():
         return b"", 0
     blocks: list[bytes] = []
-    found = 0
+    line_ends = 0
     with os.fdopen(_open(path), "rb") as file:
         end = start = file.seek(0, os.SEEK_END)
         first = max(end - MAX_FILE_BYTES, 0)
-        while start > first and found <= lines:
+        while start > first and line_ends <= lines:
             size = min(BLOCK_BYTES, start - first)
             start -= size
             file.seek(start)
             block = file.read(size)
             blocks.append(block)
-            found += max(block.count(b"\n"), size // MAX_LINE_BYTES)
+            line_ends += max(block.count(b"\n"), size // MAX_LINE_BYTES)
     return b"".join(reversed(blocks)), end
 
 

@@ -56,13 +56,13 @@ def enclosing_mount(
         includes_itself: a mount at that very path counts.
     """
     wanted = Path(_absolute(path))
-    found = [
+    mounts = [
         mount
         for mount in container.volume_mounts
         if wanted.is_relative_to(_absolute(mount.mount_path))
         and (includes_itself or _absolute(mount.mount_path) != str(wanted))
     ]
-    return max(found, key=lambda it: len(_absolute(it.mount_path)), default=None)
+    return max(mounts, key=lambda it: len(_absolute(it.mount_path)), default=None)
 
 
 def refused_place(pod: Pod, container: Container, path: str) -> str:

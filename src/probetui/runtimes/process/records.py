@@ -147,8 +147,8 @@ def is_id(name: str) -> bool:
 
 def remove_left(parent: Path, name: str) -> None:
     """Remove a half-created sandbox if the process that created it has ended."""
-    found = _BEING_CREATED.fullmatch(name)
-    if found and identify(int(found[1])) is None:
+    match = _BEING_CREATED.fullmatch(name)
+    if match and identify(int(match[1])) is None:
         try:
             DirectoryRoot(parent).remove_tree(name)
         except OSError as error:
@@ -169,10 +169,10 @@ def write(path: Path, record: ProcessSandboxRecord | ProcessContainerRecord) -> 
 def signature(path: Path) -> Signature | None:
     """Return the signature of a file, None if it does not exist."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ino, found.st_size
+    return status.st_mtime_ns, status.st_ino, status.st_size
 
 
 def read_sandbox(path: Path) -> ProcessSandboxRecord | None:

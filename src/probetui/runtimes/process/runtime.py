@@ -169,7 +169,9 @@ class ProcessRuntime:
             if not self._sandboxes:  # otherwise a relist has just loaded all of them
                 self._load()
             taken = {
-                it.record.ip for it in self._sandboxes.values() if it.record.is_ready
+                other.record.ip
+                for other in self._sandboxes.values()
+                if other.record.is_ready
             }
             ip = free_address(operation.pod.uid, taken)
             make_own_directory(self._base, records.FOLDER_MODE)
@@ -304,7 +306,7 @@ class ProcessRuntime:
             self._load()
             thawed, self._thawed = self._thawed, []
             thawed += self._fault_injector.undo_leftovers()
-            return [format_undone(what, FROZEN) for what in thawed]
+            return [format_undone(name, FROZEN) for name in thawed]
 
     def fault_refusal(self, pod: Pod, fault: Fault) -> str:
         """Return why a pod cannot have a fault, empty where it may be tried."""
@@ -502,11 +504,11 @@ class ProcessRuntime:
 
     def _known_container(self, container_id: ContainerID) -> ProcessContainer | None:
         """Return an up-to-date container, None if it does not exist."""
-        found = self._look_up(container_id)
-        if found is None or not found.refresh():
+        container = self._look_up(container_id)
+        if container is None or not container.refresh():
             self._load()
-            found = self._look_up(container_id)
-        return found
+            container = self._look_up(container_id)
+        return container
 
     def _look_up(self, container_id: ContainerID) -> ProcessContainer | None:
         name = container_id.removeprefix(f"{self.name}://")

@@ -82,12 +82,12 @@ class ProcessSandbox:
 
     def refresh(self) -> bool:
         """Reload what changed on disk; False when the sandbox is gone."""
-        found = records.signature(self._file)
-        if found is None or found != self._signature:
+        signature = records.signature(self._file)
+        if signature is None or signature != self._signature:
             record = records.read_sandbox(self._file)
             if record is not None:
                 self.record = record
-                self._signature = found
+                self._signature = signature
             elif self._signature is None:
                 # It had lost its record before it was found: whoever runs it, or
                 # removes it, needs no record of ours, but its containers are known.
@@ -112,7 +112,9 @@ class ProcessSandbox:
 
         Returns False if none does: then it is gone.
         """
-        if not any(it.is_running_here() for it in self.containers.values()):
+        if not any(
+            container.is_running_here() for container in self.containers.values()
+        ):
             return False
         try:
             make_own_directory(self.folder, FOLDER_MODE, parents_mode=FOLDER_MODE)
@@ -171,10 +173,10 @@ class ProcessSandbox:
         except BaseException:
             self._root.remove_tree(self._relative(folder.name))
             raise
-        found = self._find(folder.name)
-        assert found is not None, "it has just been written"  # noqa: S101  # for the type
+        container = self._find(folder.name)
+        assert container is not None, "it has just been written"  # noqa: S101  # for the type
         self._on_change()
-        return found
+        return container
 
     def _furnish(
         self, home: Path, operation: CreateContainer, record: ProcessContainerRecord

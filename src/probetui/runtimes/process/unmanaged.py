@@ -75,20 +75,20 @@ class UnmanagedProcesses(UnmanagedContainers):
 
     async def inspect(self, container_id: ContainerID) -> UnmanagedStatus | None:
         """Return the status of a process, None if it has ended."""
-        found = self._found.get(_pid(container_id))
-        process = None if found is None else identify(found.pid)
-        if found is None or process is None:
+        inspected = self._found.get(_pid(container_id))
+        process = None if inspected is None else identify(inspected.pid)
+        if inspected is None or process is None:
             return None
         self._inspected[container_id] = process
         status = RuntimeContainerStatus(
             container_id,
             "",
             RuntimeState.RUNNING,
-            created_at=found.started_at,
-            started_at=found.started_at,
-            image=found.names[0],
+            created_at=inspected.started_at,
+            started_at=inspected.started_at,
+            image=inspected.names[0],
         )
-        return UnmanagedStatus(status, found.ip)
+        return UnmanagedStatus(status, inspected.ip)
 
     async def exec_sync(
         self,
@@ -116,7 +116,10 @@ class UnmanagedProcesses(UnmanagedContainers):
     def _listeners_below(self, pid: int) -> Listeners:
         family = {pid}
         listed = list(self._listed())
-        while children := {it.pid for it in listed if it.parent in family} - family:
+        while (
+            children := {process.pid for process in listed if process.parent in family}
+            - family
+        ):
             family |= children
         return listeners_of(family)
 
@@ -276,23 +279,23 @@ class ProcessFaultInjector:
         stopped = self._frozen.setdefault(process, set())
         # Repeated for processes that were forked meanwhile.
         while fresh := [
-            it
-            for it in self._family(process)
-            if it not in stopped and not is_stopped(it)
+            member
+            for member in self._family(process)
+            if member not in stopped and not is_stopped(member)
         ]:
-            if any(it.pid == os.getpid() for it in fresh):
+            if any(member.pid == os.getpid() for member in fresh):
                 self._thaw(process)
                 raise ContainerRuntimeError(ITSELF)
             stopped.update(fresh)
-            how = {"stopped": [[it.pid, it.born] for it in stopped]}
+            how = {"stopped": [[member.pid, member.born] for member in stopped]}
             self._notes.write(FROZEN, _name(process), how)
-            for it in fresh:
-                send_signal(it, signal.SIGSTOP)
+            for member in fresh:
+                send_signal(member, signal.SIGSTOP)
 
     def _thaw(self, process: Process) -> None:
         """Continue what was stopped here, or all descendants if nothing was."""
-        for it in self._frozen.pop(process, None) or set(self._family(process)):
-            send_signal(it, signal.SIGCONT)
+        for member in self._frozen.pop(process, None) or set(self._family(process)):
+            send_signal(member, signal.SIGCONT)
         self._notes.remove(FROZEN, _name(process))
 
     def _family(self, first: Process) -> Iterator[Process]:
@@ -305,8 +308,8 @@ class ProcessFaultInjector:
             pids += children.get(pid, ())
         yield first
         for pid in pids[1:]:
-            if found := identify(pid):
-                yield found
+            if member := identify(pid):
+                yield member
 
 
 def _resume(process: Process) -> bool:

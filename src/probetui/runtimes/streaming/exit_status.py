@@ -45,24 +45,24 @@ def exit_code(status: bytes) -> int:
     Raises:
         ContainerRuntimeError: the command could not be run.
     """
-    found = _decoded(status)
-    if found.get("status") == "Success":
+    decoded = _decoded(status)
+    if decoded.get("status") == "Success":
         return 0
-    details = found.get("details")
+    details = decoded.get("details")
     causes = details.get("causes") if isinstance(details, dict) else None
-    if found.get("reason") == "NonZeroExitCode" and isinstance(causes, list):
+    if decoded.get("reason") == "NonZeroExitCode" and isinstance(causes, list):
         for cause in causes:
             if isinstance(cause, dict) and cause.get("reason") == "ExitCode":
                 with suppress(ValueError):
                     return int(str(cause.get("message")))
-    message = str(found.get("message") or "no reason given")
+    message = str(decoded.get("message") or "no reason given")
     raise command_error(safe_line(message, limit=_LONGEST_TEXT))
 
 
 def _decoded(status: bytes) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(status)
+        decoded = msgspec.json.decode(status)
     except (msgspec.DecodeError, RecursionError, ValueError):
-        # A kubelet before 1.5 wrote plain text; so does a server that cuts the streams off.
-        found = status.decode(errors="replace")
-    return found if isinstance(found, dict) else {"message": found}
+        # A kubelet before 1.5 wrote plain text; so does a server that cuts it off.
+        decoded = status.decode(errors="replace")
+    return decoded if isinstance(decoded, dict) else {"message": decoded}

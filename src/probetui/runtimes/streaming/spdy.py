@@ -178,13 +178,13 @@ def _pairs(block: bytes) -> Iterator[tuple[str, str]]:
         raise SpdyError(f"{count} headers")
     at = _LENGTH.size
     for _ in range(count):
-        words = []
+        pieces = []
         for _ in ("name", "value"):
             (length,) = _LENGTH.unpack_from(block, at)
             at += _LENGTH.size
-            words.append(block[at : at + length].decode())
+            pieces.append(block[at : at + length].decode())
             at += length
-        yield words[0].lower(), words[1]
+        yield pieces[0].lower(), pieces[1]
 
 
 _WORDS = (

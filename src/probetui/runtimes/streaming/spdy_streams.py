@@ -56,8 +56,8 @@ class ByteConnection(Protocol):
 class UpgradedConnection:
     """The upgraded connection of a request."""
 
-    def __init__(self, left: bytes, reader: ByteReader, writer: ByteWriter) -> None:
-        self._left = left
+    def __init__(self, unread: bytes, reader: ByteReader, writer: ByteWriter) -> None:
+        self._left = unread
         self._reader = reader
         self._writer = writer
 
@@ -188,22 +188,22 @@ class SpdyStreams:
     ) -> None:
         if isinstance(event, StreamOpened):
             return self._open_stream(event)
-        found = self._streams.get(event.stream_id)
-        if found is None or (found.has_ended and isinstance(event, StreamData)):
+        stream = self._streams.get(event.stream_id)
+        if stream is None or (stream.has_ended and isinstance(event, StreamData)):
             return None
         if isinstance(event, StreamData):
-            found.backlog += len(event.data)
+            stream.backlog += len(event.data)
             if not self._longest_backlog:
-                await found.incoming.feed(event.data)
-            elif found.backlog > self._longest_backlog:
+                await stream.incoming.feed(event.data)
+            elif stream.backlog > self._longest_backlog:
                 self._spdy.reset(event.stream_id)
                 event = StreamReset(event.stream_id)
             else:
-                found.incoming.feed_data(event.data)
+                stream.incoming.feed_data(event.data)
         if isinstance(event, StreamReset) or event.is_finished:
-            found.has_ended = True
-            found.incoming.feed_eof()
-            if isinstance(event, StreamReset) or found.is_finished:
+            stream.has_ended = True
+            stream.incoming.feed_eof()
+            if isinstance(event, StreamReset) or stream.is_finished:
                 self._streams.pop(event.stream_id, None)
         return None
 
@@ -235,6 +235,6 @@ async def run_beside(work: Awaitable[None], until_gone: Awaitable[None]) -> None
     finally:
         for task in tasks:
             task.cancel()
-        found = await asyncio.gather(*tasks, return_exceptions=True)
-    if isinstance(found[0], Exception):
-        raise found[0]
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    if isinstance(results[0], Exception):
+        raise results[0]
