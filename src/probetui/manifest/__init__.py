@@ -1,9 +1,9 @@
 """Load pods from YAML; errors give line and path.
 
-The schema of the API is lightkube's models. To import `lightkube.models` imports the
-package above, with its client and an HTTP library: 260 ms, and I/O in a layer without
-any. So the package is put in place without running it, unless it is imported already
-(docs/decisions/api-objects.md).
+The schema of the API is lightkube's models. An import of `lightkube.models` also
+imports its parent package, with a client and an HTTP library: 260 ms, and I/O in a
+layer without any. So a stand-in for the parent is registered without running it, unless
+it is imported already (docs/decisions/api-objects.md).
 """
 
 import sys

@@ -1,8 +1,8 @@
 """What an API server changes in a new pod, and what its admission refuses.
 
-It does so before it validates the pod. Static pods go through no admission.
+Admission precedes validation. Static pods are not admitted.
 
-Difference: classes are those of the files, and what every pod gets is left out.
+Difference: classes are those of the files, and defaults for every pod are omitted.
 
 Source: plugin/pkg/admission/priority/admission.go, plugin/pkg/admission/runtimeclass/
 admission.go, pkg/registry/core/pod/strategy.go, PrepareForCreate, v1.36.2;
@@ -39,7 +39,7 @@ _SYSTEM = {
     "system-cluster-critical": PriorityClass(2_000_000_000),
     "system-node-critical": PriorityClass(2_000_001_000),
 }
-"""The classes that every cluster has."""
+"""The built-in classes of every cluster."""
 
 
 class Classes(Struct):
@@ -89,7 +89,7 @@ def _amounts(plain: Mapping[str, object]) -> dict[str, str]:
 def admit(spec: core_v1.PodSpec, classes: Classes) -> Iterator[tuple[str, str]]:
     """Apply a pod's classes to it; yield the refusals, each with its field.
 
-    What the pod of a manifest says against its class stays as it is written.
+    A field that contradicts the class keeps its value.
     """
     yield from _prioritize(spec, classes)
     yield from _add_overhead(spec, classes)
@@ -97,21 +97,21 @@ def admit(spec: core_v1.PodSpec, classes: Classes) -> Iterator[tuple[str, str]]:
 
 def _prioritize(spec: core_v1.PodSpec, classes: Classes) -> Iterator[tuple[str, str]]:
     name = spec.priorityClassName
-    own = classes.priorities.get(name) if name else classes.default
-    if own is None:
+    priority_class = classes.priorities.get(name) if name else classes.default
+    if priority_class is None:
         yield "spec.priorityClassName", f"no PriorityClass with name {name} was found"
         return
     start = "must not be provided in pod spec; priority admission controller computed"
     end = "from the given PriorityClass name"
-    if spec.priority is not None and spec.priority != own.value:
+    if spec.priority is not None and spec.priority != priority_class.value:
         text = f"the integer value of priority ({spec.priority}) {start}"
-        yield "spec.priority", f"{text} {own.value} {end}"
-    elif own.value:
-        spec.priority = own.value
+        yield "spec.priority", f"{text} {priority_class.value} {end}"
+    elif priority_class.value:
+        spec.priority = priority_class.value
     policy = spec.preemptionPolicy
-    if policy is not None and policy != own.preemption:
+    if policy is not None and policy != priority_class.preemption:
         text = f"the string value of PreemptionPolicy ({policy}) {start}"
-        yield "spec.preemptionPolicy", f"{text} {own.preemption} {end}"
+        yield "spec.preemptionPolicy", f"{text} {priority_class.preemption} {end}"
 
 
 def _add_overhead(spec: core_v1.PodSpec, classes: Classes) -> Iterator[tuple[str, str]]:
@@ -134,7 +134,7 @@ def _add_overhead(spec: core_v1.PodSpec, classes: Classes) -> Iterator[tuple[str
 def unique_owners(metadata: meta_v1.ObjectMeta) -> Iterator[ApiWarning]:
     """Remove duplicate owners and yield the warning about them.
 
-    Two owners with one uid that differ in anything else stay, both of them.
+    Two owners with one uid that differ otherwise are both kept.
     """
     kept: list[meta_v1.OwnerReference] = []
     twice: list[str] = []

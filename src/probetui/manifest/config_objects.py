@@ -33,7 +33,7 @@ KINDS: Mapping[str, type[core_v1.ConfigMap | core_v1.Secret]] = MappingProxyType
 _DEFAULT_TYPE = "Opaque"
 _MAX_BYTES = 1024 * 1024
 _LINE_ENDS = str.maketrans("", "", "\r\n")
-"""What Go's decoder of base64 skips."""
+"""The characters that Go's base64 decoder skips."""
 
 
 class ConfigObjectReader(Struct):
@@ -102,15 +102,17 @@ class ConfigObjectReader(Struct):
         return Secret(name, namespace, data, kind or "")
 
     def _decoded(self, field_name: str, written: Mapping[str, str]) -> dict[str, bytes]:
-        found = {}
+        values = {}
         for key, text in written.items():
             try:
-                found[key] = base64.b64decode(text.translate(_LINE_ENDS), validate=True)
+                values[key] = base64.b64decode(
+                    text.translate(_LINE_ENDS), validate=True
+                )
             except (binascii.Error, ValueError):
                 plain = "data" if self.kind == "ConfigMap" else "stringData"
                 message = f"must be base64 (`{plain}` takes plain text)"
                 self._problem(join_path(field_name, key), message, "base64")
-        return found
+        return values
 
     def _add(self, *errors: FieldError) -> None:
         for error in errors:

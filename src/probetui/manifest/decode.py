@@ -1,7 +1,7 @@
 """Decode YAML nodes as lightkube's models, reporting every error, not only the first.
 
-msgspec, with which lightkube decodes, stops at the first error and has no lines. The
-rules are those of Go's decoder: numbers are no strings, a whole float is an integer,
+msgspec, lightkube's decoder, stops at the first error and has no line numbers. The
+rules are those of Go's decoder: numbers are not strings, a whole float is an integer,
 null counts as absent, and names are case-sensitive.
 """
 
@@ -35,7 +35,8 @@ from probetui.suggestions import FIELD_CUTOFF, nearest
 
 Model = TypeVar("Model", bound=msgspec.Struct)
 
-"""Of a field that may be meant; to compare takes longer with each character."""
+"""The longest name of a field to suggest; comparing takes longer with each
+character."""
 
 _INT32 = range(-(2**31), 2**31)
 _INT64 = range(-(2**63), 2**63)
@@ -43,15 +44,14 @@ _RFC3339 = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII
 )
 _EXPONENT_FROM = 1e21
-"""From here on Go writes a float with an exponent, which no integer field takes."""
+"""From this value on, Go formats a float with an exponent, which an integer refuses."""
 
 
 class UnknownField(Struct, frozen=True):
     """An unknown field of a type.
 
-    `suggestion` may be empty. `version` is the one that does not know it yet, empty
-    where no version does; `consequence` is what follows from that, if it is not
-    plain.
+    `suggestion` may be empty. `version` is the one that does not know it yet, empty if
+    none does; `consequence` is the effect, if it is not obvious.
     """
 
     path: str
@@ -127,7 +127,7 @@ class _Decoder(Struct):
     problems: list[Problem] = field(default_factory=list)
     unknown: list[UnknownField] = field(default_factory=list)
     fields: list[FieldSchema] = field(default_factory=list)
-    """Those around what is decoded, outermost first."""
+    """The fields around the decoded value, outermost first."""
 
     def struct(
         self,
@@ -161,7 +161,7 @@ class _Decoder(Struct):
         return model(**values)
 
     def _unknown(self, entry: MapEntry, known: Iterable[str], path: str) -> None:
-        # To compare names takes its time: whoever has that many has no typing error.
+        # Comparing names is slow, and that many unknown names are not typing errors.
         is_early = len(self.unknown) < _MOST_SUGGESTIONS
         suggestion = nearest(entry.key, known, cutoff=FIELD_CUTOFF) if is_early else ""
         where = join_path(path, entry.key)
@@ -238,15 +238,15 @@ class _Decoder(Struct):
         self, node: YamlNode, path: str, accepted: str, place: ValuePlace
     ) -> None:
         """Report a value of a wrong type, with the API server's error."""
-        # Late: most manifests have no such value.
+        # Imported late: most manifests have no such value.
         from probetui.manifest.go_types import decoding_error  # noqa: PLC0415
 
-        said = decoding_error(node, self.fields, place, embeds=self.embeds)
+        error = decoding_error(node, self.fields, place, embeds=self.embeds)
         message = f"{_describe_value(node)}, {accepted}"
         if isinstance(node, ScalarNode) and accepted.startswith(_MUST_BE_TEXT):
             message += f": put it in quotes, {quote(node.text)}"
-        if said:
-            message += f" ({said})"
+        if error:
+            message += f" ({error})"
         position = locate_field(self.root, path.removeprefix(self.root_path))
         self.problems.append(Problem(position, path, message, rule="type"))
 

@@ -29,7 +29,7 @@ _PLUGIN_DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
 }  # fmt: skip
 _POINTERS = frozenset({"azureDisk"})
-"""Plugins whose fields are pointers in Go: an empty text is no absent one."""
+"""Plugins whose fields are pointers in Go: an empty text is not an absent one."""
 
 _PATH_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _HOST_PART = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
@@ -43,7 +43,7 @@ _REPOSITORY = re.compile(
     re.ASCII,
 )
 _IDENTIFIER = re.compile("[a-f0-9]{64}")
-"""What names an image by its content is no name of a repository."""
+"""An image ID is not the name of a repository."""
 _MAX_PATH = 255
 
 
@@ -63,7 +63,7 @@ def set_defaults(pod: core_v1.Pod) -> None:
         spec.enableServiceLinks = True
     if spec.securityContext is None:
         spec.securityContext = core_v1.PodSecurityContext()
-    # The old field is another name of the new one, which wins.
+    # The old field is an alias of the new one, which takes precedence.
     spec.serviceAccountName = spec.serviceAccountName or spec.serviceAccount
     spec.overhead = _rounded(spec.overhead)
     for volume in spec.volumes or ():

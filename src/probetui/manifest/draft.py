@@ -161,8 +161,8 @@ def draft_pod(
         metadata.namespace = namespace
     warned = list(unique_owners(metadata))
     if own.workload.is_pod and not metadata.uid:
-        # What is in a template is changed in each of its pods, not in itself; what has
-        # a uid has been changed when it got that.
+        # Admission changes the pods of a template, not the template; an object with a
+        # uid was changed when it got that.
         prepare_pod(pod, rules)
     unknown = decoded.unknown_problems(validation.severity)
     draft = PodDraft(
@@ -178,7 +178,7 @@ def draft_pod(
     )
     draft.problems += [draft.api_warning(path, text) for path, text in warned]
     if draft.is_stored and pod.spec is not None:
-        # Somebody added them to the running pod; they end with it.
+        # They were added to the running pod, and end with it.
         pod.spec.ephemeralContainers = None
     if validation.severity is not None:
         what = f"its feature gate is off in Kubernetes {rules.version}"
@@ -224,9 +224,9 @@ def _make_static(draft: PodDraft, host: str) -> None:
     spec.nodeName = node
     if draft.found.source.kubelet_source == FILE_SOURCE:
         stays = core_v1.Toleration(operator="Exists", effect="NoExecute")
-        spec.tolerations = [one for one in spec.tolerations or () if one != stays] + [
-            stays
-        ]
+        spec.tolerations = [
+            toleration for toleration in spec.tolerations or () if toleration != stays
+        ] + [stays]
 
 
 def finish_draft(draft: PodDraft) -> LoadedPod | None:
@@ -279,8 +279,8 @@ def _name_profiles(pod: core_v1.Pod) -> None:
 def api_conditions(draft: PodDraft) -> tuple[PodCondition, ...]:
     """Return the relevant conditions of a pod: of readiness gates, and Ready.
 
-    In a cluster, whoever is responsible for a gate sets its condition there. Ready is
-    what the last kubelet found, which the next one may keep.
+    In a cluster, the controller of a gate sets its condition. Ready is the last
+    kubelet's, which the next one may keep.
     """
     spec, status = draft.pod.spec, draft.pod.status
     if spec is None or status is None:
@@ -303,8 +303,8 @@ def api_conditions(draft: PodDraft) -> tuple[PodCondition, ...]:
 def build_pod(model: core_v1.Pod) -> Pod:
     """Convert the model of a valid, defaulted pod to a `Pod`.
 
-    What an API server says of its own pod is left out, but for the age: pods that are
-    added at once are added in that order.
+    The API server's own fields are omitted, except the age: pods added together are
+    added in that order.
     """
     json = model.to_dict()
     for key in _SERVER_METADATA:
@@ -336,9 +336,11 @@ def _errors(draft: PodDraft) -> Iterator[Problem]:
             )
     if draft.workload is not None:
         yield from _workload_errors(draft)
-    for found in find_oversized_values(draft.pod):
-        if not draft.is_unreadable(found.path):
-            yield draft.problem(found.path, found.message, Severity.ERROR, found.rule)
+    for warning in find_oversized_values(draft.pod):
+        if not draft.is_unreadable(warning.path):
+            yield draft.problem(
+                warning.path, warning.message, Severity.ERROR, warning.rule
+            )
     uid = draft.metadata.uid or ""
     if not _UID.fullmatch(uid):
         message = f"is {quote_short(uid)}, must be letters, digits, '-', '_' and '.'"
@@ -371,7 +373,7 @@ def _warnings(draft: PodDraft) -> Iterator[Problem]:
             )
     name = "the Pod's hostname"
     if draft.is_derived:
-        # Of the others only the template is looked at.
+        # Of other kinds, only the template is checked.
         is_named = draft.found.object.workload.kind in _WARNED_OF_NAMES
         name = "Pod names and hostnames" if is_named else ""
     for path, text in warnings.find_api_warnings(
@@ -420,7 +422,7 @@ def _with_template(node: MapNode, keys: tuple[str, ...], template: MapNode) -> M
 
 
 _GENERATED = "bcdfghjklmnpqrstvwxz2456789"
-"""The letters of generated names: nothing that could spell a word."""
+"""The letters of generated names, which cannot spell a word."""
 _SUFFIX = 5
 _MAX_BASE = 63 - _SUFFIX
 
@@ -430,7 +432,7 @@ def _json_of(pod: core_v1.Pod) -> bytes:
     try:
         return msgspec.json.encode(pod, order="deterministic")
     except UnicodeEncodeError:
-        # Lone surrogates, as in an option that is not UTF-8; it is refused later.
+        # Lone surrogates are from an option that is not UTF-8; it is refused later.
         return json.dumps(msgspec.to_builtins(pod), sort_keys=True).encode()
 
 
@@ -438,7 +440,7 @@ def pod_uid(pod: core_v1.Pod, host: str, source: SourceFile) -> str:
     """Return the uid of a pod from a file: 32 hexadecimal digits.
 
     The same content on the same host from the same file has the same uid, so that an
-    earlier run's containers are recognised; any change gives another.
+    earlier run's containers are recognized; any change gives a new uid.
 
     Difference: the kubelet hashes Go's dump of the pod, we its JSON.
 

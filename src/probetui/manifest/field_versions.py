@@ -1,12 +1,12 @@
 """The versions of Kubernetes that know each field of an object.
 
-The models are of 1.37. A field that came after 1.15 is in `LATER`, below the first
-minor release that has it; those that are gone are in `GONE`. A type that came later is
-known by the field that holds it.
+The models are of 1.37. A field added after 1.15 is in `LATER`, below the first minor
+release that has it; removed fields are in `GONE`. A type added later is covered by the
+field that has it.
 
 Derived from lightkube-models of each minor release from 1.15 to 1.37, which are made of
-its OpenAPI (docs/decisions/api-objects.md). Statuses and managedFields are left out:
-nobody writes them.
+its OpenAPI (docs/decisions/api-objects.md). Statuses and managedFields are omitted, as
+manifests do not set them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 MODELS_VERSION = "1.37"
-"""The version that the installed models are of."""
+"""The version of the installed models."""
 
 LATER: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "1.16": {

@@ -116,7 +116,7 @@ _EMBEDDED: Mapping[str, tuple[str, frozenset[str]]] = types.MappingProxyType({
         "EphemeralContainerCommon", frozenset({"targetContainerName"}),
     ),
 })  # fmt: skip
-"""What is embedded in a struct, by its name, and which fields are not."""
+"""Embedded structs by name, and the fields that are not embedded."""
 
 _HANDLERS = frozenset({"exec", "grpc", "httpGet", "tcpSocket"})
 _WITH_REFERENCE = frozenset({
@@ -130,7 +130,7 @@ _BYTES = types.MappingProxyType({
     "Secret.data": "[]uint8",
     "ConfigMap.binaryData": "[]uint8",
 })  # fmt: skip
-"""The maps whose values are not texts."""
+"""The maps with values other than texts."""
 
 _QUANTITY = re.compile(
     r"([+-]?[0-9]*(?:[.][0-9]*)?)([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII
@@ -155,8 +155,8 @@ def decoding_error(
     Args:
         node: the value.
         fields: those around it, outermost first.
-        place: what of the last one it is.
-        embeds: what is embedded is a step of the path, as for newer decoders.
+        place: its place in the last one.
+        embeds: an embedded struct is a step of the path, as in newer decoders.
     """
     if not fields:
         return ""
@@ -179,7 +179,7 @@ def decoding_error(
         expected = f"[]{expected}"
     elif kind == "number" and field.kind in _NUMBERS:
         kind = f"number {_go_number(cast('float', value))}"
-    steps = (step for one in fields for step in _steps(one, embeds=embeds))
+    steps = (step for part in fields for step in _steps(part, embeds=embeds))
     return (
         f"json: cannot unmarshal {kind} into Go struct field "
         f"{field.owner}.{'.'.join(steps)} of type {expected}"
@@ -231,7 +231,7 @@ def _kind(node: YamlNode) -> str:
 
 _NOT_FINITE = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
 _EXPONENT_FROM = 1e21
-"""From here on Go writes a float with an exponent."""
+"""From this value on, Go formats a float with an exponent."""
 
 _LEAST_WITHOUT_EXPONENT = 1e-6
 

@@ -75,13 +75,13 @@ def load_manifests(
     Args:
         sources: the files, in the order in which they were named.
         namespace: the namespace of every pod, instead of the manifest's.
-        namespace_suffix: appended to the namespace of every pod, which then has a uid
-            of its own, and of what it refers to: the pods can run beside themselves.
+        namespace_suffix: appended to the namespace of every pod, which then has its own
+            uid, and of its referenced objects: so the pods can run twice.
         validation: how to treat unknown fields and duplicate keys.
         settings: texts `PATH=VALUE`, applied in this order before decoding.
         rules: those of the version of Kubernetes.
         host: this machine's name; it goes into the uid of pods that have none.
-        stub_missing: make stubs of ConfigMaps, Secrets and claims that no file has.
+        stub_missing: add stubs for ConfigMaps, Secrets and claims that no file has.
     """
     reader = _ManifestReader(
         validation,
@@ -137,7 +137,7 @@ class _ManifestReader(Struct):
     def read(self, source: SourceFile) -> None:
         """Read one file."""
         parsed = parse_yaml(source)
-        # A template is hardly ever YAML; what is wrong with it then helps nobody.
+        # A template is rarely valid YAML, and its syntax errors are of no use.
         templates = [find_template(source, found.line) for found in parsed.problems]
         if template := next(filter(None, templates), None):
             self.problems.append(template)
@@ -185,7 +185,7 @@ class _ManifestReader(Struct):
         if self.classes.add(found):
             return
         if found.kind == "Service":
-            # Late: most files have none.
+            # Imported late: most files have none.
             from probetui.manifest.services import read_service  # noqa: PLC0415
 
             service = read_service(found, self.namespace, self.namespace_suffix)
@@ -365,16 +365,16 @@ def _assign_names(drafts: Sequence[PodDraft], host: str) -> list[Problem]:
     names = Counter(draft.key for draft in drafts)
     for draft in drafts:
         if draft.is_derived and names[draft.key] > 1:
-            # a cluster keeps a Deployment's and a Job's pods apart by random endings
+            # a cluster distinguishes a Deployment's and a Job's pods by random suffixes
             kind = draft.found.object.workload.kind.lower()
             draft.metadata.name = f"{draft.metadata.name}-{kind}"
     problems = []
-    seen: dict[tuple[str, str], PodDraft] = {}
+    earlier: dict[tuple[str, str], PodDraft] = {}
     for draft in drafts:
         assign_identity(draft, host)
         if draft.is_derived:
             problems.append(_template_note(draft))
-        problems += _check_unique(draft, seen)
+        problems += _check_unique(draft, earlier)
     return problems
 
 

@@ -112,7 +112,7 @@ class Manifests(Struct, frozen=True):
     def raise_for_errors(self, *, with_warnings: bool = True) -> None:
         """Raise `ManifestError` with every error's line, if there is one.
 
-        Warnings stand between them: an error may be the consequence of one.
+        Warnings are included in order: an error may be the consequence of one.
         """
         if not self.errors:
             return

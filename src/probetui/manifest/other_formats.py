@@ -1,7 +1,7 @@
 """Files of other tools: their format, and the command that renders them.
 
-Compose files, Helm charts and templates, and Kustomizations are made into manifests by
-their own tools; a problem names the command.
+Compose files, Helm charts and templates, and Kustomizations are converted to manifests
+by their own tools; the problem names the command.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ def find_template(source: SourceFile, broken_at: int) -> Problem | None:
 
     Args:
         source: the file.
-        broken_at: the line where it stops being YAML, or the one below that.
+        broken_at: the line with the syntax error, or the one below it.
     """
     data = source.data
     text = data if isinstance(data, str) else data.decode("utf-8", "replace")
     lines = text.splitlines()
-    # A line above as well: a block of its own breaks what follows it.
+    # The line above, too: a template block on its own line breaks the next line.
     for number in (broken_at, broken_at - 1):
         if 0 < number <= len(lines) and (column := lines[number - 1].find("{{")) >= 0:
             return _rendered_by(

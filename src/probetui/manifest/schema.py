@@ -49,7 +49,7 @@ class FieldKind(Enum):
 class ValuePlace(Enum):
     """The place of a value: a whole field, or one of its items or entries.
 
-    What a field has that is no list is one item.
+    The value of a field that is not a list is one item.
     """
 
     FIELD = auto()
@@ -142,12 +142,12 @@ def _field(info: msgspec.structs.FieldInfo, owner: str) -> FieldSchema:
 def _without_none(declared: typing.Any) -> typing.Any:
     if typing.get_origin(declared) is not typing.Union:
         return declared
-    kept = [
+    filled = [
         argument
         for argument in typing.get_args(declared)
         if argument is not types.NoneType
     ]
-    return reduce(operator.or_, kept)
+    return reduce(operator.or_, filled)
 
 
 def _kind(name: str, declared: typing.Any) -> FieldKind:

@@ -1,6 +1,6 @@
 """Read Services: which pods they select.
 
-They are not validated: nothing of them is run.
+They are not validated, as they are not run.
 """
 
 from __future__ import annotations
@@ -12,36 +12,36 @@ from probetui.manifest.workloads import OtherObject
 from probetui.manifest.yaml.nodes import to_plain
 
 _OUTSIDE = "ExternalName"
-"""The type of a Service that is a name of something outside the cluster."""
+"""The type of a Service that is an alias of an external host."""
 
 
 def read_service(
-    found: OtherObject, namespace: str | None, namespace_suffix: str
+    document: OtherObject, namespace: str | None, namespace_suffix: str
 ) -> Service | None:
     """Return a Service that selects pods; None for any other object.
 
     Args:
-        found: the object.
+        document: the object.
         namespace: the namespace of every object, instead of the manifest's.
         namespace_suffix: appended to the namespace, as to that of its pods.
 
     Source: pkg/controller/endpointslice/endpointslice_controller.go, v1.32.10,
     syncService: a Service without a selector gets no endpoints.
     """
-    if (found.api_version, found.kind) != ("v1", "Service"):
+    if (document.api_version, document.kind) != ("v1", "Service"):
         return None
     metadata, spec = (
-        _fields(to_plain(found.node), key) for key in ("metadata", "spec")
+        _fields(to_plain(document.node), key) for key in ("metadata", "spec")
     )
     selector = _fields(spec, "selector")
-    if not selector or spec.get("type") == _OUTSIDE or any(check_label(found.name)):
+    if not selector or spec.get("type") == _OUTSIDE or any(check_label(document.name)):
         return None
     written = metadata.get("namespace")
     home = namespace or (written if isinstance(written, str) and written else "default")
     if namespace_suffix:
         home = suffixed_namespace(home, namespace_suffix)
     return Service(
-        found.name,
+        document.name,
         home,
         tuple(sorted((str(key), str(value)) for key, value in selector.items())),
         spec.get("publishNotReadyAddresses") is True,

@@ -4,7 +4,7 @@ A cluster mounts into each container a volume with a token of the pod's service 
 and the certificate of the API server: `kube-api-access-*` (projected) since 1.21, a
 Secret before.
 
-Difference: without a cluster they are made up; the kubelet waits until they are there.
+Difference: without a cluster they are generated; the kubelet waits until they exist.
 
 Source: plugin/pkg/admission/serviceaccount/admission.go, v1.32.10,
 TokenVolumeSource; v1.20.2, DefaultAPITokenMountPath.
@@ -35,10 +35,10 @@ from probetui.manifest.validation.references import (
 from probetui.manifest.validation.warnings import containers_with_paths
 
 ROOT_CA = "kube-root-ca.crt"
-"""The ConfigMap that a cluster keeps in each namespace."""
+"""The ConfigMap that a cluster maintains in each namespace."""
 
 SERVICE_ACCOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
-"""Where a cluster mounts what it gives every pod."""
+"""The directory in which a cluster mounts the service account of a pod."""
 
 STAND_IN_RULE = "cluster-stand-in"
 """The rule of the one problem about all stand-ins."""

@@ -1,6 +1,6 @@
 """The fields of a pod that probetui supports; others are reported.
 
-Whoever implements a new field adds it to the table, which removes its warning.
+To support a new field, add it to the table; that removes its warning.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Fields that the chosen version of Kubernetes disables: dropped with a note.
 
-An API server drops them without a word, even if it is asked to be strict. What a
-version does not know at all is in `field_versions`.
+An API server drops them silently, even with strict validation. Fields that a version
+does not know are in `field_versions`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CONSEQUENCES = {
     ("GRPCAction", "mode"): ": the probe goes on in plaintext",
     ("HTTPGetAction", "protocol"): ": the request goes on with HTTP/1.1",
 }
-"""The consequence, where it does not follow from the field's absence."""
+"""The consequence, if it does not follow from the field's absence."""
 
 
 def drop_disabled_fields(
@@ -45,7 +45,7 @@ def _disabled_fields(
         yield spec, "resources", "spec"
     if not rules.hostname_override:
         yield spec, "hostnameOverride", "spec"
-    # Gate GenericWorkload (KEP-4671), alpha; nothing here schedules.
+    # Gate GenericWorkload (KEP-4671), alpha; pods are not scheduled here.
     yield spec, "schedulingGroup", "spec"
     yield from _disabled_projections(spec, rules)
     for key in ("initContainers", "containers"):
@@ -87,7 +87,7 @@ def _alpha_mount_fields(
 ) -> Iterator[tuple[Any, str, str]]:
     """Yield options of mounts: gate VolumeBindMountOptions (KEP-5855), alpha in 1.37.
 
-    It cannot be set, for nothing here would carry them out.
+    They cannot be enabled, as probetui does not implement them.
     """
     for index, mount in enumerate(container.volumeMounts or ()):
         yield mount, "bindMountOptions", f"{path}.volumeMounts[{index}]"

@@ -1,8 +1,8 @@
 """Edit the numbers of probes in the text of a manifest and nothing else.
 
 Comments, order, quotes and other documents stay byte for byte: numbers are replaced in
-the text, and fields that it lacks are added at the end of their probe. The result is
-parsed again, and refused unless it differs in these numbers only.
+the text, and missing fields are added at the end of their probe. The result is parsed
+again, and refused unless it differs only in these numbers.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ def _find_target(
     )
     at = own.node.position
     for index, document in enumerate(documents):
-        found = _node(document.root, tuple(split_path(own.path)))
-        if found is None or found.position != at:
+        probe_node = _node(document.root, tuple(split_path(own.path)))
+        if probe_node is None or probe_node.position != at:
             continue
         root = document.root.position
         span = _find_span(source, roots[root.line, root.column], path)
@@ -159,7 +159,7 @@ def _differing_numbers(
     for field, number in numbers.items():
         node = probe.get(field) if isinstance(probe, MapNode) else None
         written = node.value if isinstance(node, ScalarNode) else None
-        # The API server gives a zero its default, as it does what is left out.
+        # The API server replaces a zero by its default, as for an absent field.
         if (written or _DEFAULTS[field]) != number:
             found[field] = number
     return found
@@ -253,7 +253,7 @@ def _insert_fields(
         lines = "".join(f"{field}{line_break}{prefix}" for field in written)
         return _Splice(first.start, first.start, lines)
     if last.end and _BREAK.fullmatch(text[last.end - 1]):
-        # A block scalar goes up to the beginning of a line.
+        # A block scalar ends at the beginning of a line.
         lines = "".join(f"{prefix}{field}{line_break}" for field in written)
         return _Splice(last.end, last.end, lines)
     found = _BREAK.search(text, last.end)

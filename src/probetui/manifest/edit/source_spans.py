@@ -1,7 +1,7 @@
 """The spans of nodes in a YAML text, in characters.
 
-`yaml/composer.py` gives the meaning of a text; the spans let a number be replaced in it
-without a change of anything else.
+`yaml/composer.py` parses the meaning of a text; with the spans, a number can be
+replaced in it without any other change.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class _SpanReader:
         if span.is_flow or last is None:
             span.end = _index(event.end_mark)
         else:
-            # The parser is at the next token by now, behind comments and blank lines.
+            # The parser is already at the next token, after comments and blank lines.
             span.end = last.end
 
 

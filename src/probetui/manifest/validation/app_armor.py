@@ -68,7 +68,7 @@ def annotated_profile(text: str) -> core_v1.AppArmorProfile | None:
 def annotations_to_fields(pod: core_v1.Pod) -> None:
     """Set each container's profile from its annotation, as on creation.
 
-    The one that the pod has is not repeated.
+    The pod's own profile is not repeated.
 
     Source: pkg/registry/core/pod/strategy.go, v1.36.2, applyAppArmorVersionSkew.
     """
@@ -94,8 +94,8 @@ def app_armor_mismatch(
 ) -> str:
     """Return the field that differs from a container's annotation, empty if none.
 
-    Where a container has no field of its own, its annotation becomes one before the
-    two are compared, so that they are the same.
+    If a container has no field, it is set from the annotation before the comparison, so
+    that the two are equal.
     """
     if annotation is None or (own is None and annotated_profile(annotation)):
         return ""

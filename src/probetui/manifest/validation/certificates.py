@@ -145,8 +145,8 @@ def _user_annotations(
 def _check_bundle_name(name: str) -> Iterator[str]:
     """Check the name of a bundle, whose prefix is its signer.
 
-    Quirk, kept: the signer is read off the name itself, so that it fits, but where the
-    name begins with its only colon, or the signer has slashes.
+    Quirk, kept: the signer is parsed from the name itself, so that it always matches,
+    unless the name begins with its only colon or the signer has slashes.
     """
     signer, colon, own = name.rpartition(":")
     if not colon:
@@ -191,7 +191,7 @@ def _labels(
 ) -> Iterator[FieldError]:
     """Report the first label that is wrong."""
     for label in labels:
-        found = [f"validating label {quote(label)}: {error}" for error in check(label)]
-        if found:
-            yield from names.invalid_names(path, whole, iter(found))
+        errors = [f"validating label {quote(label)}: {error}" for error in check(label)]
+        if errors:
+            yield from names.invalid_names(path, whole, iter(errors))
             return

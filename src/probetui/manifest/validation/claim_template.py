@@ -35,7 +35,7 @@ _NOT_IN_TEMPLATE = (
 )  # fmt: skip
 """Metadata that a template cannot have, in the order of the API's type."""
 _UNSET = (None, "", 0)
-"""What Go takes as left out; an empty list is something."""
+"""The values that Go omits; an empty list is not one of them."""
 _POINTER = "deletionGracePeriodSeconds"
 _WRITTEN = {"uid": "uID"}
 """How a field is called in an error: Go's name with a small letter. Quirk, kept."""
@@ -77,17 +77,17 @@ def _spec(
     elif parse_quantity(size) <= 0:
         yield invalid(field, canonical_quantity(size), "must be greater than zero")
     if spec.storageClassName:
-        found = names.check_subdomain(spec.storageClassName)
+        errors = names.check_subdomain(spec.storageClassName)
         at = f"{path}.storageClassName"
-        yield from names.invalid_names(at, spec.storageClassName, found)
+        yield from names.invalid_names(at, spec.storageClassName, errors)
     if spec.volumeMode is not None and spec.volumeMode not in _VOLUME_MODES:
         yield not_supported(f"{path}.volumeMode", spec.volumeMode, _VOLUME_MODES)
     yield from _sources(spec, path)
     if spec.volumeAttributesClassName and rules.volume_attributes:
         value = spec.volumeAttributesClassName
-        found = names.check_subdomain(value)
+        errors = names.check_subdomain(value)
         at = f"{path}.volumeAttributesClassName"
-        yield from names.invalid_names(at, value, found)
+        yield from names.invalid_names(at, value, errors)
 
 
 def _sources(
@@ -100,9 +100,9 @@ def _sources(
     if new is not None:
         yield from _source(new, f"{path}.dataSourceRef")
         if new.namespace:
-            found = names.check_label(new.namespace)
+            errors = names.check_label(new.namespace)
             at = f"{path}.dataSourceRef.namespace"
-            yield from names.invalid_names(at, new.namespace, found)
+            yield from names.invalid_names(at, new.namespace, errors)
     if old is None or new is None:
         return
     # Go's JSON of a path is empty: all that it has is private.

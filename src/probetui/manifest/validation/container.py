@@ -61,7 +61,7 @@ _NOT_EPHEMERAL = (
     "livenessProbe", "readinessProbe", "startupProbe", "lifecycle",
 )  # fmt: skip
 _UNSET = (None, core_v1.ResourceRequirements())
-"""What Go takes as left out; an empty list is something."""
+"""The values that Go omits; an empty list is not one of them."""
 _NO_EPHEMERAL = "cannot be set for an Ephemeral Container"
 
 
@@ -248,8 +248,8 @@ def _common(
     if not container.name:
         yield required(f"{path}.name")
     else:
-        found = names.check_label(container.name)
-        yield from names.invalid_names(f"{path}.name", container.name, found)
+        errors = names.check_label(container.name)
+        yield from names.invalid_names(f"{path}.name", container.name, errors)
     if not container.image:
         yield required(f"{path}.image")
     yield from _choice(
@@ -350,13 +350,13 @@ def _ports(ports: Iterable[core_v1.ContainerPort], path: str) -> Iterator[FieldE
         if not port.containerPort:
             yield required(f"{at}.containerPort")
         else:
-            found = names.check_port_number(port.containerPort)
+            errors = names.check_port_number(port.containerPort)
             yield from names.invalid_names(
-                f"{at}.containerPort", port.containerPort, found
+                f"{at}.containerPort", port.containerPort, errors
             )
         if port.hostPort:
-            found = names.check_port_number(port.hostPort)
-            yield from names.invalid_names(f"{at}.hostPort", port.hostPort, found)
+            errors = names.check_port_number(port.hostPort)
+            yield from names.invalid_names(f"{at}.hostPort", port.hostPort, errors)
         yield from _choice(port.protocol, f"{at}.protocol", _PROTOCOLS)
 
 
@@ -368,13 +368,13 @@ def _host_ports(
     Quirk, kept: in init containers the path has the container's index 0, because the
     API server checks them one by one.
     """
-    taken: set[str] = set()
+    used: set[str] = set()
     for index, container in enumerate(containers):
         for number, port in enumerate(container.ports or ()):
             if not port.hostPort:
                 continue
             key = f"{port.protocol}/{port.hostIP or ''}/{port.hostPort}"
-            if key in taken:
+            if key in used:
                 field = f"{path}[{index}].ports[{number}].hostPort"
                 yield duplicate(field, key)
-            taken.add(key)
+            used.add(key)

@@ -48,7 +48,7 @@ _FIELDS = frozenset({
     *VARIABLES, *FILES, "spec.restartPolicy", "spec.schedulerName", "status.phase",
     "spec.host",
 })  # fmt: skip
-"""The fields that have a name here, whether or not a variable can have them."""
+"""The fields with a name here, whether or not a variable can refer to them."""
 
 _FORMER = {"spec.host": "spec.nodeName"}
 _CORES = ("1m", "1")
@@ -71,8 +71,8 @@ def validate_environment(
     for index, many in enumerate(container.envFrom or ()):
         at = f"{whole}[{index}]"
         if many.prefix:
-            found = names.check_env_name(many.prefix, is_strict=strict_names)
-            yield from names.invalid_names(f"{at}.prefix", many.prefix, found)
+            errors = names.check_env_name(many.prefix, is_strict=strict_names)
+            yield from names.invalid_names(f"{at}.prefix", many.prefix, errors)
         yield from _env_from(many, at, whole)
 
 
@@ -261,8 +261,8 @@ def _env_from(
         if not ref.name:
             yield required(f"{path}.{name}.name")
         else:
-            found = names.check_subdomain(names.mask_dash(ref.name))
-            yield from names.invalid_names(f"{path}.{name}.name", ref.name, found)
+            errors = names.check_subdomain(names.mask_dash(ref.name))
+            yield from names.invalid_names(f"{path}.{name}.name", ref.name, errors)
     if not count:
         yield invalid(whole, "", "must specify one of: `configMapRef` or `secretRef`")
     elif count > 1:

@@ -64,8 +64,8 @@ _OMITTED = "<value omitted>"
 class FieldError(Struct, frozen=True):
     """An error as the API server reports it.
 
-    `is_named` where the value has a type of its own in Go, as each enumeration has:
-    such a text is written as other values are, not as texts are.
+    `is_named` means that the value has a named type in Go, like every enumeration: such
+    a text is formatted like other values, not like texts.
     """
 
     type: ErrorType
@@ -144,7 +144,7 @@ def go_strings(values: Iterable[str]) -> GoSyntax:
 _IN_JSON = str.maketrans({
     character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"
 })  # fmt: skip
-"""What Go escapes in JSON beside the rest."""
+"""The additional characters that Go escapes in JSON."""
 
 
 def go_json(value: object) -> str:
@@ -171,15 +171,15 @@ def in_words_of(
     rules: KubeletRules, errors: Iterable[FieldError]
 ) -> Iterator[FieldError]:
     """Yield errors with the texts and value formats of a version."""
-    found = iter(errors)
+    adapted = iter(errors)
     if not rules.content_texts:
-        # Late: the usual version needs none of it.
+        # Imported late: the default version does not need it.
         from probetui.manifest.validation.wording import (  # noqa: PLC0415
             in_older_words,
         )
 
-        found = in_older_words(found)
-    return _with_json_values(found) if rules.json_values else found
+        adapted = in_older_words(adapted)
+    return _with_json_values(adapted) if rules.json_values else adapted
 
 
 def _go_text(value: Value) -> str:

@@ -42,18 +42,18 @@ _STANDARD_FINALIZERS = frozenset({"kubernetes", _ORPHAN, _FOREGROUND})
 def validate_metadata(metadata: meta_v1.ObjectMeta, path: str) -> Iterator[FieldError]:
     """Check the metadata of objects of any kind; a missing namespace is `default`."""
     if metadata.generateName:
-        found = names.check_subdomain(names.mask_dash(metadata.generateName))
+        errors = names.check_subdomain(names.mask_dash(metadata.generateName))
         yield from names.invalid_names(
-            f"{path}.generateName", metadata.generateName, found
+            f"{path}.generateName", metadata.generateName, errors
         )
     if not metadata.name:
         yield required(f"{path}.name", "name or generateName is required")
     else:
-        found = names.check_subdomain(metadata.name)
-        yield from names.invalid_names(f"{path}.name", metadata.name, found)
+        errors = names.check_subdomain(metadata.name)
+        yield from names.invalid_names(f"{path}.name", metadata.name, errors)
     namespace = metadata.namespace or "default"
-    found = names.check_label(namespace)
-    yield from names.invalid_names(f"{path}.namespace", namespace, found)
+    errors = names.check_label(namespace)
+    yield from names.invalid_names(f"{path}.namespace", namespace, errors)
     if (metadata.generation or 0) < 0:
         detail = "must be greater than or equal to 0"
         yield invalid(f"{path}.generation", metadata.generation, detail)
@@ -89,7 +89,7 @@ def validate_pod_annotations(
         yield invalid(f"{path}[{MIRROR_ANNOTATION}]", mirror, detail)
     tolerations = annotations.get(TOLERATIONS)
     if tolerations:
-        # Late: no pod of these days has it.
+        # Imported late: current pods do not have it.
         from probetui.manifest.validation.tolerations_annotation import (  # noqa: PLC0415
             validate_tolerations_annotation,
         )
@@ -108,7 +108,7 @@ def _app_armor(
     keys = [key for key in sorted(annotations) if key.startswith(APP_ARMOR)]
     if not keys:
         return
-    # Late: few pods have one.
+    # Imported late: few pods have one.
     from probetui.manifest.validation.app_armor import (  # noqa: PLC0415
         is_annotated_profile,
     )
@@ -133,8 +133,8 @@ def validate_annotations(
 ) -> Iterator[FieldError]:
     """Check the keys of annotations, and their total size."""
     for key in sorted(annotations):
-        found = names.check_qualified_name(key.lower())
-        yield from names.invalid_names(path, key, found)
+        errors = names.check_qualified_name(key.lower())
+        yield from names.invalid_names(path, key, errors)
     yield from validate_annotations_size(annotations, path)
 
 
@@ -196,8 +196,8 @@ def _go_owner(owner: meta_v1.OwnerReference) -> GoSyntax:
 
 def _finalizers(finalizers: list[str], path: str) -> Iterator[FieldError]:
     for finalizer in finalizers:
-        found = names.check_qualified_name(finalizer)
-        yield from names.invalid_names(path, finalizer, found)
+        errors = names.check_qualified_name(finalizer)
+        yield from names.invalid_names(path, finalizer, errors)
     if _ORPHAN in finalizers and _FOREGROUND in finalizers:
         detail = f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"
         yield invalid(path, go_strings(finalizers), detail)

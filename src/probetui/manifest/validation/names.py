@@ -206,10 +206,10 @@ def check_port_name(value: str) -> Iterator[str]:
 
 
 def invalid_names(
-    field: str, value: str | int, found: Iterator[str]
+    field: str, value: str | int, errors: Iterator[str]
 ) -> Iterator[FieldError]:
     """Return the errors of a check as errors of a field."""
-    return (invalid(field, value, error) for error in found)
+    return (invalid(field, value, error) for error in errors)
 
 
 def _no_dots(value: str) -> Iterator[str]:

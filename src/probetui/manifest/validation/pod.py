@@ -82,8 +82,10 @@ def validate_pod(
         is_admitted: the pod goes through an API server, whose admission has given it a
             service account; a static pod has none.
     """
-    found = _pod(pod, rules, strict_env_names=strict_env_names, is_admitted=is_admitted)
-    return in_words_of(rules, found)
+    errors = _pod(
+        pod, rules, strict_env_names=strict_env_names, is_admitted=is_admitted
+    )
+    return in_words_of(rules, errors)
 
 
 def _pod(
@@ -156,9 +158,9 @@ def _spec(
     yield from validate_affinity(spec.affinity, "spec.affinity", rules)
     yield from _dns(spec, "spec.dnsConfig", rules)
     for index, gate in enumerate(spec.readinessGates or ()):
-        found = names.check_qualified_name(gate.conditionType)
+        errors = names.check_qualified_name(gate.conditionType)
         field = f"spec.readinessGates[{index}].conditionType"
-        yield from names.invalid_names(field, gate.conditionType, found)
+        yield from names.invalid_names(field, gate.conditionType, errors)
     yield from validate_scheduling_gates(
         spec.schedulingGates or (), "spec.schedulingGates"
     )
@@ -201,8 +203,8 @@ def _claims(
         elif claim.name in seen:
             yield duplicate(f"{at}.name", claim.name)
         else:
-            found = names.check_label(claim.name)
-            yield from names.invalid_names(f"{at}.name", claim.name, found)
+            errors = names.check_label(claim.name)
+            yield from names.invalid_names(f"{at}.name", claim.name, errors)
             seen.add(claim.name)
         sources = ("resourceClaimName", "resourceClaimTemplateName")
         written = [name for name in sources if getattr(claim, name) is not None]
@@ -219,8 +221,8 @@ def _claims(
             yield invalid(at, value, f"{start} {listed}{end}")
         for name in written:
             value_text = getattr(claim, name)
-            found = names.check_subdomain(value_text)
-            yield from names.invalid_names(f"{at}.{name}", value_text, found)
+            errors = names.check_subdomain(value_text)
+            yield from names.invalid_names(f"{at}.{name}", value_text, errors)
 
 
 def _dns(spec: core_v1.PodSpec, path: str, rules: KubeletRules) -> Iterator[FieldError]:
@@ -261,10 +263,10 @@ def _searches(
     for index, written in enumerate(searches):
         search = written.removesuffix(".")
         if rules.relaxed_dns_searches:
-            found = names.check_search(search) if written != "." else iter(())
+            errors = names.check_search(search) if written != "." else iter(())
         else:
-            found = names.check_subdomain(search)
-        yield from names.invalid_names(f"{path}[{index}]", search, found)
+            errors = names.check_subdomain(search)
+        yield from names.invalid_names(f"{path}[{index}]", search, errors)
 
 
 def _host_aliases(

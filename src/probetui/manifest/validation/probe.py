@@ -141,8 +141,8 @@ def _http(action: core_v1.HTTPGetAction, path: str) -> Iterator[FieldError]:
     if action.scheme not in SCHEMES:
         yield not_supported(f"{path}.scheme", action.scheme, SCHEMES)
     for header in action.httpHeaders or ():
-        found = names.check_header_name(header.name)
-        yield from names.invalid_names(f"{path}.httpHeaders", header.name, found)
+        errors = names.check_header_name(header.name)
+        yield from names.invalid_names(f"{path}.httpHeaders", header.name, errors)
     if action.protocol is not None:
         yield from _protocol(action, path)
 

@@ -1,7 +1,7 @@
 """References of pods to objects that are not in the given files.
 
-In a cluster a ConfigMap may be created later and the kubelet retries. Here only the
-files have objects, so a missing one is reported beforehand.
+In a cluster, a ConfigMap may be created later, and the kubelet retries. Here objects
+come only from the files, so a missing one is reported in advance.
 """
 
 from __future__ import annotations

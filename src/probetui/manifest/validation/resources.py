@@ -232,7 +232,7 @@ def _huge_page(name: str, value: str, path: str) -> Iterator[FieldError]:
         return
     written = name.removeprefix(HUGE_PAGES)
     page = parse_quantity(written) if is_quantity(written) else parse_quantity("0")
-    # Go takes whole bytes: part of one counts as one.
+    # Go rounds up to whole bytes.
     size = parse_quantity(value).to_integral_value(ROUND_UP)
     if page <= 0 or not is_whole(page) or Fraction(size) % Fraction(page):
         shown = canonical_quantity(value)
@@ -274,8 +274,8 @@ def _claim_twice(
         return
     key = claim.name
     if claim.request:
-        found = names.check_label(claim.request)
-        yield from names.invalid_names(f"{path}.request", claim.request, found)
+        errors = names.check_label(claim.request)
+        yield from names.invalid_names(f"{path}.request", claim.request, errors)
         key = f"{claim.name}/{claim.request}"
     if key in seen:
         yield duplicate(path, key)

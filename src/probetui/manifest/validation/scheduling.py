@@ -1,6 +1,6 @@
 """The API server's rules for scheduling fields.
 
-Nothing is scheduled here; what a cluster refuses is refused all the same.
+Pods are not scheduled here, but a manifest that a cluster refuses is refused.
 
 Source: pkg/apis/core/validation/validation.go, v1.32.10, validateAffinity,
 ValidateTolerations, validateTopologySpreadConstraints, validateSchedulingGates.
@@ -151,13 +151,13 @@ def validate_selector(
     if selector is None:
         return
     yield from validate_labels(selector.matchLabels or {}, f"{path}.matchLabels")
-    for index, wanted in enumerate(selector.matchExpressions or ()):
+    for index, requirement in enumerate(selector.matchExpressions or ()):
         at = f"{path}.matchExpressions[{index}]"
-        yield from _values(wanted.operator, wanted.values or [], at)
-        yield from _label_name(wanted.key, f"{at}.key")
-        for number, value in enumerate(wanted.values or ()):
-            found = names.check_label_value(value)
-            yield from names.invalid_names(f"{at}.values[{number}]", value, found)
+        yield from _values(requirement.operator, requirement.values or [], at)
+        yield from _label_name(requirement.key, f"{at}.key")
+        for number, value in enumerate(requirement.values or ()):
+            errors = names.check_label_value(value)
+            yield from names.invalid_names(f"{at}.values[{number}]", value, errors)
 
 
 def selector_fields(selector: meta_v1.LabelSelector | None) -> object:
@@ -170,11 +170,11 @@ def selector_fields(selector: meta_v1.LabelSelector | None) -> object:
     if selector.matchExpressions:
         fields["matchExpressions"] = [
             {
-                "key": wanted.key,
-                "operator": wanted.operator,
-                **({"values": wanted.values} if wanted.values else {}),
+                "key": requirement.key,
+                "operator": requirement.operator,
+                **({"values": requirement.values} if requirement.values else {}),
             }
-            for wanted in selector.matchExpressions
+            for requirement in selector.matchExpressions
         ]
     return fields
 
@@ -200,44 +200,46 @@ def _node_affinity(
 def _node_term(
     term: core_v1.NodeSelectorTerm, path: str, *, checks_values: bool
 ) -> Iterator[FieldError]:
-    for index, wanted in enumerate(term.matchExpressions or ()):
+    for index, requirement in enumerate(term.matchExpressions or ()):
         at = f"{path}.matchExpressions[{index}]"
-        values = wanted.values or []
-        if wanted.operator in {"Gt", "Lt"}:
+        values = requirement.values or []
+        if requirement.operator in {"Gt", "Lt"}:
             if len(values) != 1:
                 detail = (
                     "must be specified single value when `operator` is 'Lt' or 'Gt'"
                 )
                 yield required(f"{at}.values", detail)
         else:
-            yield from _values(wanted.operator, values, at)
-        yield from _label_name(wanted.key, f"{at}.key")
+            yield from _values(requirement.operator, values, at)
+        yield from _label_name(requirement.key, f"{at}.key")
         for number, value in enumerate(values if checks_values else ()):
-            found = names.check_label_value(value)
-            yield from names.invalid_names(f"{at}.values[{number}]", value, found)
-    for index, wanted in enumerate(term.matchFields or ()):
-        yield from _node_field(wanted, f"{path}.matchFields[{index}]")
+            errors = names.check_label_value(value)
+            yield from names.invalid_names(f"{at}.values[{number}]", value, errors)
+    for index, requirement in enumerate(term.matchFields or ()):
+        yield from _node_field(requirement, f"{path}.matchFields[{index}]")
 
 
 def _node_field(
-    wanted: core_v1.NodeSelectorRequirement, path: str
+    requirement: core_v1.NodeSelectorRequirement, path: str
 ) -> Iterator[FieldError]:
-    values = wanted.values or []
-    if wanted.operator not in {"In", "NotIn"}:
-        yield invalid(f"{path}.operator", wanted.operator, _NO_OPERATOR, is_named=True)
+    values = requirement.values or []
+    if requirement.operator not in {"In", "NotIn"}:
+        yield invalid(
+            f"{path}.operator", requirement.operator, _NO_OPERATOR, is_named=True
+        )
     elif len(values) != 1:
         detail = (
             "must be only one value when `operator` is 'In' or 'NotIn' for node field"
             " selector"
         )
         yield required(f"{path}.values", detail)
-    if wanted.key != "metadata.name":
+    if requirement.key != "metadata.name":
         detail = "not a valid field selector key"
-        yield invalid(f"{path}.key", wanted.key, detail)
+        yield invalid(f"{path}.key", requirement.key, detail)
         return
     for index, value in enumerate(values):
-        found = names.check_subdomain(value)
-        yield from names.invalid_names(f"{path}.values[{index}]", value, found)
+        errors = names.check_subdomain(value)
+        yield from names.invalid_names(f"{path}.values[{index}]", value, errors)
 
 
 def _values(operator: str, values: list[str], path: str) -> Iterator[FieldError]:
@@ -257,8 +259,8 @@ def _pod_term(term: core_v1.PodAffinityTerm, path: str) -> Iterator[FieldError]:
     yield from validate_selector(term.labelSelector, f"{path}.labelSelector")
     yield from validate_selector(term.namespaceSelector, f"{path}.namespaceSelector")
     for namespace in term.namespaces or ():
-        found = names.check_label(namespace)
-        yield from names.invalid_names(f"{path}.namespace", namespace, found)
+        errors = names.check_label(namespace)
+        yield from names.invalid_names(f"{path}.namespace", namespace, errors)
     matched, mismatched = term.matchLabelKeys or [], term.mismatchLabelKeys or []
     yield from _label_keys(term.labelSelector, matched, mismatched, path)
     if not term.topologyKey:
@@ -285,7 +287,7 @@ def _label_keys(
         for index, key in enumerate(keys):
             yield from _label_name(key, f"{path}.{name}[{index}]")
     if selector is not None:
-        own = [wanted.key for wanted in selector.matchExpressions or ()]
+        own = [requirement.key for requirement in selector.matchExpressions or ()]
         seen = set(selector.matchLabels or {})
         positions = {key: index for index, key in enumerate(matched)}
         for key in own:
@@ -307,7 +309,7 @@ def _spread_keys(
     selector = selector or meta_v1.LabelSelector()
     taken = {
         *(selector.matchLabels or {}),
-        *(wanted.key for wanted in selector.matchExpressions or ()),
+        *(requirement.key for requirement in selector.matchExpressions or ()),
     }
     for index, key in enumerate(keys):
         yield from _label_name(key, f"{path}[{index}]")
@@ -330,9 +332,9 @@ def _toleration_value(
 ) -> Iterator[FieldError]:
     match operator:
         case "" | "Equal":
-            found = list(names.check_label_value(value))
-            if found:
-                yield invalid(f"{path}.operator", value, ";".join(found))
+            errors = list(names.check_label_value(value))
+            if errors:
+                yield invalid(f"{path}.operator", value, ";".join(errors))
         case "Exists":
             if value:
                 detail = "value must be empty when `operator` is 'Exists'"

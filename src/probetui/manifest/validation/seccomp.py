@@ -26,7 +26,7 @@ _TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 _LOCALHOST = "localhost/"
 SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
 SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
-"""How an annotation of an AppArmor profile begins; the container's name ends it."""
+"""The prefix of an annotation of an AppArmor profile, before the container's name."""
 
 _SAME = {
     "Unconfined": ("unconfined",),

@@ -1,6 +1,6 @@
 """The old annotation for a pod's tolerations, as JSON.
 
-It is read as Go's encoding/json reads it, with Go's words for what is wrong.
+It is parsed as by Go's encoding/json, with Go's errors.
 
 Source: pkg/apis/core/validation/validation.go, v1.32.10,
 ValidateTolerationsInPodAnnotations; pkg/apis/core/helper/helpers.go,
@@ -170,7 +170,7 @@ def _at(rest: str, place: str) -> str:
 def _character(character: str) -> str:
     """Quote a character as Go does, between single quotes.
 
-    Quirk, kept: its scanner reads bytes, and takes each for a character.
+    Quirk, kept: Go's scanner treats each byte as a character.
     """
     character = chr(character.encode(errors="surrogatepass")[0])
     if character == "'":

@@ -38,7 +38,7 @@ _SOURCES = (
 )  # fmt: skip
 """The sources of a volume in the order in which the API server checks them."""
 _SECOND_SOURCES = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-"""How a source is called where it is one too many. Quirk, kept."""
+"""The names of sources in errors about more than one source. Quirk, kept."""
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 _RECURSIONS = ("Disabled", "Enabled", "IfPossible")
 _MAX_INITIATOR = 64
@@ -61,12 +61,12 @@ def validate_volumes(
     made = {f"{pod_name}-{volume.name}" for volume in volumes if volume.ephemeral}
     for index, volume in enumerate(volumes):
         at = f"{path}[{index}]"
-        found = list(_volume(volume, at, pod_name, rules))
+        errors = list(_volume(volume, at, pod_name, rules))
         if volume.name in usable:
-            found.append(duplicate(f"{at}.name", volume.name))
-        if not found:
+            errors.append(duplicate(f"{at}.name", volume.name))
+        if not errors:
             usable[volume.name] = volume
-        yield from found
+        yield from errors
         claim = volume.persistentVolumeClaim
         if claim is not None and pod_name and claim.claimName in made:
             detail = (
@@ -223,8 +223,8 @@ def _volume(
     if not volume.name:
         yield required(f"{path}.name")
     else:
-        found = names.check_label(volume.name)
-        yield from names.invalid_names(f"{path}.name", volume.name, found)
+        errors = names.check_label(volume.name)
+        yield from names.invalid_names(f"{path}.name", volume.name, errors)
 
 
 def _source(

@@ -99,7 +99,7 @@ def _certificates(
     bundle, certificate = projection.clusterTrustBundle, projection.podCertificate
     if bundle is None and certificate is None:
         return
-    # Few pods have them: the others need not wait for their rules.
+    # Imported late: few pods have them.
     from probetui.manifest.validation import certificates  # noqa: PLC0415
 
     if bundle is not None:
@@ -156,7 +156,7 @@ def _conflict(
 ) -> Iterator[FieldError]:
     """Report a duplicate path; `shown` is the value in the error.
 
-    Quirk, kept: of the empty ones only those of trust bundles count.
+    Quirk, kept: empty paths count only for trust bundles.
     """
     if file and file in taken:
         yield invalid(field, shown, _TAKEN)

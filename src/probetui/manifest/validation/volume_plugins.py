@@ -46,7 +46,7 @@ _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "vsphereVolume": ("volumePath",),
 }
 _PATHS = {"gcePersistentDisk": "persistentDisk"}
-"""How a source is called in the paths of its fields. Quirk, kept."""
+"""The names of sources in the paths of their fields. Quirk, kept."""
 
 _MAX_PART = 255
 _MAX_DRIVER = 63
@@ -65,7 +65,7 @@ _DISK_URIS = {
     True: ("/subscriptions/", _MANAGED_DISK),
     False: ("https://", _DISK_IN_BLOB),
 }
-"""How the URI of a disk begins and looks, by whether the disk is managed."""
+"""The prefix and the form of a disk's URI, by whether the disk is managed."""
 
 _INITIATORS = {
     "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)\Z", re.ASCII),
@@ -75,7 +75,7 @@ _INITIATORS = {
 _MAX_LUN = 255
 _MAX_TENANT = 64
 _HOST_PORT = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*")
-"""What Go's `net.SplitHostPort` takes."""
+"""The form that Go's `net.SplitHostPort` accepts."""
 _PAIRS = "must be a host:port pair or multiple pairs separated by commas"
 
 
@@ -175,8 +175,8 @@ def _fibre_channel(source: core_v1.FCVolumeSource, path: str) -> Iterator[FieldE
 def _quobyte(source: core_v1.QuobyteVolumeSource, path: str) -> Iterator[FieldError]:
     """Check a Quobyte volume.
 
-    Quirk, kept: the tenant is looked at only where there is a registry, and one that is
-    too long is said to be missing.
+    Quirk, kept: the tenant is checked only if there is a registry, and one that is too
+    long is reported as missing.
     """
     if not source.registry:
         yield required(f"{path}.registry", _PAIRS)
@@ -216,15 +216,15 @@ def _csi(
             return
     if names.byte_length(driver) > _MAX_DRIVER:
         yield too_long(f"{path}.driver", _MAX_DRIVER)
-    found = names.check_subdomain(driver.lower())
-    yield from names.invalid_names(f"{path}.driver", driver, found)
+    errors = names.check_subdomain(driver.lower())
+    yield from names.invalid_names(f"{path}.driver", driver, errors)
     secret = source.nodePublishSecretRef
     if secret is not None:
         if not secret.name:
             yield required(f"{path}.nodePublishSecretRef.name")
         else:
-            found = names.check_subdomain(secret.name)
-            yield from names.invalid_names(f"{path}.name", secret.name, found)
+            errors = names.check_subdomain(secret.name)
+            yield from names.invalid_names(f"{path}.name", secret.name, errors)
 
 
 def _secret(
@@ -247,8 +247,8 @@ def _storage_os(
 ) -> Iterator[FieldError]:
     for name in ("volumeName", "volumeNamespace"):
         if value := getattr(source, name):
-            found = names.check_label(value)
-            yield from names.invalid_names(f"{path}.{name}", value, found)
+            errors = names.check_label(value)
+            yield from names.invalid_names(f"{path}.{name}", value, errors)
     yield from _secret(source, path)
 
 
@@ -259,7 +259,7 @@ def _ephemeral(
     if source.volumeClaimTemplate is None:
         yield required(at)
         return
-    # Few pods have one: the others need not wait for its rules.
+    # Imported late: few pods have one.
     from probetui.manifest.validation.claim_template import (  # noqa: PLC0415
         validate_claim_template,
     )
@@ -282,4 +282,4 @@ _RULES: Mapping[str, Callable[[Any, str], Iterator[FieldError]]] = {
     "quobyte": _quobyte,
     "storageos": _storage_os,
 }
-"""What is checked of a source beside its required fields."""
+"""The checks of a source in addition to its required fields."""

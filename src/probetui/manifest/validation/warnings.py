@@ -140,7 +140,8 @@ def _list_names(known: Iterable[str]) -> str:
 
 
 _MAX_COMPARED = 20
-"""A port is compared with so many others of its number: the output stays linear."""
+"""A port is compared with at most this many others of its number, so that the output
+stays linear."""
 
 
 def find_api_warnings(
@@ -151,8 +152,8 @@ def find_api_warnings(
 ) -> Iterator[ApiWarning]:
     """Yield the warnings about a valid pod, in the API server's order.
 
-    `named_after` is what the name is used in, in the API server's words; empty where
-    it does not warn of the name.
+    `named_after` is the use of the name in the API server's words, empty if it does not
+    warn about the name.
     """
     if pod.spec is None:
         return
@@ -211,7 +212,7 @@ def _app_armor(
 ) -> Iterator[ApiWarning]:
     """Yield annotations of AppArmor profiles that should be fields.
 
-    One that says what the pod's field says is passed over in silence.
+    An annotation that equals the pod's field is ignored.
     """
     if spec.os is not None and spec.os.name == "windows":
         return
@@ -332,7 +333,7 @@ def _port_clashes(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
 def _shared_port_names(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
     """Yield port names that an earlier container or port has already.
 
-    Quirk, kept: an init container that is no sidecar ends the search.
+    Quirk, kept: an init container that is not a sidecar ends the search.
 
     Source: pkg/apis/core/pods/helpers.go, VisitContainersAndSidecarContainersWithPath.
     """

@@ -1,6 +1,6 @@
 """The API server's rules for windowsOptions.
 
-No pod runs on Windows here, but a manifest with a wrong value is refused all the same.
+Pods never run on Windows here, but a manifest with a wrong value is refused.
 
 Source: pkg/apis/core/validation/validation.go, v1.32.10,
 validateWindowsSecurityContextOptions, validateWindowsHostProcessPod.
@@ -38,8 +38,8 @@ def validate_windows_options(
         return
     name, spec = options.gmsaCredentialSpecName, options.gmsaCredentialSpec
     if name is not None:
-        found = names.check_subdomain(name)
-        yield from names.invalid_names(f"{path}.gmsaCredentialSpecName", name, found)
+        errors = names.check_subdomain(name)
+        yield from names.invalid_names(f"{path}.gmsaCredentialSpecName", name, errors)
     if spec is not None:
         at = f"{path}.gmsaCredentialSpec"
         if not spec:

@@ -20,7 +20,7 @@ _OLDER_WORDS = {
     ),
     "when `hostUsers` is false": "when `pod.Spec.HostUsers` is false",
 }
-"""What 1.36 says, and what versions before it say."""
+"""The texts of 1.36, and those of earlier versions."""
 
 
 def in_older_words(errors: Iterable[FieldError]) -> Iterator[FieldError]:

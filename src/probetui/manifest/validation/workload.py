@@ -1,10 +1,10 @@
 """The API server's rules for workloads, their pod templates aside.
 
-What is in the template is validated as the pod that is made of it. Values are those
-that the API server has after its defaults.
+The template is validated as the pod created from it. Values are those after the API
+server's defaults.
 
-Difference: what depends on a cluster is left out: whether it knows a time zone, the
-claims of a StatefulSet, the uid that a new Job gets.
+Difference: checks that depend on a cluster are omitted: whether it knows a time zone,
+the claims of a StatefulSet, the uid of a new Job.
 
 Source: pkg/apis/apps/validation/validation.go, pkg/apis/batch/validation/
 validation.go, pkg/apis/core/validation/validation.go, v1.36.2; pkg/apis/*/v1/
@@ -46,7 +46,7 @@ from probetui.manifest.validation.scheduling import selector_fields, validate_se
 _Model = TypeVar("_Model", bound=Struct)
 
 _OF_THE_POD = frozenset({"metadata.name", "metadata.namespace"})
-"""What the pod of the template has from its workload, and is checked there."""
+"""The fields of a template's pod that come from its workload and are checked there."""
 
 _MISMATCH = "`selector` does not match template `labels`"
 _LABELS = "spec.template.metadata.labels"
@@ -196,7 +196,7 @@ def _replica_set(workload: apps_v1.ReplicaSet, given: _Given) -> Iterator[FieldE
     spec = _spec(workload, apps_v1.ReplicaSetSpec)
     yield from _not_negative(spec, "replicas", "minReadySeconds")
     template = spec.template or core_v1.PodTemplateSpec()
-    # Quirk, kept: an empty selector is called that of a deployment.
+    # Quirk, kept: the error about an empty selector names a deployment.
     yield from _selector(
         spec.selector, template, "deployment", has_selector=given.has_selector
     )
@@ -205,7 +205,7 @@ def _replica_set(workload: apps_v1.ReplicaSet, given: _Given) -> Iterator[FieldE
 def _stateful_set(workload: apps_v1.StatefulSet, given: _Given) -> Iterator[FieldError]:
     spec = _spec(workload, apps_v1.StatefulSetSpec)
     name = (workload.metadata and workload.metadata.name) or ""
-    # What is no name at all is reported of the pod.
+    # A malformed name is reported for the pod.
     if given.rules.stateful_set_names and not any(names.check_subdomain(name)):
         yield from names.invalid_names("metadata.name", name, names.check_label(name))
     policy = spec.podManagementPolicy or _POD_MANAGEMENT[0]
@@ -328,7 +328,7 @@ def _job(workload: batch_v1.Job, given: _Given) -> Iterator[FieldError]:
     if not spec.manualSelector:
         labels = {**generated, **labels}
         yield from _taken_labels(labels, generated, prefixed=prefixed)
-        # Its own label is added to what is written, and alone would be found.
+        # The Job's own label is added to the written ones and would hide their absence.
         if selector is not None and not _matches(selector, generated):
             detail = "`selector` not auto-generated"
             yield invalid("spec.selector", _go_selector(selector), detail)

@@ -1,7 +1,7 @@
 """Compose YAML events into a tree of nodes, one document at a time.
 
 The tree is built without recursion, so that no text can exhaust the stack. Aliases
-share the node that they refer to, and count as copies of it.
+share their node, and count as copies of it.
 """
 
 from __future__ import annotations

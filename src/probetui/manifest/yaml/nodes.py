@@ -50,10 +50,10 @@ class MapNode(Struct, frozen=True):
 
     def get(self, key: str) -> YamlNode | None:
         """Return the value of a key, None if it is absent or null."""
-        found = self.entry(key)
-        if found is None or is_null(found.value):
+        entry = self.entry(key)
+        if entry is None or is_null(entry.value):
             return None
-        return found.value
+        return entry.value
 
     def text(self, key: str) -> str:
         """Return the text of a key, empty if it has none."""
@@ -64,10 +64,10 @@ class MapNode(Struct, frozen=True):
 
     def with_entry(self, entry: MapEntry) -> MapNode:
         """Return a copy with one entry replaced or added."""
-        kept = [entry if old.key == entry.key else old for old in self.entries]
+        entries = [entry if old.key == entry.key else old for old in self.entries]
         if self.entry(entry.key) is None:
-            kept.append(entry)
-        return replace(self, entries=tuple(kept))
+            entries.append(entry)
+        return replace(self, entries=tuple(entries))
 
 
 class ListNode(Struct, frozen=True):

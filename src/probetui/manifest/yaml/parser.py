@@ -31,7 +31,7 @@ MAX_BYTES = 10 * 1024 * 1024
 MAX_DOCUMENTS = 1000
 
 _SCANNER_TOO_DEEP = "exceeded maximum nesting depth"
-"""What the scanner of PyYAML 6.0.4 says of lists, read ahead of their events."""
+"""The errors of PyYAML 6.0.4's scanner about lists, raised ahead of their events."""
 
 YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NOT_YAML = Reader.NON_PRINTABLE
@@ -209,7 +209,7 @@ def _syntax_problem(file: str, text: str, error: yaml.YAMLError) -> Problem:
 def _excerpt(line: str, column: int) -> tuple[str, ...]:
     """Return a line with a caret below, truncated around the column.
 
-    There is none of an empty line, such as that behind the last one.
+    An empty line, such as the one after the last, has no excerpt.
     """
     if not line.strip():
         return ()
