@@ -123,7 +123,8 @@ class Breakpoints:
             is_ready = "ready" if entry.after == "true" else "not ready"
             text = f"readiness changed: {self._name(scope)} is {is_ready}"
             if BreakpointKind.READINESS in self.points.of(scope):
-                self._stop(entry.at, BreakpointKind.READINESS, _readiness(scope), text)
+                key = ProbeKey(scope.pod_uid, scope.container_name, ProbeType.READINESS)
+                self._stop(entry.at, BreakpointKind.READINESS, key, text)
         else:
             before = entry.before or "none"
             what = f"{entry.subject.lower()} {entry.what}"
@@ -152,7 +153,3 @@ class Breakpoints:
         pod = self._pods.get(scope.pod_uid)
         name = scope.container_name
         return name if pod is None else f"{pod.name}/{name}"
-
-
-def _readiness(scope: Scope) -> ProbeKey:
-    return ProbeKey(scope.pod_uid, scope.container_name, ProbeType.READINESS)

@@ -304,8 +304,10 @@ class RealtimeSession:
         if self._late is not None:
             ticks = (entry for entry in turn.entries if isinstance(entry, TickEntry))
             self._late.lost += sum(tick.late_drops for tick in ticks)
-        # What a kill of the same turn would change is looked at first.
-        for effect in sorted(turn.effects, key=_comes_later):
+        # Listeners are looked up first: a kill of the same turn would change them.
+        for effect in sorted(
+            turn.effects, key=lambda effect: not isinstance(effect, FindListeners)
+        ):
             self._tasks.start(self._execute(effect, now))
 
     async def _release(self, held_until: asyncio.Event) -> None:
@@ -421,7 +423,3 @@ class RealtimeSession:
         if self._notice is not None:
             self._notice.cancel()
         await self._tasks.end()
-
-
-def _comes_later(effect: Effect) -> bool:
-    return not isinstance(effect, FindListeners)

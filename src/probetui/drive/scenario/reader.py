@@ -192,7 +192,7 @@ class _ScenarioReader(FieldReader):
         )
         if isinstance(node, MapNode) and "result" not in fields:
             self.add_problem(
-                node, path, f"has no result (one of {_listed(ResultName)})"
+                node, path, f"has no result (one of {', '.join(ResultName)})"
             )
         result = ScriptedResult(
             self.one(fields, "result", path, self._result, ResultName.SUCCESS),
@@ -287,7 +287,3 @@ class _ScenarioReader(FieldReader):
 
     def _exit_code(self, node: YamlNode, path: str) -> int:
         return self.whole(node, path, 0, 255)
-
-
-def _listed(names: type[ResultName]) -> str:
-    return ", ".join(names)

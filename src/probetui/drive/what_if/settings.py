@@ -282,18 +282,14 @@ def replaced_values(
     """
     for setting in settings:
         probes = (setting.probe.find(changed.of(pod)) for pod in pods)
-        found = next((probe for probe in probes if probe is not None), None)
-        if found is None or not _is_zero(setting.value):
+        recorded = next((probe for probe in probes if probe is not None), None)
+        if recorded is None or set(setting.value) != {"0"}:
             continue
-        if default := PROBE.write(found).get(setting.field):
+        if default := PROBE.write(recorded).get(setting.field):
             yield (
                 f"{setting.flag} {setting.option}: as in a manifest that is the "
                 f"default, {default}"
             )
-
-
-def _is_zero(value: str) -> bool:
-    return set(value) == {"0"}
 
 
 def recorded_value(setting: ProbeSetting, pods: Iterable[Pod]) -> str:

@@ -220,7 +220,7 @@ class PodSync:
         self._probes.remove_pod(pod)
         # The next status must have been read after the last stop.
         looked = yield WaitFor((self._fresh(now),), now + FRESH_STATUS_LIMIT)
-        if looked.timed_out or self._has_running(pod.uid):
+        if looked.timed_out or self._cache.get(pod.uid).running():
             return SyncCallResult.ERROR
         status = self._generate(pod, looked.at, is_terminal=True)
         self._set_pod_status(pod, status, looked.at)
@@ -308,9 +308,6 @@ class PodSync:
             and published.reason == DEADLINE_EXCEEDED
             and self._rules.status_ends_at_deadline
         )
-
-    def _has_running(self, pod_uid: str) -> bool:
-        return bool(self._cache.get(pod_uid).running())
 
     def _remember_reasons(self, pod: Pod, result: PodSyncResult) -> None:
         """Store the start failures for the next status.

@@ -104,7 +104,11 @@ def _total(spec: Mapping[str, Any], kind: str, pod_level: Quantities) -> Quantit
             _add(amounts, sidecars)
             _raise(most, amounts)
     _raise(total, most)
-    total |= {name: value for name, value in pod_level.items() if _is_of_pods(name)}
+    total |= {
+        name: value
+        for name, value in pod_level.items()
+        if name in _COMPUTE or name.startswith(_HUGE_PAGES)
+    }
     overhead = _quantities(spec.get("overhead"))
     if kind == "limits":  # what is not limited is not limited by the overhead
         overhead = {
@@ -114,11 +118,6 @@ def _total(spec: Mapping[str, Any], kind: str, pod_level: Quantities) -> Quantit
         }
     _add(total, overhead)
     return total
-
-
-def _is_of_pods(name: str) -> bool:
-    """Return whether a resource is supported at pod level."""
-    return name in _COMPUTE or name.startswith(_HUGE_PAGES)
 
 
 def _containers(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -184,7 +184,8 @@ def _any_name(name: str, path: str) -> Iterator[FieldError]:
     yield from names.invalid_names(path, name, iter(wrong))
     if "/" in name or wrong:
         return
-    if name not in _STANDARD and not _is_quota_huge_page(name):
+    is_huge_page = name.removeprefix(_REQUESTS).startswith(HUGE_PAGES)
+    if name not in _STANDARD and not is_huge_page:
         detail = "must be a standard resource type or fully qualified"
         yield invalid(path, name, detail)
 
@@ -238,10 +239,6 @@ def _huge_page(name: str, value: str, path: str) -> Iterator[FieldError]:
         shown = canonical_quantity(value)
         detail = f"{shown} is not positive integer multiple of {name}"
         yield invalid(path, shown, detail)
-
-
-def _is_quota_huge_page(name: str) -> bool:
-    return name.removeprefix(_REQUESTS).startswith(HUGE_PAGES)
 
 
 def _is_extended(name: str) -> bool:
