@@ -55,11 +55,11 @@ class TestNotes:
     ) -> None:
         notes = FaultNotes(tmp_path, "engine")
         notes.write(FROZEN, "c1")
-        during = notes.left()
+        during = notes.leftovers()
 
         kill_holder(tmp_path)
 
-        (left,) = notes.left()
+        (left,) = notes.leftovers()
         assert during == []
         assert (left.kind, left.thing_id, left.engine) == (FROZEN, "c1", "engine")
 
@@ -72,7 +72,7 @@ class TestNotes:
         notes.remove(FROZEN, "c1")
 
         kill_holder(tmp_path)
-        assert [(note.kind, dict(note.how)) for note in notes.left()] == [
+        assert [(note.kind, dict(note.how)) for note in notes.leftovers()] == [
             (CUT_OFF, {"ip": "10.0.0.2"})
         ]
 
@@ -88,7 +88,7 @@ class TestNotes:
     def test_a_damaged_note_is_not_changed(self, tmp_path: Path, text: str) -> None:
         (tmp_path / "frozen-x.json").write_text(text)
 
-        assert FaultNotes(tmp_path, "").left() == []
+        assert FaultNotes(tmp_path, "").leftovers() == []
         assert (tmp_path / "frozen-x.json").read_text() == text
 
     def test_an_id_that_is_no_utf_8_is_noted(self, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ class TestNotes:
         notes.write(FROZEN, "\ud800")
         kill_holder(tmp_path)
 
-        assert [note.thing_id for note in notes.left()] == ["\ud800"]
+        assert [note.thing_id for note in notes.leftovers()] == ["\ud800"]
 
     def test_a_note_with_another_name_is_ignored(self, tmp_path: Path) -> None:
         notes = FaultNotes(tmp_path, "")
@@ -105,7 +105,7 @@ class TestNotes:
         (path,) = tmp_path.iterdir()
         path.rename(tmp_path / f"{FROZEN}-other.json")
 
-        assert notes.left() == []
+        assert notes.leftovers() == []
 
 
 async def survives_a_kill(
@@ -309,4 +309,4 @@ class TestOnProcesses:
         kill_holder(tmp_path)
 
         assert ProcessFaultInjector(list_processes, notes).undo_leftovers() == []
-        assert notes.left() == []
+        assert notes.leftovers() == []

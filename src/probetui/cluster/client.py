@@ -508,8 +508,8 @@ class ApiClient:
         ) as response:
             if response.status_code != _SWITCHING_PROTOCOLS:
                 raise ServerUnreachableError(
-                    f"{self.access.cluster.server}: the response to {access.words} "
-                    "does not switch protocols"
+                    f"{self.access.cluster.server}: the response to "
+                    f"{access.description} does not switch protocols"
                 )
             yield response
 

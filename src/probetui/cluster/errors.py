@@ -99,8 +99,8 @@ class Access(Struct, frozen=True):
         return " ".join(command)
 
     @property
-    def words(self) -> str:
-        """The right in words: `watch pods in namespace shop`."""
+    def description(self) -> str:
+        """The right as text: `watch pods in namespace shop`."""
         right = f"{self.verb} {self.resource}{f' {self.name!r}' if self.name else ''}"
         if self.namespace:
             return f"{right} in namespace {self.namespace}"
@@ -109,7 +109,7 @@ class Access(Struct, frozen=True):
 
 def missing_right(access: Access) -> str:
     """Describe a missing right and the command that shows it."""
-    return f"not allowed to {access.words}; `{access.command}` shows it"
+    return f"not allowed to {access.description}; `{access.command}` shows it"
 
 
 def api_error(
@@ -148,7 +148,7 @@ def api_error(
             return ApiError(f"the API server has too many requests{reply}", **options)
         case _:
             return ApiError(
-                text or f"HTTP {code} to the request to {access.words}", **options
+                text or f"HTTP {code} to the request to {access.description}", **options
             )
 
 

@@ -99,7 +99,7 @@ class FaultNotes:
         """Return whether a note is of this engine, of which alone the ID is valid."""
         return note.engine == self._engine
 
-    def left(self) -> list[FaultNote]:
+    def leftovers(self) -> list[FaultNote]:
         """Return the faults of processes of this machine that have ended.
 
         Invalid notes are ignored.

@@ -127,7 +127,7 @@ class ClusterContainers(UnmanagedContainers):
         where = access.context or access.cluster.server
         # A narrow header shows the first word alone.
         name = f"{NAME}/port-forward" if self._reach.remarks else NAME
-        return f"{name} {where}, {self._reach.words}"
+        return f"{name} {where}, {self._reach.description}"
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -46,8 +46,8 @@ class PodReach:
         """Whether ports are forwarded; else the pod's IP is connected to."""
 
     @property
-    def words(self) -> str:
-        """How, in a few words."""
+    def description(self) -> str:
+        """The way that is used, as text."""
         if not self._ports:
             return "exec by the API"
         if self.forwards:
@@ -88,7 +88,7 @@ class PodReach:
         forwards = wanted.isdisjoint(answers)
         if forwards != self.forwards and not is_first:
             self.forwards = forwards
-            self._notify(f"the pod is reached {self.words} now")
+            self._notify(f"the pod is reached {self.description} now")
         self.forwards = forwards
 
 

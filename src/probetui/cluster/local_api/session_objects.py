@@ -24,7 +24,7 @@ from probetui.k8s.api.codec import Json, format_time
 from probetui.k8s.api.pod import POD
 from probetui.k8s.pod import Pod
 from probetui.k8s.pod_source import api_pod, is_static_pod
-from probetui.kubelet.events.event_recorder import EventRecorder, EventWrite
+from probetui.kubelet.events.event_recorder import EventRecorder
 from probetui.kubelet.journal import EventEntry, JournalEntry
 from probetui.kubelet.nodestatus.node_status import (
     LEASE_NAMESPACE,
@@ -159,10 +159,7 @@ class SessionObjects:
         version = self._first_versions.get(pod.uid, "")
         write = self._recorder.record(masked, pod, version)
         if write is not None:
-            self._write_event(write)
-
-    def _write_event(self, write: EventWrite) -> None:
-        self._put(EVENTS, write.body)
+            self._put(EVENTS, write.body)
 
     def _show_node(self) -> None:
         held = self._feed.find(NODES, "", self._facts.name) or {}

@@ -177,7 +177,7 @@ class Feed:
                     field_selector=self._fields(resource),
                 ):
                     failures = 0
-                    version = _version_of(event.object) or version
+                    version = _metadata_text(event.object, "resourceVersion") or version
                     if event.type is not WatchEventType.BOOKMARK:
                         take(event)
                     self._find_server()
@@ -308,10 +308,6 @@ class Feed:
         self._observation.lose_counters(name, reason, self._clock.now())
         self._changed()
         await self._clock.sleep_until(self._clock.now() + _NEXT_TRY)
-
-
-def _version_of(json: Object) -> str:
-    return _metadata_text(json, "resourceVersion")
 
 
 def _metadata_text(json: Object, key: str) -> str:

@@ -181,7 +181,7 @@ class KubeletCounters:
         try:
             if response.status_code in {401, 403}:
                 raise CountersUnavailableError(
-                    f"not allowed to {_METRICS.words} at the kubelet; "
+                    f"not allowed to {_METRICS.description} at the kubelet; "
                     f"`{_METRICS.command}` shows it; --via-node-proxy goes "
                     "through the API server"
                 )

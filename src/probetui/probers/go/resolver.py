@@ -43,7 +43,7 @@ LookupFunction = Callable[[str], Sequence[Address]]
 
 class _Lookup(Struct, frozen=True):
     began_at: float
-    found: Future[Sequence[Address]]
+    result: Future[Sequence[Address]]
 
 
 class Resolver:
@@ -78,7 +78,7 @@ class Resolver:
         lookup = self._join_or_begin(host)
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
-                return await asyncio.wrap_future(lookup.found)
+                return await asyncio.wrap_future(lookup.result)
         except TimeoutError:
             raise GoError(f"lookup {host}: i/o timeout") from None
         except OSError as error:
@@ -105,10 +105,10 @@ class Resolver:
                 "answer yet"
             )
         lookup = _Lookup(now, Future())
-        lookup.found.set_running_or_notify_cancel()
+        lookup.result.set_running_or_notify_cancel()
         try:
             threading.Thread(
-                target=self._run, args=(host, lookup.found), name="lookup", daemon=True
+                target=self._run, args=(host, lookup.result), name="lookup", daemon=True
             ).start()
         except RuntimeError as error:
             raise LocalResourceError(f"{host} was not looked up: {error}") from error
@@ -118,7 +118,7 @@ class Resolver:
     def _current(self) -> dict[str, list[_Lookup]]:
         """Drop finished lookups, and return the others by name."""
         for host, lookups in tuple(self._under_way.items()):
-            lookups[:] = [lookup for lookup in lookups if not lookup.found.done()]
+            lookups[:] = [lookup for lookup in lookups if not lookup.result.done()]
             if not lookups:
                 del self._under_way[host]
         return self._under_way

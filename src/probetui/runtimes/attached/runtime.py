@@ -78,7 +78,7 @@ class _Inspection(Struct, frozen=True):
     at: float
     container_id: ContainerID
     revision: str
-    found: UnmanagedStatus | None
+    status: UnmanagedStatus | None
 
 
 class _Watched(Struct):
@@ -351,7 +351,7 @@ class AttachedRuntime:
             and last.revision == listed.revision != ""
             and last.at > max(self._changed_at, now - GOOD_FOR_SECONDS)
         ):
-            return last.found
+            return last.status
         status = await self._unmanaged.inspect(listed.container_id)
         watched.inspection = _Inspection(
             now, listed.container_id, listed.revision, status

@@ -7,7 +7,6 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from probetui.k8s.pod import (
-    Container,
     Pod,
     PodSecurityContext,
     Resources,
@@ -193,7 +192,9 @@ def _sandbox_security(pod: Pod) -> cri.LinuxSandboxSecurityContext:
         run_as_user=_number(user),
         run_as_group=None if user is None else _number(group),
         supplemental_groups=_groups(context),
-        privileged=any(_is_privileged(container) for container in pod.all_containers()),
+        privileged=any(
+            container.security_context.privileged for container in pod.all_containers()
+        ),
         # The pause process needs no more system calls.
         seccomp=cri.SecurityProfile(profile_type=cri.SecurityProfile.RuntimeDefault),
     )
@@ -229,10 +230,6 @@ def _container_security(
         readonly_paths=READONLY_PATHS,
         seccomp=cri.SecurityProfile(profile_type=_SECCOMP[profile]),
     )
-
-
-def _is_privileged(container: Container) -> bool:
-    return bool(container.security_context.privileged)
 
 
 def _groups(context: PodSecurityContext) -> list[int]:

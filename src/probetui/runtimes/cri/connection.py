@@ -287,7 +287,8 @@ async def _check_runtime(client: CriClient) -> UsableRuntime | CriDiagnosis:
         ready = _condition(status.status, RUNTIME_READY)
         if ready is not None and not ready.status:
             return CriDiagnosis(
-                f"{version.runtime_name} is not ready: {_words(ready)}", "see its log"
+                f"{version.runtime_name} is not ready: {_describe(ready)}",
+                "see its log",
             )
         network = _condition(status.status, NETWORK_READY)
         if not await _has_images(client):
@@ -302,7 +303,7 @@ async def _check_runtime(client: CriClient) -> UsableRuntime | CriDiagnosis:
         CriVersion(
             version.runtime_name, version.runtime_version, version.runtime_api_version
         ),
-        "" if network is None or network.status else _words(network),
+        "" if network is None or network.status else _describe(network),
     )
 
 
@@ -312,7 +313,7 @@ def _condition(status: cri.RuntimeStatus, name: str) -> cri.RuntimeCondition | N
     )
 
 
-def _words(condition: cri.RuntimeCondition) -> str:
+def _describe(condition: cri.RuntimeCondition) -> str:
     return ": ".join(filter(None, (condition.reason, condition.message)))
 
 

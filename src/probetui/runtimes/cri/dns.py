@@ -47,9 +47,10 @@ def parse_resolv_conf(text: str) -> ResolvConf:
             case ["nameserver", server, *_]:
                 servers.append(server)
             case ["search", *domains]:
-                searches = [_domain(domain) for domain in domains]
-            case ["options", *words]:
-                options += words
+                # The root, a single dot, stays.
+                searches = [domain.removesuffix(".") or domain for domain in domains]
+            case ["options", *values]:
+                options += values
             case _:
                 continue
     return ResolvConf(tuple(servers), tuple(searches), tuple(options))
@@ -93,13 +94,8 @@ def _aliases(aliases: Iterable[HostAlias]) -> str:
     )
 
 
-def _domain(text: str) -> str:
-    """Return a search domain without its trailing dot."""
-    return text if text == "." else text.removesuffix(".")
-
-
-def _once(words: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(words))
+def _once(values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(values))
 
 
 def _merged(machines: Iterable[str], own: Iterable[DNSOption]) -> tuple[str, ...]:

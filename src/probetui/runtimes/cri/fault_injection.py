@@ -117,7 +117,7 @@ class CriFaultInjector:
         """
         done = []
         async with self._lock:
-            for note in filter(self._notes.is_here, self._notes.left()):
+            for note in filter(self._notes.is_here, self._notes.leftovers()):
                 with _log_leftover(note.kind, note.thing_id):
                     if await self._undo_note(note):
                         done.append(format_undone(note.thing_id[:13], note.kind))

@@ -223,14 +223,14 @@ class CriListing:
         self._sandboxes.pop(cri_id, None)
         self._containers.pop(cri_id, None)
 
-    def _check_owned(self, found: S | None, kind: str, cri_id: str) -> S | None:
-        if found is not None and not self._ownership.is_ours(
-            cri_id, found.name, found.nonce
+    def _check_owned(self, item: S | None, kind: str, cri_id: str) -> S | None:
+        if item is not None and not self._ownership.is_ours(
+            cri_id, item.name, item.nonce
         ):
             raise ContainerRuntimeError(
                 f"{kind} {cri_id[:13]} was not made by probetui and is left alone"
             )
-        return found
+        return item
 
     async def _current(
         self,

@@ -45,17 +45,17 @@ class CriOwnership(EngineOwnership):
             cri_id = await make({NONCE: nonce, MADE_BY: user_and_host()})
         except CriStatusError:
             # A failed RunPodSandbox may leave a sandbox that is not ready.
-            left = await self._left(nonce)
-            if not left:
+            ids = await self._ids_created_with(nonce)
+            if not ids:
                 self._ledger.withdraw(nonce)
-            for cri_id in left:
+            for cri_id in ids:
                 self._ledger.take_over(cri_id, name, self._engine)
             raise
         self._ledger.made(nonce, cri_id)
         return cri_id
 
-    async def _left(self, nonce: str) -> list[str]:
-        """Return the IDs of what was created with a nonce."""
+    async def _ids_created_with(self, nonce: str) -> list[str]:
+        """Return the IDs of the objects that were created with a nonce."""
         sandboxes, containers = await list_labelled(self._client, NONCE, nonce)
         ids = [sandbox.id for sandbox in sandboxes]
         return ids + [container.id for container in containers]

@@ -151,7 +151,7 @@ class DockerFaultInjector:
         """
         done = []
         async with self._lock:
-            for note in self._notes.left():
+            for note in self._notes.leftovers():
                 with _log_leftover(note.kind, note.thing_id):
                     if await self._undo_note(note):
                         name = f"container {note.thing_id[:12]}"

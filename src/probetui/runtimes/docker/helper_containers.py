@@ -86,12 +86,12 @@ class HelperContainers:
         finally:
             await self._remove(docker_id)
 
-    async def left(self) -> list[Mapping[str, str]]:
+    async def leftover_labels(self) -> list[Mapping[str, str]]:
         """Return the labels of all our helpers."""
         listed = await self._list({HELPER: self._owner})
         return [helper["Labels"] for helper in listed]
 
-    async def remove_left(self, pod_uid: str, volume_name: str) -> None:
+    async def remove_leftovers(self, pod_uid: str, volume_name: str) -> None:
         """Remove the helpers of a volume that an earlier run left."""
         wanted = {HELPER: self._owner, POD_UID: pod_uid, VOLUME: volume_name}
         for helper in await self._list(wanted):

@@ -53,7 +53,7 @@ do; this is for when nobody reads them.
 class _CachedInspection(Struct, frozen=True):
     state: str
     at: float
-    found: InspectedContainer
+    container: InspectedContainer
 
 
 class DockerListing:
@@ -186,7 +186,7 @@ class DockerListing:
         now = asyncio.get_running_loop().time()
         kept = self._kept.get(docker_id)
         if kept and kept.state == state and now - kept.at < GOOD_FOR_SECONDS:
-            return kept.found
+            return kept.container
         async with self._limit:
             container = await self.inspect(docker_id)
         # A container that could not be started is listed as created, too.

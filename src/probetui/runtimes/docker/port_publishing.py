@@ -144,21 +144,21 @@ class PublishedPorts:
     """Maps the address and port of a pod to the ones to dial.
 
     Args:
-        how: how ports are published; None if they are not.
+        publishing: how ports are published; None if they are not.
     """
 
-    def __init__(self, how: PortPublishing | None) -> None:
-        self._how = how
+    def __init__(self, publishing: PortPublishing | None) -> None:
+        self._publishing = publishing
         self._targets: dict[tuple[str, int], int] = {}
 
     @property
     def publish_on(self) -> str:
         """The address that sandboxes publish their ports on, empty for none."""
-        return self._how.publish_on if self._how else ""
+        return self._publishing.publish_on if self._publishing else ""
 
     def needed_ports(self, pod: Pod) -> tuple[int, ...]:
         """Return the ports that the sandbox of a pod must publish."""
-        return probed_ports(pod) if self._how and not pod.host_network else ()
+        return probed_ports(pod) if self._publishing and not pod.host_network else ()
 
     def update(self, everything: Iterable[InspectedContainer]) -> None:
         """Replace the published ports by those of the ready sandboxes."""
@@ -171,14 +171,14 @@ class PublishedPorts:
     def dial_address(self, pod_ip: str, port: int) -> tuple[str, int]:
         """Return the address and port to connect to instead of `pod_ip:port`."""
         published = self._targets.get((pod_ip, port))
-        if self._how is None or published is None:
+        if self._publishing is None or published is None:
             return pod_ip, port
-        return self._how.dial, published
+        return self._publishing.dial, published
 
     def __str__(self) -> str:
-        if self._how is None:
+        if self._publishing is None:
             return "pods are reached at their own addresses"
-        return f"ports of pods are published, and reached at {self._how.dial}"
+        return f"ports of pods are published, and reached at {self._publishing.dial}"
 
 
 def _targets(

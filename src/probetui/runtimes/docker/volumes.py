@@ -150,7 +150,7 @@ class DockerVolumes:
             IncompleteRemovalError: only containers that are not ours have it.
         """
         await self._parts.clean(operation.pod_uid, operation.volume_name)
-        await self._helpers.remove_left(operation.pod_uid, operation.volume_name)
+        await self._helpers.remove_leftovers(operation.pod_uid, operation.volume_name)
         await self._remove(operation)
 
     async def remove_released(self, pod_uid: str) -> None:
@@ -169,7 +169,9 @@ class DockerVolumes:
         listed = await self._client.call(lambda api: api.volumes(filters=filters))
         volumes = listed["Volumes"] or ()
         ours = [volume["Labels"] for volume in volumes if self._is_ours(volume)]
-        return self._parts.add_mounted(_by_pod([*ours, *await self._helpers.left()]))
+        return self._parts.add_mounted(
+            _by_pod([*ours, *await self._helpers.leftover_labels()])
+        )
 
     async def list_unowned(self) -> tuple[UnownedVolume, ...]:
         """Return the volumes that other probetuis have created."""

@@ -229,7 +229,7 @@ class ProcessContainer:
             return
         killed = await self._kill_descendants()
         for _ in range(END_ROUNDS):
-            if not killed.left:
+            if not killed.survivors:
                 # In an exited container no further process is started.
                 self._has_no_descendants = self.state is RuntimeState.EXITED
                 return
@@ -237,7 +237,7 @@ class ProcessContainer:
                 break
             await asyncio.sleep(POLL_SECONDS)
             killed = await self._kill_descendants()
-        pids = ", ".join(f"{process.pid}" for process in killed.left)
+        pids = ", ".join(f"{process.pid}" for process in killed.survivors)
         reason = killed.refused[0].reason if killed.refused else "they do not exit"
         raise ContainerRuntimeError(
             f"processes that container {self.record.name} started are left: "

@@ -26,11 +26,11 @@ class KilledDescendants(Struct, frozen=True):
 
     Attributes:
         refused: those that the system does not let us kill.
-        left: those that have not ended yet; empty unless requested.
+        survivors: those that have not ended yet; empty unless requested.
     """
 
     refused: tuple[UnkillableProcess, ...] = ()
-    left: tuple[Process, ...] = ()
+    survivors: tuple[Process, ...] = ()
 
 
 class _KillRequest(Struct, frozen=True):

@@ -145,7 +145,7 @@ def is_id(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def remove_left(parent: Path, name: str) -> None:
+def remove_half_created(parent: Path, name: str) -> None:
     """Remove a half-created sandbox if the process that created it has ended."""
     match = _BEING_CREATED.fullmatch(name)
     if match and identify(int(match[1])) is None:

@@ -433,7 +433,7 @@ class ProcessRuntime:
     def _find(self, name: str) -> None:
         """Load a sandbox from disk, unless another running probetui manages it."""
         if not records.is_id(name):
-            records.remove_left(self._base, name)
+            records.remove_half_created(self._base, name)
             return
         folder = self._base / name
         record = records.read_sandbox(folder / records.SANDBOX_FILE)

@@ -267,7 +267,7 @@ class ProcessFaultInjector:
     def undo_leftovers(self) -> list[str]:
         """Continue what a killed probetui left frozen; return the processes' names."""
         thawed = []
-        for note in self._notes.left():
+        for note in self._notes.leftovers():
             noted = note.how.get("stopped")
             stopped = [*map(_process, noted if isinstance(noted, list) else ())]
             resumed = [process for process in stopped if _resume(process)]
