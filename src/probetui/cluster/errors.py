@@ -5,7 +5,7 @@
     │   ├── ForbiddenError            403: the missing right, the command that shows it
     │   ├── UnauthorizedError         401: the credentials are not accepted
     │   └── ExpiredError              410: a resourceVersion that is too old
-    └── ServerUnreachableError        no answer at all, or one that is none
+    └── ServerUnreachableError        no response, or an invalid one
 
 Texts of a server are made safe here, at the one place where they become messages.
 """

@@ -177,7 +177,7 @@ class ForwardedStream:
         await self._data.write(data)
 
     async def receive(self) -> bytes:
-        """Return what came; no bytes at the end."""
+        """Return received bytes; empty at the end."""
         reading = asyncio.ensure_future(self._data.read())
         try:
             await asyncio.wait(

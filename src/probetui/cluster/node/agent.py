@@ -637,4 +637,4 @@ def _creation(pod: Object) -> str:
 
 
 def _do_nothing() -> None:
-    """Do nothing, in place of the end of a subscription."""
+    """Do nothing, in place of an unsubscriber."""

@@ -56,7 +56,7 @@ class NodeRegistration:
     Args:
         api: the API server.
         contact: waits after failures.
-        facts: what is known of the node.
+        facts: the node's name, addresses and system.
         readiness: returns why the node is not ready (empty if it is), and its images.
         notify: prints a sentence.
     """

@@ -347,7 +347,7 @@ class ObservedProbe:
         self.on_hold = self.on_hold or result in self.worker.holds_after
         return tick_action(self.key.probe_type, result, recorded, before, kills=True)
 
-    # -- what is shown
+    # -- snapshot
 
     def _bound_at(self, now: datetime) -> RunBound:
         """Return the run; from events alone, only if no success can have followed."""

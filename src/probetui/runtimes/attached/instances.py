@@ -137,7 +137,7 @@ def _is_restarted(before: RuntimeContainerStatus, now: RuntimeContainerStatus) -
 
 
 def _as_ended(status: RuntimeContainerStatus) -> RuntimeContainerStatus:
-    """Return an earlier instance, in unknown state if nobody saw it exit."""
+    """Return an earlier instance, in unknown state if its exit was not observed."""
     if status.state is RuntimeState.EXITED:
         return status
     return replace(status, state=RuntimeState.UNKNOWN)

@@ -201,7 +201,7 @@ class UnownedDockerPods:
     Args:
         listing: lists containers.
         volumes: lists volumes.
-        ownership: notes what is taken over.
+        ownership: records the objects that are taken over.
     """
 
     def __init__(

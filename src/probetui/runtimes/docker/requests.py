@@ -84,7 +84,7 @@ def set_shared_hostname(request: dict[str, Any], sandbox_id: str) -> None:
 
 
 def limit_log(request: dict[str, Any]) -> None:
-    """Have a daemon that writes logs as JSON rotate that of a container.
+    """Configure a daemon that writes logs as JSON to rotate a container's.
 
     Difference: the limit counts what is in the file, of which JSON is a part, and a log
     is read with what was rotated, where a kubelet reads the newest file alone.

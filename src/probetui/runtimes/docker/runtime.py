@@ -134,7 +134,7 @@ class DockerOptions(Struct, frozen=True):
     """How pods are run.
 
     Attributes:
-        folder: the state folder, with the notes about what is ours.
+        folder: the state folder, with the ownership ledger.
         owner: the value of our owner label; containers of others are ignored.
         sandbox_image: the image of sandboxes.
         mounts_sub_paths: whether we mount subPaths where we can.

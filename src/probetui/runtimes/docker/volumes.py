@@ -144,10 +144,10 @@ class DockerVolumes:
             raise
 
     async def unmount(self, operation: UnmountVolume) -> None:
-        """Remove a volume; if containers of ours have it, once they are removed.
+        """Remove a volume; if our containers use it, once they are removed.
 
         Raises:
-            IncompleteRemovalError: only containers that are not ours have it.
+            IncompleteRemovalError: only containers that are not ours use it.
         """
         await self._parts.clean(operation.pod_uid, operation.volume_name)
         await self._helpers.remove_leftovers(operation.pod_uid, operation.volume_name)
@@ -289,10 +289,10 @@ class DockerVolumes:
         self._ledger.forget(_proof(volume))
 
     async def _refuse_if_others_hold(self, name: str) -> None:
-        """Raise if none of ours is among the containers that have a volume.
+        """Raise if none of the containers that use a volume is ours.
 
         Raises:
-            IncompleteRemovalError: it is not; names those that have it.
+            IncompleteRemovalError: none is; the message names those that use it.
         """
         filters = {"volume": [name]}
         listed = await self._client.call(

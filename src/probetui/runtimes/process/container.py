@@ -69,7 +69,7 @@ class ProcessContainer:
         is_anothers: returns whether another running probetui manages the container.
         spared: returns the probetui processes that start its processes; they bear its
             number for a moment and are never killed.
-        killer: kills what it started.
+        killer: kills the processes that it started.
         on_change: called whenever its status may have changed.
     """
 
@@ -395,7 +395,7 @@ class ProcessContainer:
         if self.state is not RuntimeState.RUNNING or process is None:
             self._unfollow()
         elif self._ending is not None:
-            pass  # it has just ended, and what it started is being killed
+            pass  # it has just ended, and its other processes are being killed
         elif is_alive(process):
             if self._stop_watching is None:
                 self._stop_watching = watch_end(process, self._on_end)

@@ -469,7 +469,7 @@ class ProcessRuntime:
             ]
 
     def _recovered(self, name: str) -> ProcessSandboxRecord | None:
-        """Return a record for a folder of ours that has lost its own.
+        """Return a record for one of our folders that has lost its own.
 
         An interrupted removal leaves such a folder, perhaps with processes.
         """

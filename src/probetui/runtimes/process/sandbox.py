@@ -89,8 +89,8 @@ class ProcessSandbox:
                 self.record = record
                 self._signature = signature
             elif self._signature is None:
-                # It had lost its record before it was found: whoever runs it, or
-                # removes it, needs no record of ours, but its containers are known.
+                # The record was lost before the folder was loaded. Neither running nor
+                # removing the sandbox needs it: its containers are known.
                 if not self.folder.is_dir():
                     return False
             elif not self._record_again():

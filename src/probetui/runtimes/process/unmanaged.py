@@ -229,7 +229,7 @@ class ProcessFaultInjector:
 
     Args:
         listed: returns the running processes.
-        notes: records on disk what is frozen.
+        notes: records the frozen processes on disk.
     """
 
     def __init__(
@@ -257,7 +257,7 @@ class ProcessFaultInjector:
                 raise ContainerRuntimeError(NETWORK_OF_ALL)
 
     def undo(self) -> None:
-        """Continue what was frozen here, except processes that we may not signal."""
+        """Continue the processes frozen here, except those that we may not signal."""
         frozen, self._frozen = self._frozen, {}
         for leader, stopped in frozen.items():
             for process in stopped:
@@ -293,7 +293,7 @@ class ProcessFaultInjector:
                 send_signal(member, signal.SIGSTOP)
 
     def _thaw(self, process: Process) -> None:
-        """Continue what was stopped here, or all descendants if nothing was."""
+        """Continue the processes stopped here, or all descendants if none was."""
         for member in self._frozen.pop(process, None) or set(self._family(process)):
             send_signal(member, signal.SIGCONT)
         self._notes.remove(FROZEN, _name(process))
