@@ -156,12 +156,12 @@ class ProbeDebugger:
         self, key: ProbeKey, results: tuple[Injected, ...], now: datetime
     ) -> None:
         runs = [(injected, len(tuple(run))) for injected, run in groupby(results)]
-        words = ", ".join(
+        text = ", ".join(
             f"{injected} x{count}" if count > 1 else injected
             for injected, count in runs
         )
         self._turn.user_command(
-            now, "inject", f"{self._probe(key)}: {words or 'nothing'}"
+            now, "inject", f"{self._probe(key)}: {text or 'nothing'}"
         )
         self._overrides.injections.set(key, results)
         self._scheduler.changed_pods.add(key.pod_uid)
@@ -227,9 +227,9 @@ class ProbeDebugger:
     def _set_break_points(
         self, points: frozenset[BreakpointKind], scope: Scope, now: datetime
     ) -> None:
-        words = ", ".join(point for point in BreakpointKind if point in points)
+        text = ", ".join(point for point in BreakpointKind if point in points)
         self._turn.user_command(
-            now, "break", f"{self._where(scope)}: {words or 'nowhere'}"
+            now, "break", f"{self._where(scope)}: {text or 'nowhere'}"
         )
         self._breakpoints.points.set(scope, points)
         self._scheduler.changed_pods.update(self._pods)

@@ -433,10 +433,10 @@ class _Simulations:
         objects: tuple[ConfigObject, ...],
     ) -> _Simulated:
         trial = _ReadRules(**asdict(rules))
-        found = _observe(trial, pods, objects, self._script)
+        observations = _observe(trial, pods, objects, self._script)
         # Requests contain the version's name, but no script depends on it.
         read = {name: getattr(rules, name) for name in trial.reads - _NO_DIFFERENCE}
-        done = _Simulated(pods, objects, read, found)
+        done = _Simulated(pods, objects, read, observations)
         self._done.append(done)
         return done
 

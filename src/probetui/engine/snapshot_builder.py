@@ -358,9 +358,9 @@ class SnapshotBuilder:
     def _operation_words(self, pod: Pod) -> str:
         """Describe the first operation in progress for a pod."""
         for operation_id, operation in self._kubelet.runner.operations(pod.uid).items():
-            words = _words(operation)
+            text = _words(operation)
             progress = self._progress.get(operation_id, "")
-            return f"{words} {progress}".rstrip()
+            return f"{text} {progress}".rstrip()
         if self._waits_for_network(pod):
             return NETWORK_NOT_READY
         return ""

@@ -37,7 +37,7 @@ def upcoming(
         Upcoming(UpcomingKind.HELD_RESULT, _ended_at(finished), *key)
         for key, finished in scheduler.held.items()
     ]
-    found = [
+    later = [
         Upcoming(
             UpcomingKind.TRIGGER if scheduler.loops[key].trigger else UpcomingKind.TICK,
             at,
@@ -46,9 +46,9 @@ def upcoming(
         for at, key in tick_queue(scheduler, now)
     ]
     ends = [end for pod in pods for end in _ends(pod)]
-    found += [end for end in ends if end.at > now]
-    found += [Upcoming(UpcomingKind.RESYNC, at, uid) for at, uid in resyncs]
-    rest = nsmallest(UPCOMING_SHOWN, found, key=lambda item: item.at)
+    later += [end for end in ends if end.at > now]
+    later += [Upcoming(UpcomingKind.RESYNC, at, uid) for at, uid in resyncs]
+    rest = nsmallest(UPCOMING_SHOWN, later, key=lambda item: item.at)
     return tuple((first + rest)[:UPCOMING_SHOWN])
 
 

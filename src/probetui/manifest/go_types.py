@@ -247,8 +247,8 @@ def _go_number(number: float) -> str:
 
 
 def _quantity_error(value: object) -> str:
-    found = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None or not found[0]:
+    match = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None or not match[0]:
         return _NO_QUANTITY
     return "unable to parse quantity's suffix"
 
@@ -258,11 +258,11 @@ def _time_error(text: str) -> str:
     start = f"parsing time {quote(text)}"
     rest = text
     for step, pattern in _TIME_STEPS:
-        found = re.match(pattern, rest, re.ASCII)
-        if found is None:
+        match = re.match(pattern, rest, re.ASCII)
+        if match is None:
             wanted = f"cannot parse {quote(rest)} as {quote(step)}"
             return f"{start} as {quote(_LAYOUT)}: {wanted}"
-        rest = rest[found.end() :]
+        rest = rest[match.end() :]
     if rest:
         return f"{start}: extra text: {quote(rest)}"
     return f"{start}: day out of range"

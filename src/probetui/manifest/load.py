@@ -138,7 +138,7 @@ class _ManifestReader(Struct):
         """Read one file."""
         parsed = parse_yaml(source)
         # A template is rarely valid YAML, and its syntax errors are of no use.
-        templates = [find_template(source, found.line) for found in parsed.problems]
+        templates = [find_template(source, problem.line) for problem in parsed.problems]
         if template := next(filter(None, templates), None):
             self.problems.append(template)
             self.documents += 1

@@ -216,13 +216,13 @@ def validate_template(
         if policy != "Always":
             return ()
         return (required("spec.restartPolicy", 'valid values: "OnFailure", "Never"'),)
-    found = []
+    problems = []
     if policy != "Always":
-        found.append(not_supported("spec.restartPolicy", policy, ("Always",)))
+        problems.append(not_supported("spec.restartPolicy", policy, ("Always",)))
     if pod.spec.activeDeadlineSeconds is not None:
         detail = f"activeDeadlineSeconds in {workload.kind} is not Supported"
-        found.append(forbidden("spec.activeDeadlineSeconds", detail))
-    return tuple(found)
+        problems.append(forbidden("spec.activeDeadlineSeconds", detail))
+    return tuple(problems)
 
 
 def object_path(workload: WorkloadKind, field: str) -> str:

@@ -223,8 +223,8 @@ class PlaybackSession:
                 if since >= _NOTICE_PERIOD:
                     self._notify_subscribers()
                 else:
-                    left = _NOTICE_PERIOD - since
-                    rest = left if rest is None else min(rest, left)
+                    remaining = _NOTICE_PERIOD - since
+                    rest = remaining if rest is None else min(rest, remaining)
             await self._wait(rest)
 
     def stop(self) -> None:

@@ -64,8 +64,8 @@ def read_scenario(source: SourceFile, pods: Sequence[Pod] = ()) -> Scenario:
     elif parsed.documents:
         document = parsed.documents[0]
         problems += duplicate_problems(document)
-        scenario, found = read_scenario_node(document.root, "", pods)
-        problems += found
+        scenario, mistakes = read_scenario_node(document.root, "", pods)
+        problems += mistakes
     raise_problems(problems)
     return scenario
 

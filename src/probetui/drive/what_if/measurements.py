@@ -402,9 +402,9 @@ def _nearest(
     measured: Sequence[Measured], age: timedelta
 ) -> tuple[Measured, Gap | None]:
     """Return the measurement closest to an age; of two equally close, the earlier."""
-    place = bisect_left(measured, age, key=lambda one: one.age)
+    place = bisect_left(measured, age, key=lambda measurement: measurement.age)
     around = measured[max(place - 1, 0) : place + 1]
-    nearest = min(around, key=lambda one: abs(one.age - age))
+    nearest = min(around, key=lambda measurement: abs(measurement.age - age))
     if abs(nearest.age - age) <= SAME_TICK:
         return nearest, None
     if place == 0:

@@ -98,14 +98,14 @@ class ChangedPods(Struct, frozen=True):
 
 def probes_of(pods: Iterable[Pod]) -> list[RecordedProbe]:
     """Return the distinct probes of some pods."""
-    found = (
+    probes = (
         RecordedProbe(pod.namespace, pod.name, container.name, kind)
         for pod in pods
         for container in pod.all_containers()
         for kind in _NAMES
         if container.probe(kind) is not None
     )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(probes))
 
 
 def parse_probe_setting(
@@ -144,11 +144,13 @@ def parse_probe_setting(
     field = ".".join(steps if place is None else steps[place + 1 :])
     _check_field(where, field)
     probes = probes_of(pods)
-    found = [one for one in probes if _is_meant(one.path, owner, probe)]
-    if len(found) == 1:
-        return ProbeSetting(option, found[0], field, value, flag)
-    known = ", ".join(one.path for one in found or probes)
-    if found:
+    matching = [
+        candidate for candidate in probes if _is_meant(candidate.path, owner, probe)
+    ]
+    if len(matching) == 1:
+        return ProbeSetting(option, matching[0], field, value, flag)
+    known = ", ".join(candidate.path for candidate in matching or probes)
+    if matching:
         raise UsageError(f"{where}: there is more than one such probe ({known})")
     raise UsageError(f"{where}: the record has no such probe (has: {known or 'none'})")
 
@@ -213,8 +215,9 @@ def _read_again(
     )
     json = {"apiVersion": "v1", "kind": "Pod", **POD.write(skeleton)}
     options = [
-        f"{one.probe.container}.{_NAMES[one.probe.probe_type]}.{one.field}={one.value}"
-        for one in settings
+        f"{setting.probe.container}.{_NAMES[setting.probe.probe_type]}"
+        f".{setting.field}={setting.value}"
+        for setting in settings
     ]
     manifests = load_manifests(
         [SourceFile(f"pod {pod.name}", dump_yaml(json))],
@@ -235,7 +238,9 @@ def _read_again(
             ],
             consequence="nothing was tried",
         )
-    return {one.name: one for one in manifests.pods[0].all_containers()}
+    return {
+        container.name: container for container in manifests.pods[0].all_containers()
+    }
 
 
 def _origin(

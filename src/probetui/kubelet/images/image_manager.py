@@ -93,17 +93,17 @@ class ImageManager:
             self._turn.warning(pod, "InspectFailed", message, now, container.name)
             return EnsuredImage("", INVALID_IMAGE_NAME, message)
         if container.image_pull_policy is not PullPolicy.ALWAYS:
-            found = yield GetImageStatus(reference)
-            now = found.at
-            if found.error is not None:
+            status = yield GetImageStatus(reference)
+            now = status.at
+            if status.error is not None:
                 named = image if self._rules.names_inspected_image else ""
-                message = f'Failed to inspect image "{named}": {found.error}'
+                message = f'Failed to inspect image "{named}": {status.error}'
                 self._turn.warning(pod, "InspectFailed", message, now, container.name)
                 return EnsuredImage("", IMAGE_INSPECT_ERROR, message)
-            if isinstance(found.value, str):
+            if isinstance(status.value, str):
                 message = self._rules.image_present_text.format(image=image)
                 self._turn.normal(pod, "Pulled", message, now, container.name)
-                return EnsuredImage(found.value)
+                return EnsuredImage(status.value)
             if container.image_pull_policy is PullPolicy.NEVER:
                 message = (
                     f'Container image "{image}" is not present '
@@ -164,10 +164,10 @@ class ImageManager:
         Source: kuberuntime_image.go, v1.32.10, PullImage.
         """
         try:
-            found = Keyring(pull_secrets).lookup(repository_of(reference))
+            candidates = Keyring(pull_secrets).lookup(repository_of(reference))
         except KeyringError as error:
             return StepResult(now, error=str(error))
-        first, *others = found or (None,)
+        first, *others = candidates or (None,)
         pulled = yield PullImage(pod, reference, self._rules, first)
         errors = [pulled.error or ""]
         for credentials in others:

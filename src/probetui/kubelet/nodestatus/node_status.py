@@ -205,7 +205,7 @@ def _without_heartbeats(status: Mapping[str, Any]) -> Json:
     return {
         **status,
         "conditions": [
-            {key: one[key] for key in one if key != "lastHeartbeatTime"}
-            for one in status.get("conditions") or ()
+            {key: condition[key] for key in condition if key != "lastHeartbeatTime"}
+            for condition in status.get("conditions") or ()
         ],
     }

@@ -131,5 +131,5 @@ def request_url(request: HTTPGetAction, container: Container, pod_ip: str) -> st
 
 def _port_number(port: int | str, container: Container) -> int | str:
     """Return the number of a port; an unknown name is returned unchanged."""
-    numbers = (it.container_port for it in container.ports if it.name == port)
+    numbers = (named.container_port for named in container.ports if named.name == port)
     return next(numbers, port)

@@ -130,7 +130,10 @@ def _read_quantities(container: Mapping[str, Any], kind: str) -> Quantities:
 
 
 def _quantities(written: Mapping[str, Any] | None) -> Quantities:
-    return {name: canonical_quantity(str(it)) for name, it in (written or {}).items()}
+    return {
+        name: canonical_quantity(str(amount))
+        for name, amount in (written or {}).items()
+    }
 
 
 def _add(total: Quantities, more: Quantities) -> None:

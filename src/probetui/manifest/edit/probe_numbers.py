@@ -256,8 +256,8 @@ def _insert_fields(
         # A block scalar ends at the beginning of a line.
         lines = "".join(f"{prefix}{field}{line_break}" for field in written)
         return _Splice(last.end, last.end, lines)
-    found = _BREAK.search(text, last.end)
-    at = found.start() if found is not None else len(text)
+    match = _BREAK.search(text, last.end)
+    at = match.start() if match is not None else len(text)
     return _Splice(at, at, "".join(f"{line_break}{prefix}{field}" for field in written))
 
 
@@ -269,8 +269,8 @@ def _indent(text: str, key: SourceSpan) -> str:
 
 def _break(text: str, index: int) -> str:
     """Return the line break in use at a position."""
-    found = _BREAK.search(text, index) or _BREAK.search(text)
-    return found[0] if found is not None else "\n"
+    match = _BREAK.search(text, index) or _BREAK.search(text)
+    return match[0] if match is not None else "\n"
 
 
 def _encode(source: SourceFile, text: str) -> bytes:

@@ -50,8 +50,8 @@ class SourceSpan(Struct):
 
     def entry(self, key: str) -> SourceSpan | None:
         """Return the value of a key, the last one if there are several."""
-        found = [value for span, value in self.entries or () if span.value == key]
-        return found[-1] if found else None
+        values = [value for span, value in self.entries or () if span.value == key]
+        return values[-1] if values else None
 
     def below(self, step: str) -> SourceSpan | None:
         """Return the value of a key, or of an index of a list."""

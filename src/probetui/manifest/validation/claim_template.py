@@ -126,5 +126,5 @@ def _source(
             detail = f"must be '{_CLAIM}' when referencing the default apiGroup"
             yield invalid(path, source.kind, detail)
     else:
-        found = names.check_subdomain(source.apiGroup)
-        yield from names.invalid_names(f"{path}.apiGroup", source.apiGroup, found)
+        errors = names.check_subdomain(source.apiGroup)
+        yield from names.invalid_names(f"{path}.apiGroup", source.apiGroup, errors)

@@ -105,7 +105,7 @@ def validate_ephemeral_containers(
     spec: core_v1.PodSpec, path: str, pod_context: PodContext
 ) -> Iterator[FieldError]:
     """Check ephemeral containers, which a new pod may not have."""
-    others = {one.name for one in (*spec.containers, *(spec.initContainers or ()))}
+    others = {other.name for other in (*spec.containers, *(spec.initContainers or ()))}
     taken = set(others)
     for index, ephemeral in enumerate(spec.ephemeralContainers or ()):
         at = f"{path}[{index}]"

@@ -81,15 +81,15 @@ def find_missing_objects(
         if reference.is_optional:
             continue
         what = f"{reference.kind} {quote_short(reference.name)}"
-        found = objects.get((reference.kind, namespace, reference.name))
-        if found is None:
+        target = objects.get((reference.kind, namespace, reference.name))
+        if target is None:
             text = (
                 f"{what} is not in the given files, so {reference.consequence}"
                 " (--stub-missing makes a stub)"
             )
             yield FieldWarning(reference.path, text, "no-object")
         elif reference.key is not None and not _has(
-            found, reference.key, is_file=reference.is_file
+            target, reference.key, is_file=reference.is_file
         ):
             text = (
                 f"{what} has no key {quote_short(reference.key)},"

@@ -86,8 +86,8 @@ def _duration_error(text: str) -> str:
         if not written.strip("."):
             return f"time: invalid duration {quote(text)}"
         rest = rest[len(written) :]
-        found = _UNIT.match(rest)
-        unit = found[0] if found is not None else ""
+        match = _UNIT.match(rest)
+        unit = match[0] if match is not None else ""
         if not unit:
             return f"time: missing unit in duration {quote(text)}"
         if unit not in _UNITS:

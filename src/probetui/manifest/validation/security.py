@@ -204,7 +204,10 @@ def _linux(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:
         tuple[str, core_v1.PodSecurityContext | core_v1.SecurityContext | None]
     ] = [
         (path, spec.securityContext),
-        *((at, one.securityContext) for at, one in containers_with_paths(spec)),
+        *(
+            (at, container.securityContext)
+            for at, container in containers_with_paths(spec)
+        ),
     ]
     for at, context in contexts:
         if context is not None and context.windowsOptions is not None:

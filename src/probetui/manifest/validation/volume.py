@@ -85,7 +85,9 @@ def validate_mounts(
     its mount.
     """
     taken: set[str] = set()
-    devices = {one.name: one.devicePath for one in container.volumeDevices or ()}
+    devices = {
+        device.name: device.devicePath for device in container.volumeDevices or ()
+    }
     for index, mount in enumerate(container.volumeMounts or ()):
         at = f"{path}[{index}]"
         if not mount.name:
@@ -117,7 +119,7 @@ def validate_devices(
     """Check the block devices of a container."""
     seen: set[str] = set()
     paths: set[str] = set()
-    mounts = {one.name: one.mountPath for one in container.volumeMounts or ()}
+    mounts = {mount.name: mount.mountPath for mount in container.volumeMounts or ()}
     for index, device in enumerate(container.volumeDevices or ()):
         at, name, target = f"{path}[{index}]", device.name, device.devicePath
         yield from _device_name(name, seen, volumes, f"{at}.name")

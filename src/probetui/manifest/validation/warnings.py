@@ -421,9 +421,9 @@ def find_oversized_values(pod: core_v1.Pod) -> Iterator[FieldWarning]:
 def _oversized_commands(
     container: core_v1.Container, path: str, variables: Mapping[bytes, bytes]
 ) -> Iterator[FieldWarning]:
-    for field, words in _expanded_fields(container):
+    for field, texts in _expanded_fields(container):
         size = 0
-        for index, word in enumerate(words or ()):
+        for index, word in enumerate(texts or ()):
             try:
                 size += len(expand(_encode(word), variables))
             except ExpansionTooLargeError as error:

@@ -227,8 +227,8 @@ def _stateful_set(workload: apps_v1.StatefulSet, given: _Given) -> Iterator[Fiel
     if spec.ordinals is not None:
         yield from _not_negative(spec.ordinals, "start", path="spec.ordinals")
     if spec.serviceName and given.rules.checks_service_name:
-        found = names.check_label(spec.serviceName)
-        yield from names.invalid_names("spec.serviceName", spec.serviceName, found)
+        errors = names.check_label(spec.serviceName)
+        yield from names.invalid_names("spec.serviceName", spec.serviceName, errors)
     yield from _selector(
         spec.selector, spec.template, "statefulset", "", has_selector=given.has_selector
     )
@@ -525,7 +525,9 @@ def _failure_policy(
     if len(policy.rules) > _MAX_RULES:
         yield too_many(at, len(policy.rules), _MAX_RULES)
     pod = spec.template.spec or core_v1.PodSpec(containers=[])
-    known = {one.name for one in (*pod.containers, *(pod.initContainers or ()))}
+    known = {
+        container.name for container in (*pod.containers, *(pod.initContainers or ()))
+    }
     for index, rule in enumerate(policy.rules):
         yield from _failure_rule(spec, rule, f"{at}[{index}]", known)
 
@@ -550,8 +552,8 @@ def _failure_rule(
         yield too_many(at, len(conditions or ()), _MAX_PATTERNS)
     for index, pattern in enumerate(conditions or ()):
         at = f"{path}.onPodConditions[{index}]"
-        found = names.check_qualified_name(pattern.type)
-        yield from names.invalid_names(f"{at}.type", pattern.type, found)
+        errors = names.check_qualified_name(pattern.type)
+        yield from names.invalid_names(f"{at}.type", pattern.type, errors)
         yield from _one_of(pattern.status or "True", _STATUSES, f"{at}.status")
     if (codes is None) is not bool(conditions):
         which = "both" if conditions else "one of"

@@ -33,15 +33,15 @@ def _words() -> dict[str, ScalarValue]:
         False: ("n", "no", "false", "off"),
         None: ("null",),
     }
-    words: dict[str, ScalarValue] = {"": None, "~": None}
+    scalars: dict[str, ScalarValue] = {"": None, "~": None}
     for value, names in spelled.items():
         for name in names:
-            words |= dict.fromkeys((name, name.capitalize(), name.upper()), value)
+            scalars |= dict.fromkeys((name, name.capitalize(), name.upper()), value)
     for name in (".nan", ".NaN", ".NAN"):
-        words[name] = math.nan
+        scalars[name] = math.nan
     for name in (".inf", ".Inf", ".INF"):
-        words |= {name: math.inf, "+" + name: math.inf, "-" + name: -math.inf}
-    return words
+        scalars |= {name: math.inf, "+" + name: math.inf, "-" + name: -math.inf}
+    return scalars
 
 
 _WORDS = _words()
