@@ -472,6 +472,18 @@ async def test_a_seek_stays_between_the_beginning_and_the_end() -> None:
     assert session.snapshot.taken_at == START
 
 
+async def test_a_step_does_not_go_beyond_the_limit() -> None:
+    session = a_session(limit=at(5))
+    ends: list[datetime] = []
+    session.on_end = lambda: ends.append(session.snapshot.taken_at)
+    session.send(PauseProbes())
+
+    while not ends and ticks(session) < 10:
+        session.send(StepProbe())
+
+    assert (ends, ticks(session)) == ([at(5)], 3)
+
+
 async def test_commands_reach_the_engine_at_the_session_s_own_time() -> None:
     session = a_session()
     async with running(session):

@@ -273,11 +273,14 @@ class ReplaySource:
     def release(self, *, is_internal: bool = True) -> None:
         """Do nothing: ticks come when they were recorded."""
 
-    def step(self) -> None:
+    def step(self, limit: datetime | None = None) -> bool:
         """Feed inputs until one tick is over."""
-        while self.next_at() is not None:
+        while (at := self.next_at()) is not None:
+            if limit is not None and at > limit:
+                return False
             if has_tick(self.turn()):
-                return
+                break
+        return True
 
     def run_to_change(self) -> bool:
         """Leave it to the caller to stop at a change."""

@@ -267,10 +267,12 @@ class PlaybackSession:
         self._mark_changed()
 
     def _step(self) -> None:
-        """Run until one tick is over, then stop the clock."""
+        """Run until one tick is over, then stop the clock; not beyond the limit."""
         self._catch_up()
-        self._source.step()
-        self._stop_clock()
+        if self._source.step(self._bound):
+            self._stop_clock()
+        else:
+            self._reach_end()
 
     def _run_to_change(self) -> None:
         """Run as fast as possible until something changes, then stop the clock."""

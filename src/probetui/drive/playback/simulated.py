@@ -148,19 +148,22 @@ class SimulatedSource:
         if self.is_held:
             self._submit(ResumeProbes(is_internal))
 
-    def step(self) -> None:
-        """Advance to the next tick that is due and run it."""
+    def step(self, limit: datetime | None = None) -> bool:
+        """Advance to the next tick that is due by a limit, and run it."""
         self.hold()
         begin = self.position
-        step_at = self._next_step_at()
+        far = self.now + _LONG
+        step_at = self._next_step_at(far if limit is None else min(far, limit))
+        if limit is not None and (step_at or far) > limit:
+            self._run_until(limit)
+            return False
         if step_at is not None:
-            while (at := self.next_at()) is not None and at <= step_at:
-                self.turn()
-            self.pass_until(step_at)
+            self._run_until(step_at)
         if not has_tick(self._submit(StepProbe())):
             self._finish_probes_limits_in_flight()
         self._marks.cut(begin)
         self._marks.add(begin)
+        return True
 
     def last_tick_position(self) -> int | None:
         """Return the position before the last tick."""
@@ -217,12 +220,17 @@ class SimulatedSource:
         self._commands[self.position] = _IssuedCommand(self.now, command)
         return self._simulation.submit(command).entries
 
-    def _next_step_at(self) -> datetime | None:
+    def _run_until(self, instant: datetime) -> None:
+        """Run everything that is due up to an instant, and advance to it."""
+        while (at := self.next_at()) is not None and at <= instant:
+            self.turn()
+        self.pass_until(instant)
+
+    def _next_step_at(self, end: datetime) -> datetime | None:
         """Run until a tick is upcoming; return its time.
 
-        None if there is none within ten minutes.
+        None if there is none by an instant.
         """
-        end = self.now + _LONG
         while True:
             steps = [
                 upcoming.at for upcoming in self.snapshot().upcoming if upcoming.is_step

@@ -81,8 +81,11 @@ class PlaybackSource(Protocol):
     def release(self, *, is_internal: bool = True) -> None:
         """Resume the probes; `is_internal` as for `hold`."""
 
-    def step(self) -> None:
-        """Run until one tick is over, with the probes paused."""
+    def step(self, limit: datetime | None = None) -> bool:
+        """Run until one tick is over, with the probes paused.
+
+        False if the next tick is later than `limit`; what is due by then has been run.
+        """
 
     def run_to_change(self) -> bool:
         """Run until something changes.
