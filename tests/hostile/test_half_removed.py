@@ -139,6 +139,27 @@ class TestOnProcesses:
         assert await all_pods(later) == ()
         await later.close()
 
+    async def test_a_sandbox_without_its_record_is_removed_with_its_volumes_by_name(
+        self, bench: ProcessBench
+    ) -> None:
+        container_id = await bench.run_ready(f"echo $$ > pid; {POLITE}")
+        pid = bench.pid_in(container_id, "pid")
+        (record,) = bench.base.glob("*/sandbox.json")
+        pod = a_pod(uid=json.loads(record.read_text())["pod_uid"], name="web")
+        later = ProcessRuntime(bench.base, bench.clock, sees_all=True)
+        await later.mount_volume(MountVolume(pod, Volume("data"), (), START))
+        record.unlink()
+
+        (found,) = await all_pods(later)
+        await remove_pods(later, [found], grace_period_seconds=1)
+
+        assert (found.name, found.pod_uid) == ("web", pod.uid)
+        await bench.until_dead(pid)
+        assert [*bench.base.glob("*"), *bench.base.glob(".volumes/*")] == [
+            bench.base / ".volumes"
+        ]
+        await later.close()
+
     async def test_a_listing_does_not_record_a_sandbox_of_another_session(
         self, bench: ProcessBench
     ) -> None:

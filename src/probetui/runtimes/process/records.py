@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from probetui.runtimes.process_identity import Process, identify
+from probetui.runtimes.translation import PodName
 from probetui.untrusted_files import DirectoryRoot
 
 logger = logging.getLogger(__name__)
@@ -73,7 +74,8 @@ class ProcessContainerRecord(Struct, frozen=True):
     the termination message file, empty for none. `number` is that of its processes, see
     `descendants`; 0 for none, as in earlier versions. `is_frozen` is written before the
     container is frozen: if probetui is killed, the next one thaws it. `stop_signal` is
-    the number of the signal that stops the main process.
+    the number of the signal that stops the main process. `pod` says whose it is if its
+    sandbox loses its record; None in records of earlier versions.
     """
 
     container_id: str
@@ -96,6 +98,7 @@ class ProcessContainerRecord(Struct, frozen=True):
     message: str = ""
     is_frozen: bool = False
     stop_signal: int = signal.SIGTERM
+    pod: PodName | None = None
 
 
 Record = TypeVar("Record", ProcessSandboxRecord, ProcessContainerRecord)
@@ -193,6 +196,19 @@ def read_container(path: Path) -> ProcessContainerRecord | None:
     if record.process is not None and record.process.pid < _FIRST_OF_USERS:
         return None
     return record if 0 <= record.number <= _MAX_NUMBER else None
+
+
+def pod_of_containers(folder: Path) -> PodName | None:
+    """Return the pod that the containers in a sandbox's folder name, None if none does.
+
+    Raises:
+        OSError: the folder could not be read.
+    """
+    for name in filter(is_id, DirectoryRoot(folder).names()):
+        record = read_container(folder / name / CONTAINER_FILE)
+        if record is not None and record.pod is not None:
+            return record.pod
+    return None
 
 
 def _read(path: Path, kind: type[Record]) -> Record | None:

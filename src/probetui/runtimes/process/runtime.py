@@ -476,7 +476,8 @@ class ProcessRuntime:
         folder = DirectoryRoot(self._base)
         if not folder.is_directory(name) or not folder.names(name):
             return None
-        return translate.unknown_sandbox(name, self._me, self._clock.now())
+        pod = records.pod_of_containers(self._base / name)
+        return translate.unknown_sandbox(name, pod, self._me, self._clock.now())
 
     def _written_logs(self) -> Iterator[Path]:
         sandboxes = tuple(self._sandboxes.values())

@@ -25,7 +25,7 @@ from probetui.runtimes.process.records import (
     ProcessSandboxRecord,
 )
 from probetui.runtimes.process_identity import Process
-from probetui.runtimes.translation import LOCALHOST, hostname
+from probetui.runtimes.translation import LOCALHOST, PodName, hostname
 from probetui.runtimes.volume_folders import UNKNOWN_NAME, UNKNOWN_NAMESPACE
 
 NAME = "process"
@@ -66,14 +66,16 @@ def sandbox_record(
 
 
 def unknown_sandbox(
-    sandbox_id: str, owner: Process, now: datetime
+    sandbox_id: str, pod: PodName | None, owner: Process, now: datetime
 ) -> ProcessSandboxRecord:
     """Return a record for a sandbox that has lost its own; it is not ready."""
+    if pod is None:
+        pod = PodName(UNKNOWN_NAMESPACE, f"{UNKNOWN_NAME}{sandbox_id}", sandbox_id)
     return ProcessSandboxRecord(
         sandbox_id=sandbox_id,
-        pod_uid=sandbox_id,
-        pod_name=f"{UNKNOWN_NAME}{sandbox_id}",
-        namespace=UNKNOWN_NAMESPACE,
+        pod_uid=pod.uid,
+        pod_name=pod.name,
+        namespace=pod.namespace,
         attempt=0,
         host_network=False,
         ip="",
@@ -126,6 +128,7 @@ def container_record(
         message_path=str(home_path(home, message_path)) if message_path else "",
         number=new_number(),
         stop_signal=LINUX_STOP_SIGNALS[container.stop_signal or "SIGTERM"],
+        pod=PodName(sandbox.namespace, sandbox.pod_name, sandbox.pod_uid),
     )
 
 
