@@ -19,7 +19,6 @@ from probetui.errors import (
     RuntimeUnavailableError,
     UsageError,
 )
-from probetui.k8s.pod_names import find_pods
 from probetui.k8s.runtime import RuntimeContainerStatus, RuntimeState
 from probetui.runtimes.process.listing import (
     ProcessEnvironment,
@@ -53,7 +52,7 @@ async def run_command(
         mine = [
             pod for pod in await search.pods(params["namespace"]) if pod.unowned is None
         ]
-        found, name = find_pods(target, mine)
+        found, name = search.named(target, mine)
         pod, container = _only(found, params["container"] or name)
         own_id = container.container_id
         if not own_id.startswith(_PROCESS):

@@ -271,6 +271,22 @@ class PodSearch:
         found = [replace(pod, session=states.get(pod.status.pod_uid)) for pod in found]
         return sorted(found, key=lambda pod: (pod.full_name, pod.runtime.name))
 
+    def named(
+        self, target: str, pods: Sequence[ListedPod]
+    ) -> tuple[list[ListedPod], str]:
+        """Return the pods that a target means, and the container that it names.
+
+        Raises:
+            UsageError: there is none.
+            ProbetuiError: the same, and a runtime that may have it could not be asked.
+        """
+        try:
+            return find_pods(target, pods)
+        except UsageError:
+            if self.problem is not None:
+                raise self.problem from None
+            raise
+
     def _found(
         self,
         runtime: Runtime,
@@ -295,6 +311,7 @@ def wanted_labels(params: Mapping[str, Any]) -> Sequence[LabelRequirement]:
 
 
 def meant_pods(
+    search: PodSearch,
     found: Sequence[ListedPod],
     names: Sequence[str],
     wanted: Sequence[LabelRequirement],
@@ -305,6 +322,7 @@ def meant_pods(
 
     Raises:
         UsageError: there is no pod of a name.
+        ProbetuiError: the same, and a runtime that may have it could not be asked.
     """
     if wanted:
         return [
@@ -314,7 +332,7 @@ def meant_pods(
         ]
     if not names:
         return list(found)
-    named = [pod for name in names for pod in find_pods(name, found)[0]]
+    named = [pod for name in names for pod in search.named(name, found)[0]]
     return [pod for pod in found if pod in named]
 
 
@@ -331,14 +349,14 @@ async def list_pods(params: Mapping[str, Any]) -> int:
     if params["watch"] and output not in {"table", "wide"}:
         raise UsageError(f"--watch prints tables, not -o {output}")
     async with PodSearch(pick_options(RuntimeOptions, params), clock) as search:
-        found = meant_pods(await search.pods(namespace), names, wanted)
+        found = meant_pods(search, await search.pods(namespace), names, wanted)
         for sentence in search.undone:
             notes.note(sentence)
         emit(PodsReport(found, clock.now(), has_headings=headings), output)
         while params["watch"] and search.problem is None:
             await asyncio.sleep(_WATCH_SECONDS)
             before, now = set(map(_changing, found)), clock.now()
-            found = meant_pods(await search.pods(namespace), names, wanted)
+            found = meant_pods(search, await search.pods(namespace), names, wanted)
             changed = [pod for pod in found if _changing(pod) not in before]
             emit(PodsReport(changed, now, has_headings=False), output)
     if search.problem is not None:

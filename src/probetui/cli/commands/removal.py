@@ -42,7 +42,7 @@ async def remove_found_pods(params: Mapping[str, Any]) -> int:
         there = await search.pods(params["namespace"])
         meant = [
             found
-            for found in meant_pods(there, params["names"], labels)
+            for found in meant_pods(search, there, params["names"], labels)
             if found.full_name in wanted or not wanted
         ]
         for pod in there if labels else ():
