@@ -6,7 +6,6 @@ exit status, and what is printed where the option gives something.
 
 from __future__ import annotations
 
-import re
 import signal
 import subprocess
 import sys
@@ -15,9 +14,16 @@ from pathlib import Path
 
 import click
 import pytest
-from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.cli.main import COMMANDS, run
+from tests.cli.option_rows import (
+    ABSENT_ENGINES,
+    UNAVAILABLE,
+    Row,
+    absent_engine,
+    options_of,
+)
 from tests.cli.test_options import BASES as SESSIONS
 
 POD = """\
@@ -39,7 +45,7 @@ cases:
 - name: is not chosen
   expect: [ready within 1s]
 """
-OK, DIFFERS, UNAVAILABLE, INTERRUPTED = 0, 1, 3, 130
+OK, DIFFERS, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 BASES: Mapping[str, tuple[str, ...]] = {
     "check": ("-f", "{pod}"),
@@ -66,8 +72,6 @@ NEED_POD = frozenset({"probe", "exec", "ls", "down"})
 NEED_DOCKER = frozenset({"images", "images gc"})
 LEAVE_PYTHON = frozenset({"exec", "ls"})
 """`exec` becomes the command that it runs, and `ls -w` ends when it is interrupted."""
-STATUS: Mapping[str, int] = {"versions": DIFFERS}
-"""What the lines of a command end with whose row says nothing else."""
 SHOWN: Mapping[str, str] = {
     "probe": "success",
     "exec": "hello",
@@ -77,37 +81,25 @@ SHOWN: Mapping[str, str] = {
 """What each line of a command prints whose row has no pattern of its own."""
 
 
-class Row(Struct, frozen=True):
-    """What is typed for an option beside the rest of the command line.
-
-    `replaces` is an option of the rest that goes, with its value; `shows` a pattern of
-    what is printed; `writes` a file in the test's folder.
-    """
-
-    args: tuple[str, ...] = ()
-    status: int = OK
-    shows: str = ""
-    writes: str = ""
-    replaces: str = ""
-
-
 _NO_CONTEXT = Row(("--docker-context", "x"), UNAVAILABLE, 'no context "x"')
 _NO_DAEMON = Row(("-H", "unix:///x"), UNAVAILABLE, "unix:///x")
 ROWS: Mapping[str, Row] = {
     "-f": Row(),
     "--static": Row(("--static", "{pod}"), replaces="-f"),
-    "-R": Row(("-R",)),
+    "-R": Row(("-f", "{tree}", "-R"), replaces="-f"),
     "--insecure-skip-tls-verify": Row(("--insecure-skip-tls-verify",)),
     "-n": Row(("-n", "of-options")),
     "-l": Row(("-l", "app=typed")),
     "--set": Row(("--set", "app.livenessProbe.periodSeconds=2")),
-    "--validate": Row(("--validate", "warn")),
-    "--strict": Row(("--strict",)),
+    "--validate": Row(
+        ("-f", "{odd}", "--validate", "warn"), shows="oddField", replaces="-f"
+    ),
+    "--strict": Row(
+        ("-f", "{odd}", "--strict"), USAGE, 'field "oddField"', replaces="-f"
+    ),
     "--stub-missing": Row(("--stub-missing",)),
     "--runtime": Row(),
-    "--docker-context": Row(("--docker-context", "x")),
-    "-H": Row(("-H", "unix:///x")),
-    "-r": Row(("-r", "unix:///x")),
+    **ABSENT_ENGINES,
     "--pull": Row(("--pull", "missing")),
     "--beside-kubelet": Row(("--beside-kubelet",)),
     "--kubelet": Row(("--kubelet", "1.32")),
@@ -126,18 +118,20 @@ ROWS: Mapping[str, Row] = {
     "-A": Row(("-A",)),
     "-w": Row(("-w",), INTERRUPTED),
     "-i": Row(("-i",)),
-    "--no-headers": Row(("--no-headers",)),
+    "--no-headers": Row(("--no-headers",), hides="^[A-Z]{2,}  "),
     "--config": Row(("--config", "{settings}")),
     "--log-file": Row(("--log-file", "{folder}/own.log"), writes="own.log"),
-    "--log-level": Row(("--log-level", "debug")),
-    "-q": Row(("-q",)),
+    "--log-level": Row(("--log-level", "loud"), USAGE, "debug"),
+    "-q": Row(("-q",), hides="probetui: note"),
     "--ascii": Row(("--ascii",)),
     "--from": Row(),
     "--to": Row(),
     "--script": Row(),
-    "--sweep": Row(("--sweep", "failureThreshold=1..2"), replaces="--set"),
-    "--false-kills": Row(("--false-kills", "1/1d")),
-    "--notice": Row(("--notice", "30s")),
+    "--sweep": Row(
+        ("--sweep", "failureThreshold=1..2"), shows="^1 .+\n2 ", replaces="--set"
+    ),
+    "--false-kills": Row(("--false-kills", "1/1d"), shows="wanted: 1d00h"),
+    "--notice": Row(("--notice", "30s"), shows="noticed: .* .wanted: 30s"),
     "--case": Row(("-f", "{cases}", "--case", "starts"), shows="starts", replaces="-f"),
     "-j": Row(("-j", "2")),
     "--junit": Row(("--junit", "{folder}/junit.xml"), writes="junit.xml"),
@@ -146,7 +140,7 @@ ROWS: Mapping[str, Row] = {
     "--show-secrets": Row(("--show-secrets", "--record", "{folder}/records")),
     "--all-users": Row(("--all-users",)),
     "--dry-run": Row(),
-    "--high": Row(("--high", "100")),
+    "--high": Row(("--high", "100"), shows="collected from 100%"),
     "--low": Row(("--low", "1")),
     "--min-age": Row(("--min-age", "5m")),
     "--max-age": Row(("--max-age", "1000h")),
@@ -161,7 +155,25 @@ ROWS: Mapping[str, Row] = {
     "images gc -H": _NO_DAEMON,
     "images gc --all": Row(("--all",)),
     "versions --feature-gates": Row(("--feature-gates", "ExecProbeTimeout=true")),
-    "whatif --set": Row(),
+    "explain --set": Row(
+        ("--set", "app.livenessProbe.periodSeconds=2"), shows="period 2s "
+    ),
+    "explain --kubelet": Row(("--kubelet", "1.32"), shows="plus up to 16s$"),
+    "explain --config": Row(("--config", "{settings}"), shows="plus up to 16s$"),
+    "info --kubelet": Row(("--kubelet", "1.32"), shows=r"kubelet rules +v1\.32 "),
+    "info --config": Row(("--config", "{settings}"), shows=r"kubelet rules +v1\.32 "),
+    "info --docker-context": absent_engine(
+        "docker", "--docker-context", "x", shows='no context "x"', status=OK
+    ),
+    "info -H": absent_engine("docker", "-H", "unix:///x", status=OK),
+    "info -r": absent_engine("cri", "-r", "unix:///x", status=OK),
+    "ls -n": Row(("-n", "elsewhere"), shows="no pods", hides="typed"),
+    "ls -l": Row(("-l", "app=other"), shows="no pods", hides="typed"),
+    "check --strict": Row(
+        ("-f", "{odd}", "--strict"), DIFFERS, "oddField", replaces="-f"
+    ),
+    "--texts": Row(("--texts",), DIFFERS),
+    "whatif --set": Row(shows="/app +what if "),
     "exec -t": Row(("-t",)),
 }
 
@@ -176,14 +188,6 @@ def commands() -> Iterator[tuple[str, click.Command]]:
         if isinstance(command, click.Group):
             for below, inner in command.commands.items():
                 yield f"{name} {below}", inner
-
-
-def options_of(command: click.Command) -> list[str]:
-    return [
-        parameter.opts[0]
-        for parameter in command.params
-        if isinstance(parameter, click.Option)
-    ]
 
 
 def row_of(command: str, name: str) -> Row | None:
@@ -204,8 +208,13 @@ def values(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "pod.yaml").write_text(POD)
     (tmp_path / "cases.yaml").write_text(f"{POD}---\n{CASES}")
     (tmp_path / "settings.yaml").write_text("kubelet: '1.32'\n")
+    (tmp_path / "odd.yaml").write_text(f"{POD.rstrip()[:-1]}, oddField: 1}}\n")
+    (tmp_path / "tree/inner").mkdir(parents=True)
+    (tmp_path / "tree/inner/pod.yaml").write_text(POD)
     return {
         "pod": str(tmp_path / "pod.yaml"),
+        "odd": str(tmp_path / "odd.yaml"),
+        "tree": str(tmp_path / "tree"),
         "cases": str(tmp_path / "cases.yaml"),
         "settings": str(tmp_path / "settings.yaml"),
         "record": str(tmp_path / "record.jsonl"),
@@ -236,17 +245,15 @@ def test_a_command_takes_each_option_and_ends_as_documented(
 ) -> None:
     row = Row() if not name else row_of(command, name)
     assert row is not None
-    line = [*BASES[command]]
-    if row.replaces:
-        at = line.index(row.replaces)
-        del line[at : at + 1 + row.replaces.startswith("-")]
-    words = [*command.split(), *line, *row.args, *COMMANDS_AFTER.get(command, ())]
+    row = replace(row, shows=row.shows or SHOWN.get(command, ""))
+    line = row.line(BASES[command])
+    words = [*command.split(), *line, *COMMANDS_AFTER.get(command, ())]
     words = [word.format_map(values) for word in words]
     if "{record}" in line:
         session = ["sim", "-f", values["pod"], "--for", "150s", "--plain", "-q"]
         assert run([*session, "--record", values["record"]]) == OK
     if command in NEED_POD:
-        kind = "--static" if "--static" in line or "--static" in row.args else "-f"
+        kind = "--static" if "--static" in line else "-f"
         session = ["run", kind, values["pod"], "--runtime", "process", "--plain"]
         assert run([*session, "--keep", "--until", "ready", "--timeout", "60s"]) == OK
     try:
@@ -256,11 +263,7 @@ def test_a_command_takes_each_option_and_ends_as_documented(
     finally:
         if command in NEED_POD:
             assert run(["down", "--all", "--runtime", "process", "-q"]) == OK
-    assert status == (row.status or STATUS.get(command, OK)), printed
-    assert re.search(row.shows or SHOWN.get(command, ""), printed, re.MULTILINE), (
-        printed
-    )
-    assert not row.writes or (tmp_path / row.writes).exists()
+    row.check(status, printed, tmp_path)
 
 
 def run_apart(words: list[str]) -> int:

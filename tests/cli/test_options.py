@@ -18,10 +18,10 @@ from pathlib import Path
 
 import click
 import pytest
-from msgspec import Struct
 
 from probetui.cli.main import COMMANDS, run
 from probetui.tui.actions.keymap import read_keymap
+from tests.cli.option_rows import ABSENT_ENGINES, Row, options_of
 from tests.cluster.api_server.resources import NAMESPACES, PODS
 from tests.cluster.servers import running_cluster
 
@@ -104,25 +104,6 @@ QUICK = frozenset(
 """Those of commands in real time that the quick tests try."""
 
 
-class Row(Struct, frozen=True):
-    """What is typed for an option beside the rest of the command line.
-
-    `replaces` is an option of the rest that goes, with its value; `shows` a pattern of
-    what is printed, `hides` one of what is not; `writes` a file in the test's folder
-    that has the pattern `content`. With `scrapes` the metrics at `{port}` are asked for
-    meanwhile.
-    """
-
-    args: tuple[str, ...] = ()
-    status: int = OK
-    shows: str = ""
-    hides: str = r"(?!)"
-    writes: str = ""
-    content: str = ""
-    replaces: str = ""
-    scrapes: bool = False
-
-
 def recorded(*args: str, content: str) -> Row:
     """Return the row of an option whose effect is in the session's record."""
     record = "{folder}/new.jsonl"
@@ -154,10 +135,8 @@ ROWS: Mapping[str, Row] = {
     "--strict": others("--strict", status=USAGE, shows='error: .*field "oddField"'),
     "--stub-missing": others("--stub-missing", shows='ConfigMap "absent" is a stub'),
     "--runtime": Row(shows=_IS_READY),
-    "--docker-context": Row(("--docker-context", "x")),
-    "-H": Row(("-H", "unix:///x")),
+    **ABSENT_ENGINES,
     "--context": Row(("--context", "tests")),
-    "-r": Row(("-r", "unix:///x")),
     "--kubeconfig": Row(),
     "--reach": Row(("--reach", "auto")),
     "--act-by": Row(("--act-by", "delete")),
@@ -273,17 +252,9 @@ ROWS: Mapping[str, Row] = {
 }
 
 
-def options_of(command: str) -> list[str]:
-    return [
-        parameter.opts[0]
-        for parameter in COMMANDS[command].load().params
-        if isinstance(parameter, click.Option)
-    ]
-
-
 def cases() -> Iterator[object]:
     for command in BASES:
-        for name in options_of(command):
+        for name in options_of(COMMANDS[command].load()):
             is_slow = command in REAL_TIME and (command, name) not in QUICK
             marks = [pytest.mark.slow] if is_slow else []
             yield pytest.param(command, name, marks=marks, id=f"{command}-{name}")
@@ -385,7 +356,9 @@ def scraping(port: int, *, wants: bool) -> Iterator[None]:
 
 @pytest.mark.parametrize("command", BASES)
 def test_each_option_has_a_row(command: str) -> None:
-    assert {name for name in options_of(command) if name not in ROWS} == set()
+    assert {
+        name for name in options_of(COMMANDS[command].load()) if name not in ROWS
+    } == set()
 
 
 def test_the_example_of_keymap_is_a_keymap() -> None:
@@ -409,10 +382,7 @@ def test_a_session_takes_each_option_and_ends_as_documented(
     tmp_path: Path,
 ) -> None:
     row = ROWS.get(f"{command} {name}") or ROWS[name]
-    line = [*BASES[command], *ENDS]
-    if row.replaces:
-        at = line.index(row.replaces)
-        del line[at : at + 2]
+    line = row.line([*BASES[command], *ENDS])
     if command == "watch" and row.replaces != "--until":
         # httpcore2 leaves a socket open if its TLS handshake is cancelled.
         line += ["--for-at-least", "1s"]
@@ -421,13 +391,9 @@ def test_a_session_takes_each_option_and_ends_as_documented(
         assert run([*record, "--record", values["record"]]) == 0
     with cluster(tmp_path) as kubeconfig:
         found = {**values, "kubeconfig": str(kubeconfig)}
-        words = [word.format_map(found) for word in (*line, *row.args)]
+        words = [word.format_map(found) for word in line]
         capfd.readouterr()
         with scraping(int(values["port"]), wants=row.scrapes):
             status = run([command, *words])
     printed = "\n".join(capfd.readouterr())
-    assert status == row.status, printed
-    assert re.search(row.shows, printed, re.MULTILINE), printed
-    assert not re.search(row.hides, printed), printed
-    if row.writes:
-        assert re.search(row.content or ".", (tmp_path / row.writes).read_text())
+    row.check(status, printed, tmp_path)
