@@ -95,7 +95,10 @@ def test_results_that_change_readiness_or_startup_have_rows() -> None:
     cells = _cells(_rows(*observe(), "startup-regate"))
 
     assert ("STARTED", "startup succeeded 1/1") in cells
-    assert ("READY", "readiness succeeded 1/1") in cells
+    ready = (
+        "readiness succeeded 1/1: in the endpoints of the Services that select the pod"
+    )
+    assert ("READY", ready) in cells
 
 
 def test_without_counters_a_result_run_has_the_same_counts() -> None:
