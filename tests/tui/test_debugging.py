@@ -315,11 +315,6 @@ class TestTyping:
                 id="fault",
             ),
             pytest.param(
-                "break stop",
-                InjectContainerFault(DEMO.uid, "liveness", Fault.STOP),
-                id="fault-by-its-former-name",
-            ),
-            pytest.param(
                 "break at before-kill all",
                 SetBreakpoints(frozenset({BreakpointKind.BEFORE_KILL}), ALL_PROBES),
                 id="break-at",
