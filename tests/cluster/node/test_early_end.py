@@ -26,6 +26,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 NODE = f"early-tests-{os.getpid()}"
 PATIENCE_SECONDS = 60
 POD_SECONDS = 0.02
+CHANGED_PODS = 5
+MERGE_PATCH = "application/merge-patch+json"
+_GRACE_SECONDS = 1
 
 MOST_SECONDS = 7
 """5 after the second signal are wanted; the rest is for a machine that is busy."""
@@ -84,7 +87,9 @@ async def test_a_signal_before_the_session_begins_leaves_nothing_registered(
     assert "Traceback" not in printed.decode()
 
 
-async def test_the_first_signal_ends_a_node_while_pods_pour_in(tmp_path: Path) -> None:
+async def test_the_first_signal_ends_a_node_while_pods_pour_in_and_change(
+    tmp_path: Path,
+) -> None:
     async with running_cluster(tmp_path) as (server, kubeconfig):
         process = await start_node(kubeconfig)
         await until(lambda: is_registered(server))
@@ -92,10 +97,14 @@ async def test_the_first_signal_ends_a_node_while_pods_pour_in(tmp_path: Path) -
         await until(lambda: len(server.store.list(PODS).items) > 20)
 
         process.send_signal(signal.SIGTERM)
+        began_at = asyncio.get_running_loop().time()
         async with asyncio.timeout(PATIENCE_SECONDS):
             _, printed = await process.communicate()
+        lasted = asyncio.get_running_loop().time() - began_at
+        assert not flood.done()
         flood.cancel()
 
+        assert lasted < _GRACE_SECONDS + MOST_SECONDS
         assert process.returncode == 128 + signal.SIGTERM, printed.decode()
         assert not is_registered(server)
         assert not has_lease(server)
@@ -168,9 +177,13 @@ def _phases(server: RunningServer) -> list[str]:
 
 
 async def pour(server: RunningServer) -> None:
-    """Assign pod after pod to the node."""
+    """Assign pod after pod to the node, and change the earlier ones meanwhile."""
     for number in itertools.count():
-        server.store.create(PODS, "default", a_pod(number, grace=1))
+        server.store.create(PODS, "default", a_pod(number, grace=_GRACE_SECONDS))
+        change = {"metadata": {"annotations": {"turn": str(number)}}}
+        for pod in server.store.list(PODS).items[-CHANGED_PODS:]:
+            name = pod["metadata"]["name"]
+            server.store.patch(PODS, "default", name, MERGE_PATCH, change)
         await asyncio.sleep(POD_SECONDS)
 
 
