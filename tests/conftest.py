@@ -1,8 +1,9 @@
 """Test selection, scheduling and required engines for the whole suite.
 
 `pytest` alone runs the quick tests: no engine, no terminal, not against the clock. Its
-last lines list what it left out. `pytest --rest` runs only those, `pytest --all` both.
-If files, `-k` or `-m` select tests, exactly these run.
+last lines list what it left out. `pytest --sweeps` runs the sweeps as well, `pytest
+--rest` what both leave out, `pytest --all` everything. If files, `-k` or `-m` select
+tests, exactly these run.
 
 `PROBETUI_REQUIRE_ENGINES` is a comma-separated list of required engines: without its
 engine a test then fails instead of being skipped. Tools (tmux, curl, kubectl,
@@ -208,7 +209,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("probetui")
     for selection, description in (
         (Selection.SWEEPS, "the quick tests and the sweeps, as coverage does"),
-        (Selection.REST, "the tests that `pytest` alone leaves out"),
+        (Selection.REST, "the tests that need engines, a terminal or time"),
         (Selection.ALL, "every test"),
     ):
         group.addoption(
@@ -322,13 +323,12 @@ def pytest_collection_modifyitems(
     selection = selected_tests(config)
     if selection is not Selection.ALL:
         reasons = [not_quick_reason(item) for item in items]
-        if selection is Selection.SWEEPS:
-            reasons = ["" if reason == _SWEEP else reason for reason in reasons]
         is_rest = selection is Selection.REST
+        computes = {"", _SWEEP} if selection is not Selection.QUICK else {""}
         left_out = [
             item
             for item, reason in zip(items, reasons, strict=True)
-            if bool(reason) is not is_rest
+            if (reason in computes) is is_rest
         ]
         config.hook.pytest_deselected(items=left_out)
         selected = set(items).difference(left_out)
@@ -354,7 +354,7 @@ def describe_left_out(reasons: Counter[str]) -> str:
     return "\n".join(
         (
             *lines,
-            "Run them with: pytest --rest",
+            "Run them with: pytest --sweeps, pytest --rest",
             "On Debian, tools/engines/*.sh set up the engines.",
         )
     )

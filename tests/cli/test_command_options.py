@@ -149,6 +149,7 @@ ROWS: Mapping[str, Row] = {
     "down --static": Row(("--static", "{pod}"), replaces="typed"),
     "down -o": Row(("-o", "name"), shows="^pod/typed$"),
     "down -l": Row(("-l", "app=typed"), replaces="typed"),
+    "down -R": Row(("-f", "{tree}", "-R"), replaces="typed"),
     "images --docker-context": _NO_CONTEXT,
     "images -H": _NO_DAEMON,
     "images gc --docker-context": _NO_CONTEXT,

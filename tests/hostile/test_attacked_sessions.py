@@ -32,6 +32,7 @@ from tests.hostile.test_sessions_with_api_servers import (
     probed_server,
     static_pod,
 )
+from tests.lateness import Lateness
 
 pytestmark = pytest.mark.e2e
 
@@ -97,17 +98,25 @@ def _running_node(folder: Path) -> Iterator[_Node]:
 
 
 def _attack(name: str, node: _Node, path: str, seconds: float) -> int:
-    """Attack from a process of its own; return what the clients counted."""
-    found = subprocess.run(
-        [
-            *(sys.executable, "-m", "tests.hostile.clients", name),
-            *(f"127.0.0.1:{node.port}", path, "token", "--seconds", str(seconds)),
-        ],
-        check=True,
-        capture_output=True,
-        timeout=seconds + PATIENCE_SECONDS,
-    )
-    return int(found.stdout)
+    """Attack from a process of its own; return what the clients counted.
+
+    On a busy machine the command may take longer to start than the attack lasts: then
+    the attack is made again, for longer.
+    """
+    lasts = seconds
+    while True:
+        attack = subprocess.run(
+            [
+                *(sys.executable, "-m", "tests.hostile.clients", name),
+                *(f"127.0.0.1:{node.port}", path, "token", "--seconds", str(lasts)),
+            ],
+            check=True,
+            capture_output=True,
+            timeout=lasts + PATIENCE_SECONDS,
+        )
+        taken, lasts = int(attack.stdout), 4 * lasts
+        if taken or lasts > PATIENCE_SECONDS:
+            return taken
 
 
 @contextmanager
@@ -149,24 +158,25 @@ def check_node(
     folder: Path, attacks: Sequence[tuple[str, str]], seconds: float
 ) -> None:
     """Attack a node, interrupt it, and assert that nobody has suffered."""
-    with _running_node(folder) as node:
+    with Lateness() as lateness, _running_node(folder) as node:
         before = node.memory()
         for attack, command in attacks:
-            began_at = perf_counter()
+            began_at, since = perf_counter(), lateness.now
             with _followed(node.memory) as memory:
                 taken = _attack(attack, node, _PATHS[command], seconds)
             assert taken > 0, f"{attack} is refused"
             probed_at = [at for at in node.probed_at if at > began_at]
             gaps = [later - earlier for earlier, later in pairwise(probed_at)]
-            assert max(gaps) < LONGEST_GAP_SECONDS, attack
+            longest = LONGEST_GAP_SECONDS + lateness.worst(since)
+            assert max(gaps) < longest, attack
             assert max(memory) - before < MOST_GROWTH, attack
         wait_until(lambda: node.memory() - before < MOST_LEFT_BYTES, "memory to return")
-        interrupted_at = perf_counter()
+        interrupted_at, since = perf_counter(), lateness.now
         node.process.send_signal(signal.SIGINT)
         status = node.process.wait(PATIENCE_SECONDS)
-        ended_at = perf_counter()
+        ended_at, lost = perf_counter(), lateness.lost(since)
 
     errors = "".join(node.printed)
     assert "Traceback" not in errors
     assert status == 128 + signal.SIGINT, errors
-    assert ended_at - interrupted_at < LONGEST_END_SECONDS
+    assert ended_at - interrupted_at < LONGEST_END_SECONDS + lost
