@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -195,6 +196,14 @@ async def test_pages_show_what_was_there_at_the_first(
         page = (await client.get(PODS, params=params)).json()
         names += [item["metadata"]["name"] for item in page["items"]]
     assert names == list("abcde")
+
+
+async def test_a_continue_token_that_is_nested_too_deeply_is_refused(
+    client: httpx2.AsyncClient,
+) -> None:
+    token = base64.urlsafe_b64encode(b'{"x":' + b"[" * 5_000).decode()
+    answer = await client.get(PODS, params={"limit": 2, "continue": token})
+    assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
 
 
 async def test_a_page_after_compaction_is_expired(

@@ -338,6 +338,11 @@ async def test_a_program_that_prints_credentials_runs_again_when_they_expire(
     [
         pytest.param("echo no >&2; exit 3", "status 3: no", id="status"),
         pytest.param("echo junk", "did not print an ExecCredential", id="junk"),
+        pytest.param(
+            "printf '{\"x\":'; yes [ | head -50000",
+            "did not print an ExecCredential",
+            id="nested too deeply",
+        ),
         pytest.param(f"echo '{_credential()}'", "neither token", id="empty"),
     ],
 )

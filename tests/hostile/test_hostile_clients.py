@@ -406,7 +406,7 @@ async def test_an_error_in_a_stream_cuts_the_answer_off(
     assert "ZeroDivisionError: for example" in caplog.text
 
 
-async def test_of_sizes_that_nobody_took_the_newest_is_kept() -> None:
+async def test_of_sizes_the_newest_is_kept_and_what_is_none_is_ignored() -> None:
     sizes: list[tuple[int, int]] = []
     came = asyncio.Event()
 
@@ -425,6 +425,8 @@ async def test_of_sizes_that_nobody_took_the_newest_is_kept() -> None:
         from tests.hostile.clients import _frame, _websocket  # noqa: PLC0415
 
         with _websocket(target) as connection:
+            for odd in (b"\xff", b'{"x":' + b"[" * 60_000):
+                connection.sendall(_frame(0x82, b"\4" + odd))
             for width in range(1, 100):
                 size = b'\4{"Width":%d,"Height":24}' % width
                 connection.sendall(_frame(0x82, size))

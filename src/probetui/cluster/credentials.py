@@ -222,7 +222,7 @@ async def _run(plugin: ExecCredential, cluster: ApiServerInfo) -> _ExecStatus:
 def _read_answer(output: bytes, plugin: ExecCredential, name: str) -> _ExecStatus:
     try:
         answer = msgspec.json.decode(output[:_LARGEST_TOKEN], type=_ExecAnswer)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         text = safe_line(str(error), limit=300)
         raise ClusterError(
             f"credentials: {name} did not print an ExecCredential: {text}"

@@ -63,12 +63,19 @@ def full(store: FakeImageStore) -> FakeImageStore:
     return store
 
 
-def test_a_record_that_is_too_long_is_none(
-    full: FakeImageStore, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "start",
+    [
+        pytest.param(b" " * 1_048_576, id="too long"),
+        pytest.param(b"[" * 500_000, id="nested too deeply"),
+    ],
+)
+def test_a_record_that_cannot_be_read_is_none(
+    full: FakeImageStore, capsys: pytest.CaptureFixture[str], start: bytes
 ) -> None:
     (folder,) = (state_folder() / "images").iterdir()
     record = next(path for path in folder.iterdir() if "fresh" in path.name)
-    record.write_bytes(b" " * 1_048_576 + record.read_bytes())
+    record.write_bytes(start + record.read_bytes())
     os.mkfifo(folder / "fifo.json")
 
     assert run(["images", "-o", "name"]) == 0

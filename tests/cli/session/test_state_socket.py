@@ -118,6 +118,7 @@ async def test_an_answer_that_is_too_long_is_ignored(
         pytest.param("[1]", id="no object"),
         pytest.param("{", id="no JSON"),
         pytest.param("", id="nothing"),
+        pytest.param("[" * 500_000, id="nested too deeply"),
     ],
 )
 async def test_an_unknown_state_is_ignored(answer: str) -> None:

@@ -149,6 +149,15 @@ def test_auth_may_be_unpadded_and_counts_before_the_user() -> None:
             ".dockerconfigjson of secret default/regcred is no Docker configuration",
             id="no registries",
         ),
+        pytest.param(
+            Secret(
+                "regcred",
+                data={".dockerconfigjson": b'{"x":' + b"[" * 100_000},
+                type="kubernetes.io/dockerconfigjson",
+            ),
+            ".dockerconfigjson of secret default/regcred is no Docker configuration",
+            id="nested too deeply",
+        ),
     ],
 )
 def test_a_secret_of_another_form_is_an_error_that_masks_keep(
@@ -158,6 +167,22 @@ def test_a_secret_of_another_form_is_an_error_that_masks_keep(
         with pytest.raises(KeyringError) as caught:
             Keyring([one])
         assert str(caught.value) == why
+
+
+def test_bytes_that_are_no_text_are_replaced() -> None:
+    data = b'{"auths": {"a.test": {"username": "\xff", "password": "p"}}}'
+    secret = Secret(
+        "regcred",
+        data={".dockerconfigjson": data},
+        type="kubernetes.io/dockerconfigjson",
+    )
+
+    (credentials,) = Keyring([secret]).lookup("a.test/web")
+    assert credentials.username == "\ufffd"
+    assert list(find_passwords(secret)) == ["p", "p"]
+    assert b"p" not in mask_pull_secret(secret, "***").data[".dockerconfigjson"].split(
+        b'"'
+    )
 
 
 def test_a_masked_secret_is_for_the_same_images_and_says_no_password() -> None:

@@ -133,7 +133,7 @@ def _read(path: Path) -> PulledImageRecord | None:
             _instant(document["pulledAt"]),
             NEVER if last_used is None else _instant(last_used),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         log.warning("%s is not a pull record: %r", path, error)
         return None
 

@@ -122,7 +122,7 @@ async def _read(root: DirectoryRoot, short: Path, name: str) -> dict[str, Any]:
     except ConnectionRefusedError:
         root.unlink(name, missing_ok=True)
         return {}
-    except (OSError, TimeoutError, ValueError):
+    except (OSError, TimeoutError, ValueError, RecursionError):
         return {}
 
 

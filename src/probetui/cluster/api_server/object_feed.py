@@ -359,7 +359,7 @@ def _read_token(text: str) -> tuple[int, str]:
     try:
         decoded = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         token = msgspec.json.decode(decoded, type=_Token)
-    except (ValueError, msgspec.MsgspecError) as error:
+    except (ValueError, msgspec.MsgspecError, RecursionError) as error:
         raise bad_request(
             f"invalid continue token: continue key is not valid: {error}"
         ) from None

@@ -168,7 +168,7 @@ async def _outcome(
 def _read_size(data: bytes) -> TerminalSize | None:
     try:
         return msgspec.json.decode(data, type=TerminalSize)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 

@@ -35,6 +35,7 @@ _HOST_PORT = re.compile(
     r"(?:\[(?P<inner>[^\[\]]*)\]|(?P<plain>[^:\[\]]*)):(?P<port>[^:]*)"
 )
 _NO_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
+_WILDCARDS = frozenset("*?[")
 _LINE_ENDS = str.maketrans("", "", "\r\n")
 
 
@@ -57,17 +58,17 @@ class _DockerConfig(Struct):
 _Logins = dict[str, _Login | None]
 
 
-def _decode_config(data: bytes) -> _Logins:
-    return msgspec.json.decode(data, type=_DockerConfig).auths or {}
+def _decode_config(text: str) -> _Logins:
+    return msgspec.json.decode(text, type=_DockerConfig).auths or {}
 
 
-def _decode_cfg(data: bytes) -> _Logins:
-    return msgspec.json.decode(data, type=_Logins | None) or {}
+def _decode_cfg(text: str) -> _Logins:
+    return msgspec.json.decode(text, type=_Logins | None) or {}
 
 
 class _Format(NamedTuple):
     key: str
-    decode: Callable[[bytes], _Logins]
+    decode: Callable[[str], _Logins]
 
 
 _FORMATS: Mapping[str, _Format] = {
@@ -75,6 +76,24 @@ _FORMATS: Mapping[str, _Format] = {
     "kubernetes.io/dockercfg": _Format(".dockercfg", _decode_cfg),
 }
 """The format of credentials, by the type of a Secret."""
+
+
+def _read_logins(secret: Secret) -> _Logins:
+    """Return the entries of a pull Secret.
+
+    Raises:
+        KeyringError: they are no Docker configuration, or nested too deeply.
+    """
+    form = _FORMATS[secret.type]
+    # As in Go, bytes that are no UTF-8 are replaced.
+    text = secret.data.get(form.key, b"").decode(errors="replace")
+    try:
+        return form.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise KeyringError(
+            f"{form.key} of secret {secret.namespace}/{secret.name} is no Docker "
+            "configuration"
+        ) from error
 
 
 def find_pull_secrets(
@@ -105,8 +124,8 @@ def mask_pull_secret(secret: Secret, masked: str) -> Secret:
     data = dict.fromkeys(secret.data, masked.encode())
     form = _FORMATS[secret.type]
     try:
-        entries = form.decode(secret.data.get(form.key, b""))
-    except msgspec.DecodeError:
+        entries = _read_logins(secret)
+    except KeyringError:
         return msgspec.structs.replace(secret, data=data)
     hidden = {place: _mask_entry(entry, masked) for place, entry in entries.items()}
     whole = hidden if form.decode is _decode_cfg else {"auths": hidden}
@@ -116,10 +135,9 @@ def mask_pull_secret(secret: Secret, masked: str) -> Secret:
 
 def find_passwords(secret: Secret) -> Iterable[str]:
     """Yield the passwords in a pull Secret, plain and as encoded in it."""
-    form = _FORMATS[secret.type]
     try:
-        entries = form.decode(secret.data.get(form.key, b""))
-    except msgspec.DecodeError:
+        entries = _read_logins(secret)
+    except KeyringError:
         return
     for entry in filter(None, entries.values()):
         yield from filter(None, (entry.auth, entry.password))
@@ -166,16 +184,9 @@ class Keyring:
 
 def _read_secret(secret: Secret) -> Iterable[tuple[str, RegistryCredentials]]:
     form = _FORMATS.get(secret.type)
-    data = secret.data.get(form.key) if form is not None else None
-    if form is None or not data:
+    if form is None or not secret.data.get(form.key):
         return []
-    try:
-        entries = form.decode(data)
-    except msgspec.DecodeError as error:
-        raise KeyringError(
-            f"{form.key} of secret {secret.namespace}/{secret.name} is no Docker "
-            "configuration"
-        ) from error
+    entries = _read_logins(secret)
     return [(place, _read_entry(entry)) for place, entry in entries.items()]
 
 
@@ -241,8 +252,13 @@ def _matches(key: str, repository: str) -> bool:
         wanted_port == port
         and len(globs) == len(parts)
         and image["path"].startswith(registry["path"])
-        and all(map(fnmatchcase, parts, globs))
+        and all(map(_matches_part, parts, globs))
     )
+
+
+def _matches_part(part: str, glob: str) -> bool:
+    # Most hosts have no wildcard, and each pattern costs a regular expression.
+    return part == glob or (bool(_WILDCARDS & {*glob}) and fnmatchcase(part, glob))
 
 
 def _split_port(host: str) -> tuple[str, str]:
