@@ -475,9 +475,9 @@ class KubeletRules(Struct, frozen=True, eq=False):
     )
     sleeps_until_back_off_ends: bool = since(
         "1.35",
-        "A pod of which all errors are back-offs is synced again when the first of "
-        "them has ended, times a random 1.0 to 1.5, of which at most 60 s are looked "
-        "at; before, at the usual retry, up to 15 s late.",
+        "If a sync failed only for back-off, the pod is synced again when the first "
+        "back-off ends, but after at most 60 s, times a random 1.0 to 1.5; before, at "
+        "the usual retry, up to 15 s late.",
         "k/k#133066, recorded in 1.36.2",
     )
     hashes_whole_container: bool = until(

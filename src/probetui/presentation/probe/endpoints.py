@@ -21,7 +21,7 @@ _UNNAMED = "the Services that select the pod"
 def endpoints_text(
     pod: Pod | None, services: Sequence[Service], *, is_ready: bool
 ) -> str:
-    """Return of which endpoints a pod is one now that a container is ready, or not.
+    """Describe what a container's readiness means for the pod's endpoints.
 
     Args:
         pod: the pod, None if its manifest is not known.
@@ -29,12 +29,14 @@ def endpoints_text(
             a cluster are meant.
         is_ready: whether the container is ready.
     """
-    found = [one for one in services if pod is not None and one.selects(pod)]
+    selecting = [
+        service for service in services if pod is not None and service.selects(pod)
+    ]
     if is_ready:
         once = " once the whole pod is ready" if _needs_more(pod) else ""
-        return f"in the endpoints of {_named(found)}{once}"
-    kept = [one for one in found if one.publishes_not_ready]
-    lost = [one for one in found if not one.publishes_not_ready]
+        return f"in the endpoints of {_named(selecting)}{once}"
+    kept = [service for service in selecting if service.publishes_not_ready]
+    lost = [service for service in selecting if not service.publishes_not_ready]
     parts = []
     if lost or not kept:
         parts.append(f"out of the endpoints of {_named(lost)}")
@@ -53,7 +55,7 @@ def _needs_more(pod: Pod | None) -> bool:
 def _named(services: Sequence[Service]) -> str:
     if not services:
         return _UNNAMED
-    names = [one.name for one in services[:_MOST_NAMED]]
+    names = [service.name for service in services[:_MOST_NAMED]]
     if len(services) > _MOST_NAMED:
         names.append(f"{len(services) - _MOST_NAMED} more")
     *others, last = names
