@@ -514,6 +514,15 @@ version_options = _group(
     feature_gates_option,
 )
 
+seed_option = setting(
+    "--seed",
+    section=_KUBELET,
+    is_rare=True,
+    type=WholeNumber(min=0),
+    metavar="N",
+    help="Seed for random numbers, to repeat a session.",
+)
+
 kubelet_options = _group(
     version_options,
     exec_errors_option,
@@ -536,14 +545,7 @@ kubelet_options = _group(
         help="The longest wait of crash-loop back-off, 1s to 300s, as a node's "
         "crashLoopBackOff.maxContainerRestartPeriod.  [default: 300s]",
     ),
-    setting(
-        "--seed",
-        section=_KUBELET,
-        is_rare=True,
-        type=WholeNumber(min=0),
-        metavar="N",
-        help="Seed for random numbers, to repeat a session.",
-    ),
+    seed_option,
 )
 
 ending_options = _group(

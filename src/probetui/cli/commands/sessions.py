@@ -28,6 +28,7 @@ from probetui.cli.options import (
     record_limit_option,
     runtime_events_option,
     runtime_options,
+    seed_option,
     screen_options,
     session_options,
     session_runtime_options,
@@ -261,9 +262,11 @@ def replay(*, file: Path | None, **params: Any) -> int:
     "machine, without images or isolation; docker or cri: in containers; sim: "
     "simulated on virtual time.",
 )
+@pull_option
 @keep_option
 @play_options()
 @version_options
+@seed_option
 @ending_options
 @output_options
 @autosave_options
