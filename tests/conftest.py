@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from enum import StrEnum
 from functools import cache, partial
 from typing import Any
@@ -31,6 +33,7 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from probetui.cli.log import LOGGERS
 from probetui.untrusted_files import FILE_CLAIMS
 from tests.engines import CRI_ENDPOINT, tool_path
 
@@ -80,9 +83,18 @@ TOOLS = frozenset({"tmux", "curl", "kubectl", "asciinema"})
 
 
 @pytest.fixture(autouse=True)
-def no_file_claims() -> None:
-    """Forget which files other tests read: a process is one run of the program."""
+def one_run() -> Iterator[None]:
+    """Undo what the program does once in its process: it claims files and logs."""
     FILE_CLAIMS.clear()
+    yield
+    for log in map(logging.getLogger, LOGGERS):
+        for handler in tuple(log.handlers):
+            log.removeHandler(handler)
+            # What is left of a buffer has no room on a full disk.
+            with suppress(OSError):
+                handler.close()
+        log.propagate = True
+        log.setLevel(logging.NOTSET)
 
 
 def is_required(name: str) -> bool:

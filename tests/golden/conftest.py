@@ -1,7 +1,7 @@
-"""The program is run in this process: with folders of its own, and logs put back."""
+"""The program is run in this process: with folders of its own."""
 
 from __future__ import annotations
 
-from tests.cli.conftest import home, logs
+from tests.cli.conftest import home
 
-__all__ = ["home", "logs"]
+__all__ = ["home"]

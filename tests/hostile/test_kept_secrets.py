@@ -7,12 +7,11 @@ import os
 import resource
 import stat
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from probetui.cli.log import LOGGERS, start_log
+from probetui.cli.log import start_log
 from probetui.cli.main import CommandEntry, run
 from tests.runtimes.bench import POLITE
 from tests.runtimes.process.bench import ProcessBench
@@ -22,18 +21,11 @@ SECRET = "hunter2-hunter2"
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Set empty folders and a permissive umask, and restore the logging afterwards."""
+    """Set empty folders and a permissive umask."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "deep" / "state"))
     before = os.umask(0)
     yield tmp_path / "deep"
     os.umask(before)
-    for log in map(logging.getLogger, LOGGERS):
-        for handler in tuple(log.handlers):
-            log.removeHandler(handler)
-            # Buffered data cannot be written on a full disk.
-            with suppress(OSError):
-                handler.close()
-        log.propagate = True
 
 
 @pytest.fixture

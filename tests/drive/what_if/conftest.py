@@ -1,7 +1,7 @@
-"""Fixtures that run the program in this process: own folders, logging restored."""
+"""Fixtures that run the program in this process: own folders."""
 
 from __future__ import annotations
 
-from tests.cli.conftest import home, logs
+from tests.cli.conftest import home
 
-__all__ = ["home", "logs"]
+__all__ = ["home"]
