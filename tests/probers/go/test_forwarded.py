@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 
 import pytest
 
@@ -12,9 +11,12 @@ from probetui.k8s.probe import GRPCAction, HTTPGetAction, TCPSocketAction
 from probetui.k8s.runtime import SocketAddress
 from probetui.kubelet.outcome import FORWARDED, Attempt, ProbeResult
 from probetui.ports import Destination
+from probetui.probers.go.forwarded import MOST_OF_A_LIMIT
 from probetui.probers.prober import ProbeDispatcher
+from tests.builders import a_probe
 from tests.fakes import FakeClock
 from tests.probers.test_prober import an_effect
+from tests.virtual_loop import run_in_virtual_time
 
 POD_IP = "10.244.0.7"
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -103,22 +105,22 @@ async def test_an_answer_of_the_far_end_is_marked_as_forwarded() -> None:
     assert attempt.detail == f"HTTP 200, {FORWARDED}"
 
 
-async def test_who_is_not_refused_for_long_enough_has_connected() -> None:
-    attempt = await probe(FakeForward(None), TCPSocketAction(80))
+def test_who_is_not_refused_for_long_enough_has_connected() -> None:
+    far = FakeForward(None)
+
+    attempt, seconds = run_in_virtual_time(probe(far, TCPSocketAction(80)))
 
     assert attempt.result is ProbeResult.SUCCESS
     assert attempt.detail == f"connected, {FORWARDED}"
+    assert seconds == pytest.approx(far.quiet_seconds)
 
 
-async def test_a_quiet_time_ends_before_the_probes_limit() -> None:
+def test_a_quiet_time_ends_before_the_probes_limit() -> None:
     far = FakeForward(None)
     far.quiet_seconds = 60.0
+    limit_seconds = a_probe().timeout_seconds
 
-    began_at = asyncio.get_running_loop().time()
-    attempt = await probe(far, TCPSocketAction(80))
+    attempt, seconds = run_in_virtual_time(probe(far, TCPSocketAction(80)))
 
     assert attempt.result is ProbeResult.SUCCESS
-    assert (
-        asyncio.get_running_loop().time() - began_at
-        < timedelta(seconds=2).total_seconds()
-    )
+    assert seconds == pytest.approx(MOST_OF_A_LIMIT * limit_seconds)
