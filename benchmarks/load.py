@@ -186,10 +186,12 @@ def lateness(
     late = []
     free_at: dict[ProbeKey, datetime] = {}
     for tick in ticks:
-        since_due = (tick.started_at - due[tick.key]) % PERIOD
-        due_at = tick.started_at - since_due - tick.late_drops * PERIOD
+        since_due = (tick.timing.started_at - due[tick.key]) % PERIOD
+        due_at = tick.timing.started_at - since_due - tick.timing.late_drops * PERIOD
         could_start_at = max(due_at, free_at.get(tick.key, due_at))
-        late.append((tick.started_at - could_start_at) / timedelta(milliseconds=1))
+        late.append(
+            (tick.timing.started_at - could_start_at) / timedelta(milliseconds=1)
+        )
         free_at[tick.key] = tick.at
     return sorted(late)
 
@@ -206,9 +208,11 @@ def lost(
         if before is None:
             continue
         phase = due[tick.key]
-        places = [(entry.started_at - phase) // PERIOD for entry in (before, tick)]
-        ended_at = before.started_at + before.duration
-        reported_here = tick.late_drops + ticks_lost(before, ended_at, 1)
+        places = [
+            (entry.timing.started_at - phase) // PERIOD for entry in (before, tick)
+        ]
+        ended_at = before.timing.started_at + before.timing.duration
+        reported_here = tick.timing.late_drops + ticks_lost(before, ended_at, 1)
         reported += reported_here
         silent += max(places[1] - places[0] - 1 - reported_here, 0)
     return reported, silent
@@ -240,12 +244,14 @@ async def measure(count: int, seconds: int, port: int) -> dict[str, float]:
     # Measured before the whole journal is unpacked, which only a benchmark does.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     ticks = [entry for entry in session.journal if isinstance(entry, TickEntry)]
-    judged = [tick for tick in ticks if tick.started_at >= since and tick.attempts]
+    judged = [
+        tick for tick in ticks if tick.timing.started_at >= since and tick.attempts
+    ]
     assert all(tick.result is Result.SUCCESS for tick in judged)
     judged = [tick for tick in judged if tick.key in due]
     late = lateness(judged, due)
     reported, silent = lost(judged, due)
-    slow = sum(tick.duration > PERIOD for tick in judged)
+    slow = sum(tick.timing.duration > PERIOD for tick in judged)
     return {
         "probes": len(judged),
         "answers_after_a_period": slow,

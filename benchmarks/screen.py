@@ -367,9 +367,14 @@ if "--child" in sys.argv:
     from probetui.k8s.status import ContainerStatus, PodPhase, PodStatus, Running
     from probetui.kubelet.journal import (
         EventEntry,
+        HoldChange,
         JournalEntry,
+        Probed,
+        StoredChange,
         TickAction,
         TickEntry,
+        TickRun,
+        TickTiming,
         Trigger,
     )
     from probetui.kubelet.outcome import Attempt, ProbeResult, Result
@@ -526,23 +531,18 @@ if "--child" in sys.argv:
             key=probe.key,
             n=probe.ticks + 1,
             trigger=Trigger.PERIODIC,
-            started_at=now,
-            duration=took,
+            timing=TickTiming(now, took),
             container_id=ID,
             new_container=False,
             gates=(),
-            skip=None,
-            exit=None,
-            attempts=(Attempt(probe_result, f"status {run}", duration=took),),
-            result=result,
-            injected=False,
-            run=run,
-            threshold=3,
-            stored_before=Result.SUCCESS,
-            stored_after=Result.SUCCESS,
-            hold_before=False,
-            hold_after=False,
-            action=TickAction.NONE,
+            outcome=Probed(
+                (Attempt(probe_result, f"status {run}", duration=took),),
+                result,
+                TickAction.NONE,
+            ),
+            run=TickRun(run, 3),
+            stored=StoredChange(Result.SUCCESS, Result.SUCCESS),
+            hold=HoldChange(before=False, after=False),
         )
 
     def an_event(number: int, now: datetime) -> EventEntry:

@@ -403,7 +403,7 @@ def _ticks_after_deletion(
     return [
         entry
         for entry in journal
-        if isinstance(entry, TickEntry) and entry.started_at > at(10)
+        if isinstance(entry, TickEntry) and entry.timing.started_at > at(10)
     ]
 
 
@@ -439,9 +439,9 @@ def test_commands_of_a_deleted_pod_are_canceled_in_the_releases_that_do(
             for tick in probed
             for attempt in tick.attempts
         } == {(3, "rpc error: code = Canceled desc = context canceled")}
-        assert all(tick.stored_after is Result.SUCCESS for tick in probed)
+        assert all(tick.stored.after is Result.SUCCESS for tick in probed)
     else:
-        assert probed[1].stored_after is Result.FAILURE
+        assert probed[1].stored.after is Result.FAILURE
 
 
 def _fail_late(effect: RunProbe, age: timedelta) -> ProbeAnswer:
@@ -467,7 +467,7 @@ def test_a_command_that_runs_when_its_pod_is_deleted_is_canceled() -> None:
     (cut, *_) = [
         entry
         for entry in journal
-        if isinstance(entry, TickEntry) and entry.started_at < at(10) <= entry.at
+        if isinstance(entry, TickEntry) and entry.timing.started_at < at(10) <= entry.at
     ]
     assert (cut.at, cut.result) == (at(10), None)
 
@@ -489,7 +489,10 @@ def test_readiness_is_not_probed_in_a_deleted_pod_in_the_releases_that_stop_it(
 
     ticks = _ticks_after_deletion(version, a_probe(**EVERY_SECOND), world)
 
-    assert any(tick.attempts and tick.started_at > at(11) for tick in ticks) is probes
+    assert (
+        any(tick.attempts and tick.timing.started_at > at(11) for tick in ticks)
+        is probes
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any
 
 from probetui.k8s.probe import ExecAction, Probe, ProbeKey, ProbeType
@@ -14,7 +15,20 @@ from probetui.k8s.status import (
     Running,
     Terminated,
 )
-from probetui.kubelet.journal import Gate, Skip, TickAction, TickEntry, Trigger
+from probetui.kubelet.journal import (
+    Exit,
+    Gate,
+    HoldChange,
+    Overridden,
+    Probed,
+    Skip,
+    StoredChange,
+    TickAction,
+    TickEntry,
+    TickRun,
+    TickTiming,
+    Trigger,
+)
 from probetui.kubelet.outcome import Attempt, ProbeResult, Result
 from probetui.kubelet.prober.gates import TickFacts, gates_of
 from tests.builders import a_key, at
@@ -45,6 +59,39 @@ _ATTEMPTS = {
         ProbeResult.UNKNOWN, "", 'exec: "cat": executable file not found', _MS * 2
     ),
 }
+
+
+_FIELDS = {
+    "sequence": "sequence",
+    "at": "at",
+    "key": "key",
+    "n": "n",
+    "trigger": "trigger",
+    "started_at": "timing.started_at",
+    "duration": "timing.duration",
+    "period_seconds": "timing.period_seconds",
+    "late_drops": "timing.late_drops",
+    "container_id": "container_id",
+    "new_container": "new_container",
+    "gates": "gates",
+    "skip": "skip",
+    "exit": "exit",
+    "attempts": "attempts",
+    "result": "result",
+    "action": "action",
+    "run": "run.count",
+    "threshold": "run.threshold",
+    "run_doubt": "run.doubt",
+    "stored_before": "stored.before",
+    "stored_after": "stored.after",
+    "hold_before": "hold.before",
+    "hold_after": "hold.after",
+    "injected": "overridden.injected",
+    "muted": "overridden.muted",
+    "delay": "overridden.delay",
+    "held": "overridden.held",
+}
+"""What tests call the fields of a tick and its parts, and where each one is."""
 
 
 def history(
@@ -140,7 +187,6 @@ def a_tick(key: ProbeKey, at: datetime, letter: str = "s", **fields: Any) -> Tic
         "exit": None,
         "attempts": attempts,
         "result": _RESULTS.get(letter),
-        "injected": False,
         "run": 1,
         "threshold": 1,
         "stored_before": Result.SUCCESS,
@@ -149,18 +195,60 @@ def a_tick(key: ProbeKey, at: datetime, letter: str = "s", **fields: Any) -> Tic
         "hold_after": False,
         "action": TickAction.NONE,
     }
-    return TickEntry(**{**defaults, **fields})
+    return _tick_of(**{**defaults, **fields})
+
+
+def changed_tick(tick: TickEntry, **fields: Any) -> TickEntry:
+    """Return a tick with some fields replaced, named as for `a_tick`."""
+    kept = {name: attrgetter(path)(tick) for name, path in _FIELDS.items()}
+    return _tick_of(**{**kept, **fields})
+
+
+def _tick_of(
+    *,
+    started_at: datetime,
+    duration: timedelta,
+    skip: Skip | None,
+    exit: Exit | None,  # noqa: A002  # as the record calls it
+    attempts: tuple[Attempt, ...],
+    result: Result | None,
+    action: TickAction,
+    run: int,
+    threshold: int,
+    stored_before: Result | None,
+    stored_after: Result | None,
+    hold_before: bool,
+    hold_after: bool,
+    period_seconds: int = 0,
+    late_drops: int = 0,
+    run_doubt: str = "",
+    injected: bool = False,
+    muted: bool = False,
+    delay: timedelta = timedelta(),
+    held: timedelta = timedelta(),
+    **fields: Any,
+) -> TickEntry:
+    """Return a tick of the fields of its parts."""
+    return TickEntry(
+        **fields,
+        timing=TickTiming(started_at, duration, period_seconds, late_drops),
+        outcome=skip or exit or Probed(attempts, result, action),
+        run=TickRun(run, threshold, run_doubt),
+        stored=StoredChange(stored_before, stored_after),
+        hold=HoldChange(hold_before, hold_after),
+        overridden=Overridden(injected, muted, delay, held),
+    )
 
 
 def demo_tick(letters: str, **fields: Any) -> TickEntry:
     """Return the last tick of the demo's history, with some fields replaced."""
-    return history(DEMO_KEY, LIVENESS, letters, NOW)[-1]._replace(**fields)
+    return changed_tick(history(DEMO_KEY, LIVENESS, letters, NOW)[-1], **fields)
 
 
 def demo_ticks(letters: str) -> list[TickEntry]:
     """Return the demo's history, with sequence numbers as in a journal."""
     return [
-        entry._replace(sequence=number)
+        changed_tick(entry, sequence=number)
         for number, entry in enumerate(history(DEMO_KEY, LIVENESS, letters, NOW))
     ]
 

@@ -34,7 +34,7 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
 from tests.drive.engine_bench import FAILS, EngineBench, always, probing
-from tests.ticks import DEMO_KEY, a_tick
+from tests.ticks import DEMO_KEY, a_tick, changed_tick
 
 FAILING = a_container(liveness_probe=a_probe(period_seconds=5))
 POD = a_pod(FAILING)
@@ -58,7 +58,7 @@ def test_an_instance_has_its_exit_cause_and_time() -> None:
 
     assert first.number == 1
     assert first.kill is not None
-    assert first.kill.run == 3
+    assert first.kill.run.count == 3
     assert first.stopping is not None
     assert first.stopping.by is ExitCause.LIVENESS
     assert first.exited is not None
@@ -101,7 +101,7 @@ THERE = SocketAddress("10.1.2.3", 8080)
 
 def a_refused_tick(sequence: int) -> TickEntry:
     attempt = Attempt(ProbeResult.FAILURE, refused_at=THERE)
-    return a_tick(DEMO_KEY, START)._replace(sequence=sequence, attempts=(attempt,))
+    return changed_tick(a_tick(DEMO_KEY, START), sequence=sequence, attempts=(attempt,))
 
 
 def a_listeners_entry(
@@ -239,7 +239,7 @@ def test_a_kill_of_an_instance_from_before_begins_its_life() -> None:
     tick = a_tick(DEMO_KEY, START, "f", action=TickAction.KILL)
     lives = ContainerHistories()
 
-    lives.add_entries([tick, tick._replace(container_id=NO_CONTAINER)])
+    lives.add_entries([tick, changed_tick(tick, container_id=NO_CONTAINER)])
 
     (instance,) = lives.container(DEMO_KEY.pod_uid, DEMO_KEY.container_name).instances
     assert instance.kill is tick

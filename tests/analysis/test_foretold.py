@@ -175,7 +175,7 @@ def test_no_failure_kills_in_a_pod_that_is_being_deleted(
         foretold |= {failure.effect, failure.at_threshold}
         run.simulation.turn()
 
-    late = [tick for tick in run.ticks() if tick.started_at > at(11)]
+    late = [tick for tick in run.ticks() if tick.timing.started_at > at(11)]
     counted = [tick for tick in late if tick.result is not None]
     assert not foretold & {FailureEffect.KILL, FailureEffect.WOULD_KILL}
     assert not {tick.action for tick in late} & {

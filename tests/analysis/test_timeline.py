@@ -24,14 +24,7 @@ from probetui.kubelet.journal import (
     TickAction,
     Trigger,
 )
-from tests.ticks import (
-    DEMO_KEY,
-    FIRST,
-    NOW,
-    SECOND,
-    a_tick,
-    demo_ticks,
-)
+from tests.ticks import DEMO_KEY, FIRST, NOW, SECOND, a_tick, changed_tick, demo_ticks
 
 READINESS_KEY = DEMO_KEY._replace(probe_type=ProbeType.READINESS)
 
@@ -110,11 +103,13 @@ def test_a_tick_is_found_by_its_number_in_the_journal() -> None:
     timeline = Timeline.of(entries)
 
     assert [timeline.index_of(entry) for entry in entries] == list(range(8))
-    assert timeline.index_of(entries[3]._replace(sequence=77)) is None
+    assert timeline.index_of(changed_tick(entries[3], sequence=77)) is None
 
 
 def test_a_tick_of_a_journal_from_the_engine_is_found_at_once() -> None:
-    entries = [tick._replace(sequence=tick.sequence + 1) for tick in demo_ticks("ssff")]
+    entries = [
+        changed_tick(tick, sequence=tick.sequence + 1) for tick in demo_ticks("ssff")
+    ]
     timeline = Timeline.of(entries)
 
     assert [timeline.index_of(entry) for entry in entries] == list(range(4))
@@ -133,7 +128,7 @@ def test_ticks_belong_to_the_container_that_they_saw() -> None:
 
     timeline = Timeline.of(
         [
-            entry._replace(container_id=container)
+            changed_tick(entry, container_id=container)
             for entry, container in zip(entries, seen, strict=True)
         ]
     )
@@ -149,7 +144,7 @@ def test_old_ticks_are_dropped_and_the_others_keep_their_numbers(
 ) -> None:
     monkeypatch.setattr(module, "MOST_TICKS", 20)
     entries = [
-        tick._replace(container_id=ContainerID(f"fake://{number // 4}"))
+        changed_tick(tick, container_id=ContainerID(f"fake://{number // 4}"))
         for number, tick in enumerate(demo_ticks("sf" * 12))
     ]
 
@@ -190,7 +185,8 @@ def test_a_hundred_thousand_ticks_can_be_scrolled_through() -> None:
 
     for number in range(100):
         fresh = [
-            entry._replace(sequence=number * 1000 + entry.sequence) for entry in batch
+            changed_tick(entry, sequence=number * 1000 + entry.sequence)
+            for entry in batch
         ]
         place = len(journal)
         journal.extend(fresh)

@@ -213,7 +213,7 @@ def test_liveness_shows_that_the_third_failure_kills(run_lesson: RunLesson) -> N
 
     runs = [tick for tick in ticks(journal, ProbeType.LIVENESS) if tick.attempts]
     kills = [entry for entry in runs if entry.action is TickAction.KILL]
-    assert {(kill.run, kill.threshold) for kill in kills} == {(3, 3)}
+    assert {(kill.run.count, kill.run.threshold) for kill in kills} == {(3, 3)}
     assert container_entries(journal, LifecycleStep.EXITED)[0].exit_code == 137
     assert len(container_entries(journal, LifecycleStep.STARTED)) > 2
     assert any(isinstance(entry, BackoffEntry) and entry.waits for entry in journal)
@@ -247,8 +247,8 @@ def test_thresholds_shows_runs_that_are_long_enough_and_runs_that_are_not(
     journal = run_lesson("thresholds")
 
     runs = [tick for tick in ticks(journal, ProbeType.READINESS) if tick.attempts]
-    failures = [entry.run for entry in runs if entry.result is Result.FAILURE]
-    turns = {entry.action: (entry.run, entry.threshold) for entry in runs}
+    failures = [entry.run.count for entry in runs if entry.result is Result.FAILURE]
+    turns = {entry.action: (entry.run.count, entry.run.threshold) for entry in runs}
     assert failures[:6] == [1, 2, 1, 2, 3, 4]
     assert turns[TickAction.NOT_READY] == (3, 3)
     assert turns[TickAction.READY] == (2, 2)
@@ -340,7 +340,7 @@ def test_timeout_shows_that_a_timeout_is_a_failure(run_lesson: RunLesson) -> Non
 
     runs = [tick for tick in ticks(journal, ProbeType.LIVENESS) if tick.attempts]
     assert {entry.attempts[0].result for entry in runs} == {ProbeResult.FAILURE}
-    assert {entry.duration.total_seconds() for entry in runs} == {1}
+    assert {entry.timing.duration.total_seconds() for entry in runs} == {1}
     assert container_entries(journal, LifecycleStep.EXITED)[0].by is ExitCause.LIVENESS
 
 

@@ -84,7 +84,11 @@ class TestInjections:
 
         (tick,) = bench.ticks()
         assert early == []
-        assert (tick.at, tick.duration, tick.injected) == (at(2), TWO_SECONDS, True)
+        assert (tick.at, tick.timing.duration, tick.overridden.injected) == (
+            at(2),
+            TWO_SECONDS,
+            True,
+        )
 
     def test_those_of_a_pod_that_is_gone_are_forgotten(self) -> None:
         injections = Injections()

@@ -124,7 +124,7 @@ class EngineBench:
     def probed(self, kind: ProbeType, container: str = "app") -> list[float]:
         """Return the second of each tick of one worker that probed."""
         return [
-            seconds(tick.started_at)
+            seconds(tick.timing.started_at)
             for tick in self.ticks(kind, container)
             if tick.attempts
         ]

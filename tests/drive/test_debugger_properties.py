@@ -37,6 +37,7 @@ from tests.drive.random_sessions import (
     plans,
     simulate,
 )
+from tests.ticks import changed_tick
 
 often = settings(max_examples=settings().max_examples // 4)
 
@@ -73,7 +74,7 @@ def with_first(plan: SessionPlan, *commands: InjectResults | MuteProbes) -> Sess
 def injected_ticks(bench: EngineBench) -> dict[ProbeKey, list[Injected]]:
     found = defaultdict(list)
     for entry in bench.of(TickEntry):
-        if entry.injected:
+        if entry.overridden.injected:
             found[entry.key].append(word_of(entry))
     return found
 
@@ -162,7 +163,7 @@ def comparable_entries(bench: EngineBench) -> list[object]:
     for entry in bench.journal:
         match entry:
             case TickEntry():
-                kept.append(entry._replace(sequence=0))
+                kept.append(changed_tick(entry, sequence=0))
             case EventEntry():
                 kept.append((entry.at, entry.event))
             case ContainerEntry():

@@ -119,7 +119,13 @@ class TestInjectedResults:
         bench.run_until(10)
 
         ticks = runs(bench)[before:]
-        assert [tick.injected for tick in ticks] == [True, True, True, False, False]
+        assert [tick.overridden.injected for tick in ticks] == [
+            True,
+            True,
+            True,
+            False,
+            False,
+        ]
         assert [tick.attempts[-1].result for tick in ticks[:3]] == [
             ProbeResult.FAILURE,
             ProbeResult.WARNING,
@@ -146,7 +152,7 @@ class TestInjectedResults:
         bench.run_until(8.5)
 
         assert len(ages) == before
-        assert len([run for run in runs(bench) if run.injected]) == 3
+        assert len([run for run in runs(bench) if run.overridden.injected]) == 3
 
     def test_three_injected_failures_kill_as_three_real_ones_would(self) -> None:
         bench = simulate(probed(liveness={}), 5)
@@ -157,7 +163,7 @@ class TestInjectedResults:
         assert [
             entry.by for entry in bench.lifecycle_entries(LifecycleStep.EXITED)
         ] == [ExitCause.LIVENESS]
-        assert [run.action for run in runs(bench) if run.injected] == [
+        assert [run.action for run in runs(bench) if run.overridden.injected] == [
             TickAction.NONE,
             TickAction.NONE,
             TickAction.KILL,
@@ -169,14 +175,14 @@ class TestInjectedResults:
             5,
             liveness=in_turn(*[SUCCEEDS] * 4, FAILS),
         )
-        run_before = runs(bench)[-1].run
+        run_before = runs(bench)[-1].run.count
 
         bench.send(InjectResults(LIVE, (ERRORED,)))
         bench.run_until(bench.now + 1)
 
         tick = runs(bench)[-1]
         assert (len(tick.attempts), tick.action) == (3, TickAction.DISCARDED)
-        assert tick.run == run_before
+        assert tick.run.count == run_before
 
     @pytest.mark.parametrize(
         ("probe", "words"),
@@ -213,10 +219,10 @@ class TestInjectedResults:
         bench.send(InjectResults(LIVE, (Injected.TIMED_OUT,)))
         bench.run_until(40)
 
-        tick = next(run for run in runs(bench) if run.injected)
+        tick = next(run for run in runs(bench) if run.overridden.injected)
         assert tick.attempts[-1].output == f"injected: {words}"
         assert tick.result is Result.FAILURE
-        assert tick.duration.total_seconds() == 2
+        assert tick.timing.duration.total_seconds() == 2
 
     def test_a_time_out_that_is_under_way_ends_while_paused(self) -> None:
         bench = simulate(probed(liveness={"timeout_seconds": 3}), 5)
@@ -226,7 +232,7 @@ class TestInjectedResults:
         bench.send(PauseProbes())
         bench.run_until(20)
 
-        assert runs(bench)[-1].injected
+        assert runs(bench)[-1].overridden.injected
         assert bench.probe(LIVENESS).in_flight_since is None
 
     def test_the_snapshot_shows_pending_injected_results(self) -> None:
@@ -248,7 +254,7 @@ class TestInjectedResults:
         bench.send(InjectResults(LIVE, ()))
         bench.run_until(10)
 
-        assert sum(run.injected for run in runs(bench)) <= 2
+        assert sum(run.overridden.injected for run in runs(bench)) <= 2
         assert bench.probe(LIVENESS).injections == ()
 
     def test_a_new_injection_replaces_the_old_one(self) -> None:
@@ -273,7 +279,7 @@ class TestInjectedResults:
         bench.send(InjectResults(LIVE, (FAILURE,)))
         bench.run_until(5)
 
-        assert [run.injected for run in runs(bench)][:2] == [True, False]
+        assert [run.overridden.injected for run in runs(bench)][:2] == [True, False]
 
     def test_a_triggered_tick_consumes_an_injected_result(self) -> None:
         bench = simulate(probed(liveness={"period_seconds": 30}), 40)
@@ -282,7 +288,7 @@ class TestInjectedResults:
         bench.send(TriggerProbe(LIVE))
         bench.run_until(bench.now + 1)
 
-        assert runs(bench)[-1].injected
+        assert runs(bench)[-1].overridden.injected
 
     def test_the_event_names_the_result_as_injected(self) -> None:
         bench = simulate(probed(liveness={}), 5)
@@ -293,7 +299,7 @@ class TestInjectedResults:
         (event,) = [e for e in bench.of(EventEntry) if e.event.reason == "Unhealthy"]
         assert event.event.message == "Liveness probe failed: injected failure"
         assert event.tick is not None
-        assert event.tick.injected
+        assert event.tick.overridden.injected
 
 
 class TestDelays:
@@ -311,10 +317,14 @@ class TestDelays:
         bench.run_until(20)
 
         ticks = runs(bench)[before:]
-        assert [tick.duration / timedelta(seconds=1) for tick in ticks[:3]] == [
+        assert [tick.timing.duration / timedelta(seconds=1) for tick in ticks[:3]] == [
             1.5, 1.5, 0
         ]  # fmt: skip
-        assert [tick.delay.total_seconds() for tick in ticks[:3]] == [1.5, 1.5, 0]
+        assert [tick.overridden.delay.total_seconds() for tick in ticks[:3]] == [
+            1.5,
+            1.5,
+            0,
+        ]
         assert {tick.result for tick in ticks} == {Result.SUCCESS}
         assert user_words(bench) == [
             ("delay", "web/app liveness: 1.5s"),
@@ -330,8 +340,8 @@ class TestDelays:
         bench.run_until(18)
 
         first, second = runs(bench)[1:3]
-        assert first.duration == second.duration == timedelta(seconds=2)
-        assert not first.injected
+        assert first.timing.duration == second.timing.duration == timedelta(seconds=2)
+        assert not first.overridden.injected
         assert second.action is TickAction.KILL
         events = [text for _, text in bench.events("Unhealthy")]
         assert events[0] == (
@@ -362,7 +372,7 @@ class TestDelays:
         bench.send(DelayProbes(ALL_PROBES, timedelta()))
         bench.run_until(30)
 
-        lengths = [run.duration.total_seconds() for run in runs(bench)]
+        lengths = [run.timing.duration.total_seconds() for run in runs(bench)]
         assert lengths[:4] == [0, 8, 0, 0]
 
     def test_a_delayed_answer_arrives_while_probes_are_paused(self) -> None:
@@ -387,7 +397,7 @@ class TestDelays:
         bench.send(DryRunProbe(LIVE))
         bench.run_until(12)
 
-        assert [run.delay for run in runs(bench)] == [timedelta()] * 2
+        assert [run.overridden.delay for run in runs(bench)] == [timedelta()] * 2
         assert [entry.duration for entry in bench.of(DryRunEntry)] == [timedelta()]
 
     def test_a_delay_survives_a_restart_but_not_the_end_of_the_pod(self) -> None:
@@ -429,7 +439,7 @@ class TestMuting:
         assert bench.probe(LIVENESS).muted
         assert bench.probe(LIVENESS).result_run > 20
         assert len(bench.times("Unhealthy")) == len(runs(bench))
-        assert runs(bench)[-1].muted
+        assert runs(bench)[-1].overridden.muted
 
     def test_past_the_threshold_the_action_is_muted(self) -> None:
         bench = EngineBench(
@@ -446,8 +456,8 @@ class TestMuting:
             TickAction.MUTED,
             TickAction.MUTED,
         ]
-        assert {run.stored_after for run in runs(bench)} == {Result.SUCCESS}
-        assert not any(run.hold_after for run in runs(bench))
+        assert {run.stored.after for run in runs(bench)} == {Result.SUCCESS}
+        assert not any(run.hold.after for run in runs(bench))
 
     def test_what_is_past_its_threshold_kills_at_its_next_failure(self) -> None:
         bench = EngineBench(
@@ -644,7 +654,7 @@ class TestEditing:
         bench.send(EditProbe(LIVE, self.timing(period_seconds=5)))
         bench.run_until(16)
 
-        periods = [tick.period_seconds for tick in runs(bench)]
+        periods = [tick.timing.period_seconds for tick in runs(bench)]
         assert list(dict.fromkeys(periods)) == [2, 5]
 
     def test_the_new_threshold_counts_for_the_next_result(self) -> None:
@@ -656,7 +666,7 @@ class TestEditing:
         bench.run_until(9)
 
         assert not is_killed(bench)
-        assert runs(bench)[-1].threshold == 10
+        assert runs(bench)[-1].run.threshold == 10
 
     def test_no_container_restarts_and_no_hash_changes(self) -> None:
         pod = probed(liveness={})
@@ -905,7 +915,9 @@ class TestHeldBack:
     """The clock runs on during a pause; a tick has the time that it was held back."""
 
     def held(self, bench: EngineBench) -> list[float]:
-        return [tick.held.total_seconds() for tick in bench.ticks(LIVENESS)][1:]
+        return [tick.overridden.held.total_seconds() for tick in bench.ticks(LIVENESS)][
+            1:
+        ]
 
     def test_a_step_that_was_due_has_the_time_it_was_held_back(self) -> None:
         bench = simulate(probed(liveness={"period_seconds": 5}), 6)
@@ -1214,7 +1226,9 @@ class TestBreakPoints:
 
         reason = bench.snapshot.stopped_by
         assert reason is not None
-        assert all(entry.started_at <= reason.at for entry in bench.of(TickEntry))
+        assert all(
+            entry.timing.started_at <= reason.at for entry in bench.of(TickEntry)
+        )
 
     def test_break_points_of_another_container_do_not_count(self) -> None:
         bench = self.failing()

@@ -243,7 +243,7 @@ class TestReadiness:
         bench.run_until(30)
 
         runs = [
-            (tick.run, tick.action)
+            (tick.run.count, tick.action)
             for tick in bench.ticks(READINESS)
             if tick.result is not None
         ]
@@ -336,7 +336,7 @@ class TestStepMode:
         bench.run_until(60)
 
         assert bench.snapshot.is_paused
-        assert bench.ticks(LIVENESS)[-1].started_at == at(12)
+        assert bench.ticks(LIVENESS)[-1].timing.started_at == at(12)
 
     def test_three_steps_of_failure_kill_as_three_ticks_would(self) -> None:
         bench = EngineBench(
@@ -374,7 +374,7 @@ class TestStepMode:
         bench.run_until(36)
 
         tick = bench.ticks(LIVENESS)[-1]
-        assert (tick.trigger, tick.started_at) == (Trigger.USER, at(35))
+        assert (tick.trigger, tick.timing.started_at) == (Trigger.USER, at(35))
 
     def test_commands_of_the_user_are_journaled(self) -> None:
         bench = EngineBench(probed(liveness={}))

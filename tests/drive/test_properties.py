@@ -148,7 +148,7 @@ def test_nothing_is_probed_on_hold(plan: SessionPlan) -> None:
 
     for ticks in by_worker(bench).values():
         for before, after in pairwise(ticks):
-            lifted = not before.hold_after or after.new_container
+            lifted = not before.hold.after or after.new_container
             assert lifted or after.skip is Skip.ON_HOLD or after.exit is not None
 
 

@@ -512,7 +512,7 @@ class TestLateness:
         (note,) = bench.of(NoteEntry)
         assert isinstance(note, NoteEntry)
         due = sum(
-            entry.late_drops
+            entry.timing.late_drops
             for entry in bench.session.journal
             if isinstance(entry, TickEntry)
         )
@@ -539,7 +539,7 @@ class TestLateness:
         (note,) = bench.of(NoteEntry)
         assert isinstance(note, NoteEntry)
         lost = sum(
-            entry.late_drops
+            entry.timing.late_drops
             for entry in bench.session.journal
             if isinstance(entry, TickEntry)
         )

@@ -25,7 +25,7 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from tests.builders import START, a_container_status, a_status
 from tests.record.strategies import values_of
-from tests.ticks import DEMO_KEY, a_tick
+from tests.ticks import DEMO_KEY, a_tick, changed_tick
 
 SMALL = JournalLimits(open_entries=4, block=3, packed_bytes=1 << 20, ticks=5)
 FORGETFUL = replace(SMALL, packed_bytes=0)
@@ -198,7 +198,10 @@ def test_an_event_adds_few_bytes_when_packed_with_its_tick() -> None:
 
 @pytest.mark.parametrize("number", [1 << 61, 1 << 62, 1 << 63, -(1 << 70)])
 def test_numbers_of_any_size_survive_being_packed(number: int) -> None:
-    entries = [only_ticks(1)[0], *(tick._replace(n=number) for tick in only_ticks(3))]
+    entries = [
+        only_ticks(1)[0],
+        *(changed_tick(tick, n=number) for tick in only_ticks(3)),
+    ]
 
     assert list(a_journal(entries, JournalLimits(open_entries=0, block=4))) == entries
 
@@ -221,7 +224,7 @@ def test_a_tick_of_one_of_many_probes_takes_a_dozen_bytes() -> None:
     journal = SessionJournal()
     keys = [DEMO_KEY._replace(pod_uid=f"{number:032x}") for number in range(200)]
     batch = [
-        tick._replace(sequence=number, key=keys[number % 200], n=number // 200)
+        changed_tick(tick, sequence=number, key=keys[number % 200], n=number // 200)
         for number, tick in enumerate(only_ticks(20_000))
     ]
 

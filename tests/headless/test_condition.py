@@ -44,7 +44,7 @@ from tests.builders import (
     an_http_probe,
     at,
 )
-from tests.ticks import skipped_tick
+from tests.ticks import changed_tick, skipped_tick
 
 WEB = a_pod(
     a_container("app", liveness_probe=a_probe()), a_container("log"), name="web"
@@ -75,7 +75,8 @@ def a_probed_tick(
     *,
     second: int = 1,
 ) -> TickEntry:
-    return skipped_tick(second)._replace(
+    return changed_tick(
+        skipped_tick(second),
         key=ProbeKey(pod.uid, container, probe_type),
         skip=None,
         result=stored,
@@ -214,7 +215,7 @@ def test_ready_needs_every_pod() -> None:
         pytest.param("db/db:ready", [DB_PROBED], True, id="of the container"),
         pytest.param(
             "db:ready",
-            [DB_PROBED._replace(result=None, stored_after=Result.FAILURE)],
+            [changed_tick(DB_PROBED, result=None, stored_after=Result.FAILURE)],
             False,
             id="a skipped tick",
         ),
@@ -231,8 +232,8 @@ def test_ready_needs_a_readiness_probe_that_succeeded_in_this_session(
 
 
 def test_a_success_of_an_earlier_instance_does_not_count() -> None:
-    first_of_another = DB_PROBED._replace(
-        result=None, new_container=True, stored_after=Result.FAILURE
+    first_of_another = changed_tick(
+        DB_PROBED, result=None, new_container=True, stored_after=Result.FAILURE
     )
 
     assert not is_met("db:ready", DB_PROBED, first_of_another, status(DB, ready=True))

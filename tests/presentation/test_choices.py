@@ -19,11 +19,13 @@ from probetui.presentation.tick.report import report_tick
 from probetui.presentation.tick.trace import build_trace
 from probetui.presentation.tick.why import run_sentences
 from tests.presentation.looking import VIEW
-from tests.ticks import DEMO_KEY, LIVENESS, NOW, history
+from tests.ticks import DEMO_KEY, LIVENESS, NOW, changed_tick, history
 from tests.tui.snapshots import DEMO, demo
 
 TWO = (Injected.FAILURE, Injected.FAILURE)
-REACHED = history(DEMO_KEY, LIVENESS, "fff", NOW)[-1]._replace(action=TickAction.MUTED)
+REACHED = changed_tick(
+    history(DEMO_KEY, LIVENESS, "fff", NOW)[-1], action=TickAction.MUTED
+)
 
 
 def probe_with_choices(**fields: Any) -> tuple[Subject, ProbeSnapshot]:

@@ -30,7 +30,7 @@ from probetui.presentation.header import (
 )
 from probetui.presentation.text.spans import text_of
 from tests.presentation.looking import VIEW
-from tests.ticks import DEMO_KEY, LIVENESS, NOW
+from tests.ticks import DEMO_KEY, LIVENESS, NOW, changed_tick
 from tests.tui.snapshots import (
     DEMO,
     a_container_snapshot,
@@ -280,7 +280,7 @@ def slow_pods(*letters: str) -> Snapshot:
         probe = a_probe_snapshot(key, LIVENESS, "sf" if letter == "t" else "ss")
         if letter == "t" and probe.last_run is not None:
             attempt = replace(probe.last_run.attempts[0], duration=timedelta(seconds=1))
-            run = probe.last_run._replace(attempts=(attempt,))
+            run = changed_tick(probe.last_run, attempts=(attempt,))
             probe = replace(probe, last_run=run)
         (container,) = spec.containers
         pods.append(a_pod_snapshot(spec, a_container_snapshot(container, probe)))

@@ -25,7 +25,7 @@ from probetui.presentation.text.spans import text_of
 from probetui.presentation.tick.report import report_tick
 from probetui.presentation.tick.trace import build_trace
 from tests.presentation.looking import RULES, VIEW
-from tests.ticks import DEMO_KEY, NOW, a_tick
+from tests.ticks import DEMO_KEY, NOW, a_tick, changed_tick
 from tests.tui.snapshots import DEMO, a_snapshot
 
 TICK = a_tick(
@@ -69,7 +69,7 @@ def test_a_line_has_the_grace_period() -> None:
     lines = PlainLines(started_at=None, is_verbose=False, rules=RULES)
     lines.register_pods([DEMO])
 
-    (line,) = lines.format_entry(TICK._replace(attempts=()))
+    (line,) = lines.format_entry(changed_tick(TICK, attempts=()))
 
     assert line.endswith("run 3/3 would-kill grace=30s")
 

@@ -51,7 +51,7 @@ from probetui.record.masking import Mask
 from probetui.values import Instant
 from tests.record.decoding import decode_entries
 from tests.record.strategies import LEAVES, instants, texts, values_of, whole_seconds
-from tests.ticks import a_tick
+from tests.ticks import a_tick, changed_tick
 
 START = datetime(2026, 11, 20, 8, 18, 0, 100_000, tzinfo=UTC)
 FAILED_AT = START + timedelta(minutes=3, seconds=5, microseconds=2_345)
@@ -140,7 +140,9 @@ def test_a_tick_has_the_field_names_that_scripts_rely_on() -> None:
 
 
 def test_a_tick_has_its_delays_of_request_and_answer() -> None:
-    late = FAILED_TICK._replace(delay=timedelta(seconds=1.5), held=timedelta(seconds=2))
+    late = changed_tick(
+        FAILED_TICK, delay=timedelta(seconds=1.5), held=timedelta(seconds=2)
+    )
 
     record = encode_entry(late, CONTEXT)
 
@@ -148,7 +150,7 @@ def test_a_tick_has_its_delays_of_request_and_answer() -> None:
 
 
 def test_a_tick_has_its_period_except_in_old_records() -> None:
-    edited = FAILED_TICK._replace(period_seconds=7)
+    edited = changed_tick(FAILED_TICK, period_seconds=7)
 
     assert encode_entry(edited, CONTEXT)["periodSeconds"] == 7
     assert "periodSeconds" not in encode_entry(FAILED_TICK, CONTEXT)
@@ -166,7 +168,7 @@ def test_an_answer_has_the_size_of_its_dropped_part(
 ) -> None:
     answer = HTTPAnswer(200, cut_bytes=cut_bytes)
     attempt = Attempt(ProbeResult.SUCCESS, http=answer)
-    tick = FAILED_TICK._replace(attempts=(attempt,))
+    tick = changed_tick(FAILED_TICK, attempts=(attempt,))
 
     record = through_json(encode_entry(tick, CONTEXT))
 
@@ -312,7 +314,8 @@ def test_a_pod_that_is_not_known_is_recorded_by_its_uid() -> None:
 
 def test_secrets_are_masked_only_in_the_output_of_containers() -> None:
     context = replace(CONTEXT, mask=Mask(["liveness", "hunter22"]))
-    tick = FAILED_TICK._replace(
+    tick = changed_tick(
+        FAILED_TICK,
         attempts=(
             Attempt(
                 ProbeResult.FAILURE,

@@ -23,6 +23,7 @@ from probetui.record.masking import Mask
 from probetui.record.routine_lines import RoutineLines
 from tests.record.strategies import LEAVES, texts, values_of
 from tests.record.test_format import TICK
+from tests.ticks import changed_tick
 
 START = datetime(2026, 11, 20, 8, 18, tzinfo=UTC)
 HOLES = st.sampled_from(["\ufdd0ms0", "\ufdd0seq", "%(seq)s", "100%"])
@@ -63,7 +64,7 @@ def test_lines_of_ticks_are_those_of_the_codec(
     context = a_context()
     lines = RoutineLines(context.mask)
     again = [
-        first._replace(n=n, run=n, at=other.at, duration=other.duration)
+        changed_tick(first, n=n, run=n, at=other.at, duration=other.timing.duration)
         for n, other in others
     ]
 
@@ -71,7 +72,7 @@ def test_lines_of_ticks_are_those_of_the_codec(
         first,
         first,
         *again,
-        *(other._replace(key=first.key) for _, other in others),
+        *(changed_tick(other, key=first.key) for _, other in others),
     ):
         assert lines.tick(tick, 7, context) == general_tick(tick, 7, context)
 
@@ -100,7 +101,7 @@ def test_what_an_attempt_took_is_its_own_where_all_else_repeats() -> None:
     longer = replace(ATTEMPT, duration=timedelta(microseconds=98765))
 
     written = [
-        lines.tick(TICK._replace(attempts=(attempt,)), 7, context)
+        lines.tick(changed_tick(TICK, attempts=(attempt,)), 7, context)
         for attempt in (ATTEMPT, ATTEMPT, longer)
     ]
 
@@ -134,7 +135,7 @@ def test_a_new_secret_is_masked_from_then_on() -> None:
     mask = Mask()
     context = a_context(mask)
     lines = RoutineLines(mask)
-    tick = TICK._replace(attempts=(replace(ATTEMPT, output="swordfish"),))
+    tick = changed_tick(TICK, attempts=(replace(ATTEMPT, output="swordfish"),))
     item = ProbeFinished(1, ProbeOutcome(tick.attempts, START, timedelta(seconds=1)))
     before = lines.tick(tick, 7, context), lines.outcome(item, 1, START, 7, context)
 
@@ -163,5 +164,7 @@ def test_no_more_is_kept_than_a_number_of_templates(
 
     for number in range(9):
         key = TICK.key._replace(container_name=f"app-{number}")
-        tick = TICK._replace(key=key, attempts=(replace(ATTEMPT, output=f"{number}"),))
+        tick = changed_tick(
+            TICK, key=key, attempts=(replace(ATTEMPT, output=f"{number}"),)
+        )
         assert lines.tick(tick, 7, context) == general_tick(tick, 7, context)

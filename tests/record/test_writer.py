@@ -32,13 +32,14 @@ from probetui.record.format import RecordContext
 from probetui.record.reader import read_recording
 from probetui.record.writer import Recorder, RecordWriter
 from tests.record.test_format import TICK as FIRST_TICK
+from tests.ticks import changed_tick
 
 START = datetime(2026, 11, 20, 8, 18, tzinfo=UTC)
 CONTEXT = RecordContext(START, pods={})
 HEADER = SessionHeader("0.1.0", "process", "v1.32", {}, [], seed=None)
 
 KEY = ProbeKey("uid", "app", ProbeType.LIVENESS)
-TICK = FIRST_TICK._replace(sequence=2, at=START, started_at=START, key=KEY)
+TICK = changed_tick(FIRST_TICK, sequence=2, at=START, started_at=START, key=KEY)
 RESULT = StateEntry(
     4, START, "uid", "app", KEY.probe_type, StateField.RESULT, "Unknown", "Failure", 2
 )
@@ -125,8 +126,8 @@ def test_of_a_selection_causes_name_lines_too_or_nothing(tmp_path: Path) -> None
     path = tmp_path / "session.jsonl"
     recorder = Recorder(RecordWriter.open(path), CONTEXT)
     event = Event(EventType.WARNING, "Unhealthy", "no", "uid", "", START)
-    left_out = TICK._replace(sequence=5)
-    taken = TICK._replace(sequence=9)
+    left_out = changed_tick(TICK, sequence=5)
+    taken = changed_tick(TICK, sequence=9)
 
     recorder.begin(HEADER)
     recorder.consume([EventEntry(6, START, event, left_out), taken])

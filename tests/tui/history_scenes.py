@@ -27,7 +27,15 @@ from probetui.kubelet.journal import (
     TickEntry,
 )
 from probetui.kubelet.outcome import Result
-from tests.ticks import DEMO_KEY, FIRST, LIVENESS, SECOND, gates_up_to_skip, history
+from tests.ticks import (
+    DEMO_KEY,
+    FIRST,
+    LIVENESS,
+    SECOND,
+    changed_tick,
+    gates_up_to_skip,
+    history,
+)
 from tests.tui.snapshots import DEMO, a_snapshot, clock, demo
 
 _SECOND = timedelta(seconds=1)
@@ -38,7 +46,8 @@ def ticks(
 ) -> tuple[TickEntry, ...]:
     """Return ticks of one instance with all their gates, numbered from `number` on."""
     return tuple(
-        entry._replace(
+        changed_tick(
+            entry,
             n=number + entry.n,
             container_id=container,
             gates=gates_up_to_skip(

@@ -27,7 +27,16 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
-from tests.ticks import DEMO_KEY, FIRST, LIVENESS, NO_FILE, NOW, SECOND, history
+from tests.ticks import (
+    DEMO_KEY,
+    FIRST,
+    LIVENESS,
+    NO_FILE,
+    NOW,
+    SECOND,
+    changed_tick,
+    history,
+)
 from tests.tui.snapshots import DEMO, a_snapshot, clock, demo, shop
 
 _SECOND = timedelta(seconds=1)
@@ -85,7 +94,7 @@ PAST: tuple[JournalEntry, ...] = (
     ),
 )
 KILLING: tuple[JournalEntry, ...] = (
-    unhealthy(TICKS[-1]._replace(run=3, action=TickAction.KILL)),
+    unhealthy(changed_tick(TICKS[-1], run=3, action=TickAction.KILL)),
     an_event(
         "08:21:05.1",
         "Killing",

@@ -58,6 +58,7 @@ from tests.ticks import (
     NOW,
     SECOND,
     STARTED_AT,
+    changed_tick,
     history,
 )
 
@@ -90,7 +91,9 @@ def a_probe_snapshot(
         "worker_alive": True,
         "stored_result": Result.SUCCESS,
         "last_result": last.result if last else Result.SUCCESS,
-        "result_run": last.run if last and last.action is not TickAction.KILL else 0,
+        "result_run": last.run.count
+        if last and last.action is not TickAction.KILL
+        else 0,
         "on_hold": False,
         "in_flight_since": None,
         "next_tick_at": last_at + timedelta(seconds=probe.period_seconds),
@@ -193,7 +196,7 @@ def a_snapshot(
 def numbered_as(entry: JournalEntry, sequence: int) -> JournalEntry:
     """Return an entry with another sequence number."""
     if isinstance(entry, TickEntry):
-        return entry._replace(sequence=sequence)
+        return changed_tick(entry, sequence=sequence)
     return replace(entry, sequence=sequence)
 
 

@@ -13,7 +13,7 @@ from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.status import Waiting
 from probetui.tui.panes.container_table import ContainerTable
 from probetui.tui.styled_text import StyledLine
-from tests.ticks import DEMO_KEY, LIVENESS
+from tests.ticks import DEMO_KEY, LIVENESS, changed_tick
 from tests.tui.app_harness import (
     an_app,
     line_with,
@@ -473,7 +473,7 @@ def with_long_names() -> Snapshot:
     probe = a_probe_snapshot(key, LIVENESS, "sf")
     assert probe.last_run is not None
     attempt = replace(probe.last_run.attempts[0], output=output)
-    probe = replace(probe, last_run=probe.last_run._replace(attempts=(attempt,)))
+    probe = replace(probe, last_run=changed_tick(probe.last_run, attempts=(attempt,)))
     return a_snapshot(
         a_pod_snapshot(
             pod,

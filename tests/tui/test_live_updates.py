@@ -20,7 +20,7 @@ from probetui.tui.panes.line_widget import LineWidget
 from probetui.tui.panes.subject_panes import SubjectPane
 from probetui.tui.screens.sizes import TOO_SMALL
 from probetui.tui.view_model import is_counting
-from tests.ticks import NOW
+from tests.ticks import NOW, changed_tick
 from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing, running, runtime_lost
@@ -317,7 +317,7 @@ def hostile(text: str) -> Snapshot:
     probe = demo_pod.containers[0].probes[0]
     assert probe.last_run is not None
     attempt = replace(probe.last_run.attempts[0], output=text, detail=text)
-    last = probe.last_run._replace(attempts=(attempt,))
+    last = changed_tick(probe.last_run, attempts=(attempt,))
     shown = replace(demo_pod.containers[0], probes=(replace(probe, last_run=last),))
     return replace(
         a_snapshot(

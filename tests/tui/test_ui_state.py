@@ -12,6 +12,7 @@ from probetui.kubelet.outcome import Result
 from probetui.tui.options import ScreenOptions
 from probetui.tui.state import UiState
 from probetui.tui.view_model import SessionObserver
+from tests.ticks import changed_tick
 from tests.tui.fake_session import FakeSession
 from tests.tui.history_scenes import steady
 from tests.tui.scenes import SCENES
@@ -60,7 +61,7 @@ def test_a_tick_can_be_selected_directly() -> None:
 
     assert is_known
     assert tick_number(ui_state) == 9
-    assert not ui_state.look_at(tick._replace(sequence=9_999))
+    assert not ui_state.look_at(changed_tick(tick, sequence=9_999))
     assert ui_state.cursor is None
 
 

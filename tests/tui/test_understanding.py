@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from probetui.engine.snapshot import Snapshot
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.tui.app import ProbetuiApp
-from tests.ticks import NOW, SECOND
+from tests.ticks import NOW, SECOND, changed_tick
 from tests.tui.app_harness import an_app, line_with, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.history_scenes import STORIES, steady, stopping, ticks, waiting
@@ -218,7 +218,7 @@ class TestTicks:
         async with app.run_test(size=NARROW) as pilot:
             await pilot.press("enter", "left", "left")
             newer = ticks("s", SECOND, clock("08:21:10.1"), number=23)[0]
-            newer = newer._replace(sequence=len(session.journal) + 1)
+            newer = changed_tick(newer, sequence=len(session.journal) + 1)
 
             session.publish(session.snapshot, newer)
             await pilot.pause()
@@ -316,7 +316,7 @@ class TestOutput:
         lines = "\n".join(f"line {number:04}" for number in range(1024))
         attempt = Attempt(ProbeResult.FAILURE, lines, None, timedelta(), "exit 1")
         (tick,) = ticks("f", SECOND, NOW)
-        tick = tick._replace(attempts=(attempt,))
+        tick = changed_tick(tick, attempts=(attempt,))
         pod = demo()
         probe = replace(pod.containers[0].probes[0], last_run=tick, history=(tick,))
         container = replace(pod.containers[0], probes=(probe,))
@@ -337,7 +337,7 @@ class TestOutput:
             ProbeResult.FAILURE, "\x1b[2J[b]bold[/b]\udcff", None, timedelta(), "exit 1"
         )
         (tick,) = ticks("f", SECOND, NOW)
-        tick = tick._replace(attempts=(attempt,))
+        tick = changed_tick(tick, attempts=(attempt,))
         probe = replace(demo().containers[0].probes[0], last_run=tick, history=(tick,))
         container = replace(demo().containers[0], probes=(probe,))
         snapshot = a_snapshot(replace(demo(), containers=(container,)))

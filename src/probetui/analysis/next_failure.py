@@ -139,11 +139,11 @@ def predict_failure_after(
     if tick.action is TickAction.KILL:
         return NextFailure(FailureEffect.ON_HOLD, FailureEffect.ON_HOLD)
     following = _after_failures(
-        tick.run if tick.result is Result.FAILURE else 0,
+        tick.run.count if tick.result is Result.FAILURE else 0,
         failure_threshold,
         tick.key.probe_type,
-        is_muted=tick.muted,
-        is_not_ready=tick.stored_after is Result.FAILURE,
+        is_muted=tick.overridden.muted,
+        is_not_ready=tick.stored.after is Result.FAILURE,
         is_deleted=pod.deletion_requested_at is not None,
         acts=acts,
         rules=rules,

@@ -189,7 +189,7 @@ class _Reader:
     def add_tick(self, key: ProbeKey, tick: TickEntry) -> None:
         """Count a tick that ran its probe."""
         own = self._container(*key[:2])
-        is_guess = (key, tick.started_at) in self._unmeasured
+        is_guess = (key, tick.timing.started_at) in self._unmeasured
         own.probed += 1
         own.unmeasured += is_guess
         if is_guess:
@@ -200,7 +200,9 @@ class _Reader:
             own.failing[key].clear()
         if tick.action in _KILLS:
             own.kills += 1
-            self.happenings.append(_kill(tick, sum(own.failing[key][-tick.run :])))
+            self.happenings.append(
+                _kill(tick, sum(own.failing[key][-tick.run.count :]))
+            )
 
     def add_start(self, entry: ContainerEntry) -> None:
         """Count a start, if it is a restart."""
@@ -239,7 +241,7 @@ def _kill(tick: TickEntry, unmeasured: int) -> Happening:
         tick.key.pod_uid,
         tick.key.container_name,
         HappeningKind.KILL,
-        f"{verb}: {probe} {tick.run}/{tick.threshold}",
+        f"{verb}: {probe} {tick.run.count}/{tick.run.threshold}",
         unmeasured,
     )
 

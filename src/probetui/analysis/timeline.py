@@ -86,7 +86,7 @@ def classify_tick(tick: TickEntry) -> TickMark:
         _code(tick),
         is_new_container=tick.new_container,
         is_out_of_schedule=tick.trigger is not Trigger.PERIODIC,
-        is_injected=tick.injected or bool(tick.delay),
+        is_injected=tick.overridden.injected or bool(tick.overridden.delay),
         is_kill=tick.action in {TickAction.KILL, TickAction.WOULD_KILL},
         is_flip=tick.action in _FLIPS,
     )
@@ -114,7 +114,7 @@ def is_startup_done(tick: TickEntry) -> bool:
     return (
         tick.skip is Skip.ON_HOLD
         and tick.key.probe_type is ProbeType.STARTUP
-        and tick.stored_after is Result.SUCCESS
+        and tick.stored.after is Result.SUCCESS
     )
 
 
@@ -171,14 +171,19 @@ class Timeline:
             self._starts.append(index)
             self._containers.append(tick.container_id)
         last = self._last
-        if last is not None and (last.duration > _SECOND or tick.late_drops):
+        if last is not None and (
+            last.timing.duration > _SECOND or tick.timing.late_drops
+        ):
             self._slow.append(index - 1)
-            late = (tick.late_drops + 1) * tick.period_seconds * _SECOND
-            gap = max(tick.started_at - last.started_at, late)
-            self._slow_gaps.append((gap, last.period_seconds))
-        if last is not None and 0 < last.period_seconds != tick.period_seconds > 0:
+            late = (tick.timing.late_drops + 1) * tick.timing.period_seconds * _SECOND
+            gap = max(tick.timing.started_at - last.timing.started_at, late)
+            self._slow_gaps.append((gap, last.timing.period_seconds))
+        if (
+            last is not None
+            and 0 < last.timing.period_seconds != tick.timing.period_seconds > 0
+        ):
             self._period_changes.append(index)
-            self._changed_periods.append(tick.period_seconds)
+            self._changed_periods.append(tick.timing.period_seconds)
         self._last = tick
         self._places.append(place)
         self._looks.append(_byte_of(classify_tick(tick)))

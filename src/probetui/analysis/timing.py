@@ -199,7 +199,7 @@ def ticks_lost(tick: TickEntry, next_at: datetime | None, period_seconds: int) -
     One tick waits while a probe runs; those after it are lost, never made up for. The
     period given is that of a tick which does not say its own.
     """
-    period = (tick.period_seconds or period_seconds) * _SECOND
-    if next_at is None or tick.duration <= period:
+    period = (tick.timing.period_seconds or period_seconds) * _SECOND
+    if next_at is None or tick.timing.duration <= period:
         return 0
-    return max((next_at - tick.started_at) // period - 1, 0)
+    return max((next_at - tick.timing.started_at) // period - 1, 0)

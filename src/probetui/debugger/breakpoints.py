@@ -111,7 +111,7 @@ class Breakpoints:
         return self.stopped_by is not None
 
     def _check_tick(self, tick: TickEntry) -> None:
-        if tick.result is not Result.FAILURE or tick.run != 1:
+        if tick.result is not Result.FAILURE or tick.run.count != 1:
             return
         if BreakpointKind.FIRST_FAILURE in self.points.of(Scope.of(tick.key)):
             text = f"first failure: {self._probe(tick.key)} has failed"

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
+from msgspec.structs import replace
+
 from probetui.debugger.breakpoints import Breakpoints
 from probetui.debugger.injection import NO_DELAY, Injections, delayed_outcome
 from probetui.debugger.scope import Scope, ScopedSetting
@@ -13,7 +15,7 @@ from probetui.debugger.timing import Timing
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import Probe, ProbeKey
 from probetui.kubelet.effects import RunProbe
-from probetui.kubelet.journal import Trigger
+from probetui.kubelet.journal import NOT_OVERRIDDEN, Overridden, Trigger
 from probetui.kubelet.outcome import ProbeOutcome, Result
 from probetui.kubelet.prober.worker import Worker
 
@@ -40,6 +42,8 @@ class ProbeOverrides:
         self.timings: dict[ProbeKey, Timing] = {}
         self.holds_ticks = False
         self._resumed_at: datetime | None = None
+        # The ticks that have started and are not over.
+        self._overridden: dict[ProbeKey, Overridden] = {}
 
     def pause(self) -> None:
         """Hold back all ticks from now on."""
@@ -64,8 +68,9 @@ class ProbeOverrides:
         self.delays.forget_pod(pod_uid)
         self.breakpoints.points.forget_pod(pod_uid)
         self.muted.forget_pod(pod_uid)
-        for key in [key for key in self.timings if key.pod_uid == pod_uid]:
-            del self.timings[key]
+        for by_key in (self.timings, self._overridden):
+            for key in [key for key in by_key if key.pod_uid == pod_uid]:
+                del by_key[key]
 
     # -- ProbeHooks
 
@@ -82,8 +87,13 @@ class ProbeOverrides:
         self, effect: RunProbe, outcome: ProbeOutcome
     ) -> tuple[ProbeOutcome, timedelta]:
         """Return an outcome with the delay of its probe, and that delay."""
-        delay = self.delay_of(effect.key)
-        return (delayed_outcome(outcome, delay, effect) if delay else outcome), delay
+        key = effect.key
+        delay = self.delay_of(key)
+        if not delay:
+            return outcome, delay
+        overridden = self._overridden.get(key, NOT_OVERRIDDEN)
+        self._overridden[key] = replace(overridden, delay=delay)
+        return delayed_outcome(outcome, delay, effect), delay
 
     def hold_result(self, worker: Worker, result: Result, now: datetime) -> bool:
         """Hold a result at a breakpoint, and pause."""
@@ -100,9 +110,22 @@ class ProbeOverrides:
         """Withhold the results of muted probes."""
         return not self.is_muted(key)
 
-    def held_for(self, trigger: Trigger, due: datetime, now: datetime) -> timedelta:
+    def held_for(
+        self, key: ProbeKey, trigger: Trigger, due: datetime, now: datetime
+    ) -> timedelta:
         """Return how long a pause held a due tick."""
+        self._overridden.pop(key, None)
         if trigger is not Trigger.PERIODIC or due >= now:
             return NO_DELAY
         was_paused = self._resumed_at is not None and due < self._resumed_at
-        return now - due if self.holds_ticks or was_paused else NO_DELAY
+        if not self.holds_ticks and not was_paused:
+            return NO_DELAY
+        self._overridden[key] = Overridden(held=now - due)
+        return now - due
+
+    def overridden(self, key: ProbeKey, outcome: ProbeOutcome | None) -> Overridden:
+        """Return what the user changed of a tick that ends."""
+        overridden = self._overridden.pop(key, NOT_OVERRIDDEN)
+        if outcome is None or not (outcome.injected or self.muted):
+            return overridden
+        return replace(overridden, injected=outcome.injected, muted=self.is_muted(key))

@@ -100,7 +100,7 @@ class ProbeMetrics(Collector):
         word = RESULTS[tick.result]
         series.counts[word] = series.counts.get(word, 0) + 1
         if tick.result is Result.SUCCESS:
-            seconds = tick.duration / ONE_SECOND
+            seconds = tick.timing.duration / ONE_SECOND
             series.buckets[bisect_left(BUCKETS, seconds)] += 1
             series.seconds += seconds
 

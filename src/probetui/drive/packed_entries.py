@@ -16,17 +16,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from operator import sub
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.kubelet.journal import (
-    REPEATED,
     EventEntry,
     JournalEntry,
+    Probed,
     TickEntry,
-    repeated_fields,
 )
 from probetui.kubelet.outcome import Attempt
 
@@ -44,12 +42,12 @@ _LARGEST = 1 << 62
 
 
 class PackedBlock(Struct, frozen=True):
-    """Packed entries; `ticks` of them are ticks, whose `rows` refer to `repeated`."""
+    """Packed entries; `ticks` of them are ticks, whose `rows` refer to `routines`."""
 
     packed: bytes
     rows: int
     ticks: int
-    repeated: Sequence[tuple[Any, ...]]
+    routines: Sequence[TickEntry]
 
 
 class _Tick(Struct, frozen=True):
@@ -96,19 +94,19 @@ class EntryPacker:
         return PackedBlock(zlib.compress(data, _LEVEL), len(rows), ticks, self._table)
 
     def _numbers(self, tick: TickEntry) -> tuple[int, ...]:
-        repeated = repeated_fields(tick)
-        number = self._numbers_of.get(repeated)
+        routine = tick.routine
+        number = self._numbers_of.get(routine)
         if number is None:
-            number = self._numbers_of[repeated] = len(self._table)
-            self._table.append(repeated)
+            number = self._numbers_of[routine] = len(self._table)
+            self._table.append(routine)
         at = (tick.at - _EPOCH) // _MICROSECOND
-        lasted = at - (tick.started_at - _EPOCH) // _MICROSECOND
-        more = lasted - tick.duration // _MICROSECOND
-        return number, tick.sequence, at, lasted, more, tick.n, tick.run
+        lasted = at - (tick.timing.started_at - _EPOCH) // _MICROSECOND
+        more = lasted - tick.timing.duration // _MICROSECOND
+        return number, tick.sequence, at, lasted, more, tick.n, tick.run.count
 
     def _begin_table(self) -> None:
-        self._table: list[tuple[Any, ...]] = []
-        self._numbers_of: dict[tuple[Any, ...], int] = {}
+        self._table: list[TickEntry] = []
+        self._numbers_of: dict[TickEntry, int] = {}
         self._blocks = 0
 
 
@@ -119,7 +117,7 @@ def unpack(block: PackedBlock) -> tuple[JournalEntry, ...]:
     packed = [item for item in items if isinstance(item, _Tick)]
     rows = _rows(numbers, block.rows)
     ticks = [
-        _tick(row, item.attempts, block.repeated)
+        _tick(row, item.attempts, block.routines)
         for row, item in zip(rows, packed, strict=True)
     ]
     return tuple(_entries(items, ticks))
@@ -155,20 +153,26 @@ def _event(item: _Item, places: Mapping[int, int]) -> _Item:
 def _tick(
     numbers: tuple[int, ...],
     attempts: tuple[Attempt, ...],
-    repeated: Sequence[tuple[Any, ...]],
+    routines: Sequence[TickEntry],
 ) -> TickEntry:
     number, sequence, at, lasted, more, n, run = numbers
+    routine = routines[number]
     instant = _EPOCH + at * _MICROSECOND
-    values = dict(zip(REPEATED, repeated[number], strict=True))
-    return TickEntry(
-        **values,
+    outcome = routine.outcome
+    if isinstance(outcome, Probed):
+        outcome = Probed(attempts, outcome.result, outcome.action)
+    return replace(
+        routine,
         sequence=sequence,
         at=instant,
         n=n,
-        started_at=instant - lasted * _MICROSECOND,
-        duration=(lasted - more) * _MICROSECOND,
-        attempts=attempts,
-        run=run,
+        timing=replace(
+            routine.timing,
+            started_at=instant - lasted * _MICROSECOND,
+            duration=(lasted - more) * _MICROSECOND,
+        ),
+        outcome=outcome,
+        run=replace(routine.run, count=run),
     )
 
 

@@ -303,7 +303,7 @@ class RealtimeSession:
         self._journal.extend(turn.entries)
         if self._late is not None:
             ticks = (entry for entry in turn.entries if isinstance(entry, TickEntry))
-            self._late.lost += sum(tick.late_drops for tick in ticks)
+            self._late.lost += sum(tick.timing.late_drops for tick in ticks)
         # Listeners are looked up first: a kill of the same turn would change them.
         for effect in sorted(
             turn.effects, key=lambda effect: not isinstance(effect, FindListeners)

@@ -333,7 +333,7 @@ class SnapshotBuilder:
             result_run=worker.result_run,
             on_hold=worker.on_hold,
             in_flight_since=(
-                None if loop.in_flight is None else loop.in_flight.started_at
+                None if loop.in_flight is None else loop.in_flight.start.at
             ),
             next_tick_at=next_at,
             is_held_back=overrides.holds_ticks,

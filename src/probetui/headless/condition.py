@@ -240,7 +240,7 @@ class ConditionWatch:
         # A skipped tick says nothing, but the first one of a new instance.
         if tick.result is None and not tick.new_container:
             return
-        if tick.stored_after is Result.SUCCESS and tick.result is not None:
+        if tick.stored.after is Result.SUCCESS and tick.result is not None:
             self._succeeded.add(tick.key)
         else:
             self._succeeded.discard(tick.key)

@@ -1,14 +1,17 @@
 """The journal: an ordered log of events for screen, plain output and records.
 
 Every entry has a sequence number that grows by one, and the instant it happened.
+
+A tick has parts: its timing, its outcome (`Probed`, or why it did not probe), the
+worker's run, stored result and hold around it, and `Overridden`, which hooks return and
+no part of the kubelet reads. Sessions keep ticks by the thousand, and none can be part
+of a reference cycle: the garbage collector does not track them (`gc=False`).
 """
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from operator import itemgetter
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -69,19 +72,82 @@ class Gate(Struct, frozen=True):
     passed: bool
 
 
-class TickEntry(NamedTuple):
-    """One tick of a worker, probed or skipped; written at its end.
+class TickTiming(Struct, frozen=True, gc=False):
+    """When a tick fired, and for how long it ran.
 
-    `at` is when it was over, `started_at` when the tick fired. `run` counts equal
-    results in a row, `threshold` is the one that applies to `result`. `n` counts the
-    ticks of this worker from 1. `new_container` says that this tick was the first to
-    see its container. `muted` means that the user had results ignored; the action is
-    `MUTED` if the result would have had consequences. `delay` is the delay of each
-    attempt that the user set. `held` is how long a pause held the tick.
     `period_seconds` is the probe's at the tick, 0 in records without it. `late_drops`
     counts the ticks dropped because this one was consumed late; those dropped for a
-    slow probe follow from its duration. `run_doubt` is why the run may be longer, for a
-    tick observed from outside.
+    slow probe follow from its duration.
+    """
+
+    started_at: datetime
+    duration: timedelta = timedelta()
+    period_seconds: int = 0
+    late_drops: int = 0
+
+
+class Probed(Struct, frozen=True, gc=False):
+    """The outcome of a tick that probed.
+
+    `result` is None where the probe could not be run. `action` is `MUTED` if the result
+    would have had consequences but was withheld.
+    """
+
+    attempts: tuple[Attempt, ...]
+    result: Result | None
+    action: TickAction
+
+
+class TickRun(Struct, frozen=True, gc=False):
+    """The worker's run of equal results after a tick.
+
+    `threshold` is the one that applies to the tick's result. `doubt` is why the run may
+    be longer, for a tick observed from outside.
+    """
+
+    count: int
+    threshold: int
+    doubt: str = ""
+
+
+class StoredChange(Struct, frozen=True, gc=False):
+    """The stored result before and after a tick."""
+
+    before: Result | None
+    after: Result | None
+
+
+class HoldChange(Struct, frozen=True, gc=False):
+    """Whether the worker was on hold before and after a tick."""
+
+    before: bool
+    after: bool
+
+
+class Overridden(Struct, frozen=True, gc=False):
+    """What a debugger changed of a tick; the kubelet passes it on unread.
+
+    `injected` says that the result replaces a run, `muted` that results are withheld.
+    `delay` was added to each attempt. `held` is how long a pause held the tick.
+    """
+
+    injected: bool = False
+    muted: bool = False
+    delay: timedelta = timedelta()
+    held: timedelta = timedelta()
+
+
+NOT_OVERRIDDEN = Overridden()
+
+NO_INSTANT = datetime(1970, 1, 1, tzinfo=UTC)
+"""The instants of a tick without them."""
+
+
+class TickEntry(Struct, frozen=True, gc=False):
+    """One tick of a worker, probed or skipped; written at its end.
+
+    `at` is when it was over. `n` counts the ticks of this worker from 1.
+    `new_container` says that this tick was the first to see its container.
     """
 
     sequence: int
@@ -89,37 +155,71 @@ class TickEntry(NamedTuple):
     key: ProbeKey
     n: int
     trigger: Trigger
-    started_at: datetime
-    duration: timedelta
+    timing: TickTiming
     container_id: ContainerID
     new_container: bool
     gates: tuple[Gate, ...]
-    skip: Skip | None
-    exit: Exit | None
-    attempts: tuple[Attempt, ...]
-    result: Result | None
-    injected: bool
-    run: int
-    threshold: int
-    stored_before: Result | None
-    stored_after: Result | None
-    hold_before: bool
-    hold_after: bool
-    action: TickAction
-    muted: bool = False
-    delay: timedelta = timedelta()
-    held: timedelta = timedelta()
-    period_seconds: int = 0
-    late_drops: int = 0
-    run_doubt: str = ""
+    outcome: Probed | Skip | Exit
+    run: TickRun
+    stored: StoredChange
+    hold: HoldChange
+    overridden: Overridden = NOT_OVERRIDDEN
 
+    @property
+    def skip(self) -> Skip | None:
+        """Why the tick did not probe, although the worker continues."""
+        return self.outcome if isinstance(self.outcome, Skip) else None
 
-_CHANGING = ("sequence", "at", "n", "started_at", "duration", "attempts", "run")
-REPEATED = tuple(name for name in TickEntry._fields if name not in _CHANGING)
-"""The fields of a tick that usually equal those of the probe's previous tick."""
+    @property
+    def exit(self) -> Exit | None:
+        """Why the tick was the worker's last."""
+        return self.outcome if isinstance(self.outcome, Exit) else None
 
-repeated_fields = itemgetter(*map(TickEntry._fields.index, REPEATED))
-"""Returns the values of these fields of a tick."""
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """The runs of the handler, none if the tick did not probe."""
+        return self.outcome.attempts if isinstance(self.outcome, Probed) else ()
+
+    @property
+    def result(self) -> Result | None:
+        """The result that was counted."""
+        return self.outcome.result if isinstance(self.outcome, Probed) else None
+
+    @property
+    def action(self) -> TickAction:
+        """The consequence, none if the tick did not probe."""
+        if isinstance(self.outcome, Probed):
+            return self.outcome.action
+        return TickAction.NONE
+
+    @property
+    def routine(self) -> TickEntry:
+        """The tick without what differs between ticks of a probe that find the same.
+
+        These are its numbers, instants and durations, the attempts, and the count of
+        the run.
+        """
+        timing, outcome, run = self.timing, self.outcome, self.run
+        if isinstance(outcome, Probed):
+            outcome = Probed((), outcome.result, outcome.action)
+        return TickEntry(
+            0,
+            NO_INSTANT,
+            self.key,
+            0,
+            self.trigger,
+            TickTiming(
+                NO_INSTANT, timedelta(), timing.period_seconds, timing.late_drops
+            ),
+            self.container_id,
+            self.new_container,
+            self.gates,
+            outcome,
+            TickRun(0, run.threshold, run.doubt),
+            self.stored,
+            self.hold,
+            self.overridden,
+        )
 
 
 class DryRunEntry(Struct, frozen=True):

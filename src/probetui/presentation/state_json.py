@@ -261,21 +261,21 @@ class RunObject(StateObject, frozen=True):
     """Equal results in a row; the threshold is the one that applies to them."""
 
     result: ResultWord | None
-    count: Annotated[Count, At("run")]
-    threshold: Count
+    count: Annotated[Count, At("run.count")]
+    threshold: Annotated[Count, At("run.threshold")]
 
 
 class LastRunObject(StateObject, frozen=True):
     """The last tick that probed."""
 
     n: Count
-    started_at: Instant
-    ms: Annotated[Milliseconds, At("duration")]
+    started_at: Annotated[Instant, At("timing.started_at")]
+    ms: Annotated[Milliseconds, At("timing.duration")]
     result: Annotated[ResultWord | None, Meta(description="null: errored")]
     run: Annotated[RunObject, SAME]
     action: TickAction
-    injected: bool
-    delay: Seconds
+    injected: Annotated[bool, At("overridden.injected")]
+    delay: Annotated[Seconds, At("overridden.delay")]
     attempts: list[AttemptObject]
     refusal: Annotated[
         RefusalObject | None,

@@ -311,7 +311,7 @@ def _fixed(text: str, cells: int) -> str:
 
 def _counted(tick: TickEntry) -> str:
     word = "" if tick.result is None else f"{tick.result.name.lower()} "
-    return f"{word}{run_count(tick)} of {tick.threshold}"
+    return f"{word}{run_count(tick)} of {tick.run.threshold}"
 
 
 def _run(probe: ProbeSnapshot) -> str:

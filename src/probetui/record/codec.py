@@ -21,6 +21,7 @@ from probetui.kubelet.journal import JournalEntry
 from probetui.kubelet.outcome import Attempt
 from probetui.record.format import (
     ENTRY_KINDS,
+    ENTRY_MAKERS,
     VALUE_KINDS,
     VERSION,
     AnyRecord,
@@ -281,7 +282,13 @@ def _reason(error: Exception) -> str:
 @cache
 def _codec_of(struct: type[Struct]) -> WireCodec:
     if issubclass(struct, CommonFields):
-        return WireCodec(struct, ENTRY_KINDS[struct], VALUE_KINDS, skip=_COMMON)
+        return WireCodec(
+            struct,
+            ENTRY_KINDS[struct],
+            VALUE_KINDS,
+            skip=_COMMON,
+            make=ENTRY_MAKERS.get(struct),
+        )
     return WireCodec(struct, VALUE_KINDS[struct], VALUE_KINDS)
 
 

@@ -15,7 +15,7 @@ ever renamed. Earlier releases gave an input the `seq` of the entry before it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from types import NoneType
 from typing import Annotated, Any, Literal
@@ -43,6 +43,7 @@ from probetui.kubelet.journal import (
     ListenersEntry,
     NoteEntry,
     PodGoneEntry,
+    Probed,
     Skip,
     StateEntry,
     StateField,
@@ -332,9 +333,9 @@ class RunRecord(Struct, frozen=True):
     """
 
     result: ResultWord | None
-    count: Annotated[Integer, At("run")]
-    threshold: Integer
-    at_least: Annotated[MaskedText, At("run_doubt"), OMIT_DEFAULT] = field(
+    count: Annotated[Integer, At("run.count")]
+    threshold: Annotated[Integer, At("run.threshold")]
+    at_least: Annotated[MaskedText, At("run.doubt"), OMIT_DEFAULT] = field(
         default="", name="atLeast"
     )
 
@@ -342,15 +343,15 @@ class RunRecord(Struct, frozen=True):
 class StoredRecord(Struct, frozen=True):
     """What is believed before and after."""
 
-    before: Annotated[ResultWord | None, At("stored_before")]
-    after: Annotated[ResultWord | None, At("stored_after")]
+    before: Annotated[ResultWord | None, At("stored.before")]
+    after: Annotated[ResultWord | None, At("stored.after")]
 
 
 class HoldRecord(Struct, frozen=True):
     """Whether the worker is on hold before and after."""
 
-    before: Annotated[bool, At("hold_before")]
-    after: Annotated[bool, At("hold_after")]
+    before: Annotated[bool, At("hold.before")]
+    after: Annotated[bool, At("hold.after")]
 
 
 class TickRecord(PodFields, frozen=True, kw_only=True, tag="tick"):
@@ -362,29 +363,29 @@ class TickRecord(PodFields, frozen=True, kw_only=True, tag="tick"):
     probe: ProbeTypeWord
     n: Integer
     trigger: Trigger
-    started_at: Instant = field(name="startedAt")
-    ms: Annotated[Milliseconds, At("duration")]
+    started_at: Annotated[Instant, At("timing.started_at")] = field(name="startedAt")
+    ms: Annotated[Milliseconds, At("timing.duration")]
     gates: list[GateRecord]
     skipped: Annotated[Skip | None, At("skip")]
     exit: Exit | None
     attempts: list[AttemptRecord]
     result: ResultWord | None
-    injected: bool
+    injected: Annotated[bool, At("overridden.injected")]
     run: Annotated[RunRecord, SAME]
     stored: Annotated[StoredRecord, SAME]
     hold: Annotated[HoldRecord, SAME]
     action: TickAction
-    muted: bool = False
-    delay_ms: Annotated[Milliseconds, At("delay"), OMIT_DEFAULT] = field(
+    muted: Annotated[bool, At("overridden.muted")] = False
+    delay_ms: Annotated[Milliseconds, At("overridden.delay"), OMIT_DEFAULT] = field(
         default=0, name="delayMs"
     )
-    held_ms: Annotated[Milliseconds, At("held"), OMIT_DEFAULT] = field(
+    held_ms: Annotated[Milliseconds, At("overridden.held"), OMIT_DEFAULT] = field(
         default=0, name="heldMs"
     )
-    period_seconds: Annotated[Integer, At("period_seconds"), OMIT_DEFAULT] = field(
-        default=0, name="periodSeconds"
+    period_seconds: Annotated[Integer, At("timing.period_seconds"), OMIT_DEFAULT] = (
+        field(default=0, name="periodSeconds")
     )
-    late_drops: Annotated[Count, At("late_drops"), OMIT_DEFAULT] = field(
+    late_drops: Annotated[Count, At("timing.late_drops"), OMIT_DEFAULT] = field(
         default=0, name="lateDrops"
     )
 
@@ -601,6 +602,26 @@ ENTRY_KINDS: Mapping[type[CommonFields], type[Any]] = {
     GoneRecord: PodGoneEntry,
 }
 """Which kind of line each kind of journal entry is."""
+
+
+def _make_tick(
+    *,
+    skip: Skip | None,
+    exit: Exit | None,  # noqa: A002  # as the line calls it
+    attempts: tuple[Attempt, ...],
+    result: Result | None,
+    action: TickAction,
+    **parts: Any,
+) -> TickEntry:
+    """Return the tick of a record, whose outcome the record has side by side."""
+    outcome = skip or exit or Probed(attempts, result, action)
+    return TickEntry(outcome=outcome, **parts)
+
+
+ENTRY_MAKERS: Mapping[type[CommonFields], Callable[..., JournalEntry]] = {
+    TickRecord: _make_tick
+}
+"""What makes the entries that are shaped otherwise than their lines."""
 
 VALUE_KINDS: Mapping[type[Struct], type[Any]] = {
     AttemptRecord: Attempt,

@@ -133,8 +133,6 @@ def _renumbered(read: Sequence[_Read]) -> list[_Read]:
 
 def _numbered(entry: JournalEntry, number: int, cause: int | None) -> JournalEntry:
     match entry:
-        case TickEntry():
-            return entry._replace(sequence=number)
         case StateEntry() | ListenersEntry() | FindingEntry():
             return replace(entry, sequence=number, cause=cause)
         case _:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.facts import ProbeFinished
-from probetui.kubelet.journal import TickEntry, repeated_fields
+from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.outcome import Attempt, ProbeOutcome
 from probetui.record.codec import (
     Record,
@@ -55,12 +55,12 @@ Template = TypeVar("Template", str | None, "_TickTemplate")
 
 
 class _TickTemplate(Struct, frozen=True):
-    """The line of a probe's ticks for as long as these fields of theirs repeat.
+    """The line of a probe's ticks for as long as they are of one routine.
 
     The text is empty where something in it looks like a hole.
     """
 
-    repeated: tuple[Any, ...]
+    routine: TickEntry
     text: str
 
 
@@ -83,14 +83,14 @@ class RoutineLines:
     def tick(self, tick: TickEntry, line: int, context: RecordContext) -> bytes:
         """Return the line of a tick: what `encode_entry` makes, with its number."""
         self._follow(context)
-        repeated = repeated_fields(tick)
+        routine = tick.routine
         known = self._ticks.get(tick.key)
-        if known is None or known.repeated != repeated:
-            record = encode_entry(tick._replace(attempts=()), context)
+        if known is None or known.routine != routine:
+            record = encode_entry(routine, context)
             _leave_open(record, "seq", "ts", "t", "n", "startedAt", "ms", "attempts")
             _leave_open(record["run"], "count")
             text, holes = _to_template(record)
-            known = _TickTemplate(repeated, text if holes == _HOLES_OF_TICK else "")
+            known = _TickTemplate(routine, text if holes == _HOLES_OF_TICK else "")
             _keep(self._ticks, tick.key, known)
         if not known.text:
             return encode_line(encode_entry(tick, context) | {"seq": line})
@@ -99,10 +99,10 @@ class RoutineLines:
             "ts": _quoted(tick.at),
             "t": _seconds(tick.at - context.started_at),
             "n": tick.n,
-            "startedAt": _quoted(tick.started_at),
-            "ms": tick.duration / _MILLISECOND,
+            "startedAt": _quoted(tick.timing.started_at),
+            "ms": tick.timing.duration / _MILLISECOND,
             "attempts": self._attempts_text(tick.attempts, context),
-            "count": tick.run,
+            "count": tick.run.count,
         }
         return f"{known.text % values}\n".encode()
 

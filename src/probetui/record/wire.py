@@ -96,6 +96,8 @@ class WireCodec:
         kind: the type of the values.
         kinds: the types of the values that structs among its fields describe.
         skip: the fields that the caller writes and reads.
+        make: makes a value of the attributes that were read, where fields are
+            properties of the values; the type itself if not given.
     """
 
     def __init__(
@@ -104,8 +106,10 @@ class WireCodec:
         kind: type[Any],
         kinds: Mapping[type[Struct], type[Any]],
         skip: frozenset[str] = frozenset(),
+        make: Callable[..., Any] | None = None,
     ) -> None:
         self._kind = kind
+        self._make = make or kind
         self._kinds = kinds
         self._hints = typing.get_type_hints(kind)
         self._reads_of_paths: dict[str, Read] = {}
@@ -124,7 +128,7 @@ class WireCodec:
         """
         for name, read in self._reads:
             attributes[name] = read(struct)
-        return self._kind(**attributes)
+        return self._make(**attributes)
 
     def _plan(
         self, struct: type[Struct], skip: frozenset[str] = frozenset(), group: str = ""
@@ -156,9 +160,12 @@ class WireCodec:
     def _find_path(self, paths: tuple[str, ...]) -> str:
         for path in paths:
             head, _, tail = path.partition(".")
-            if head in self._hints and (
-                not tail or tail in typing.get_type_hints(_non_null(self._hints[head]))
+            hint = self._hints.get(head)
+            if not tail and (
+                hint or isinstance(getattr(self._kind, head, None), property)
             ):
+                return path
+            if hint and tail in typing.get_type_hints(_non_null(hint)):
                 return path
         raise TypeError(f"{self._kind.__name__} has no {' or '.join(paths)}")
 

@@ -116,8 +116,8 @@ def test_bounds_are_bounds_in_the_record_too(recorded: _Recorded) -> None:
 
     read = read_recording(path).entries
 
-    doubts = [it.run_doubt for it in read if isinstance(it, TickEntry)]
-    assert doubts == [it.run_doubt for it in entries if isinstance(it, TickEntry)]
+    doubts = [it.run.doubt for it in read if isinstance(it, TickEntry)]
+    assert doubts == [it.run.doubt for it in entries if isinstance(it, TickEntry)]
     assert any("not allowed" in doubt for doubt in doubts)
     assert "" in doubts
 

@@ -290,7 +290,7 @@ async def test_a_command_in_a_stopped_session_is_carried_out_to_its_end() -> Non
 
     # A periodic probe that was under way when the clock stopped ends, too.
     ended = [entry for entry in session.journal if isinstance(entry, TickEntry)]
-    late = [entry for entry in ended if entry.started_at > paused_at]
+    late = [entry for entry in ended if entry.timing.started_at > paused_at]
     assert [entry.trigger for entry in ended].count(Trigger.USER) == 1
     assert {entry.trigger for entry in late} <= {Trigger.USER}
     assert any(isinstance(entry, DryRunEntry) for entry in session.journal)
@@ -590,6 +590,6 @@ async def test_results_can_be_injected() -> None:
     injected = [
         entry
         for entry in session.journal
-        if isinstance(entry, TickEntry) and entry.injected
+        if isinstance(entry, TickEntry) and entry.overridden.injected
     ]
     assert len(injected) == 3

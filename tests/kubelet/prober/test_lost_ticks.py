@@ -12,7 +12,7 @@ READINESS = ProbeType.READINESS
 
 
 def lost_ticks_by_lateness(bench: Bench) -> list[int]:
-    return [tick.late_drops for tick in bench.ticks()]
+    return [tick.timing.late_drops for tick in bench.ticks()]
 
 
 def wake(bench: Bench, seconds: float) -> None:
@@ -76,7 +76,11 @@ def test_a_slow_probe_that_began_late_costs_one_more() -> None:
     wake(bench, 3.1)
     bench.answer()
 
-    assert [tick.duration.total_seconds() for tick in bench.ticks()] == [0, 1.6, 0]
+    assert [tick.timing.duration.total_seconds() for tick in bench.ticks()] == [
+        0,
+        1.6,
+        0,
+    ]
     assert lost_ticks_by_lateness(bench) == [0, 0, 1]
 
 

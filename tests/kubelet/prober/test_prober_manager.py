@@ -229,7 +229,11 @@ class TestTicks:
             if bench.started_probes:
                 bench.answer()
 
-        assert [tick.started_at for tick in bench.ticks()] == [at(0), at(2), at(4)]
+        assert [tick.timing.started_at for tick in bench.ticks()] == [
+            at(0),
+            at(2),
+            at(4),
+        ]
 
     def test_the_entry_of_a_tick_has_all_its_fields(self) -> None:
         bench = Bench(with_probe(LIVENESS, failure_threshold=3))
@@ -239,20 +243,24 @@ class TestTicks:
         bench.answer(FAILS, output="not well")
 
         (tick,) = bench.ticks()
-        assert (tick.sequence, tick.at, tick.started_at) == (1, at(0.25), at(0))
-        assert tick.duration == timedelta(milliseconds=250)
+        assert (tick.sequence, tick.at, tick.timing.started_at) == (1, at(0.25), at(0))
+        assert tick.timing.duration == timedelta(milliseconds=250)
         assert (tick.key, tick.n, tick.trigger) == (
             a_key(LIVENESS),
             1,
             Trigger.PERIODIC,
         )
         assert (tick.container_id, tick.new_container) == (APP, True)
-        assert (tick.skip, tick.exit, tick.injected) == (None, None, False)
+        assert (tick.skip, tick.exit, tick.overridden.injected) == (None, None, False)
         assert tick.gates[-1].name == "startup gate"
         assert [attempt.output for attempt in tick.attempts] == ["not well"]
-        assert (tick.result, tick.run, tick.threshold) == (Result.FAILURE, 1, 3)
-        assert tick.stored_before is tick.stored_after is Result.SUCCESS
-        assert (tick.hold_before, tick.hold_after) == (False, False)
+        assert (tick.result, tick.run.count, tick.run.threshold) == (
+            Result.FAILURE,
+            1,
+            3,
+        )
+        assert tick.stored.before is tick.stored.after is Result.SUCCESS
+        assert (tick.hold.before, tick.hold.after) == (False, False)
         assert tick.action is TickAction.NONE
 
     def test_the_entry_of_a_skipped_tick_has_the_reason(self) -> None:
@@ -262,7 +270,7 @@ class TestTicks:
 
         (tick,) = bench.ticks()
         assert (tick.skip, tick.exit, tick.attempts) == (Skip.INITIAL_DELAY, None, ())
-        assert (tick.n, tick.result, tick.duration) == (1, None, timedelta())
+        assert (tick.n, tick.result, tick.timing.duration) == (1, None, timedelta())
         assert tick.gates[-1].name == "initial delay"
         assert tick.action is TickAction.NONE
 
@@ -300,7 +308,7 @@ class TestTicks:
 
         (tick,) = bench.ticks()
         assert (tick.result, tick.action) == (None, TickAction.DISCARDED)
-        assert (tick.run, tick.threshold) == (0, 1)
+        assert (tick.run.count, tick.run.threshold) == (0, 1)
         (event,) = (entry for entry in bench.entries if isinstance(entry, EventEntry))
         assert event.event.message == "Liveness probe errored: no such file"
         assert bench.manager.results[LIVENESS].get(APP) is Result.SUCCESS
@@ -441,7 +449,7 @@ class TestActions:
         bench.answer()
 
         assert bench.states(StateField.HOLD) == [("off", "on"), ("on", "off")]
-        assert (bench.ticks()[-1].hold_before, bench.ticks()[-1].hold_after) == (
+        assert (bench.ticks()[-1].hold.before, bench.ticks()[-1].hold.after) == (
             True,
             False,
         )

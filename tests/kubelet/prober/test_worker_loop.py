@@ -10,7 +10,13 @@ from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.journal import Trigger
 from probetui.kubelet.prober.worker import Worker
-from probetui.kubelet.prober.worker_loop import STOP, InFlight, Stop, WorkerLoop
+from probetui.kubelet.prober.worker_loop import (
+    STOP,
+    InFlight,
+    Stop,
+    TickStart,
+    WorkerLoop,
+)
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
 
 PERIODIC, READINESS, USER = Trigger
@@ -18,12 +24,9 @@ IN_FLIGHT = InFlight(
     RunProbe(
         1, a_key(), a_pod(), a_container(), a_probe(), ContainerID("x://1"), "::1"
     ),
-    PERIODIC,
-    START,
-    gates=(),
-    new_container=False,
-    stored_before=None,
-    hold_before=False,
+    TickStart(
+        PERIODIC, START, (), new_container=False, stored_before=None, hold_before=False
+    ),
 )
 
 

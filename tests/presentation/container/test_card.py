@@ -45,7 +45,7 @@ from probetui.presentation.text.view import View
 from probetui.presentation.tick.marks import ASCII
 from probetui.record.masking import Mask
 from tests.presentation.looking import VIEW
-from tests.ticks import DEMO_KEY, LIVENESS, NO_FILE, NOW
+from tests.ticks import DEMO_KEY, LIVENESS, NO_FILE, NOW, changed_tick
 from tests.tui.scenes import back_off, on_hold
 from tests.tui.snapshots import (
     DEMO,
@@ -606,7 +606,7 @@ def test_an_error_is_shown_in_place_of_an_output() -> None:
         ProbeResult.UNKNOWN, "", "exec failed: token s3cr3t-token", 34 * _SECOND / 1000
     )
     assert probe.last_run is not None
-    changed = replace(probe, last_run=probe.last_run._replace(attempts=(attempt,)))
+    changed = replace(probe, last_run=changed_tick(probe.last_run, attempts=(attempt,)))
     pod = replace(pod, containers=(replace(pod.containers[0], probes=(changed,)),))
 
     rows = lone_card(pod, replace(VIEW, mask=Mask(["s3cr3t-token"])))
@@ -671,7 +671,7 @@ def test_a_container_that_would_be_killed_is_not_called_healthy() -> None:
     (container,) = pod.containers
     (probe,) = container.probes
     assert probe.last_run is not None
-    last = probe.last_run._replace(action=TickAction.WOULD_KILL)
+    last = changed_tick(probe.last_run, action=TickAction.WOULD_KILL)
     watched = replace(probe, last_run=last, result_run=0, stored_result=Result.SUCCESS)
     container = replace(container, probes=(watched,))
     pod = replace(pod, containers=(container,))

@@ -59,7 +59,7 @@ from probetui.record.format import RecordContext
 from tests.builders import START, a_container, a_pod, a_probe, at
 from tests.drive.engine_bench import FAILS, EngineBench, always, probing
 from tests.record.decoding import decode_entries
-from tests.ticks import DEMO_KEY, LIVENESS, NOW, history
+from tests.ticks import DEMO_KEY, LIVENESS, NOW, changed_tick, history
 from tests.tui.snapshots import DEMO
 
 VIEW = View(TimeFormatter(START, START, zone=UTC))
@@ -299,7 +299,9 @@ class TestKill:
     def test_an_injected_result_is_named_as_injected(self) -> None:
         pod = a_failing_pod()
         journal = [
-            entry._replace(injected=True) if isinstance(entry, TickEntry) else entry
+            changed_tick(entry, injected=True)
+            if isinstance(entry, TickEntry)
+            else entry
             for entry in played(pod, 20, probing=FAILING)
         ]
 
@@ -309,7 +311,7 @@ class TestKill:
         pod = a_failing_pod()
         late = timedelta(seconds=2)
         journal = [
-            entry._replace(delay=late) if isinstance(entry, TickEntry) else entry
+            changed_tick(entry, delay=late) if isinstance(entry, TickEntry) else entry
             for entry in played(pod, 20, probing=FAILING)
         ]
 
@@ -492,7 +494,7 @@ class TestBackOff:
 
 class TestTick:
     def sentences(self, letters: str, pod: Pod = DEMO, **fields: Any) -> str:
-        tick = history(DEMO_KEY, LIVENESS, letters, NOW)[-1]._replace(**fields)
+        tick = changed_tick(history(DEMO_KEY, LIVENESS, letters, NOW)[-1], **fields)
         case = case_of(past_of(()), pod, "liveness")
         return "\n".join(explain_tick(tick, case).sentences)
 
@@ -631,7 +633,7 @@ def test_ticks_lost_to_a_slow_probe_are_reported() -> None:
     pod = a_pod(a_container(liveness_probe=slow))
 
     explanation = explain_tick(
-        tick._replace(duration=timedelta(seconds=5)), case_of(past_of(()), pod)
+        changed_tick(tick, duration=timedelta(seconds=5)), case_of(past_of(()), pod)
     )
 
     assert "longer than its period of 1s: 4 ticks were lost" in "".join(
@@ -640,7 +642,7 @@ def test_ticks_lost_to_a_slow_probe_are_reported() -> None:
 
 
 def test_ticks_that_fell_due_while_nobody_probed_are_not_called_lost() -> None:
-    tick = history(DEMO_KEY, LIVENESS, "s", NOW)[-1]._replace(late_drops=149)
+    tick = changed_tick(history(DEMO_KEY, LIVENESS, "s", NOW)[-1], late_drops=149)
 
     sentences = explain_tick(tick, case_of(past_of(()), DEMO, "liveness")).sentences
 
@@ -661,7 +663,7 @@ HANDLERS = [
 class TestHints:
     def hints(self, attempt: Attempt, container: Container) -> str:
         key = DEMO_KEY._replace(container_name="app")
-        tick = history(key, LIVENESS, "f", NOW)[-1]._replace(attempts=(attempt,))
+        tick = changed_tick(history(key, LIVENESS, "f", NOW)[-1], attempts=(attempt,))
         case = case_of(past_of(()), a_pod(container))
         return "\n".join(explain_tick(tick, case).sentences)
 
@@ -681,7 +683,9 @@ class TestHints:
     def test_known_listeners_replace_the_guess(self) -> None:
         there = SocketAddress("10.0.0.2", 8080)
         attempt = Attempt(ProbeResult.FAILURE, "connection refused", refused_at=there)
-        tick = history(DEMO_KEY, LIVENESS, "f", NOW)[-1]._replace(attempts=(attempt,))
+        tick = changed_tick(
+            history(DEMO_KEY, LIVENESS, "f", NOW)[-1], attempts=(attempt,)
+        )
         found = Listeners((SocketAddress("127.0.0.1", 8080),), ListenerScope.CONTAINER)
         entry = ListenersEntry(
             tick.sequence + 1, NOW, tick.key, tick.container_id, there, found,
@@ -915,7 +919,7 @@ class TestWithLittleToGoOn:
 
     def test_ticks_that_did_not_probe_are_among_those_that_led_to_a_kill(self) -> None:
         entries = [
-            entry._replace(sequence=number + 1)
+            changed_tick(entry, sequence=number + 1)
             for number, entry in enumerate(history(DEMO_KEY, LIVENESS, "dff", NOW))
         ]
 
@@ -927,7 +931,7 @@ class TestWithLittleToGoOn:
     def test_an_exit_without_a_status_is_in_brackets(self) -> None:
         refused = Attempt(ProbeResult.FAILURE, "connection refused")
         entries = [
-            entry._replace(sequence=number + 1, attempts=(refused,))
+            changed_tick(entry, sequence=number + 1, attempts=(refused,))
             for number, entry in enumerate(history(DEMO_KEY, LIVENESS, "sf", NOW))
         ]
 
@@ -937,7 +941,9 @@ class TestWithLittleToGoOn:
 
     def test_a_refused_connection_without_ports_declares_none(self) -> None:
         attempt = Attempt(ProbeResult.FAILURE, "connect: connection refused")
-        tick = history(DEMO_KEY, LIVENESS, "f", NOW)[-1]._replace(attempts=(attempt,))
+        tick = changed_tick(
+            history(DEMO_KEY, LIVENESS, "f", NOW)[-1], attempts=(attempt,)
+        )
 
         assert "declares" not in "".join(hints(tick, a_container()))
-        assert list(hints(tick._replace(attempts=()), None)) == []
+        assert list(hints(changed_tick(tick, attempts=()), None)) == []

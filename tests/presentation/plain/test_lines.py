@@ -38,7 +38,16 @@ from probetui.presentation.plain.detail import PlainDetail
 from probetui.presentation.plain.lines import PlainLines, format_entry
 from probetui.record.masking import Mask
 from tests.presentation.looking import RULES
-from tests.ticks import DEMO_KEY, FIRST, LIVENESS, NOW, STARTED_AT, a_tick, history
+from tests.ticks import (
+    DEMO_KEY,
+    FIRST,
+    LIVENESS,
+    NOW,
+    STARTED_AT,
+    a_tick,
+    changed_tick,
+    history,
+)
 from tests.tui.snapshots import DEMO, clock
 
 NAMES = {DEMO.uid: "demo"}
@@ -63,7 +72,7 @@ def failed(at: str, n: int, run: int, ms: int, **fields: Any) -> TickEntry:
 
 def skipped(at: str, n: int, letter: str = "h") -> TickEntry:
     (tick,) = history(DEMO_KEY, LIVENESS, letter, clock(at))
-    return tick._replace(n=n)
+    return changed_tick(tick, n=n)
 
 
 def a_step(at: str, what: LifecycleStep, **fields: Any) -> ContainerEntry:
@@ -175,8 +184,8 @@ def test_another_reason_starts_another_run_of_skips() -> None:
 
 
 def test_runs_of_two_probes_do_not_disturb_each_other() -> None:
-    other = skipped("08:21:12", 1)._replace(
-        key=ProbeKey(DEMO.uid, "b", ProbeType.STARTUP)
+    other = changed_tick(
+        skipped("08:21:12", 1), key=ProbeKey(DEMO.uid, "b", ProbeType.STARTUP)
     )
 
     lines = lines_of(
@@ -184,7 +193,7 @@ def test_runs_of_two_probes_do_not_disturb_each_other() -> None:
         skipped("08:21:10", 1),
         other,
         skipped("08:21:15", 2),
-        other._replace(n=2),
+        changed_tick(other, n=2),
     )
 
     assert len(lines) == 2
@@ -280,7 +289,7 @@ def test_a_container_without_probes_is_printed_as_such() -> None:
 
 
 def test_the_last_tick_of_a_worker_has_a_summary() -> None:
-    last = skipped("08:21:50", 10)._replace(skip=None, exit=Exit.POD_DELETED)
+    last = changed_tick(skipped("08:21:50", 10), skip=None, exit=Exit.POD_DELETED)
 
     lines = lines_of(the_lines(), failed("08:21:05", 1, 1, 34), last)
 
@@ -292,7 +301,7 @@ def test_the_last_tick_of_a_worker_has_a_summary() -> None:
 
 def test_output_of_a_probe_is_repeated_only_if_it_changes() -> None:
     first, second = failed("08:21:05", 1, 1, 1), failed("08:21:10", 2, 2, 1)
-    other = second._replace(attempts=(Attempt(ProbeResult.FAILURE, "other\n"),))
+    other = changed_tick(second, attempts=(Attempt(ProbeResult.FAILURE, "other\n"),))
 
     lines = lines_of(the_lines(), first, second, other)
 
@@ -540,7 +549,7 @@ def test_unknown_probes_have_no_summary() -> None:
 def test_the_next_failure_of_a_readiness_probe_kills_nothing() -> None:
     container = replace(DEMO.containers[0], readiness_probe=LIVENESS)
     key = DEMO_KEY._replace(probe_type=ProbeType.READINESS)
-    tick = failed("08:21:05", 1, 2, 34)._replace(key=key)
+    tick = changed_tick(failed("08:21:05", 1, 2, 34), key=key)
 
     words = PlainDetail(rules=RULES).next_failure(
         tick, replace(DEMO, containers=(container,))
@@ -550,7 +559,7 @@ def test_the_next_failure_of_a_readiness_probe_kills_nothing() -> None:
 
 
 def test_the_next_failure_of_a_muted_probe_does_nothing() -> None:
-    tick = failed("08:21:05", 1, 2, 34)._replace(muted=True)
+    tick = changed_tick(failed("08:21:05", 1, 2, 34), muted=True)
 
     assert (
         PlainDetail(rules=RULES).next_failure(tick, DEMO) == "next-failure none: muted"

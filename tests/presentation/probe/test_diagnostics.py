@@ -26,7 +26,7 @@ from probetui.presentation.kubectl.describe import describe_pod
 from probetui.presentation.text.spans import text_of
 from tests.presentation.container.test_detail import the_subject
 from tests.presentation.looking import VIEW
-from tests.ticks import DEMO_KEY, NOW
+from tests.ticks import DEMO_KEY, NOW, changed_tick
 from tests.tui.snapshots import demo
 
 THERE = SocketAddress("10.1.2.3", 8080)
@@ -48,7 +48,7 @@ def a_subject(attempt: Attempt, *entries: JournalEntry) -> Subject:
     container = pod.containers[0]
     probe = container.probes[0]
     assert probe.last_run is not None
-    last: TickEntry = probe.last_run._replace(attempts=(attempt,))
+    last: TickEntry = changed_tick(probe.last_run, attempts=(attempt,))
     changed = replace(container, probes=(replace(probe, last_run=last),))
     past = past_of(last, *entries).container(DEMO_KEY.pod_uid, "liveness")
     return replace(the_subject(replace(pod, containers=(changed,))), history=past)

@@ -12,7 +12,7 @@ from probetui.k8s.probe import Probe, ProbeType
 from probetui.kubelet_rules import PORTED_RULES
 from probetui.presentation.probe.detail import cost_line, latency_line, timing_lines
 from probetui.presentation.text.spans import text_of
-from tests.ticks import DEMO_KEY, LIVENESS
+from tests.ticks import DEMO_KEY, LIVENESS, changed_tick
 from tests.tui.snapshots import DEMO, a_probe_snapshot, demo
 
 
@@ -76,8 +76,8 @@ def test_a_probe_slower_than_its_period_runs_as_often_as_it_ends() -> None:
     spec = replace(LIVENESS, period_seconds=1, timeout_seconds=10)
     probe = a_probe_snapshot(DEMO_KEY, spec, "|sss")
     slow = tuple(
-        tick._replace(
-            attempts=(replace(tick.attempts[0], duration=timedelta(seconds=5)),)
+        changed_tick(
+            tick, attempts=(replace(tick.attempts[0], duration=timedelta(seconds=5)),)
         )
         for tick in probe.history
         if tick.attempts

@@ -14,7 +14,7 @@ from probetui.presentation.tick.marks import (
     mark_legend,
     mark_span,
 )
-from tests.ticks import demo_ticks
+from tests.ticks import changed_tick, demo_ticks
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,9 @@ def test_the_mark_of_a_tick(letter: str, unicode: str, ascii_: str, role: Role) 
 
 
 def test_the_last_tick_of_a_worker_has_a_mark_of_its_own() -> None:
-    tick = demo_ticks("s")[0]._replace(exit=Exit.POD_DELETED, result=None, attempts=())
+    tick = changed_tick(
+        demo_ticks("s")[0], exit=Exit.POD_DELETED, result=None, attempts=()
+    )
 
     assert mark_span(tick, UNICODE).text == "e"
 

@@ -13,7 +13,7 @@ from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import Exit, Skip, TickAction, TickEntry
 from probetui.kubelet.outcome import Result
 from probetui.presentation.tick.report import report_tick
-from tests.ticks import DEMO_KEY, NOW, demo_tick
+from tests.ticks import DEMO_KEY, NOW, changed_tick, demo_tick
 from tests.ticks import a_tick as make_tick
 
 
@@ -102,7 +102,7 @@ def test_a_startup_probe_that_has_succeeded_is_done_and_not_on_hold() -> None:
     tick = demo_tick("h", key=key)
 
     done, killed = (
-        report_tick(tick._replace(stored_after=stored)).summary
+        report_tick(changed_tick(tick, stored_after=stored)).summary
         for stored in (Result.SUCCESS, Result.FAILURE)
     )
 

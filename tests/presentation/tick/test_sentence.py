@@ -6,7 +6,7 @@ import pytest
 
 from probetui.kubelet.journal import TickAction
 from probetui.presentation.container.ticks import ordinal, tick_sentence
-from tests.ticks import DEMO_KEY, LIVENESS, NOW, history
+from tests.ticks import DEMO_KEY, LIVENESS, NOW, changed_tick, history
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_an_ordinal_number(number: int, word: str) -> None:
 def test_the_reason_is_one_sentence(
     letters: str, action: TickAction, sentence: str
 ) -> None:
-    tick = history(DEMO_KEY, LIVENESS, letters, NOW)[-1]._replace(action=action)
+    tick = changed_tick(history(DEMO_KEY, LIVENESS, letters, NOW)[-1], action=action)
 
     assert tick_sentence(tick) == sentence
 
 
 def test_an_injected_result_is_named_as_injected() -> None:
-    tick = history(DEMO_KEY, LIVENESS, "f", NOW)[-1]._replace(injected=True)
+    tick = changed_tick(history(DEMO_KEY, LIVENESS, "f", NOW)[-1], injected=True)
 
     assert tick_sentence(tick).startswith("first injected failure in a row; ")

@@ -24,7 +24,7 @@ from probetui.presentation.tick.strips import fold_ticks, short_strip
 from tests.builders import a_container, a_pod, a_probe
 from tests.drive.engine_bench import FAILS, EngineBench, always, probing
 from tests.presentation.looking import VIEW
-from tests.ticks import DEMO_KEY, LIVENESS, NOW, demo_ticks
+from tests.ticks import DEMO_KEY, LIVENESS, NOW, changed_tick, demo_ticks
 
 _SECOND = timedelta(seconds=1)
 IN_ASCII = replace(VIEW, marks=ASCII)
@@ -80,14 +80,14 @@ def test_a_tick_out_of_schedule_is_underlined_if_supported() -> None:
 def test_a_result_that_a_user_influenced_has_a_star(
     fields: dict[str, Any],
 ) -> None:
-    assert folded([demo_ticks("f")[0]._replace(**fields)]) == "✗*"
+    assert folded([changed_tick(demo_ticks("f")[0], **fields)]) == "✗*"
 
 
 def test_flips_of_readiness_are_marked() -> None:
     entries = demo_ticks("sfffs")
-    entries[0] = entries[0]._replace(action=TickAction.READY)
-    entries[3] = entries[3]._replace(action=TickAction.NOT_READY)
-    entries[4] = entries[4]._replace(action=TickAction.READY)
+    entries[0] = changed_tick(entries[0], action=TickAction.READY)
+    entries[3] = changed_tick(entries[3], action=TickAction.NOT_READY)
+    entries[4] = changed_tick(entries[4], action=TickAction.READY)
 
     assert folded(entries) == "✓▲ ✗✗✗▼ ✓▲"
     assert folded(entries, IN_ASCII) == "+^ xxxv +^"
@@ -96,8 +96,10 @@ def test_flips_of_readiness_are_marked() -> None:
 def slow(count: int, seconds: float) -> list[TickEntry]:
     """Return successes of that duration; each starts when the one before ends."""
     return [
-        entry._replace(
-            started_at=NOW + number * seconds * _SECOND, duration=seconds * _SECOND
+        changed_tick(
+            entry,
+            started_at=NOW + number * seconds * _SECOND,
+            duration=seconds * _SECOND,
         )
         for number, entry in enumerate(demo_ticks("s" * count))
     ]
@@ -119,14 +121,14 @@ def test_lost_ticks_are_counted_in_the_strip(
 
 
 def test_lost_ticks_before_an_edit_are_counted_with_the_old_period() -> None:
-    entries = [entry._replace(period_seconds=1) for entry in slow(6, 5)]
+    entries = [changed_tick(entry, period_seconds=1) for entry in slow(6, 5)]
 
     assert folded(entries, period_seconds=5) == "✓6 lost20"
 
 
 def test_ticks_dropped_for_lateness_are_counted_too() -> None:
-    entries = [entry._replace(period_seconds=5) for entry in slow(3, 0.9)]
-    entries[1] = entries[1]._replace(late_drops=3)
+    entries = [changed_tick(entry, period_seconds=5) for entry in slow(3, 0.9)]
+    entries[1] = changed_tick(entries[1], late_drops=3)
 
     assert folded(entries, period_seconds=5) == "✓✓✓ lost3"
 
@@ -134,7 +136,7 @@ def test_ticks_dropped_for_lateness_are_counted_too() -> None:
 def edited(letters: str, *periods: int) -> list[TickEntry]:
     """Return ticks, each with its own period."""
     return [
-        entry._replace(period_seconds=period)
+        changed_tick(entry, period_seconds=period)
         for entry, period in zip(demo_ticks(letters), periods, strict=True)
     ]
 
@@ -283,7 +285,7 @@ def test_before_the_first_tick_there_is_no_strip() -> None:
 def test_a_startup_probe_that_has_succeeded_is_done(stored: Result, strip: str) -> None:
     key = DEMO_KEY._replace(probe_type=ProbeType.STARTUP)
     ticks = [
-        tick._replace(key=key, stored_after=stored, sequence=tick.sequence)
+        changed_tick(tick, key=key, stored_after=stored, sequence=tick.sequence)
         for tick in demo_ticks("shh")
     ]
 
@@ -295,7 +297,7 @@ def test_every_mark_has_its_own_code() -> None:
         Timeline.of([tick]).mark_at(0)
         for letter in "sfwedghn"
         for action in (TickAction.NONE, TickAction.READY)
-        for tick in [demo_ticks(letter)[0]._replace(action=action)]
+        for tick in [changed_tick(demo_ticks(letter)[0], action=action)]
         if action is TickAction.NONE or letter in "sfw"
     }
 
@@ -337,7 +339,7 @@ class TestInstances:
         self,
     ) -> None:
         timeline = Timeline.of(
-            [tick._replace(container_id=NO_CONTAINER) for tick in demo_ticks("nn")]
+            [changed_tick(tick, container_id=NO_CONTAINER) for tick in demo_ticks("nn")]
         )
 
         (row,) = instance_rows(timeline, NO_HISTORY, VIEW, 70, 5, cursor=0)

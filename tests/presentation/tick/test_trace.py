@@ -22,7 +22,7 @@ from probetui.presentation.tick.trace import (
     trace_title,
 )
 from tests.presentation.looking import RULES, VIEW
-from tests.ticks import DEMO_KEY, LIVENESS, NO_FILE, NOW, demo_tick
+from tests.ticks import DEMO_KEY, LIVENESS, NO_FILE, NOW, changed_tick, demo_tick
 from tests.tui.snapshots import DEMO
 
 READINESS = DEMO_KEY._replace(probe_type=ProbeType.READINESS)
@@ -59,7 +59,7 @@ def test_a_failure_below_the_threshold() -> None:
 def test_an_observed_tick_shows_what_the_cluster_recorded() -> None:
     source = Gate("source", "counters", passed=True)
 
-    shown = facts(demo_tick("s")._replace(gates=(source,)))
+    shown = facts(changed_tick(demo_tick("s"), gates=(source,)))
 
     assert shown["cluster shows"] == "no event (a success makes none)"
     assert "in a cluster" not in shown
@@ -76,7 +76,7 @@ def test_a_step_without_a_change_is_muted() -> None:
 
 def test_gates_show_the_start_and_the_age_of_the_container() -> None:
     tick = demo_tick("s")
-    started_at = tick.started_at - timedelta(seconds=39.9)
+    started_at = tick.timing.started_at - timedelta(seconds=39.9)
     gate_texts = {gate.label: text_of(gate.words) for gate in trace_of(tick).gates}
     known = trace_of(tick, started_at=started_at).gates
 
@@ -299,7 +299,7 @@ def test_an_attempt_without_a_detail_shows_its_duration() -> None:
     tick = demo_tick("f")
     (attempt,) = tick.attempts
 
-    fact_texts = facts(tick._replace(attempts=(replace(attempt, detail=""),)))
+    fact_texts = facts(changed_tick(tick, attempts=(replace(attempt, detail=""),)))
 
     assert fact_texts["attempt 1/3"].startswith("took 34ms -> failure")
 
@@ -337,7 +337,7 @@ def test_lost_ticks_are_shown() -> None:
 
 
 def test_ticks_dropped_for_lateness_are_shown() -> None:
-    fact_texts = facts(demo_tick("s")._replace(late_drops=3))
+    fact_texts = facts(changed_tick(demo_tick("s"), late_drops=3))
 
     assert fact_texts["taken late"] == (
         "3 ticks fell due before it and did not run: probetui or this machine was "
@@ -352,7 +352,7 @@ class TestNextDue:
     def test_a_tick_that_followed_has_its_actual_time(self) -> None:
         following = demo_tick("s", started_at=NOW + timedelta(seconds=2))
 
-        assert next_due(demo_tick("s"), following, 5) == following.started_at
+        assert next_due(demo_tick("s"), following, 5) == following.timing.started_at
 
     def test_nothing_follows_a_last_tick(self) -> None:
         assert next_due(demo_tick("s", exit=Exit.STOPPED), None, 5) is None

@@ -12,7 +12,7 @@ from probetui.presentation.container.detail import Subject
 from probetui.presentation.text.spans import text_of
 from probetui.presentation.tick.trace import trace_lines
 from tests.presentation.looking import VIEW
-from tests.ticks import SECOND
+from tests.ticks import SECOND, changed_tick
 from tests.tui.history_scenes import steady, stopping, ticks
 from tests.tui.snapshots import a_snapshot, clock, demo
 
@@ -116,7 +116,7 @@ def test_a_tick_stopped_at_its_first_gate_lists_no_passed_gates_in_a_small_pane(
 ):
     gate = Gate("pod status known", "no", passed=False)
     (tick,) = ticks("d", SECOND, clock("08:21:05.1"))
-    known = Timeline.of([tick._replace(gates=(gate,))])
+    known = Timeline.of([changed_tick(tick, gates=(gate,))])
 
     shown = lines(steady(), 76, height=3, timeline=known, cursor=0)
 

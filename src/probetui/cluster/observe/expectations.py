@@ -153,7 +153,7 @@ class Expectations:
         if action not in _WORDS or is_open or (key, action) in self._told:
             return
         expected = _Expectation(
-            key, action, tick.at, since, counted.latest, within, tick.run
+            key, action, tick.at, since, counted.latest, within, tick.run.count
         )
         if action is TickAction.KILL:
             for kill in self._kills:

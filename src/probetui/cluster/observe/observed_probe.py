@@ -12,10 +12,25 @@ from probetui.cluster.observe.result_run import ResultRun, RunBound
 from probetui.engine.snapshot import ProbeSnapshot
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
-from probetui.kubelet.journal import Gate, Skip, TickAction, TickEntry, Trigger
+from probetui.kubelet.journal import (
+    Gate,
+    HoldChange,
+    Probed,
+    Skip,
+    StoredChange,
+    TickAction,
+    TickEntry,
+    TickRun,
+    TickTiming,
+    Trigger,
+)
 from probetui.kubelet.outcome import NOT_TIMED, Attempt, ProbeResult, Result
-from probetui.kubelet.prober.worker import INITIAL_RESULT, RecordedResult, Worker
-from probetui.kubelet.prober.worker_scheduler import tick_action
+from probetui.kubelet.prober.worker import (
+    INITIAL_RESULT,
+    RecordedResult,
+    Worker,
+    tick_action,
+)
 from probetui.kubelet.runtime.turn import TurnBuilder
 
 HISTORY = 60
@@ -184,7 +199,7 @@ class ObservedProbe:
         is_reached = self._run.reached is tick.result
         return (
             _STATES.get((self.key.probe_type, tick.result), tick.action)
-            if (is_reached and not tick.run_doubt)
+            if (is_reached and not tick.run.doubt)
             else TickAction.NONE
         )
 
@@ -298,25 +313,14 @@ class ObservedProbe:
             key=self.key,
             n=self._ticks,
             trigger=Trigger.PERIODIC,
-            started_at=at,
-            duration=_NO_TIME,
+            timing=TickTiming(at, period_seconds=self.probe.period_seconds),
             container_id=self.container_id,
             new_container=False,
             gates=gates,
-            skip=None,
-            exit=None,
-            attempts=(attempt,),
-            result=result,
-            injected=False,
-            run=run,
-            threshold=threshold,
-            stored_before=stored,
-            stored_after=self.stored,
-            hold_before=held,
-            hold_after=self.on_hold,
-            action=action,
-            period_seconds=self.probe.period_seconds,
-            run_doubt=doubt,
+            outcome=Probed((attempt,), result, action),
+            run=TickRun(run, threshold, doubt),
+            stored=StoredChange(stored, self.stored),
+            hold=HoldChange(held, self.on_hold),
         )
         self._turn.write(entry)
         self._history.append(entry)

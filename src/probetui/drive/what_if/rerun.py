@@ -237,7 +237,7 @@ class _OtherSession:
         simulation.carry_out((*self._awaited.values(), *effects))
         self._run(simulation)
         ticked = {
-            (entry.key, entry.started_at)
+            (entry.key, entry.timing.started_at)
             for entry in self._journal
             if isinstance(entry, TickEntry)
         }

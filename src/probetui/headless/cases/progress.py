@@ -312,16 +312,16 @@ class CaseProgress:
         match entry:
             case StatusEntry():
                 self._statuses[entry.pod_uid] = entry.status
-            case TickEntry() if entry.attempts or entry.injected:
+            case TickEntry() if entry.attempts or entry.overridden.injected:
                 self._ticks[entry.key] = entry
                 place = entry.key[:2]
                 if self._ending.get(place) == entry.container_id and (
-                    entry.stored_after is Result.SUCCESS
+                    entry.stored.after is Result.SUCCESS
                 ):
                     del self._ending[place]
                 if entry.result is Result.FAILURE:
                     longest = self._longest_runs.get(entry.key, 0)
-                    self._longest_runs[entry.key] = max(longest, entry.run)
+                    self._longest_runs[entry.key] = max(longest, entry.run.count)
             case ContainerEntry():
                 self._note_container(entry)
             case UserEntry(target=target) if self._doing is not None:
@@ -549,7 +549,7 @@ def _tick_words(tick: TickEntry) -> str:
     shown_output = f": {_cut(output)}" if output else ""
     if attempt is not None and attempt.error:
         return f"could not be run, which the kubelet ignores{shown_output}"
-    return f"failed, run {tick.run} of {tick.threshold}{shown_output}"
+    return f"failed, run {tick.run.count} of {tick.run.threshold}{shown_output}"
 
 
 def _cut(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from probetui.k8s.probe import Probe, ProbeKey
 from probetui.kubelet.effects import RunProbe
-from probetui.kubelet.journal import Trigger
+from probetui.kubelet.journal import NOT_OVERRIDDEN, Overridden, Trigger
 from probetui.kubelet.outcome import ProbeOutcome, Result
 from probetui.kubelet.prober.worker import Worker
 
@@ -43,8 +43,13 @@ class ProbeHooks(Protocol):
     def stores_result(self, key: ProbeKey) -> bool:
         """Return whether a result that reaches its threshold is stored."""
 
-    def held_for(self, trigger: Trigger, due: datetime, now: datetime) -> timedelta:
-        """Return how long a tick that runs now was held."""
+    def held_for(
+        self, key: ProbeKey, trigger: Trigger, due: datetime, now: datetime
+    ) -> timedelta:
+        """Return how long a tick that starts now was held."""
+
+    def overridden(self, key: ProbeKey, outcome: ProbeOutcome | None) -> Overridden:
+        """Return what was changed of a tick that ends; `outcome` is None for a skip."""
 
 
 class NoHooks:
@@ -74,6 +79,12 @@ class NoHooks:
         """Store every result."""
         return True
 
-    def held_for(self, _trigger: Trigger, _due: datetime, _now: datetime) -> timedelta:
+    def held_for(
+        self, _key: ProbeKey, _trigger: Trigger, _due: datetime, _now: datetime
+    ) -> timedelta:
         """Hold no tick back."""
         return NO_TIME
+
+    def overridden(self, _key: ProbeKey, _outcome: ProbeOutcome | None) -> Overridden:
+        """Report no change."""
+        return NOT_OVERRIDDEN

@@ -20,6 +20,7 @@ from probetui.kubelet.journal import Trigger
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.hooks import NoHooks, ProbeHooks
 from probetui.kubelet.prober.results_manager import ResultsManager
+from probetui.kubelet.prober.tick_journal import TickJournal
 from probetui.kubelet.prober.worker import Worker, outlives_kubelet
 from probetui.kubelet.prober.worker_loop import WorkerLoop, start_jitter
 from probetui.kubelet.prober.worker_scheduler import WorkerScheduler
@@ -67,10 +68,12 @@ class ProbeManager:
         self.results = {
             probe_type: ResultsManager(probe_type) for probe_type in ProbeType
         }
+        turn = turn or TurnBuilder()
         self.scheduler = WorkerScheduler(
             self.results,
             status_of,
-            turn or TurnBuilder(),
+            turn,
+            TickJournal(turn).on_tick,
             self._rng,
             self._hooks,
             kills=config.kills,

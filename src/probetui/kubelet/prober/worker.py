@@ -16,7 +16,7 @@ from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID, parse_container_id
 from probetui.k8s.status import ContainerStatus, PodStatus, Running, Terminated
-from probetui.kubelet.journal import Exit, Skip
+from probetui.kubelet.journal import Exit, Skip, TickAction
 from probetui.kubelet.kuberuntime.restart import is_restarted_after, should_restart_all
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.gates import TickFacts
@@ -316,3 +316,53 @@ def whole_seconds(age: timedelta) -> int:
     if age < NO_TIME:
         return -(-age // ONE_SECOND)
     return age // ONE_SECOND
+
+
+def tick_action(
+    probe_type: ProbeType,
+    result: Result | None,
+    recorded: RecordedResult,
+    stored_before: Result | None,
+    *,
+    kills: bool,
+    is_deleted: bool = False,
+) -> TickAction:
+    """Return the action after a tick; an unchanged result has none.
+
+    `kills` is false where a kill is only journalled. Nothing is killed by a probe in a
+    pod that is being deleted: its sync never looks at results.
+
+    Source: kubelet.go, v1.32.10, syncLoopIteration.
+    """
+    if result is None:
+        return TickAction.DISCARDED
+    if not recorded.stored and not recorded.withheld:
+        return TickAction.NONE
+    if result is stored_before and result is not Result.FAILURE:
+        return TickAction.NONE
+    action = _consequence(probe_type, result, stored_before, kills=kills)
+    if is_deleted and action in {TickAction.KILL, TickAction.WOULD_KILL}:
+        return TickAction.NONE
+    return (
+        TickAction.MUTED
+        if recorded.withheld and action is not TickAction.NONE
+        else action
+    )
+
+
+def _consequence(
+    probe_type: ProbeType,
+    result: Result,
+    stored_before: Result | None,
+    *,
+    kills: bool,
+) -> TickAction:
+    """Return the consequence of a stored result."""
+    failed = result is Result.FAILURE
+    if failed and probe_type is not ProbeType.READINESS:
+        return TickAction.KILL if kills else TickAction.WOULD_KILL
+    if result is stored_before or probe_type is ProbeType.LIVENESS:
+        return TickAction.NONE
+    if probe_type is ProbeType.STARTUP:
+        return TickAction.STARTED
+    return TickAction.NOT_READY if failed else TickAction.READY

@@ -24,24 +24,27 @@ from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 HISTORY = 60
 
 
-class InFlight(Struct, frozen=True):
-    """A probe in flight.
+class TickStart(Struct, frozen=True):
+    """What is known of a tick once it was decided whether it probes.
 
-    `hold_before` is from before the tick looked at its container. `delay` is what the
-    hooks add to its outcome, `held` how long they held the tick, and `late_drops` the
+    `hold_before` is from before the tick looked at its container. `late_drops` is the
     number of ticks dropped because it was consumed late.
     """
 
-    asked: RunProbe
     trigger: Trigger
-    started_at: datetime
+    at: datetime
     gates: tuple[Gate, ...]
     new_container: bool
     stored_before: Result | None
     hold_before: bool
-    delay: timedelta = timedelta()
-    held: timedelta = timedelta()
     late_drops: int = 0
+
+
+class InFlight(Struct, frozen=True):
+    """A probe in flight, and the start of its tick."""
+
+    asked: RunProbe
+    start: TickStart
 
 
 class Stop:
@@ -200,7 +203,7 @@ class WorkerLoop:
         dropped = (now - due) // self.period
         last = self.last_run
         if last is not None and last.at > due:
-            dropped -= max(last.duration // self.period - 1, 0)
+            dropped -= max(last.timing.duration // self.period - 1, 0)
         return max(dropped, 0)
 
     def restart_ticker(self, now: datetime) -> None:

@@ -10,7 +10,7 @@ Source: prober/worker.go, v1.32.10, run, doProbe.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from random import Random
 
 from msgspec.structs import replace
@@ -21,24 +21,33 @@ from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.facts import ProbeFinished
 from probetui.kubelet.journal import (
     Exit,
+    HoldChange,
+    Overridden,
+    Probed,
     Skip,
-    StateEntry,
-    StateField,
-    TickAction,
+    StoredChange,
     TickEntry,
+    TickRun,
+    TickTiming,
     Trigger,
 )
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult, Result
 from probetui.kubelet.prober.hooks import ProbeHooks
 from probetui.kubelet.prober.prober import WELL, JudgedOutcome, judge_outcome
 from probetui.kubelet.prober.results_manager import ResultsManager
-from probetui.kubelet.prober.worker import ProbeNow, RecordedResult, Worker
-from probetui.kubelet.prober.worker_loop import InFlight, Stop, WorkerLoop
+from probetui.kubelet.prober.worker import (
+    ProbeNow,
+    RecordedResult,
+    Worker,
+    tick_action,
+)
+from probetui.kubelet.prober.worker_loop import InFlight, Stop, TickStart, WorkerLoop
 from probetui.kubelet.runtime.timers import Timers
 from probetui.kubelet.runtime.turn import TurnBuilder
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
-NOTHING_RECORDED = RecordedResult(0, 0, stored=False)
+TickObserver = Callable[[Worker, TickEntry, JudgedOutcome], None]
+"""Is told of each tick at its end, with the outcome as judged."""
 
 CANCELED = "rpc error: code = Canceled desc = context canceled"
 """The CRI client's error for a command whose context was canceled."""
@@ -90,7 +99,8 @@ class WorkerScheduler:
     Args:
         results: the stored results, by probe type.
         status_of: the pod status as the status manager holds it, by pod UID.
-        turn: where effects and journal entries go.
+        turn: where effects go, and what numbers ticks.
+        observer: is told of each tick.
         rng: the engine's random source.
         hooks: change probing from outside.
         kills: whether failures of liveness and startup probes kill.
@@ -107,6 +117,7 @@ class WorkerScheduler:
         results: Mapping[ProbeType, ResultsManager],
         status_of: Callable[[str], PodStatus | None],
         turn: TurnBuilder,
+        observer: TickObserver,
         rng: Random,
         hooks: ProbeHooks,
         *,
@@ -120,6 +131,7 @@ class WorkerScheduler:
         self._results = results
         self._status_of = status_of
         self._turn = turn
+        self._observer = observer
         self._rng = rng
         self._hooks = hooks
         self._kills = kills
@@ -252,7 +264,7 @@ class WorkerScheduler:
         """Start a probe, or record why the tick skips it."""
         worker = loop.worker
         key = worker.key
-        held_for = self._hooks.held_for(trigger, due, now)
+        held_for = self._hooks.held_for(key, trigger, due, now)
         late_drops = 0
         if trigger is Trigger.PERIODIC and not held_for:
             late_drops = loop.late_drops(due, now)
@@ -262,68 +274,45 @@ class WorkerScheduler:
         hold_before = worker.on_hold
         self.changed_pods.add(key.pod_uid)
         decision = worker.decide(status, results, now)
-        if isinstance(decision, ProbeNow):
-            effect = RunProbe(
-                self._turn.next_id(),
-                key,
-                worker.pod,
-                worker.container,
-                worker.probe,
-                decision.container_id,
-                "" if status is None else status.pod_ip,
-                self.rules,
-            )
-            loop.in_flight = InFlight(
-                effect,
-                trigger,
-                now,
-                loop.gates.gates_of(worker.considered, None),
-                worker.new_container,
-                results.get(worker.container_id),
-                hold_before,
-                held=held_for,
-                late_drops=late_drops,
-            )
-            self._begin_probe(loop, effect, now)
+        skipped = None if isinstance(decision, ProbeNow) else decision
+        if skipped is None:
+            stored_before = results.get(worker.container_id)
+        start = TickStart(
+            trigger,
+            now,
+            loop.gates.gates_of(worker.considered, skipped),
+            worker.new_container,
+            stored_before,
+            hold_before,
+            late_drops,
+        )
+        if skipped is None:
+            pod_ip = "" if status is None else status.pod_ip
+            self._begin_probe(loop, start, pod_ip)
             return
         loop.ticks += 1
         loop.skips += 1
-        self._write(
-            loop,
-            TickEntry(
-                self._turn.next_sequence(),
-                now,
-                key,
-                loop.ticks,
-                trigger,
-                now,
-                timedelta(),
-                worker.container_id,
-                worker.new_container,
-                loop.gates.gates_of(worker.considered, decision),
-                decision if isinstance(decision, Skip) else None,
-                decision if isinstance(decision, Exit) else None,
-                (),
-                None,
-                injected=False,
-                run=worker.result_run,
-                threshold=worker.threshold(Result.FAILURE),
-                stored_before=stored_before,
-                stored_after=results.get(worker.container_id),
-                hold_before=hold_before,
-                hold_after=worker.on_hold,
-                action=TickAction.NONE,
-                held=held_for,
-                period_seconds=worker.probe.period_seconds,
-                late_drops=late_drops,
-            ),
-        )
-        if isinstance(decision, Exit):
+        run = TickRun(worker.result_run, worker.threshold(Result.FAILURE))
+        overridden = self._hooks.overridden(key, None)
+        self._end_tick(loop, start, skipped, run, overridden, now)
+        if isinstance(skipped, Exit):
             self._leave(loop)
         else:
             self._continue_loop(loop, now)
 
-    def _begin_probe(self, loop: WorkerLoop, effect: RunProbe, now: datetime) -> None:
+    def _begin_probe(self, loop: WorkerLoop, start: TickStart, pod_ip: str) -> None:
+        worker, now = loop.worker, start.at
+        effect = RunProbe(
+            self._turn.next_id(),
+            worker.key,
+            worker.pod,
+            worker.container,
+            worker.probe,
+            worker.container_id,
+            pod_ip,
+            self.rules,
+        )
+        loop.in_flight = InFlight(effect, start)
         self._timers.cancel(effect.key)
         self._in_flight[effect.probe_id] = loop
         outcome = self._hooks.replace_run(effect, now)
@@ -359,8 +348,7 @@ class WorkerScheduler:
         if flight is not None:
             outcome, delay = self._hooks.delay_outcome(flight.asked, finished.outcome)
             if delay:
-                loop.in_flight = replace(flight, delay=delay)
-                at = max(now, flight.started_at + outcome.duration)
+                at = max(now, flight.start.at + outcome.duration)
                 self._pending.set(replace(finished, outcome=outcome), at)
                 return
         self._receive(finished, now)
@@ -394,51 +382,70 @@ class WorkerScheduler:
         worker = loop.worker
         key = worker.key
         results = self._results[key.probe_type]
-        stores = self._hooks.stores_result(key)
         result = judged.result if judged.error is None else None
-        recorded = NOTHING_RECORDED
-        if result is not None:
+        if result is None:
+            recorded = RecordedResult(
+                worker.result_run, worker.threshold(Result.FAILURE), stored=False
+            )
+        else:
+            stores = self._hooks.stores_result(key)
             recorded = worker.record(result, results, stores=stores)
         loop.count(result)
-        entry = TickEntry(
+        action = tick_action(
+            key.probe_type,
+            result,
+            recorded,
+            flight.start.stored_before,
+            kills=self._kills,
+            is_deleted=worker.pod.deletion_requested_at is not None,
+        )
+        loop.last_run = self._end_tick(
+            loop,
+            flight.start,
+            Probed(finished.outcome.attempts, result, action),
+            TickRun(recorded.run, recorded.threshold),
+            self._hooks.overridden(key, finished.outcome),
+            now,
+            judged,
+        )
+        self._continue_loop(loop, now)
+
+    def _end_tick(
+        self,
+        loop: WorkerLoop,
+        start: TickStart,
+        outcome: Probed | Skip | Exit,
+        run: TickRun,
+        overridden: Overridden,
+        now: datetime,
+        judged: JudgedOutcome = WELL,
+    ) -> TickEntry:
+        """Tell the observer of a tick that is over."""
+        worker = loop.worker
+        key = worker.key
+        stored = self._results[key.probe_type].get(worker.container_id)
+        tick = TickEntry(
             self._turn.next_sequence(),
             now,
             key,
             loop.ticks,
-            flight.trigger,
-            flight.started_at,
-            now - flight.started_at,
-            worker.container_id,
-            flight.new_container,
-            flight.gates,
-            None,
-            None,
-            finished.outcome.attempts,
-            result,
-            finished.outcome.injected,
-            recorded.run if result is not None else worker.result_run,
-            recorded.threshold or worker.threshold(Result.FAILURE),
-            flight.stored_before,
-            results.get(worker.container_id),
-            flight.hold_before,
-            worker.on_hold,
-            tick_action(
-                key.probe_type,
-                result,
-                recorded,
-                flight.stored_before,
-                kills=self._kills,
-                is_deleted=worker.pod.deletion_requested_at is not None,
+            start.trigger,
+            TickTiming(
+                start.at, now - start.at, worker.probe.period_seconds, start.late_drops
             ),
-            not stores,
-            flight.delay,
-            flight.held,
-            worker.probe.period_seconds,
-            flight.late_drops,
+            worker.container_id,
+            start.new_container,
+            start.gates,
+            outcome,
+            run,
+            StoredChange(start.stored_before, stored),
+            HoldChange(start.hold_before, worker.on_hold),
+            overridden,
         )
-        self._write(loop, entry, judged)
-        loop.last_run = entry
-        self._continue_loop(loop, now)
+        loop.history.append(tick)
+        self.changed_pods.add(key.pod_uid)
+        self._observer(worker, tick, judged)
+        return tick
 
     def _continue_loop(self, loop: WorkerLoop, now: datetime) -> None:
         """Check the slots of a worker after a step."""
@@ -457,89 +464,3 @@ class WorkerScheduler:
         if all(other.pod_uid != key.pod_uid for other in self.loops):
             self._canceled_pods.discard(key.pod_uid)
         self.changed_pods.add(key.pod_uid)
-
-    # -- the journal
-
-    def _write(
-        self, loop: WorkerLoop, entry: TickEntry, judged: JudgedOutcome = WELL
-    ) -> None:
-        """Journal a tick, its event and its changes, each after its cause."""
-        self._turn.write(entry)
-        loop.history.append(entry)
-        self.changed_pods.add(entry.key.pod_uid)
-        if judged.reason is not None:
-            self._turn.warning(
-                loop.worker.pod,
-                judged.reason,
-                judged.message or "",
-                entry.at,
-                entry.key.container_name,
-                tick=entry,
-            )
-        if entry.new_container or entry.stored_before is not entry.stored_after:
-            before = "" if entry.new_container else str(entry.stored_before)
-            self._write_state(entry, StateField.RESULT, before, str(entry.stored_after))
-        if entry.hold_before and entry.new_container:
-            self._write_state(entry, StateField.HOLD, "on", "off")
-        if entry.hold_after and (entry.new_container or not entry.hold_before):
-            self._write_state(entry, StateField.HOLD, "off", "on")
-
-    def _write_state(
-        self, entry: TickEntry, field: StateField, before: str, after: str
-    ) -> None:
-        sequence = self._turn.next_sequence()
-        self._turn.write(
-            StateEntry(
-                sequence, entry.at, *entry.key, field, before, after, entry.sequence
-            )
-        )
-
-
-def tick_action(
-    probe_type: ProbeType,
-    result: Result | None,
-    recorded: RecordedResult,
-    stored_before: Result | None,
-    *,
-    kills: bool,
-    is_deleted: bool = False,
-) -> TickAction:
-    """Return the action after a tick; an unchanged result has none.
-
-    `kills` is false where a kill is only journalled. Nothing is killed by a probe in a
-    pod that is being deleted: its sync never looks at results.
-
-    Source: kubelet.go, v1.32.10, syncLoopIteration.
-    """
-    if result is None:
-        return TickAction.DISCARDED
-    if not recorded.stored and not recorded.withheld:
-        return TickAction.NONE
-    if result is stored_before and result is not Result.FAILURE:
-        return TickAction.NONE
-    action = _consequence(probe_type, result, stored_before, kills=kills)
-    if is_deleted and action in {TickAction.KILL, TickAction.WOULD_KILL}:
-        return TickAction.NONE
-    return (
-        TickAction.MUTED
-        if recorded.withheld and action is not TickAction.NONE
-        else action
-    )
-
-
-def _consequence(
-    probe_type: ProbeType,
-    result: Result,
-    stored_before: Result | None,
-    *,
-    kills: bool,
-) -> TickAction:
-    """Return the consequence of a stored result."""
-    failed = result is Result.FAILURE
-    if failed and probe_type is not ProbeType.READINESS:
-        return TickAction.KILL if kills else TickAction.WOULD_KILL
-    if result is stored_before or probe_type is ProbeType.LIVENESS:
-        return TickAction.NONE
-    if probe_type is ProbeType.STARTUP:
-        return TickAction.STARTED
-    return TickAction.NOT_READY if failed else TickAction.READY

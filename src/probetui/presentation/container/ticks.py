@@ -42,6 +42,7 @@ def tick_sentence(tick: TickEntry) -> str:
     """Return what a tick found and why that led to what it did, as a sentence."""
     report = report_tick(tick)
     counted = f"{_which(tick)} in a row"
+    threshold = tick.run.threshold
     match report.verdict:
         case TickVerdict.NOT_PROBED:
             return f"{report.summary}."
@@ -51,28 +52,28 @@ def tick_sentence(tick: TickEntry) -> str:
                 "not counted, so nothing was done."
             )
         case TickVerdict.IGNORED:
-            return f"{counted}; {tick.threshold} are needed, so nothing was done."
+            return f"{counted}; {threshold} are needed, so nothing was done."
         case TickVerdict.UNCHANGED:
             return f"{counted}; {tick.result} is stored already."
         case TickVerdict.MUTED:
-            return f"{counted}, of {tick.threshold}; muted, so nothing was done."
+            return f"{counted}, of {threshold}; muted, so nothing was done."
         case TickVerdict.WATCH_ONLY:
-            return f"{counted}, of {tick.threshold}; only watched, so nothing was done."
+            return f"{counted}, of {threshold}; only watched, so nothing was done."
         case TickVerdict.ACTED:
-            return f"{counted}, of {tick.threshold}: {report.effect.text}."
+            return f"{counted}, of {threshold}: {report.effect.text}."
 
 
 def _which(tick: TickEntry) -> str:
     word = "failure" if tick.result is Result.FAILURE else "success"
-    word = f"injected {word}" if tick.injected else word
-    if tick.run_doubt:
-        return f"{word}, at least {ordinal(tick.run)}"
-    return f"{ordinal(tick.run)} {word}"
+    word = f"injected {word}" if tick.overridden.injected else word
+    if tick.run.doubt:
+        return f"{word}, at least {ordinal(tick.run.count)}"
+    return f"{ordinal(tick.run.count)} {word}"
 
 
 def stamped_sentence(tick: TickEntry, view: View) -> str:
     """Return the same behind the tick's time."""
-    return f"{view.times.stamp(tick.started_at)}  {tick_sentence(tick)}"
+    return f"{view.times.stamp(tick.timing.started_at)}  {tick_sentence(tick)}"
 
 
 _LABEL = LABEL
@@ -116,7 +117,11 @@ def last_output_lines(subject: Subject, view: View, most: int) -> list[Line]:
         label = "" if tick is None else f"tick #{tick.n}"
     if tick is None:
         return []
-    at = f"{view.times.clock(tick.started_at)}  " if subject.cursor is not None else ""
+    at = (
+        f"{view.times.clock(tick.timing.started_at)}  "
+        if subject.cursor is not None
+        else ""
+    )
     rows = []
     if tick.attempts:
         rows = all_lines(view.mask.text(output_text(tick.attempts[-1])))

@@ -157,13 +157,13 @@ def _pod_stopped(history: ContainerHistory) -> str:
 def _killed_by_probe(
     by: str, kill: TickEntry, view: View, history: ContainerHistory
 ) -> Iterator[str]:
-    times = f"failure {kill.run} of {kill.threshold} in a row"
-    at = view.times.stamp(kill.started_at)
+    times = f"failure {kill.run.count} of {kill.run.threshold} in a row"
+    at = view.times.stamp(kill.timing.started_at)
     yield f"The {by} probe killed it: {times}, tick #{kill.n} at {at}."
-    if kill.injected:
+    if kill.overridden.injected:
         yield "The last of these results was injected by a user."
-    if kill.delay:
-        late = format_duration(kill.delay)
+    if kill.overridden.delay:
+        late = format_duration(kill.overridden.delay)
         yield f"A user delayed its answers, the last one by {late}."
     if kill.attempts:
         yield f"The probe {attempt_predicate(kill.attempts[-1], view)}"

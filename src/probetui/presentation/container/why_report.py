@@ -78,9 +78,9 @@ def _instance(instance: ContainerInstance, view: View) -> dict[str, object]:
         else {
             "probe": kill.key.probe_type.lower(),
             "n": kill.n,
-            "ts": format_time(kill.started_at),
-            "failures": kill.run,
-            "threshold": kill.threshold,
+            "ts": format_time(kill.timing.started_at),
+            "failures": kill.run.count,
+            "threshold": kill.run.threshold,
             "last": attempt_predicate(kill.attempts[-1], view)
             if kill.attempts
             else None,

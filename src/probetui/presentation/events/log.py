@@ -378,7 +378,7 @@ class _Threads(Struct):
     def of_a_probe(self, line: EventLine, tick: TickEntry) -> EventLine:
         """Return a failure, an error or a warning in the row of its run."""
         report = report_tick(tick)
-        kind, count = "failure", f"{run_count(tick)}/{tick.threshold}"
+        kind, count = "failure", f"{run_count(tick)}/{tick.run.threshold}"
         if tick.result is None:
             kind, count = "error", ""
         elif is_warning(tick):
@@ -386,7 +386,7 @@ class _Threads(Struct):
         known, row = self.runs.get(tick.key.probe_type, ("", 0))
         if tick.sequence in self.rows_of_ticks:
             row = self.rows_of_ticks[tick.sequence]
-        elif known != kind or (kind == "failure" and tick.run == 1):
+        elif known != kind or (kind == "failure" and tick.run.count == 1):
             row = line.sequence
         self.runs[tick.key.probe_type] = kind, row
         effects = [what for what, holds in _OVERRIDES.items() if holds(tick)]
@@ -506,17 +506,17 @@ class _Threads(Struct):
 
 
 _OVERRIDES: Mapping[str, Callable[[TickEntry], object]] = {
-    "injected": attrgetter("injected"),
-    "delayed": attrgetter("delay"),
+    "injected": attrgetter("overridden.injected"),
+    "delayed": attrgetter("overridden.delay"),
 }
 _EFFECTS = {TickAction.MUTED: "muted", TickAction.NOT_READY: "not ready"}
 
 
 def _run(tick: TickEntry) -> str:
     """Return the run against its threshold; one that goes on beyond it as a number."""
-    if tick.run > tick.threshold:
+    if tick.run.count > tick.run.threshold:
         return f"{run_count(tick)} in a row"
-    return f"{run_count(tick)}/{tick.threshold}"
+    return f"{run_count(tick)}/{tick.run.threshold}"
 
 
 def _override(tick: TickEntry) -> str:

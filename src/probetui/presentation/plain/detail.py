@@ -130,7 +130,7 @@ class PlainDetail:
             pod,
             container,
             probe.failure_threshold,
-            kill_at=tick.started_at + timedelta(seconds=probe.period_seconds),
+            kill_at=tick.timing.started_at + timedelta(seconds=probe.period_seconds),
             exited_at=known.exited_at,
             window=known.window,
             rules=self._rules,

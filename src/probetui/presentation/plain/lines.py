@@ -215,7 +215,7 @@ class PlainLines:
         skips = self._skips.get(tick.key)
         if tick.skip is not None and not self._is_verbose:
             is_same = skips is not None and skips.reason is tick.skip
-            if skips is not None and is_same and not tick.late_drops:
+            if skips is not None and is_same and not tick.timing.late_drops:
                 skips.further += 1
                 return []
             self._skips[tick.key] = _Skips(tick.skip, tick.n)
@@ -347,7 +347,7 @@ def _tick(tick: TickEntry, pod: Pod | None, rules: KubeletRules) -> str:
     if tick.exit is not None:
         return f"ended {tick.exit}"
     is_timed = not tick.attempts or tick.attempts[-1].is_timed
-    duration = format_duration(tick.duration) if is_timed else "-"
+    duration = format_duration(tick.timing.duration) if is_timed else "-"
     unusual = f"{_lost(tick, pod)}{_unusual(tick)}"
     if tick.result is None:
         times = len(tick.attempts)
@@ -355,30 +355,42 @@ def _tick(tick: TickEntry, pod: Pod | None, rules: KubeletRules) -> str:
     result = "warning" if is_warning(tick) else tick.result.name.lower()
     kills = tick.action in {TickAction.KILL, TickAction.WOULD_KILL}
     grace = _grace(tick, pod, rules) if kills else ""
-    run = f"run {run_count(tick)}/{tick.threshold}"
+    run = f"run {run_count(tick)}/{tick.run.threshold}"
     return f"{result} {duration} {run} {tick.action}{grace}{unusual}"
 
 
 def _lost(tick: TickEntry, pod: Pod | None) -> str:
     """Return how many ticks fell due in vain while the probe took too long."""
-    if tick.duration <= _SECOND:  # the shortest period
+    if tick.timing.duration <= _SECOND:  # the shortest period
         return ""
     container = None if pod is None else pod.container(tick.key.container_name)
     probe = None if container is None else container.probe(tick.key.probe_type)
     if probe is None:
         return ""
-    ended_at = tick.started_at + tick.duration
+    ended_at = tick.timing.started_at + tick.timing.duration
     lost = ticks_lost(tick, ended_at, probe.period_seconds)
     return f" lost-ticks={lost}" if lost else ""
 
 
 def _unusual(tick: TickEntry) -> str:
     trigger = "" if tick.trigger is Trigger.PERIODIC else f" trigger={tick.trigger}"
-    muted = " muted" if tick.muted and tick.action is not TickAction.MUTED else ""
-    delayed = f" delayed={format_duration(tick.delay)}" if tick.delay else ""
-    held = f" held={format_duration(tick.held)}" if tick.held else ""
-    injected = " injected" if tick.injected else ""
-    dropped = f" late-dropped={tick.late_drops}" if tick.late_drops else ""
+    muted = (
+        " muted"
+        if tick.overridden.muted and tick.action is not TickAction.MUTED
+        else ""
+    )
+    delayed = (
+        f" delayed={format_duration(tick.overridden.delay)}"
+        if tick.overridden.delay
+        else ""
+    )
+    held = (
+        f" held={format_duration(tick.overridden.held)}" if tick.overridden.held else ""
+    )
+    injected = " injected" if tick.overridden.injected else ""
+    dropped = (
+        f" late-dropped={tick.timing.late_drops}" if tick.timing.late_drops else ""
+    )
     return f"{trigger}{held}{dropped}{injected}{delayed}{muted}"
 
 

@@ -146,7 +146,7 @@ def stamped_tick_reason(tick: TickEntry | None, view: View) -> str:
     """Return why a tick did what it did, with its time."""
     if tick is None:
         return "no tick yet"
-    return f"{view.times.stamp(tick.started_at)} {report_tick(tick).summary}"
+    return f"{view.times.stamp(tick.timing.started_at)} {report_tick(tick).summary}"
 
 
 def stored_result_span(probe: ProbeSnapshot) -> Span:
@@ -224,7 +224,7 @@ def _stored_since(probe: ProbeSnapshot, view: View) -> str:
     for tick in reversed(probe.history):
         if tick.action in _STORED_SOMETHING:
             return f"  since {view.times.stamp(tick.at)}"
-        if tick.skip is Skip.NOT_RUNNING and tick.stored_before != tick.stored_after:
+        if tick.skip is Skip.NOT_RUNNING and tick.stored.before != tick.stored.after:
             return f"  since {view.times.stamp(tick.at)} (container not running)"
         if tick.new_container:
             return f"  since {view.times.stamp(tick.at)} (initial value)"

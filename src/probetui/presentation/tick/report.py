@@ -153,11 +153,11 @@ class TickReport(Struct, frozen=True):
     def note(self) -> str:
         """The verdict beside an event: `2/3 ignored`, `3/3 acted, injected`."""
         tick = self.tick
-        overridden = ", injected" if tick.injected else ""
-        overridden += ", delayed" if tick.delay else ""
+        overridden = ", injected" if tick.overridden.injected else ""
+        overridden += ", delayed" if tick.overridden.delay else ""
         if self.verdict is TickVerdict.NOT_COUNTED:
             return f"{self.verdict}{overridden}"
-        return f"{run_count(tick)}/{tick.threshold} {self.verdict}{overridden}"
+        return f"{run_count(tick)}/{tick.run.threshold} {self.verdict}{overridden}"
 
     @property
     def steps(self) -> str:
@@ -172,7 +172,7 @@ class TickReport(Struct, frozen=True):
                 attempts = len(self.tick.attempts)
                 steps = [f"error after {attempts} attempts", self.result]
             case _:
-                run = f"run {run_count(self.tick)} of {self.tick.threshold}"
+                run = f"run {run_count(self.tick)} of {self.tick.run.threshold}"
                 steps = [run, self.result]
         if self.verdict in {TickVerdict.ACTED, TickVerdict.WATCH_ONLY}:
             steps.append(self.effect.text)
@@ -186,7 +186,7 @@ def count_text(run: int, doubt: str) -> str:
 
 def run_count(tick: TickEntry) -> str:
     """Return the result run that a tick has come to, as a number."""
-    return count_text(tick.run, tick.run_doubt)
+    return count_text(tick.run.count, tick.run.doubt)
 
 
 def is_observed(tick: TickEntry) -> bool:
@@ -213,7 +213,7 @@ def tick_event(tick: TickEntry, rules: KubeletRules) -> TickEvent | None:
     """Return reason and message of the event that a tick makes, None if none."""
     if not tick.attempts:
         return None
-    outcome = ProbeOutcome(tick.attempts, tick.started_at)
+    outcome = ProbeOutcome(tick.attempts, tick.timing.started_at)
     judged = judge_outcome(tick.key.probe_type, outcome, rules)
     if judged.reason is None or judged.message is None:
         return None
@@ -232,7 +232,7 @@ def _verdict(tick: TickEntry) -> TickVerdict:
         return TickVerdict.NOT_PROBED
     if tick.result is None:
         return TickVerdict.NOT_COUNTED
-    if tick.run < tick.threshold:
+    if tick.run.count < tick.run.threshold:
         return TickVerdict.IGNORED
     match tick.action:
         case TickAction.NONE:
@@ -252,9 +252,9 @@ def _counted(tick: TickEntry) -> str:
     if is_warning(tick):
         word = "success (with a warning)"
     run = run_count(tick)
-    if tick.run > tick.threshold:
-        return f"{word} {run} in a row, threshold {tick.threshold}"
-    return f"{word} {run} of {tick.threshold} in a row"
+    if tick.run.count > tick.run.threshold:
+        return f"{word} {run} in a row, threshold {tick.run.threshold}"
+    return f"{word} {run} of {tick.run.threshold} in a row"
 
 
 def _stored_result(tick: TickEntry, verdict: TickVerdict) -> str:
@@ -266,12 +266,12 @@ def _stored_result(tick: TickEntry, verdict: TickVerdict) -> str:
         case TickVerdict.ACTED | TickVerdict.WATCH_ONLY:
             return f"stored result {tick.result}"
         case _:
-            stays = "none" if tick.stored_before is None else str(tick.stored_before)
+            stays = "none" if tick.stored.before is None else str(tick.stored.before)
             return f"stored result stays {stays}"
 
 
 def _effect(tick: TickEntry) -> Effect:
-    if tick.action is TickAction.NONE and tick.hold_before and not tick.hold_after:
+    if tick.action is TickAction.NONE and tick.hold.before and not tick.hold.after:
         return _HOLD_RELEASED
     return _EFFECTS[tick.action]
 
@@ -286,15 +286,19 @@ def _summary(tick: TickEntry, verdict: TickVerdict, effect: Effect) -> str:
         return f"last tick: {_LAST_TICK[tick.exit]}"
     if verdict is TickVerdict.NOT_COUNTED:
         return f"error after {len(tick.attempts)} attempts, not counted"
-    run = f"run {tick.run - 1}->{tick.run}" if tick.run > 1 else "run starts at 1"
-    if tick.run_doubt:
-        run = f"run {run_count(tick)} ({tick.run_doubt})"
+    run = (
+        f"run {tick.run.count - 1}->{tick.run.count}"
+        if tick.run.count > 1
+        else "run starts at 1"
+    )
+    if tick.run.doubt:
+        run = f"run {run_count(tick)} ({tick.run.doubt})"
     if verdict is TickVerdict.IGNORED:
-        return f"probed: {run}, below threshold {tick.threshold}, no action"
+        return f"probed: {run}, below threshold {tick.run.threshold}, no action"
     if verdict is TickVerdict.UNCHANGED:
         return f"probed: {run}, stored result is {tick.result} already"
     only = f" ({verdict})" if verdict is TickVerdict.WATCH_ONLY else ""
-    return f"probed: {run}, threshold {tick.threshold} reached: {effect.text}{only}"
+    return f"probed: {run}, threshold {tick.run.threshold} reached: {effect.text}{only}"
 
 
 def _gate_value(tick: TickEntry, name: str) -> str:
@@ -331,6 +335,6 @@ def _cluster_text(tick: TickEntry) -> str:
         return "this event, then Killing; not how many failures there were"
     if tick.action is TickAction.NOT_READY:
         return "this event, and the container as not ready"
-    if tick.threshold == 1:
+    if tick.run.threshold == 1:
         return "this event"
-    return f"the same event for failure 1 and failure {tick.threshold}"
+    return f"the same event for failure 1 and failure {tick.run.threshold}"

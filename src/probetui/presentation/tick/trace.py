@@ -90,7 +90,7 @@ def trace_title(tick: TickEntry, view: View) -> Line:
     trigger = tick.trigger if tick.trigger is not Trigger.READINESS else "readiness"
     return line(
         strong(f"tick #{tick.n}"),
-        f" {view.times.stamp(tick.started_at)} ",
+        f" {view.times.stamp(tick.timing.started_at)} ",
         mark_span(tick, view.marks),
         muted(f" {trigger}"),
     )
@@ -128,13 +128,13 @@ def _notes(
     container = pod.container(tick.key.container_name) if pod is not None else None
     if container is not None and container.startup_probe is None:
         notes["startup gate"] = "no startupProbe"
-    if started_at is not None and started_at <= tick.started_at:
-        passed = format_countdown(tick.started_at - started_at)
+    if started_at is not None and started_at <= tick.timing.started_at:
+        passed = format_countdown(tick.timing.started_at - started_at)
         notes["container running"] = (
             f"started {view.times.stamp(started_at)}, {passed} before"
         )
         whole = started_at.replace(microsecond=0)
-        seconds = (tick.started_at - whole) // _SECOND
+        seconds = (tick.timing.started_at - whole) // _SECOND
         probe = container.probe(tick.key.probe_type) if container is not None else None
         if probe is not None and probe.initial_delay_seconds:
             counted = f"{seconds}s since {view.times.stamp(whole)}"
@@ -166,14 +166,18 @@ def _facts(
 ) -> Iterator[TraceRow]:
     if tick.trigger is not Trigger.PERIODIC:
         yield TraceRow("trigger", line(_TRIGGERS[tick.trigger]))
-    if tick.held:
-        words = f"{format_duration(tick.held)} by a pause"
+    if tick.overridden.held:
+        words = f"{format_duration(tick.overridden.held)} by a pause"
         yield TraceRow(
             "held back",
             line(words, muted("; initial delay, grace and back-off continued")),
         )
-    if tick.late_drops:
-        due = "1 tick" if tick.late_drops == 1 else f"{tick.late_drops} ticks"
+    if tick.timing.late_drops:
+        due = (
+            "1 tick"
+            if tick.timing.late_drops == 1
+            else f"{tick.timing.late_drops} ticks"
+        )
         yield TraceRow(
             "taken late",
             line(
@@ -227,10 +231,10 @@ def _attempts(tick: TickEntry, view: View) -> Iterator[TraceRow]:
 
 
 def _why_no_other(tick: TickEntry) -> str:
-    if tick.injected:
+    if tick.overridden.injected:
         return "  (injected, the probe did not run)"
-    if tick.delay:
-        return f"  (answer delayed by {format_duration(tick.delay)})"
+    if tick.overridden.delay:
+        return f"  (answer delayed by {format_duration(tick.overridden.delay)})"
     if tick.result is not Result.FAILURE:
         return ""
     return "  (only errors are retried)"
@@ -259,12 +263,16 @@ def _run(tick: TickEntry) -> Line:
     if tick.result is None:
         return line("unchanged (an error is not counted)")
     word = "failure" if tick.result is Result.FAILURE else "success"
-    moved = f"{tick.run - 1} -> {tick.run}" if tick.run > 1 else "starts at 1"
-    if tick.run_doubt:
+    moved = (
+        f"{tick.run.count - 1} -> {tick.run.count}"
+        if tick.run.count > 1
+        else "starts at 1"
+    )
+    if tick.run.doubt:
         moved = run_count(tick)
-    reached = tick.run >= tick.threshold
+    reached = tick.run.count >= tick.run.threshold
     return line(
-        f"{word} {moved}   threshold {tick.threshold}   ",
+        f"{word} {moved}   threshold {tick.run.threshold}   ",
         Span("reached", Role.STRONG) if reached else "not reached",
     )
 
@@ -272,19 +280,19 @@ def _run(tick: TickEntry) -> Line:
 def _stored(tick: TickEntry) -> Line:
     before, after = (
         "none" if result is None else str(result)
-        for result in (tick.stored_before, tick.stored_after)
+        for result in (tick.stored.before, tick.stored.after)
     )
     if tick.new_container and tick.result is None:
         return line(f"{after} (initial value for a new container)")
     if before == after:
         return line(f"stays {after}")
-    role = Role.ERROR if tick.stored_after is Result.FAILURE else Role.SUCCESS
+    role = Role.ERROR if tick.stored.after is Result.FAILURE else Role.SUCCESS
     return line(f"{before} -> ", Span(after, role))
 
 
 def _is_stored_anew(tick: TickEntry) -> bool:
     is_initial = tick.new_container and tick.result is None
-    return is_initial or tick.stored_before is not tick.stored_after
+    return is_initial or tick.stored.before is not tick.stored.after
 
 
 def _grace(tick: TickEntry, pod: Pod | None, view: View) -> str:
@@ -316,8 +324,8 @@ def next_due(
     if tick.exit is not None:
         return None
     if following is not None:
-        return following.started_at
-    return tick.started_at + period_seconds * _SECOND
+        return following.timing.started_at
+    return tick.timing.started_at + period_seconds * _SECOND
 
 
 def subject_trace(subject: Subject, view: View) -> TickTrace | None:

@@ -99,7 +99,7 @@ class Explanation(Struct, frozen=True):
 def explain_tick(tick: TickEntry, context: WhyContext) -> Explanation:
     """Return why a tick did what it did."""
     kind = tick.key.probe_type.lower()
-    at = context.view.times.stamp(tick.started_at)
+    at = context.view.times.stamp(tick.timing.started_at)
     subject = f"Tick #{tick.n}, {kind} of {context.shown_name}, at {at}"
     sentences = (*_tick_sentences(tick, context),)
     return Explanation(subject, sentences, *probe_command(tick, context))
@@ -132,10 +132,10 @@ def probe_command(tick: TickEntry, context: WhyContext) -> tuple[str, str]:
 def _tick_sentences(tick: TickEntry, context: WhyContext) -> Iterator[str]:
     report = report_tick(tick)
     yield _TRIGGERS[tick.trigger]
-    if tick.held:
+    if tick.overridden.held:
         yield (
-            f"A pause delayed it by {format_duration(tick.held)}; initial delays, "
-            "grace periods and back-off continued."
+            f"A pause delayed it by {format_duration(tick.overridden.held)}; initial "
+            "delays, grace periods and back-off continued."
         )
     if tick.new_container:
         container_id = short_id(tick.container_id)
@@ -173,15 +173,15 @@ def _who_put_it_on_hold(tick: TickEntry, context: WhyContext) -> Iterator[str]:
     kill = None if instance is None else instance.kill
     if kill is None or kill.key != tick.key or kill.sequence > tick.sequence:
         return
-    at = context.view.times.stamp(kill.started_at)
+    at = context.view.times.stamp(kill.timing.started_at)
     yield (f"Tick #{kill.n} at {at} put it on hold: {report_tick(kill).counted}.")
 
 
 def _probed(tick: TickEntry, context: WhyContext) -> Iterator[str]:
-    if tick.injected:
+    if tick.overridden.injected:
         yield "The result was injected by a user; the probe did not run."
-    if tick.delay:
-        late = format_duration(tick.delay)
+    if tick.overridden.delay:
+        late = format_duration(tick.overridden.delay)
         yield f"A user delayed the answer to each attempt by {late}."
     yield from attempt_sentences(tick, context.view)
     yield from source_sentences(tick, context.view)
@@ -195,19 +195,23 @@ def _probed(tick: TickEntry, context: WhyContext) -> Iterator[str]:
 
 def _lost_ticks(tick: TickEntry, container: Container | None) -> Iterator[str]:
     """Yield how many ticks fell due in vain, and why."""
-    if tick.late_drops:
-        ticks = "1 tick" if tick.late_drops == 1 else f"{tick.late_drops} ticks"
+    if tick.timing.late_drops:
+        ticks = (
+            "1 tick"
+            if tick.timing.late_drops == 1
+            else f"{tick.timing.late_drops} ticks"
+        )
         yield f"{ticks} fell due before it and did not run: {NOBODY_PROBED}."
     probe = None if container is None else container.probe(tick.key.probe_type)
     if probe is None:
         return
-    ended_at = tick.started_at + tick.duration
-    period_seconds = tick.period_seconds or probe.period_seconds
+    ended_at = tick.timing.started_at + tick.timing.duration
+    period_seconds = tick.timing.period_seconds or probe.period_seconds
     if lost := ticks_lost(tick, ended_at, period_seconds):
         ticks = "1 tick was" if lost == 1 else f"{lost} ticks were"
         yield (
-            f"It took {format_duration(tick.duration)}, longer than its period of "
-            f"{period_seconds}s: {ticks} lost, which the kubelet does not make "
+            f"It took {format_duration(tick.timing.duration)}, longer than its period "
+            f"of {period_seconds}s: {ticks} lost, which the kubelet does not make "
             "up for."
         )
 
@@ -272,8 +276,8 @@ def source_sentences(tick: TickEntry, view: View) -> Iterator[str]:
     yield f"Known from the kubelet's {found['source']}."
     if "order" in found:
         yield f"The order of the results in that time is {found['order']}."
-    if tick.run_doubt:
-        yield f"The run may be longer: {view.safe(tick.run_doubt)}."
+    if tick.run.doubt:
+        yield f"The run may be longer: {view.safe(tick.run.doubt)}."
     yield "How long it took, and its retries, cannot be known from outside."
 
 
@@ -312,10 +316,10 @@ def run_sentences(tick: TickEntry) -> Iterator[str]:
             yield f"The {report.result}."
         case TickVerdict.MUTED:
             yield f"{counted}, but the probe is muted: {report.result}."
-        case _ if tick.stored_before == tick.stored_after:
+        case _ if tick.stored.before == tick.stored.after:
             yield f"{counted}; the stored result is {tick.result} already."
         case _:
-            change = f"from {tick.stored_before} to {tick.stored_after}"
+            change = f"from {tick.stored.before} to {tick.stored.after}"
             yield f"{counted}: the stored result changes {change}."
     if report.verdict is TickVerdict.ACTED:
         yield f"Effect: {report.effect.text}."
@@ -449,11 +453,13 @@ def tick_history(
     if last_index is None:
         return
     first = max(
-        last_index - max(last.run, 1), timeline.indexes.start, last_index - most + 1
+        last_index - max(last.run.count, 1),
+        timeline.indexes.start,
+        last_index - most + 1,
     )
     for index in range(first, last_index + 1):
         if (tick := timeline.tick(index)) is not None:
-            at = view.times.stamp(tick.started_at)
+            at = view.times.stamp(tick.timing.started_at)
             yield f"#{tick.n} {at} {report_tick(tick).summary}{_output(tick, view)}"
 
 
