@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from probetui.kubelet_rules import rules_of
-from probetui.manifest.validation.tolerations_annotation import (
-    validate_tolerations_annotation,
-)
+from probetui.manifest.validation.rules import Context, check
+from probetui.manifest.validation.tolerations_annotation import TOLERATIONS_ANNOTATION
 
 
 @pytest.mark.parametrize(
@@ -33,9 +32,7 @@ from probetui.manifest.validation.tolerations_annotation import (
     ],
 )
 def test_what_go_says(text: str, error: str) -> None:
-    found = list(
-        validate_tolerations_annotation(text, "metadata.annotations", rules_of("1.36"))
-    )
+    found = check(TOLERATIONS_ANNOTATION, text, Context(rules_of("1.36")))
 
     assert [one.detail for one in found] == [error]
 
@@ -43,5 +40,5 @@ def test_what_go_says(text: str, error: str) -> None:
 def test_an_empty_list_is_taken() -> None:
     rules = rules_of("1.36")
 
-    assert list(validate_tolerations_annotation("[]", "x", rules)) == []
-    assert list(validate_tolerations_annotation("null", "x", rules)) == []
+    assert check(TOLERATIONS_ANNOTATION, "[]", Context(rules)) == []
+    assert check(TOLERATIONS_ANNOTATION, "null", Context(rules)) == []

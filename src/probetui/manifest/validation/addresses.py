@@ -22,16 +22,16 @@ _LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-def validate_address(text: str, path: str, rules: KubeletRules) -> Iterator[FieldError]:
+def validate_address(text: str, rules: KubeletRules) -> Iterator[FieldError]:
     """Check an address; Go's old parser ignored leading zeros."""
     address = _parse(text)
     if address is None:
         detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-        yield invalid(path, text, detail)
+        yield invalid("", text, detail)
     elif rules.strict_addresses and _without_zeros(text) != text:
-        yield invalid(path, text, "must not have leading 0s")
+        yield invalid("", text, "must not have leading 0s")
     elif rules.strict_addresses and _mapped(address):
-        yield invalid(path, text, "must not be an IPv4-mapped IPv6 address")
+        yield invalid("", text, "must not be an IPv4-mapped IPv6 address")
 
 
 def odd_addresses(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:

@@ -18,6 +18,7 @@ from probetui.manifest.validation.field_error import (
     required,
     too_long,
 )
+from probetui.manifest.validation.rules import Rules, check
 from probetui.manifest.validation.warnings import APP_ARMOR
 
 _LOCALHOST = "localhost/"
@@ -27,11 +28,8 @@ _ANNOTATED = {"unconfined": "Unconfined", _RUNTIME_DEFAULT: "RuntimeDefault"}
 _MAX_PROFILE = 4095
 
 
-def validate_app_armor(
-    profile: core_v1.AppArmorProfile, path: str
-) -> Iterator[FieldError]:
-    """Check an AppArmor profile of a security context."""
-    at, name = f"{path}.localhostProfile", profile.localhostProfile
+def _app_armor(profile: core_v1.AppArmorProfile) -> Iterator[FieldError]:
+    at, name = "localhostProfile", profile.localhostProfile
     if profile.type == "Localhost":
         if name is None or not name:
             yield required(at, "must be set when AppArmor type is Localhost")
@@ -44,9 +42,12 @@ def validate_app_armor(
             detail = "can only be set when AppArmor type is Localhost"
             yield invalid(at, name, detail)
     elif not profile.type:
-        yield required(f"{path}.type", "type is required when appArmorProfile is set")
+        yield required("type", "type is required when appArmorProfile is set")
     else:
-        yield not_supported(f"{path}.type", profile.type, _TYPES)
+        yield not_supported("type", profile.type, _TYPES)
+
+
+APP_ARMOR_PROFILE = Rules(core_v1.AppArmorProfile, _app_armor)
 
 
 def is_annotated_profile(text: str) -> bool:
@@ -62,7 +63,7 @@ def annotated_profile(text: str) -> core_v1.AppArmorProfile | None:
         return None
     name = text.removeprefix(_LOCALHOST)
     profile = core_v1.AppArmorProfile(type="Localhost", localhostProfile=name)
-    return None if any(validate_app_armor(profile, "")) else profile
+    return None if check(APP_ARMOR_PROFILE, profile) else profile
 
 
 def annotations_to_fields(pod: core_v1.Pod) -> None:

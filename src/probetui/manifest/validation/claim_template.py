@@ -11,22 +11,31 @@ from collections.abc import Iterator
 from lightkube.models import core_v1, meta_v1
 
 from probetui.k8s.api.quantity import canonical_quantity, parse_quantity
-from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
     FieldError,
-    GoSyntax,
+    GoPath,
     forbidden,
     invalid,
-    not_supported,
     required,
 )
-from probetui.manifest.validation.metadata import validate_annotations, validate_labels
-from probetui.manifest.validation.scheduling import validate_selector
+from probetui.manifest.validation.metadata import valid_annotations, valid_labels
+from probetui.manifest.validation.rules import (
+    Always,
+    Each,
+    IfFilled,
+    IfSet,
+    Required,
+    Rules,
+    Section,
+    When,
+    choice,
+    valid,
+)
+from probetui.manifest.validation.scheduling import SELECTOR
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _ALONE = "ReadWriteOncePod"
-_VOLUME_MODES = ("Block", "Filesystem")
 _CLAIM = "PersistentVolumeClaim"
 _NOT_IN_TEMPLATE = (
     "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion",
@@ -41,90 +50,94 @@ _WRITTEN = {"uid": "uID"}
 """How a field is called in an error: Go's name with a small letter. Quirk, kept."""
 
 
-def validate_claim_template(
-    template: core_v1.PersistentVolumeClaimTemplate, path: str, rules: KubeletRules
-) -> Iterator[FieldError]:
-    """Check the template of a claim: its metadata, and its spec."""
-    metadata = template.metadata or meta_v1.ObjectMeta()
-    at = f"{path}.metadata"
-    yield from validate_annotations(metadata.annotations or {}, f"{at}.annotations")
-    yield from validate_labels(metadata.labels or {}, f"{at}.labels")
+def _not_in_template(metadata: meta_v1.ObjectMeta) -> Iterator[FieldError]:
     for name in _NOT_IN_TEMPLATE:
         value = getattr(metadata, name)
         if value is not None if name == _POINTER else value not in _UNSET:
-            yield forbidden(f"{at}.{_WRITTEN.get(name, name)}", "cannot be set")
-    yield from _spec(template.spec, f"{path}.spec", rules)
+            yield forbidden(_WRITTEN.get(name, name), "cannot be set")
 
 
-def _spec(
-    spec: core_v1.PersistentVolumeClaimSpec, path: str, rules: KubeletRules
-) -> Iterator[FieldError]:
-    modes = spec.accessModes or []
-    if not modes:
-        yield required(f"{path}.accessModes", "at least 1 access mode is required")
-    yield from validate_selector(spec.selector, f"{path}.selector")
-    for mode in modes:
-        if mode not in _ACCESS_MODES:
-            yield not_supported(f"{path}.accessModes", mode, _ACCESS_MODES)
+def _alone(modes: list[str]) -> Iterator[FieldError]:
     if _ALONE in modes and {*_ACCESS_MODES[:3]} & {*modes}:
-        detail = f"may not use {_ALONE} with other access modes"
-        yield forbidden(f"{path}.accessModes", detail)
+        yield forbidden("", f"may not use {_ALONE} with other access modes")
+
+
+def _size(spec: core_v1.PersistentVolumeClaimSpec) -> Iterator[FieldError]:
     resources = spec.resources or core_v1.VolumeResourceRequirements()
     size = (resources.requests or {}).get("storage")
-    field = f"{path}.resources[storage]"
+    at = "resources[storage]"
     if size is None:
-        yield required(field)
+        yield required(at)
     elif parse_quantity(size) <= 0:
-        yield invalid(field, canonical_quantity(size), "must be greater than zero")
-    if spec.storageClassName:
-        errors = names.check_subdomain(spec.storageClassName)
-        at = f"{path}.storageClassName"
-        yield from names.invalid_names(at, spec.storageClassName, errors)
-    if spec.volumeMode is not None and spec.volumeMode not in _VOLUME_MODES:
-        yield not_supported(f"{path}.volumeMode", spec.volumeMode, _VOLUME_MODES)
-    yield from _sources(spec, path)
-    if spec.volumeAttributesClassName and rules.volume_attributes:
-        value = spec.volumeAttributesClassName
-        errors = names.check_subdomain(value)
-        at = f"{path}.volumeAttributesClassName"
-        yield from names.invalid_names(at, value, errors)
+        yield invalid(at, canonical_quantity(size), "must be greater than zero")
 
 
-def _sources(
-    spec: core_v1.PersistentVolumeClaimSpec, path: str
+def _group(
+    source: core_v1.TypedLocalObjectReference | core_v1.TypedObjectReference,
 ) -> Iterator[FieldError]:
-    """Check the volume's data source; `dataSource` is the older of two fields."""
+    if source.apiGroup:
+        errors = names.check_subdomain(source.apiGroup)
+        yield from names.invalid_names("apiGroup", source.apiGroup, errors)
+    elif source.kind != _CLAIM:
+        detail = f"must be '{_CLAIM}' when referencing the default apiGroup"
+        yield invalid("", source.kind, detail)
+
+
+def _same_sources(spec: core_v1.PersistentVolumeClaimSpec) -> Iterator[FieldError]:
+    """Check that both data sources are the same; `dataSource` is the older field.
+
+    Quirk, kept: the value in the error is the path of the field.
+    """
     old, new = spec.dataSource, spec.dataSourceRef
-    if old is not None:
-        yield from _source(old, f"{path}.dataSource")
-    if new is not None:
-        yield from _source(new, f"{path}.dataSourceRef")
-        if new.namespace:
-            errors = names.check_label(new.namespace)
-            at = f"{path}.dataSourceRef.namespace"
-            yield from names.invalid_names(at, new.namespace, errors)
     if old is None or new is None:
         return
-    # Go's JSON of a path is empty: all that it has is private.
-    value = GoSyntax(f"{path}.dataSource", "{}")
     if new.namespace:
         detail = "may not be specified when dataSourceRef.namespace is specified"
-        yield invalid(path, value, detail)
+        yield invalid("", GoPath("dataSource"), detail)
     elif (old.apiGroup, old.kind, old.name) != (new.apiGroup, new.kind, new.name):
-        yield invalid(path, value, "must match dataSourceRef")
+        yield invalid("", GoPath("dataSource"), "must match dataSourceRef")
 
 
-def _source(
-    source: core_v1.TypedLocalObjectReference | core_v1.TypedObjectReference, path: str
-) -> Iterator[FieldError]:
-    if not source.name:
-        yield required(f"{path}.name")
-    if not source.kind:
-        yield required(f"{path}.kind")
-    if not source.apiGroup:
-        if source.kind != _CLAIM:
-            detail = f"must be '{_CLAIM}' when referencing the default apiGroup"
-            yield invalid(path, source.kind, detail)
-    else:
-        errors = names.check_subdomain(source.apiGroup)
-        yield from names.invalid_names(f"{path}.apiGroup", source.apiGroup, errors)
+_SOURCE = Rules(
+    core_v1.TypedLocalObjectReference | core_v1.TypedObjectReference,
+    Required("name"),
+    Required("kind"),
+    _group,
+)
+_SUBDOMAIN = valid(names.check_subdomain)
+CLAIM_TEMPLATE = Rules(
+    core_v1.PersistentVolumeClaimTemplate,
+    Section(
+        "metadata",
+        Rules(
+            meta_v1.ObjectMeta,
+            IfFilled("annotations", valid_annotations),
+            IfFilled("labels", valid_labels),
+            _not_in_template,
+        ),
+    ),
+    Always(
+        "spec",
+        Rules(
+            core_v1.PersistentVolumeClaimSpec,
+            Required("accessModes", detail="at least 1 access mode is required"),
+            IfSet("selector", SELECTOR),
+            Each("accessModes", choice(*_ACCESS_MODES), at="accessModes"),
+            IfFilled("accessModes", _alone),
+            _size,
+            IfFilled("storageClassName", _SUBDOMAIN),
+            IfSet("volumeMode", choice("Block", "Filesystem")),
+            IfSet("dataSource", _SOURCE),
+            IfSet(
+                "dataSourceRef",
+                _SOURCE,
+                IfFilled("namespace", valid(names.check_label)),
+            ),
+            _same_sources,
+            When(
+                lambda context: context.version.volume_attributes,
+                IfFilled("volumeAttributesClassName", _SUBDOMAIN),
+            ),
+        ),
+    ),
+)

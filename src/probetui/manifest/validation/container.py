@@ -1,21 +1,19 @@
 """The API server's rules for containers, init containers and sidecars.
 
 Source: pkg/apis/core/validation/validation.go, v1.32.10, validateContainers,
-validateInitContainers, validateContainerCommon.
+validateInitContainers, validateContainerCommon, validateContainersOnlyForPod; v1.36.2,
+validateContainerRestartPolicy, validateInitContainerRestartPolicy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from lightkube.models import core_v1
-from msgspec import Struct
 
 from probetui.k8s.pod import RESTART_ALL_CONTAINERS
-from probetui.k8s.stop_signals import LINUX_STOP_SIGNALS, WINDOWS_STOP_SIGNALS
-from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.validation import names
-from probetui.manifest.validation.environment import validate_environment
+from probetui.manifest.validation.environment import ENVIRONMENT
 from probetui.manifest.validation.field_error import (
     FieldError,
     GoSyntax,
@@ -25,37 +23,43 @@ from probetui.manifest.validation.field_error import (
     not_found,
     not_supported,
     required,
-    too_many,
 )
-from probetui.manifest.validation.probe import validate_lifecycle, validate_probes
-from probetui.manifest.validation.resources import (
-    validate_resize_policy,
-    validate_resources,
+from probetui.manifest.validation.probe import LIFECYCLE_AND_PROBES
+from probetui.manifest.validation.resources import RESIZE_POLICIES, RESOURCES
+from probetui.manifest.validation.rules import (
+    Always,
+    Each,
+    Errors,
+    IfFilled,
+    IfSet,
+    PodContext,
+    Remembering,
+    Required,
+    Rules,
+    Unindexed,
+    When,
+    absent,
+    at_most,
+    check,
+    choice,
+    in_context,
+    must,
+    unique,
+    valid,
 )
-from probetui.manifest.validation.security import validate_container_security
-from probetui.manifest.validation.volume import (
-    Volumes,
-    validate_devices,
-    validate_mounts,
-)
-from probetui.manifest.validation.warnings import as_container
+from probetui.manifest.validation.security import SECURITY_CONTEXT
+from probetui.manifest.validation.volume import MOUNTS_AND_DEVICES
 
 PLAIN_INIT = "may not be set for init containers without restartPolicy=Always"
-_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-_MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
-_PROTOCOLS = ("SCTP", "TCP", "UDP")
 _SIDECAR = "Always"
-_CONTAINER_POLICIES = ("Always", "Never", "OnFailure")
 _MAX_RULES = 20
 _MAX_EXIT_CODES = 255
 _NO_RULES = (
     "restartPolicyRules are not allowed for init containers with restart policy Always"
 )
-RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _RESTART = "Restart"
 _RESTART_ON_RESIZE = "RestartContainer"
 _POLICY_WITH_RULES = "must specify restartPolicy when restart rules are used"
-_EXIT_CODE_OPERATORS = ("In", "NotIn")
 _NOT_EPHEMERAL = (
     "ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules",
     "livenessProbe", "readinessProbe", "startupProbe", "lifecycle",
@@ -65,309 +69,88 @@ _UNSET = (None, core_v1.ResourceRequirements())
 _NO_EPHEMERAL = "cannot be set for an Ephemeral Container"
 
 
-class PodContext(Struct, frozen=True):
-    """The properties of a pod that the rules of containers use."""
-
-    grace_seconds: int | None
-    volumes: Volumes
-    strict_env_names: bool
-    rules: KubeletRules = PORTED_RULES
-    claims: frozenset[str] = frozenset()
-    restart_policy: str = "Always"
-    host_users: bool = True
-    os_name: str = ""
-
-
-def validate_containers(
-    containers: list[core_v1.Container], path: str, pod_context: PodContext
-) -> Iterator[FieldError]:
-    """Check the regular containers of a pod."""
-    if not containers:
-        yield required(path)
-        return
+def _port_names(
+    _owner: core_v1.Container, _context: PodContext
+) -> Callable[[core_v1.ContainerPort], Errors]:
+    """Check that ports have different names; only valid ones count."""
     taken: set[str] = set()
-    for index, container in enumerate(containers):
-        at = f"{path}[{index}]"
-        yield from _common(container, at, pod_context)
-        if container.name in taken:
-            yield duplicate(f"{at}.name", container.name)
-        taken.add(container.name)
-        yield from _lifecycle_and_probes(container, at, pod_context)
-        if pod_context.rules.container_restart_rules:
-            yield from _restart_rules(container, at, pod_context.rules)
-        elif container.restartPolicy is not None:
-            detail = "may not be set for non-init containers"
-            yield forbidden(f"{at}.restartPolicy", detail)
-    yield from _host_ports(containers, path)
+
+    def find(port: core_v1.ContainerPort) -> Iterator[FieldError]:
+        if not port.name or any(names.check_port_name(port.name)):
+            return
+        if port.name in taken:
+            yield duplicate("name", port.name)
+        taken.add(port.name)
+
+    return find
 
 
-def validate_ephemeral_containers(
-    spec: core_v1.PodSpec, path: str, pod_context: PodContext
-) -> Iterator[FieldError]:
-    """Check ephemeral containers, which a new pod may not have."""
-    others = {other.name for other in (*spec.containers, *(spec.initContainers or ()))}
-    taken = set(others)
-    for index, ephemeral in enumerate(spec.ephemeralContainers or ()):
-        at = f"{path}[{index}]"
-        container = as_container(ephemeral)
-        yield from _common(container, at, pod_context)
-        yield from _image_name(container, at)
-        if ephemeral.name in taken:
-            yield duplicate(f"{at}.name", ephemeral.name)
-        taken.add(ephemeral.name)
-        target = ephemeral.targetContainerName
-        if target and target not in others:
-            yield not_found(f"{at}.targetContainerName", target)
-        for name in _NOT_EPHEMERAL:
-            if getattr(ephemeral, name) not in _UNSET:
-                yield forbidden(f"{at}.{name}", _NO_EPHEMERAL)
-        for number, mount in enumerate(ephemeral.volumeMounts or ()):
-            for name in ("subPath", "subPathExpr"):
-                if getattr(mount, name):
-                    field = f"{at}.volumeMounts[{number}].{name}"
-                    yield forbidden(field, _NO_EPHEMERAL)
+_IMAGE_NAME = Always(
+    "image",
+    must(
+        lambda image: (image or "") == names.trim_space(image or ""),
+        "must not have leading or trailing whitespace",
+    ),
+)
+_COMMON = Rules(
+    core_v1.Container | core_v1.EphemeralContainer,
+    Required("name", valid(names.check_label)),
+    Required("image"),
+    Always("terminationMessagePolicy", choice("File", "FallbackToLogsOnError")),
+    Each(
+        "ports",
+        IfFilled("name", valid(names.check_port_name)),
+        Remembering(_port_names),
+        Required("containerPort", valid(names.check_port_number)),
+        IfFilled("hostPort", valid(names.check_port_number)),
+        Always("protocol", choice("SCTP", "TCP", "UDP")),
+    ),
+    ENVIRONMENT,
+    MOUNTS_AND_DEVICES,
+    Always("imagePullPolicy", choice("Always", "IfNotPresent", "Never")),
+    IfSet("resources", RESOURCES),
+    RESIZE_POLICIES,
+    IfSet("securityContext", SECURITY_CONTEXT),
+)
+"""The rules of every container."""
 
 
-def validate_init_containers(
-    containers: list[core_v1.Container],
-    regular: Iterable[core_v1.Container],
-    path: str,
-    pod_context: PodContext,
-) -> Iterator[FieldError]:
-    """Check the init containers of a pod, sidecars among them."""
-    taken = {container.name for container in regular}
-    for index, container in enumerate(containers):
-        at = f"{path}[{index}]"
-        yield from _common(container, at, pod_context)
-        policy = container.restartPolicy
-        yield from _init_policy(container, at, pod_context.rules)
-        if container.name in taken:
-            yield duplicate(f"{at}.name", container.name)
-        elif container.name:
-            taken.add(container.name)
-        yield from _host_ports([container], path)
-        if policy == _SIDECAR:
-            yield from _lifecycle_and_probes(container, at, pod_context)
-        else:
-            yield from _plain_init(container, at)
-        yield from _init_resize(container, f"{at}.resizePolicy", pod_context.rules)
+def _policy_with_rules(container: core_v1.Container) -> Iterator[FieldError]:
+    if container.restartPolicyRules and container.restartPolicy is None:
+        yield required("restartPolicy", _POLICY_WITH_RULES)
 
 
-def _init_resize(
-    container: core_v1.Container, path: str, rules: KubeletRules
-) -> Iterator[FieldError]:
-    """Check the resize policies of an init container."""
-    policies = container.resizePolicy or ()
-    if policies and not rules.init_resize_policies:
-        detail = "must not be set for init containers"
-        yield invalid(path, GoSyntax("[]core.ContainerResizePolicy{...}"), detail)
-    if not rules.refuses_init_restart or container.restartPolicy == _SIDECAR:
-        return
-    for index, policy in enumerate(policies):
-        if policy.restartPolicy == _RESTART_ON_RESIZE:
-            detail = f"must not be set to '{_RESTART_ON_RESIZE}' for non-sidecar"
-            field = f"{path}[{index}].restartPolicy"
-            yield invalid(field, policy.restartPolicy, f"{detail} initContainers")
+@in_context
+def _rule_action(action: str, context: PodContext) -> Errors:
+    restarts_all = context.version.restart_all_containers
+    everything = (RESTART_ALL_CONTAINERS,) if restarts_all else ()
+    return choice(_RESTART, *everything)(action)
 
 
-def _init_policy(
-    container: core_v1.Container, path: str, rules: KubeletRules
-) -> Iterator[FieldError]:
-    """Check the restart policy of an init container, and its rules.
-
-    Source: pkg/apis/core/validation/validation.go, v1.36.2,
-    validateInitContainerRestartPolicy.
-    """
-    policy, has_rules = container.restartPolicy, bool(container.restartPolicyRules)
-    if policy is None:
-        if has_rules:
-            yield required(f"{path}.restartPolicy", _POLICY_WITH_RULES)
-    elif not rules.container_restart_rules:
-        if policy != _SIDECAR:
-            yield not_supported(f"{path}.restartPolicy", policy, (_SIDECAR,))
-    elif policy != _SIDECAR or rules.restart_all_containers:
-        yield from _restart_rules(container, path, rules)
-    elif has_rules:
-        yield forbidden(f"{path}.restartPolicyRules", _NO_RULES)
-
-
-def _restart_rules(
-    container: core_v1.Container, path: str, version: KubeletRules
-) -> Iterator[FieldError]:
-    """Check a container's restart policy and its rules.
-
-    Source: pkg/apis/core/validation/validation.go, v1.36.2,
-    validateContainerRestartPolicy.
-    """
-    policy, rules = container.restartPolicy, container.restartPolicyRules or []
-    if policy is not None and policy not in _CONTAINER_POLICIES:
-        yield not_supported(f"{path}.restartPolicy", policy, _CONTAINER_POLICIES)
-    if rules and policy is None:
-        yield required(f"{path}.restartPolicy", _POLICY_WITH_RULES)
-    if len(rules) > _MAX_RULES:
-        yield too_many(f"{path}.restartPolicyRules", len(rules), _MAX_RULES)
-    everything = (RESTART_ALL_CONTAINERS,) if version.restart_all_containers else ()
-    actions = (_RESTART, *everything)
-    for index, rule in enumerate(rules):
-        at = f"{path}.restartPolicyRules[{index}]"
-        if rule.action not in actions:
-            yield not_supported(f"{at}.action", rule.action, actions)
-        codes = rule.exitCodes
-        if codes is None:
-            yield required(f"{at}.exitCodes", "must be specified")
-            continue
-        if codes.operator not in _EXIT_CODE_OPERATORS:
-            field = f"{at}.exitCodes.operator"
-            yield not_supported(field, codes.operator, _EXIT_CODE_OPERATORS)
-        count = len(codes.values or ())
-        if count > _MAX_EXIT_CODES:
-            yield too_many(f"{at}.exitCodes.values", count, _MAX_EXIT_CODES)
-
-
-def validate_image_names(
-    containers: Iterable[core_v1.Container], path: str
-) -> Iterator[FieldError]:
-    """Check the images of pods; templates of workloads are exempt.
-
-    Source: validation.go, v1.32.10, validateContainersOnlyForPod.
-    """
-    for index, container in enumerate(containers):
-        yield from _image_name(container, f"{path}[{index}]")
-
-
-def _image_name(container: core_v1.Container, path: str) -> Iterator[FieldError]:
-    image = container.image or ""
-    if image != names.trim_space(image):
-        detail = "must not have leading or trailing whitespace"
-        yield invalid(f"{path}.image", image, detail)
-
-
-def _common(
-    container: core_v1.Container, path: str, pod_context: PodContext
-) -> Iterator[FieldError]:
-    if not container.name:
-        yield required(f"{path}.name")
-    else:
-        errors = names.check_label(container.name)
-        yield from names.invalid_names(f"{path}.name", container.name, errors)
-    if not container.image:
-        yield required(f"{path}.image")
-    yield from _choice(
-        container.terminationMessagePolicy,
-        f"{path}.terminationMessagePolicy",
-        _MESSAGE_POLICIES,
-    )
-    yield from _ports(container.ports or (), f"{path}.ports")
-    yield from validate_environment(
-        container,
-        path,
-        strict_names=(
-            pod_context.strict_env_names or not pod_context.rules.relaxed_env_names
+_RESTART_RULES = Rules(
+    core_v1.Container,
+    IfSet("restartPolicy", choice("Always", "Never", "OnFailure")),
+    _policy_with_rules,
+    IfFilled("restartPolicyRules", at_most(_MAX_RULES)),
+    Each(
+        "restartPolicyRules",
+        Always("action", _rule_action),
+        Required(
+            "exitCodes",
+            Rules(
+                core_v1.ContainerRestartRuleOnExitCodes,
+                Always("operator", choice("In", "NotIn")),
+                IfFilled("values", at_most(_MAX_EXIT_CODES)),
+            ),
+            detail="must be specified",
         ),
-        rules=pod_context.rules,
-    )
-    yield from validate_mounts(
-        container, f"{path}.volumeMounts", pod_context.volumes, pod_context.rules
-    )
-    yield from validate_devices(container, f"{path}.volumeDevices", pod_context.volumes)
-    yield from _choice(
-        container.imagePullPolicy, f"{path}.imagePullPolicy", _PULL_POLICIES
-    )
-    yield from validate_resources(
-        container.resources, pod_context.claims, f"{path}.resources"
-    )
-    yield from validate_resize_policy(
-        container.resizePolicy or (),
-        pod_context.restart_policy,
-        f"{path}.resizePolicy",
-        pod_context.rules,
-    )
-    yield from validate_container_security(
-        container.securityContext,
-        f"{path}.securityContext",
-        host_users=pod_context.host_users,
-    )
+    ),
+)
 
 
-def _lifecycle_and_probes(
-    container: core_v1.Container, path: str, pod_context: PodContext
+def _repeated_host_ports(
+    containers: Iterable[core_v1.Container], path: str = ""
 ) -> Iterator[FieldError]:
-    if container.lifecycle is not None:
-        yield from validate_lifecycle(
-            container.lifecycle,
-            pod_context.grace_seconds,
-            f"{path}.lifecycle",
-            pod_context.rules,
-        )
-        yield from _stop_signal(container.lifecycle, path, pod_context)
-    yield from validate_probes(container, path)
-
-
-def _stop_signal(
-    lifecycle: core_v1.Lifecycle, path: str, pod_context: PodContext
-) -> Iterator[FieldError]:
-    """Check the stop signal, which depends on the pod's operating system.
-
-    Source: pkg/apis/core/validation/validation.go, v1.36.2, validateStopSignal.
-    """
-    if lifecycle.stopSignal is None:
-        return
-    field = f"{path}.lifecycle.stopSignal"
-    if not pod_context.os_name:
-        detail = "may not be set for containers with empty `spec.os.name`"
-        yield forbidden(field, detail)
-        return
-    is_windows = pod_context.os_name == "windows"
-    known = WINDOWS_STOP_SIGNALS if is_windows else tuple(LINUX_STOP_SIGNALS)
-    if lifecycle.stopSignal not in known:
-        yield not_supported(field, lifecycle.stopSignal, tuple(sorted(known)))
-
-
-def _plain_init(container: core_v1.Container, path: str) -> Iterator[FieldError]:
-    for name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
-        if getattr(container, name) is not None:
-            yield forbidden(f"{path}.{name}", PLAIN_INIT)
-
-
-def _choice(
-    value: str | None, path: str, choices: tuple[str, ...]
-) -> Iterator[FieldError]:
-    if value not in choices:
-        yield not_supported(path, value, choices)
-
-
-def _ports(ports: Iterable[core_v1.ContainerPort], path: str) -> Iterator[FieldError]:
-    taken: set[str] = set()
-    for index, port in enumerate(ports):
-        at = f"{path}[{index}]"
-        if port.name:
-            wrong = list(names.check_port_name(port.name))
-            yield from names.invalid_names(f"{at}.name", port.name, iter(wrong))
-            if not wrong and port.name in taken:
-                yield duplicate(f"{at}.name", port.name)
-            elif not wrong:
-                taken.add(port.name)
-        if not port.containerPort:
-            yield required(f"{at}.containerPort")
-        else:
-            errors = names.check_port_number(port.containerPort)
-            yield from names.invalid_names(
-                f"{at}.containerPort", port.containerPort, errors
-            )
-        if port.hostPort:
-            errors = names.check_port_number(port.hostPort)
-            yield from names.invalid_names(f"{at}.hostPort", port.hostPort, errors)
-        yield from _choice(port.protocol, f"{at}.protocol", _PROTOCOLS)
-
-
-def _host_ports(
-    containers: Iterable[core_v1.Container], path: str
-) -> Iterator[FieldError]:
-    """Check that host ports are unique.
-
-    Quirk, kept: in init containers the path has the container's index 0, because the
-    API server checks them one by one.
-    """
     used: set[str] = set()
     for index, container in enumerate(containers):
         for number, port in enumerate(container.ports or ()):
@@ -375,6 +158,161 @@ def _host_ports(
                 continue
             key = f"{port.protocol}/{port.hostIP or ''}/{port.hostPort}"
             if key in used:
-                field = f"{path}[{index}].ports[{number}].hostPort"
-                yield duplicate(field, key)
+                yield duplicate(f"{path}[{index}].ports[{number}].hostPort", key)
             used.add(key)
+
+
+def _unique_host_ports(spec: core_v1.PodSpec) -> Errors:
+    return _repeated_host_ports(spec.containers, "containers")
+
+
+def _unique_own_host_ports(container: core_v1.Container) -> Errors:
+    """Check that an init container has no host port twice.
+
+    Quirk, kept: the path has the index 0, because the API server checks init containers
+    one by one.
+    """
+    return _repeated_host_ports([container])
+
+
+CONTAINERS = Rules(
+    core_v1.PodSpec,
+    Required("containers"),
+    Each(
+        "containers",
+        _COMMON,
+        unique("name"),
+        LIFECYCLE_AND_PROBES,
+        When(lambda context: context.version.container_restart_rules, _RESTART_RULES),
+        When(
+            lambda context: not context.version.container_restart_rules,
+            IfSet("restartPolicy", absent("may not be set for non-init containers")),
+        ),
+    ),
+    _unique_host_ports,
+)
+
+
+@in_context
+def _init_policy(
+    container: core_v1.Container, context: PodContext
+) -> Iterator[FieldError]:
+    """Check the restart policy of an init container, and its rules."""
+    policy, has_rules = container.restartPolicy, bool(container.restartPolicyRules)
+    if policy is None:
+        yield from _policy_with_rules(container)
+    elif not context.version.container_restart_rules:
+        if policy != _SIDECAR:
+            yield not_supported("restartPolicy", policy, (_SIDECAR,))
+    elif policy != _SIDECAR or context.version.restart_all_containers:
+        yield from check(_RESTART_RULES, container, context)
+    elif has_rules:
+        yield forbidden("restartPolicyRules", _NO_RULES)
+
+
+def _init_names(
+    spec: core_v1.PodSpec, _: PodContext
+) -> Callable[[core_v1.Container], Errors]:
+    taken = {container.name for container in spec.containers}
+
+    def find(container: core_v1.Container) -> Iterator[FieldError]:
+        if container.name in taken:
+            yield duplicate("name", container.name)
+        elif container.name:
+            taken.add(container.name)
+
+    return find
+
+
+_PLAIN_INIT_CONTAINER = Rules(
+    core_v1.Container,
+    IfSet("lifecycle", absent(PLAIN_INIT)),
+    IfSet("livenessProbe", absent(PLAIN_INIT)),
+    IfSet("readinessProbe", absent(PLAIN_INIT)),
+    IfSet("startupProbe", absent(PLAIN_INIT)),
+)
+
+
+@in_context
+def _sidecar_only(container: core_v1.Container, context: PodContext) -> Errors:
+    is_sidecar = container.restartPolicy == _SIDECAR
+    table = LIFECYCLE_AND_PROBES if is_sidecar else _PLAIN_INIT_CONTAINER
+    return check(table, container, context)
+
+
+@in_context
+def _init_resize(
+    container: core_v1.Container, context: PodContext
+) -> Iterator[FieldError]:
+    """Check the resize policies of an init container."""
+    policies, version = container.resizePolicy or (), context.version
+    if policies and not version.init_resize_policies:
+        value = GoSyntax("[]core.ContainerResizePolicy{...}")
+        yield invalid("resizePolicy", value, "must not be set for init containers")
+    if not version.refuses_init_restart or container.restartPolicy == _SIDECAR:
+        return
+    for index, policy in enumerate(policies):
+        if policy.restartPolicy == _RESTART_ON_RESIZE:
+            detail = f"must not be set to '{_RESTART_ON_RESIZE}' for non-sidecar"
+            at = f"resizePolicy[{index}].restartPolicy"
+            yield invalid(at, policy.restartPolicy, f"{detail} initContainers")
+
+
+INIT_CONTAINERS = Rules(
+    core_v1.PodSpec,
+    Each(
+        "initContainers",
+        _COMMON,
+        _init_policy,
+        Remembering(_init_names),
+        Unindexed(_unique_own_host_ports),
+        _sidecar_only,
+        _init_resize,
+    ),
+)
+
+
+def _ephemeral_names(
+    spec: core_v1.PodSpec, _: PodContext
+) -> Callable[[core_v1.EphemeralContainer], Errors]:
+    others = {other.name for other in (*spec.containers, *(spec.initContainers or ()))}
+    taken = set(others)
+
+    def find(container: core_v1.EphemeralContainer) -> Iterator[FieldError]:
+        if container.name in taken:
+            yield duplicate("name", container.name)
+        taken.add(container.name)
+        target = container.targetContainerName
+        if target and target not in others:
+            yield not_found("targetContainerName", target)
+
+    return find
+
+
+def _not_ephemeral(container: core_v1.EphemeralContainer) -> Iterator[FieldError]:
+    for name in _NOT_EPHEMERAL:
+        if getattr(container, name) not in _UNSET:
+            yield forbidden(name, _NO_EPHEMERAL)
+
+
+EPHEMERAL_CONTAINERS = Rules(
+    core_v1.PodSpec,
+    Each(
+        "ephemeralContainers",
+        _COMMON,
+        _IMAGE_NAME,
+        Remembering(_ephemeral_names),
+        _not_ephemeral,
+        Each(
+            "volumeMounts",
+            IfFilled("subPath", absent(_NO_EPHEMERAL)),
+            IfFilled("subPathExpr", absent(_NO_EPHEMERAL)),
+        ),
+    ),
+)
+IMAGE_NAMES = Rules(
+    core_v1.PodSpec,
+    Each("containers", _IMAGE_NAME),
+    Each("initContainers", _IMAGE_NAME),
+)
+"""The rules of images in pods; templates of workloads are exempt."""

@@ -26,6 +26,15 @@ class GoSyntax(Struct, frozen=True):
     json: str = ""
 
 
+class GoPath(GoSyntax, frozen=True):
+    """A path as a value, relative to its error's; its JSON is empty.
+
+    All that Go's type of a path has is private.
+    """
+
+    json: str = "{}"
+
+
 Value = str | int | bool | GoSyntax | None
 
 OMITTED = GoSyntax("")

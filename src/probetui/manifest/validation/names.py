@@ -1,6 +1,8 @@
-"""Checks of names in Kubernetes; they yield the API server's errors.
+"""Checks of names and of paths in volumes; they yield the API server's messages.
 
-Source: k8s.io/apimachinery v0.32.10, pkg/util/validation/validation.go.
+Source: k8s.io/apimachinery v0.32.10, pkg/util/validation/validation.go;
+pkg/apis/core/validation/validation.go, v1.32.10, validateLocalDescendingPath,
+validatePathNoBacksteps, ValidateLocalNonReservedPath.
 """
 
 from __future__ import annotations
@@ -203,6 +205,31 @@ def check_port_name(value: str) -> Iterator[str]:
         yield "must not contain consecutive hyphens"
     if value.startswith("-") or value.endswith("-"):
         yield "must not begin or end with a hyphen"
+
+
+def check_not_reserved(path: str) -> Iterator[str]:
+    """Check that a path in a volume is not reserved by Kubernetes."""
+    yield from check_descending(path)
+    if path.startswith("..") and not path.startswith("../"):
+        yield "must not start with '..'"
+
+
+def check_descending(path: str) -> Iterator[str]:
+    """Check a path that must stay below a folder."""
+    if path.startswith("/"):
+        yield "must be a relative path"
+    yield from check_no_backsteps(path)
+
+
+def check_no_backsteps(path: str) -> Iterator[str]:
+    """Check that a path has no `..` element."""
+    if has_backsteps(path):
+        yield "must not contain '..'"
+
+
+def has_backsteps(path: str) -> bool:
+    """Return whether a path has a `..` element."""
+    return ".." in path.split("/")
 
 
 def invalid_names(

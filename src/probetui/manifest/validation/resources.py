@@ -6,7 +6,7 @@ ValidateContainerResourceRequirements; pkg/apis/core/helper/helpers.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import ROUND_UP
 from fractions import Fraction
 
@@ -24,7 +24,6 @@ from probetui.k8s.api.quantity import (
     is_whole,
     parse_quantity,
 )
-from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import (
     FieldError,
@@ -36,6 +35,20 @@ from probetui.manifest.validation.field_error import (
     not_found,
     not_supported,
     required,
+)
+from probetui.manifest.validation.rules import (
+    Check,
+    Each,
+    Errors,
+    IfSet,
+    PodContext,
+    Remembering,
+    Rules,
+    Unindexed,
+    absent,
+    check,
+    in_context,
+    unique,
 )
 
 _CONTAINER = frozenset({"cpu", "ephemeral-storage", "memory"})
@@ -55,69 +68,51 @@ NameCheck = Callable[[str, str], Iterator[FieldError]]
 _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 
 
-def validate_resources(
-    resources: core_v1.ResourceRequirements | None,
-    claims: Collection[str],
-    path: str,
-    check_name: NameCheck | None = None,
-) -> Iterator[FieldError]:
-    """Check a container's resources; `claims` are the pod's resource claims."""
-    check_name = check_name or _name
-    if resources is None:
-        return
-    limits, requests = resources.limits or {}, resources.requests or {}
-    for name, value in sorted(limits.items()):
-        yield from _amount(name, value, f"{path}.limits[{name}]", check_name)
-        yield from _huge_page(name, value, f"{path}.limits[{name}]")
-    for name, value in sorted(requests.items()):
-        yield from _amount(name, value, f"{path}.requests[{name}]", check_name)
-        yield from _compare(name, value, limits.get(name), path)
-        yield from _huge_page(name, value, f"{path}.requests[{name}]")
-    everything = {*limits, *requests}
-    if not everything & {"cpu", "memory"} and any(map(is_huge_page, everything)):
-        yield forbidden(path, "HugePages require cpu or memory")
-    yield from _claims(resources.claims or (), claims, f"{path}.claims")
+def _amounts(check_name: NameCheck) -> Check:
+    """Return the check of limits and requests."""
+
+    def find(resources: core_v1.ResourceRequirements) -> Iterator[FieldError]:
+        limits, requests = resources.limits or {}, resources.requests or {}
+        for name, value in sorted(limits.items()):
+            yield from _amount(name, value, f"limits[{name}]", check_name)
+            yield from _huge_page(name, value, f"limits[{name}]")
+        for name, value in sorted(requests.items()):
+            yield from _amount(name, value, f"requests[{name}]", check_name)
+            yield from _compare(name, value, limits.get(name))
+            yield from _huge_page(name, value, f"requests[{name}]")
+        everything = {*limits, *requests}
+        if not everything & {"cpu", "memory"} and any(map(is_huge_page, everything)):
+            yield forbidden("", "HugePages require cpu or memory")
+
+    return find
 
 
-def validate_pod_resources(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:
-    """Check the resources of a pod, which must cover those of its containers.
+def _fits_in_pod(spec: core_v1.PodSpec) -> Iterator[FieldError]:
+    """Check that a pod's resources cover those of its containers.
 
-    Source: validation.go, v1.36.2, validatePodResources,
-    validatePodResourceConsistency.
+    Source: validation.go, v1.36.2, validatePodResourceConsistency.
     """
-    resources = spec.resources
-    if resources is None:
-        return
-    if spec.os is not None and spec.os.name == "windows":
-        yield forbidden(path, "may not be set for a windows pod")
-        return
-    if resources.claims is not None:
-        detail = "claims may not be set for Resources at pod-level"
-        yield forbidden(f"{path}.claims", detail)
-    claims = {claim.name for claim in spec.resourceClaims or () if claim.name}
-    yield from validate_resources(resources, claims, path, _pod_name)
-    yield from _fits(
-        aggregate(spec, "requests"), resources.requests, f"{path}.requests", "requests"
-    )
+    resources = spec.resources or core_v1.ResourceRequirements()
+    yield from _fits(aggregate(spec, "requests"), resources.requests, "requests")
     huge_pages = {
         name: amount
         for name, amount in aggregate(spec, "limits").items()
         if is_huge_page(name)
     }
-    yield from _fits(huge_pages, resources.limits, f"{path}.limits", "limits")
+    yield from _fits(huge_pages, resources.limits, "limits")
     most = resources.limits or {}
     for index, container in enumerate(spec.containers):
         own = container.resources or core_v1.ResourceRequirements()
         for name, value in sorted((own.limits or {}).items()):
             if name in most and parse_quantity(value) > parse_quantity(most[name]):
-                at = f"{path}.containers[{index}][{name}].limits"
+                at = f"resources.containers[{index}][{name}].limits"
                 shown = canonical_quantity(most[name])
                 detail = f"must be less than or equal to pod limits of {shown}"
                 yield invalid(at, canonical_quantity(value), detail)
 
 
 def _fits(
-    used: Mapping[str, str], given: Mapping[str, str] | None, path: str, what: str
+    used: Mapping[str, str], given: Mapping[str, str] | None, what: str
 ) -> Iterator[FieldError]:
     """Check that a pod's resources cover the total of its containers."""
     for name, amount in sorted(used.items()):
@@ -125,43 +120,28 @@ def _fits(
         if whole is not None and parse_quantity(amount) > parse_quantity(whole):
             shown = canonical_quantity(amount)
             detail = f"must be greater than or equal to aggregate container {what} of"
-            yield invalid(
-                f"{path}[{name}]", canonical_quantity(whole), f"{detail} {shown}"
-            )
+            at = f"resources.{what}[{name}]"
+            yield invalid(at, canonical_quantity(whole), f"{detail} {shown}")
 
 
-def validate_overhead(
-    overhead: Mapping[str, str] | None, path: str
+@in_context
+def _resize(
+    policy: core_v1.ContainerResizePolicy, context: PodContext
 ) -> Iterator[FieldError]:
-    """Check a pod's overhead, with the rules of a container's limits."""
-    resources = core_v1.ResourceRequirements(limits=dict(overhead or {}))
-    yield from validate_resources(resources, (), path)
-
-
-def validate_resize_policy(
-    policies: Iterable[core_v1.ContainerResizePolicy],
-    restart: str,
-    path: str,
-    rules: KubeletRules,
-) -> Iterator[FieldError]:
-    """Check how a container is resized; `restart` is the pod's restart policy."""
-    seen: set[str] = set()
-    for index, policy in enumerate(policies):
-        if policy.resourceName in seen:
-            yield duplicate(f"{path}[{index}]", policy.resourceName)
-        seen.add(policy.resourceName)
-        for value, choices in (
-            (policy.resourceName, _RESIZABLE),
-            (policy.restartPolicy, _RESIZE_POLICIES),
-        ):
-            if not value:
-                yield required(path)
-            elif value not in choices:
-                yield not_supported(path, value, choices)
-        if restart == "Never" and policy.restartPolicy != _RESIZE_POLICIES[0]:
-            owner = "pod " if rules.refuses_init_restart else ""
-            detail = f"must be 'NotRequired' when {owner}`restartPolicy` is 'Never'"
-            yield invalid(path, policy.restartPolicy, detail)
+    """Check how a container is resized."""
+    for value, choices in (
+        (policy.resourceName, _RESIZABLE),
+        (policy.restartPolicy, _RESIZE_POLICIES),
+    ):
+        if not value:
+            yield required("")
+        elif value not in choices:
+            yield not_supported("", value, choices)
+    is_kept = context.spec.restartPolicy == "Never"
+    if is_kept and policy.restartPolicy != _RESIZE_POLICIES[0]:
+        owner = "pod " if context.version.refuses_init_restart else ""
+        detail = f"must be 'NotRequired' when {owner}`restartPolicy` is 'Never'"
+        yield invalid("", policy.restartPolicy, detail)
 
 
 def _amount(
@@ -207,15 +187,13 @@ def _name(name: str, path: str) -> Iterator[FieldError]:
         yield invalid(path, name, "doesn't follow extended resource name standard")
 
 
-def _compare(
-    name: str, value: str, limit: str | None, path: str
-) -> Iterator[FieldError]:
+def _compare(name: str, value: str, limit: str | None) -> Iterator[FieldError]:
     """Check a request against its limit."""
     can_differ = (("/" not in name) or _NATIVE in name) and not is_huge_page(name)
     if limit is None:
         if not can_differ:
             detail = "Limit must be set for non overcommitable resources"
-            yield required(f"{path}.limits", detail)
+            yield required("limits", detail)
         return
     asked, most_amount = parse_quantity(value), parse_quantity(limit)
     most = f"{name} limit of {canonical_quantity(limit)}"
@@ -225,7 +203,7 @@ def _compare(
         detail = f"must be less than or equal to {most}"
     else:
         return
-    yield invalid(f"{path}.requests", canonical_quantity(value), detail)
+    yield invalid("requests", canonical_quantity(value), detail)
 
 
 def _huge_page(name: str, value: str, path: str) -> Iterator[FieldError]:
@@ -248,36 +226,78 @@ def _is_extended(name: str) -> bool:
 
 
 def _claims(
-    claims: Iterable[core_v1.ResourceClaim], known: Collection[str], path: str
-) -> Iterator[FieldError]:
+    _: core_v1.ResourceRequirements, context: PodContext
+) -> Callable[[core_v1.ResourceClaim], Errors]:
     seen: set[str] = set()
-    for index, claim in enumerate(claims):
-        at = f"{path}[{index}]"
+    known = context.claims
+
+    def find(claim: core_v1.ResourceClaim) -> Iterator[FieldError]:
         if not claim.name:
-            yield required(at)
-            continue
-        yield from _claim_twice(claim, seen, at)
+            yield required("")
+            return
+        yield from _claim_twice(claim, seen)
         if claim.name not in known:
             detail = "must be one of the names in pod.spec.resourceClaims"
             listed = f": {', '.join(sorted(known))}" if known else " which is empty"
-            yield not_found(at, claim.name, detail + listed)
+            yield not_found("", claim.name, detail + listed)
+
+    return find
 
 
-def _claim_twice(
-    claim: core_v1.ResourceClaim, seen: set[str], path: str
-) -> Iterator[FieldError]:
+def _claim_twice(claim: core_v1.ResourceClaim, seen: set[str]) -> Iterator[FieldError]:
     if claim.name in seen:
-        yield duplicate(path, claim.name)
+        yield duplicate("", claim.name)
         return
     key = claim.name
     if claim.request:
         errors = names.check_label(claim.request)
-        yield from names.invalid_names(f"{path}.request", claim.request, errors)
+        yield from names.invalid_names("request", claim.request, errors)
         key = f"{claim.name}/{claim.request}"
     if key in seen:
-        yield duplicate(path, key)
+        yield duplicate("", key)
     elif not claim.request:
         for other in sorted(seen):
             if other.partition("/")[0] == claim.name and "/" in other:
-                yield duplicate(path, claim.name)
+                yield duplicate("", claim.name)
     seen.add(key)
+
+
+RESOURCES = Rules(
+    core_v1.ResourceRequirements,
+    _amounts(_name),
+    Each("claims", Remembering(_claims)),
+)
+RESIZE_POLICIES = Rules(
+    core_v1.Container,
+    Each("resizePolicy", unique("resourceName", at=""), Unindexed(_resize)),
+)
+_POD_RESOURCES = Rules(
+    core_v1.ResourceRequirements,
+    IfSet("claims", absent("claims may not be set for Resources at pod-level")),
+    _amounts(_pod_name),
+    Each("claims", Remembering(_claims)),
+)
+
+
+@in_context
+def pod_resources(spec: core_v1.PodSpec, context: PodContext) -> Iterator[FieldError]:
+    """Check the resources of a pod, which must cover those of its containers.
+
+    Source: validation.go, v1.36.2, validatePodResources.
+    """
+    if spec.resources is None:
+        return
+    if context.os_name == "windows":
+        yield forbidden("resources", "may not be set for a windows pod")
+        return
+    yield from check(_POD_RESOURCES, spec.resources, context, "resources")
+    yield from _fits_in_pod(spec)
+
+
+@in_context
+def overhead(spec: core_v1.PodSpec, context: PodContext) -> Errors:
+    """Check a pod's overhead, with the rules of a container's limits."""
+    if not spec.overhead:
+        return ()
+    limits = core_v1.ResourceRequirements(limits=dict(spec.overhead))
+    return check(RESOURCES, limits, context, "overhead")

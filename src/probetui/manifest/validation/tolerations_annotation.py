@@ -17,11 +17,11 @@ from typing import NoReturn
 from lightkube.models import core_v1
 from msgspec import Struct
 
-from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.problem import quote
 from probetui.manifest.validation.field_error import FieldError, invalid
 from probetui.manifest.validation.metadata import TOLERATIONS
-from probetui.manifest.validation.scheduling import validate_tolerations
+from probetui.manifest.validation.rules import PodContext, check, in_context
+from probetui.manifest.validation.scheduling import TOLERATION
 
 _TYPES = {
     "key": "string",
@@ -47,16 +47,18 @@ _PLACES = {
 """Where Go's scanner is when Python's says so."""
 
 
-def validate_tolerations_annotation(
-    text: str, path: str, rules: KubeletRules
-) -> Iterator[FieldError]:
-    """Check the tolerations in an annotation like those of the field."""
+def _tolerations(text: str, context: PodContext) -> Iterator[FieldError]:
     try:
         tolerations = _read(text)
     except _JsonError as error:
-        yield invalid(path, TOLERATIONS, str(error))
+        yield invalid("", TOLERATIONS, str(error))
         return
-    yield from validate_tolerations(tolerations, f"{path}.{TOLERATIONS}", rules)
+    for index, toleration in enumerate(tolerations):
+        yield from check(TOLERATION, toleration, context, f"{TOLERATIONS}[{index}]")
+
+
+TOLERATIONS_ANNOTATION = in_context(_tolerations)
+"""The rule of the annotation's text: its tolerations are checked like the field's."""
 
 
 class _JsonError(Exception):

@@ -186,15 +186,15 @@ def find_api_warnings(
 
 
 def containers_with_paths(
-    spec: core_v1.PodSpec,
+    spec: core_v1.PodSpec, start: str = "spec."
 ) -> Iterator[tuple[str, core_v1.Container]]:
     """Yield every container and its path, init containers first, ephemeral last."""
     for index, container in enumerate(spec.initContainers or ()):
-        yield f"spec.initContainers[{index}]", container
+        yield f"{start}initContainers[{index}]", container
     for index, container in enumerate(spec.containers):
-        yield f"spec.containers[{index}]", container
+        yield f"{start}containers[{index}]", container
     for index, ephemeral in enumerate(spec.ephemeralContainers or ()):
-        yield f"spec.ephemeralContainers[{index}]", as_container(ephemeral)
+        yield f"{start}ephemeralContainers[{index}]", as_container(ephemeral)
 
 
 def as_container(ephemeral: core_v1.EphemeralContainer) -> core_v1.Container:

@@ -15,6 +15,7 @@ from lightkube.models import core_v1
 
 from probetui.manifest.validation import names
 from probetui.manifest.validation.field_error import FieldError, invalid
+from probetui.manifest.validation.rules import IfSet, Rules, valid
 from probetui.manifest.validation.warnings import containers_with_paths
 
 _MAX_SPEC_KIB = 64
@@ -27,38 +28,21 @@ _DNS_NAME = re.compile(rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*")
 _NOT_IN_USERS = re.compile(r"""["/\\:;|=,+*?<>@\[\]]""")
 _DOTS_AND_SPACES = re.compile(r"[. ]+")
 
-Options = core_v1.WindowsSecurityContextOptions
+
+def _spec_size(spec: str) -> Iterator[FieldError]:
+    if not spec:
+        yield invalid("", spec, "gmsaCredentialSpec cannot be an empty string")
+    elif names.byte_length(spec) > _MAX_SPEC_KIB * 1024:
+        detail = f"gmsaCredentialSpec size must be under {_MAX_SPEC_KIB} KiB"
+        yield invalid("", spec, detail)
 
 
-def validate_windows_options(
-    options: Options | None, path: str
-) -> Iterator[FieldError]:
-    """Check the options of a pod or of a container."""
-    if options is None:
-        return
-    name, spec = options.gmsaCredentialSpecName, options.gmsaCredentialSpec
-    if name is not None:
-        errors = names.check_subdomain(name)
-        yield from names.invalid_names(f"{path}.gmsaCredentialSpecName", name, errors)
-    if spec is not None:
-        at = f"{path}.gmsaCredentialSpec"
-        if not spec:
-            yield invalid(at, spec, "gmsaCredentialSpec cannot be an empty string")
-        elif names.byte_length(spec) > _MAX_SPEC_KIB * 1024:
-            detail = f"gmsaCredentialSpec size must be under {_MAX_SPEC_KIB} KiB"
-            yield invalid(at, spec, detail)
-    if options.runAsUserName is not None:
-        at, name = f"{path}.runAsUserName", options.runAsUserName
-        for detail in _check_user_name(name):
-            yield invalid(at, name, f"runAsUserName{detail}")
-
-
-def validate_host_processes(spec: core_v1.PodSpec, path: str) -> Iterator[FieldError]:
+def host_processes(spec: core_v1.PodSpec) -> Iterator[FieldError]:
     """Check that all containers are host processes, or none."""
     of_pod = _is_host_process(spec.securityContext)
     inherits = of_pod is True
     kinds = []
-    for at, container in containers_with_paths(spec):
+    for at, container in containers_with_paths(spec, ""):
         own = _is_host_process(container.securityContext)
         if None not in {of_pod, own} and of_pod is not own:
             detail = (
@@ -74,10 +58,10 @@ def validate_host_processes(spec: core_v1.PodSpec, path: str) -> Iterator[FieldE
             "If pod contains any hostProcess containers then all containers must be "
             "HostProcess containers"
         )
-        yield invalid(path, "", detail)
+        yield invalid("", "", detail)
     if not spec.hostNetwork:
         detail = "hostNetwork must be true if pod contains any hostProcess containers"
-        yield invalid(f"{path}.hostNetwork", value=False, detail=detail)
+        yield invalid("hostNetwork", value=False, detail=detail)
 
 
 def _is_host_process(
@@ -91,11 +75,11 @@ def _check_user_name(name: str) -> Iterator[str]:
     """Yield the errors in a user name with an optional domain."""
     *domains, user = name.split("\\")
     if not name:
-        yield " cannot be an empty string"
+        yield "runAsUserName cannot be an empty string"
     elif _CONTROL.search(name):
-        yield " cannot contain control characters"
+        yield "runAsUserName cannot contain control characters"
     elif len(domains) > 1:
-        yield " cannot contain more than one backslash"
+        yield "runAsUserName cannot contain more than one backslash"
     else:
         for domain in domains:
             yield from _check_domain(domain)
@@ -104,17 +88,29 @@ def _check_user_name(name: str) -> Iterator[str]:
 
 def _check_domain(domain: str) -> Iterator[str]:
     if names.byte_length(domain) >= _MAX_DOMAIN:
-        yield f"'s Domain length must be under {_MAX_DOMAIN} characters"
+        yield f"runAsUserName's Domain length must be under {_MAX_DOMAIN} characters"
     if not _NET_BIOS.fullmatch(domain) and not _DNS_NAME.fullmatch(domain):
-        yield "'s Domain doesn't match the NetBios nor the DNS format"
+        yield "runAsUserName's Domain doesn't match the NetBios nor the DNS format"
 
 
 def _check_user(user: str) -> Iterator[str]:
     if not user:
-        yield "'s User cannot be empty"
+        yield "runAsUserName's User cannot be empty"
     elif names.byte_length(user) > _MAX_USER:
-        yield f"'s User length must not be longer than {_MAX_USER} characters"
+        most = f"must not be longer than {_MAX_USER} characters"
+        yield f"runAsUserName's User length {most}"
     if _DOTS_AND_SPACES.fullmatch(user):
-        yield "'s User cannot contain only periods or spaces"
+        yield "runAsUserName's User cannot contain only periods or spaces"
     if _NOT_IN_USERS.search(user):
-        yield """'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]"""
+        yield (
+            "runAsUserName's User cannot contain the following characters:"
+            ' "/\\:;|=,+*?<>@[]'
+        )
+
+
+WINDOWS_OPTIONS = Rules(
+    core_v1.WindowsSecurityContextOptions,
+    IfSet("gmsaCredentialSpecName", valid(names.check_subdomain)),
+    IfSet("gmsaCredentialSpec", _spec_size),
+    IfSet("runAsUserName", valid(_check_user_name)),
+)

@@ -39,9 +39,10 @@ from probetui.manifest.validation.field_error import (
     too_long,
     too_many,
 )
-from probetui.manifest.validation.metadata import validate_metadata
+from probetui.manifest.validation.metadata import METADATA
+from probetui.manifest.validation.rules import Context, check
 from probetui.manifest.validation.schedule import find_schedule_error
-from probetui.manifest.validation.scheduling import selector_fields, validate_selector
+from probetui.manifest.validation.scheduling import SELECTOR, selector_fields
 
 _Model = TypeVar("_Model", bound=Struct)
 
@@ -105,7 +106,7 @@ def validate_workload(
     errors = [
         *(
             error
-            for error in validate_metadata(metadata, "metadata")
+            for error in check(METADATA, metadata, Context(rules), "metadata")
             if error.field not in _OF_THE_POD
         ),
         *(own(workload, _Given(rules, has_selector)) if own is not None else ()),
@@ -264,7 +265,7 @@ def _stateful_strategy(
 
 def _daemon_set(workload: apps_v1.DaemonSet, given: _Given) -> Iterator[FieldError]:
     spec = _spec(workload, apps_v1.DaemonSetSpec)
-    wrong = list(validate_selector(spec.selector, "spec.selector"))
+    wrong = check(SELECTOR, spec.selector, at="spec.selector")
     yield from wrong
     labels = _labels(spec.template)
     if not given.has_selector or (not wrong and not _matches(spec.selector, labels)):
@@ -290,9 +291,9 @@ def _rolling_daemon_set(
 ) -> Iterator[FieldError]:
     path = "spec.updateStrategy.rollingUpdate"
     unavailable, surge = _or(rolling.maxUnavailable, 1), _or(rolling.maxSurge, 0)
-    for check in (_share, _at_most_all):
-        yield from check(unavailable, f"{path}.maxUnavailable")
-        yield from check(surge, f"{path}.maxSurge")
+    for is_right in (_share, _at_most_all):
+        yield from is_right(unavailable, f"{path}.maxUnavailable")
+        yield from is_right(surge, f"{path}.maxSurge")
     if _share_value(unavailable) and _share_value(surge):
         detail = "may not be set when maxUnavailable is non-zero"
         yield invalid(f"{path}.maxSurge", _go_share(surge), detail)
@@ -337,7 +338,7 @@ def _job(workload: batch_v1.Job, given: _Given) -> Iterator[FieldError]:
         yield required("spec.selector")
         yield invalid(_LABELS, _go_labels(labels), _MISMATCH)
     elif selector is not None:
-        wrong = list(validate_selector(selector, "spec.selector"))
+        wrong = check(SELECTOR, selector, at="spec.selector")
         yield from wrong
         if not wrong and not _matches(selector, labels):
             yield invalid(_LABELS, _go_labels(labels), _MISMATCH)
@@ -677,7 +678,7 @@ def _selector(
         yield required(path)
         yield invalid(_LABELS, _go_labels(labels), _MISMATCH)
         return
-    wrong = list(validate_selector(selector, path))
+    wrong = check(SELECTOR, selector, at=path)
     yield from wrong
     if _is_empty(selector):
         detail = f"empty selector is invalid for {kind}"
