@@ -10,7 +10,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import socket
+import ssl
+import struct
+import time
 import tracemalloc
+from asyncio import StreamReader
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -85,6 +90,10 @@ def a_feed(pods: int = 100) -> ObjectFeed:
     return feed
 
 
+def tls_context() -> ssl.SSLContext:
+    return self_signed(["127.0.0.1"], SystemClock().now()).tls_context()
+
+
 @asynccontextmanager
 async def a_session(*, tls: bool = False, token: str = TOKEN) -> AsyncIterator[Target]:
     """Serve pods as `probetui serve` does."""
@@ -95,9 +104,7 @@ async def a_session(*, tls: bool = False, token: str = TOKEN) -> AsyncIterator[T
         read_only="no",
         connect=log_connection(SessionLogs(None, Mask()), lambda: NOW),
     )
-    certificate = self_signed(["127.0.0.1"], SystemClock().now()) if tls else None
-    context = None if certificate is None else certificate.tls_context()
-    async with serve_http(api.handle, tls=context) as address:
+    async with serve_http(api.handle, tls=tls_context() if tls else None) as address:
         yield Target(address.port, "/api/v1/pods", uses_tls=tls)
 
 
@@ -191,7 +198,7 @@ def _attack_once(attack: Callable[[Target], int], target: Target) -> None:
 
 
 @asynccontextmanager
-async def a_command() -> AsyncIterator[Target]:
+async def a_command(*, tls: bool = False) -> AsyncIterator[Target]:
     """Serve a command that reads no input and takes no size."""
 
     async def never_read(_: RemoteCommand, __: RemoteStreams) -> int:
@@ -202,8 +209,8 @@ async def a_command() -> AsyncIterator[Target]:
         command = read_remote_command(request)
         return answer_exec(request, command, never_read) or HttpResponse(400)
 
-    async with serve_http(handle) as address:
-        yield Target(address.port, EXEC)
+    async with serve_http(handle, tls=tls_context() if tls else None) as address:
+        yield Target(address.port, EXEC, uses_tls=tls)
 
 
 @SECONDS
@@ -245,6 +252,53 @@ async def test_streams_go_with_their_connection() -> None:
         finally:
             gc.enable()
     assert left == 0
+
+
+def _reset(connection: socket.socket) -> None:
+    """Close a connection so that the peer sees a reset."""
+    now = struct.pack("ii", 1, 0)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, now)
+    connection.close()
+
+
+_HEADS = {
+    "nothing": b"",
+    "half-a-head": b"GET / HTTP/1.1\r\nHost: x\r\nA: ",
+    "half-a-body": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1",
+    "a-tunnel": (
+        b"POST /exec?command=cat&stdin=1&stdout=1 HTTP/1.1\r\nHost: x\r\n"
+        b"Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+@pytest.mark.parametrize("sent", _HEADS)
+async def test_what_is_read_into_goes_with_a_reset_connection(
+    sent: str, *, tls: bool
+) -> None:
+    """Each connection has a buffer of 256 KiB, and garbage is rarely looked for."""
+
+    def reset_some(target: Target) -> None:
+        for _ in range(5):
+            connection = target.connect()
+            connection.sendall(_HEADS[sent])
+            time.sleep(0.05)  # noqa: TID251  # until the server waits for the rest
+            _reset(connection)
+
+    def count_readers() -> int:
+        return sum(isinstance(found, StreamReader) for found in gc.get_objects())
+
+    async with a_command(tls=tls) as target:
+        before = count_readers()
+        gc.disable()
+        try:
+            await asyncio.to_thread(reset_some, target)
+            async with asyncio.timeout(20):
+                while count_readers() > before:  # noqa: ASYNC110  # the server's
+                    await asyncio.sleep(0.05)
+        finally:
+            gc.enable()
 
 
 def count_streams() -> int:

@@ -334,8 +334,11 @@ class _Server:
         writer = asyncio.StreamWriter(transport, protocol, reader, loop)
         try:
             await _ClientConnection(reader, writer, self).serve()
-        except (TimeoutError, OSError, h11.ProtocolError):
-            pass  # The client disconnected, or is too slow.
+        except (TimeoutError, OSError, h11.ProtocolError) as error:
+            # The client disconnected, or is too slow. The reader keeps the error, and
+            # its traceback the frames with the reader: a cycle that holds the buffers
+            # until the garbage collector runs, which takes minutes.
+            error.__traceback__ = None
         except Exception:
             log.exception("a connection ended by an error of ours")
         finally:
