@@ -140,11 +140,11 @@ def in_context(function: Callable[[Any, Any], Errors]) -> ValidationRule:
 
 def format_path(path: Path) -> str:
     """Return a path as a text, empty for the object that the walk began with."""
-    steps = []
+    text = ""
     while path is not None:
         path, step = path
-        steps.append(step)
-    return "".join(reversed(steps)).removeprefix(".")
+        text = step + text
+    return text.removeprefix(".")
 
 
 def _placed(error: FieldError, path: Path) -> FieldError:
@@ -154,8 +154,8 @@ def _placed(error: FieldError, path: Path) -> FieldError:
     start, value = format_path(path), error.bad_value
     if isinstance(value, GoPath):
         value = GoPath(_join(start, value.text))
-    field_path = _join(start, error.field)
-    return FieldError(error.type, field_path, value, error.detail, error.is_named)
+    whole = _join(start, error.field)
+    return FieldError(error.type, whole, value, error.detail, error.is_named)
 
 
 def _join(start: str, rest: str) -> str:
