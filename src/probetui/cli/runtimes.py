@@ -123,8 +123,6 @@ def runtime_kind(runtime: Runtime) -> str:
 
 def unsupported_fields_of(kind: str) -> Callable[[Pod], Iterator[UnsupportedField]]:
     """Return what finds the fields of a pod that a runtime does not support."""
-    if kind == SIM:
-        return lambda _pod: iter(())
     from probetui.runtimes import unsupported_fields
 
     if kind == PROCESS:

@@ -16,7 +16,8 @@ from probetui.cli.option_values import (
     SessionOptions,
 )
 from probetui.cli.pods import ManifestOptions
-from probetui.cli.session.plan import Plan, Stdout, make_plan
+from probetui.cli.session.plan import RunPlan, Stdout
+from probetui.cli.session.planning import make_plan
 from probetui.cli.session.screen import covered_warnings
 from probetui.cli.terminal import Form
 from probetui.errors import ManifestError, UsageError
@@ -36,7 +37,7 @@ spec:
 """
 
 
-def plan(*args: str) -> Plan:
+def plan(*args: str) -> RunPlan:
     """Plan a session with the options of `probetui run`."""
     context = context_of(run, *args)
     return make_plan(load_manifests([SourceFile("pod.yaml", POD)]), context.params)
@@ -262,7 +263,7 @@ def test_a_period_that_the_kubelet_rejects_is_refused(
 TYPO = POD.replace("[{name: app,", "[{name: app, livenesProbe: {},")
 
 
-def plan_of_a_file(text: str, *args: str) -> Plan:
+def plan_of_a_file(text: str, *args: str) -> RunPlan:
     """Plan a session whose pods come from a file."""
     context = context_of(run, *args)
     manifests = load_manifests([SourceFile("pod.yaml", text)])

@@ -27,13 +27,14 @@ from probetui.cli.printing import NoteLevel, Notes
 from probetui.cli.runtimes import PROCESS, SIM, runtime_kind
 from probetui.cli.session.live import open_session_runtime, run_on_runtime
 from probetui.cli.session.outputs import SessionOutputs
-from probetui.cli.session.plan import Plan, make_plan
+from probetui.cli.session.plan import CasePlan, EnginePlan
+from probetui.cli.session.planning import make_plan, make_sim_plan
 from probetui.cli.session.playback import begin_simulation
 from probetui.cli.session.pod_registry import PodRegistry
 from probetui.cli.session.signal_watch import SharedSignals, SignalWatch
 from probetui.descriptor_limit import raise_descriptor_limit
 from probetui.drive.clocks import SystemClock
-from probetui.drive.scenario.script import START
+from probetui.drive.scenario.script import NO_SCENARIO
 from probetui.engine.inputs import Input
 from probetui.errors import ManifestError, ProbetuiError
 from probetui.headless.cases.case import FAULTS
@@ -145,18 +146,19 @@ class CaseRunner:
             apart = load_pods(options, self._reader, namespace_suffix=suffix)
         return replace(apart, loaded=tuple(apart.loaded[index] for index in wanted))
 
-    def _plan(self, run: CaseRun, manifests: Manifests, errors: list[str]) -> Plan:
-        record = None if run.record is None else str(run.record)
-        params = {
+    def _session_params(self, run: CaseRun) -> Mapping[str, Any]:
+        """Return the parameters of a case's session: nothing of it is printed."""
+        return {
             **self._params,
             **_CASE_PARAMS,
             "runtime": run.runtime,
             "changes": (*self._options.changes, *run.case.settings),
-            "record": record,
+            "record": None if run.record is None else str(run.record),
         }
-        plan = make_plan(manifests, params, reader=self._reader)
+
+    def _progress(self, run: CaseRun, plan: EnginePlan) -> CaseProgress:
         mask = PodRegistry(plan.desired).make_mask(hides=not plan.options.show_secrets)
-        progress = CaseProgress(
+        return CaseProgress(
             run.case.steps,
             plan.pods,
             run.case.timeout,
@@ -164,13 +166,6 @@ class CaseRunner:
                 started_at=began_at, mask=mask, rules=plan.rules
             ),
         )
-
-        def show(level: NoteLevel, text: str) -> None:
-            if level is NoteLevel.ERROR:
-                errors.extend(text.splitlines())
-
-        notes = Notes(quiet=True, show=show)
-        return replace(plan, case=progress, scenario=run.case.scenario, notes=notes)
 
     def _result(
         self, run: CaseRun, progress: CaseProgress, now: datetime, errors: Sequence[str]
@@ -197,15 +192,20 @@ class CaseRunner:
     def _simulate(self, run: CaseRun) -> CaseResult:
         """Run a case on virtual time, as fast as possible."""
         errors: list[str] = []
-        plan = self._plan(run, self.load(run.case), errors)
-        progress = plan.case
-        assert progress is not None, "it was made with it"  # noqa: S101  # for the type
+        plan = make_sim_plan(
+            self.load(run.case),
+            self._session_params(run),
+            run.case.scenario,
+            reader=self._reader,
+        )
+        plan = replace(plan, notes=_error_lines(errors))
+        progress = self._progress(run, plan)
         registry = PodRegistry(plan.desired)
         mask = registry.make_mask(hides=not plan.options.show_secrets)
         config = plan.kubelet_config(default_seed=0)
-        began_at = START if plan.scenario is None else plan.scenario.start
-        outputs = SessionOutputs(plan, registry, mask, began_at)
-        simulation = begin_simulation(plan, config)
+        scenario = plan.scenario or NO_SCENARIO
+        outputs = SessionOutputs(plan, registry, mask, scenario.start)
+        simulation = begin_simulation(plan, scenario, config)
         journal: list[JournalEntry] = []
 
         def on_input(item: Input | None, now: datetime) -> None:
@@ -285,9 +285,10 @@ class CaseRunner:
         signals: SharedSignals,
     ) -> CaseResult:
         errors: list[str] = []
-        plan = self._plan(run, manifests, errors)
-        progress = plan.case
-        assert progress is not None, "it was made with it"  # noqa: S101  # for the type
+        plan = make_plan(manifests, self._session_params(run), reader=self._reader)
+        progress = self._progress(run, plan)
+        plan = replace(plan, watch=progress, notes=_error_lines(errors))
+        plan = CasePlan.of(plan, case=progress)
         with signals.member(progress.abandon) as member:
             try:
                 await run_on_runtime(plan, runtime, clock, member)
@@ -337,6 +338,16 @@ _CASE_PARAMS: Mapping[str, Any] = {
     "record_dir": None,
 }
 """The options of a case's session: nothing of it is printed."""
+
+
+def _error_lines(errors: list[str]) -> Notes:
+    """Return notes of which nothing is printed, and errors are added to a list."""
+
+    def show(level: NoteLevel, text: str) -> None:
+        if level is NoteLevel.ERROR:
+            errors.extend(text.splitlines())
+
+    return Notes(quiet=True, show=show)
 
 
 def skipped(run: CaseRun, reason: str) -> CaseResult:

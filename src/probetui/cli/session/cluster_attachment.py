@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from probetui.cli.option_values import pick_options, rules_by
 from probetui.cli.printing import Notes, confirm
 from probetui.cli.session.attachment import AttachOptions
-from probetui.cli.session.plan import make_plan
+from probetui.cli.session.plan import ClusterPodPlan
+from probetui.cli.session.planning import make_attach_plan
 from probetui.cli.session.server_waits import warn_of_waits
 from probetui.cli.terminal import Terminal
 from probetui.cluster.api_objects import check_pod
@@ -38,9 +39,6 @@ from probetui.manifest.manifests import FieldValidation, Manifests
 from probetui.manifest.yaml.parser import SourceFile
 from probetui.ports import Clock
 from probetui.runtimes.probed_ports import probed_ports
-
-if TYPE_CHECKING:
-    from probetui.cli.session.plan import Plan
 
 _WORD = re.compile(r"(?:pods?|po)/([^/]+)", re.IGNORECASE)
 
@@ -91,34 +89,32 @@ def attach_cluster_pod(
         return 0
     named = f"{pod.namespace}/{pod.name}"
     attachment = AttachOptions(acts=options.act, waits=waits, has_consent=True)
-    plan = make_plan(manifests, {**params, "cluster_pod": named}, attachment=attachment)
+    plan = make_attach_plan(manifests, {**params, "cluster_pod": named}, attachment)
     target = ClusterTarget(access, options, pod)
     from probetui.cli.session.live import run_session
 
-    return run_session(replace(plan, cluster=target))
+    return run_session(ClusterPodPlan.of(plan, target=target))
 
 
-async def open_cluster_pod(
-    target: ClusterTarget, plan: Plan, clock: Clock
-) -> ClusterContainers:
+async def open_cluster_pod(plan: ClusterPodPlan, clock: Clock) -> ClusterContainers:
     """Return the containers of a pod, which are attached to.
 
     Raises:
         ClusterError: the cluster cannot be used; a right that is missing is named.
     """
-    client = await ApiClient(target.access, clock).__aenter__()
+    client = await ApiClient(plan.target.access, clock).__aenter__()
     warn_of_waits(client, plan.notes)
     try:
-        return await _open(target, plan, clock, client)
+        return await _open(plan, clock, client)
     except BaseException:
         await client.__aexit__()
         raise
 
 
 async def _open(
-    target: ClusterTarget, plan: Plan, clock: Clock, client: ApiClient
+    plan: ClusterPodPlan, clock: Clock, client: ApiClient
 ) -> ClusterContainers:
-    options, (pod,) = target.options, plan.pods
+    options, (pod,) = plan.target.options, plan.pods
     if any(isinstance(probe.handler, ExecAction) for probe in pod.probes()):
         await _check(client, pod, "exec")
     if options.act:

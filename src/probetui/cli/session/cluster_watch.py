@@ -16,7 +16,8 @@ from probetui.cli.option_values import pick_options
 from probetui.cli.printing import Notes
 from probetui.cli.session.ending import Interrupts
 from probetui.cli.session.outputs import ScreenFault, SessionOutputs
-from probetui.cli.session.plan import Plan, make_watch_plan
+from probetui.cli.session.plan import WatchPlan
+from probetui.cli.session.planning import make_watch_plan
 from probetui.cli.session.pod_registry import PodRegistry
 from probetui.cli.session.server_waits import warn_of_waits
 from probetui.cli.session.signal_watch import SignalWatch
@@ -119,7 +120,7 @@ class _Watching:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: WatchPlan,
         session: ObservedSession,
         observation: ClusterObservation,
         clock: Clock,
@@ -200,6 +201,4 @@ class _Watching:
         # Late: the screen's library is slow to import.
         from probetui.cli.session.screen import show_screen
 
-        return await show_screen(
-            plan, self._session, follower, self._mask, fault, is_remote=True
-        )
+        return await show_screen(plan, self._session, follower, self._mask, fault)

@@ -35,7 +35,15 @@ from probetui.cli.session.leases import LeaseRenewal
 from probetui.cli.session.leftovers import replace_leftovers
 from probetui.cli.session.locks import PodLocks
 from probetui.cli.session.outputs import ScreenFault, SessionOutputs
-from probetui.cli.session.plan import Plan
+from probetui.cli.session.plan import (
+    AttachPlan,
+    CasePlan,
+    ClusterPodPlan,
+    LivePlan,
+    NodePlan,
+    RunPlan,
+    ServePlan,
+)
 from probetui.cli.session.pod_registry import DesiredState, PodRegistry
 from probetui.cli.session.signal_watch import Signals, SignalWatch
 from probetui.cli.session.state_socket import serve_state
@@ -82,7 +90,6 @@ from probetui.suggestions import removal_command
 if TYPE_CHECKING:
     from probetui.cli.images.maintenance import ImageMaintenance
     from probetui.cli.session.api_serving import ServedSession
-    from probetui.cli.session.cluster_attachment import ClusterTarget
     from probetui.cli.session.node import NodeSession
     from probetui.runtimes.attached.runtime import AttachedRuntime
 
@@ -92,7 +99,7 @@ CLOSE_SECONDS = 10
 _SEEDS = 2**32
 
 
-def run_session(plan: Plan) -> int:
+def run_session(plan: LivePlan) -> int:
     """Run a session from its beginning to its end and return the exit status.
 
     Raises:
@@ -106,16 +113,22 @@ def run_session(plan: Plan) -> int:
         return asyncio.run(_live(plan, signals))
 
 
-async def _live(plan: Plan, signals: Signals) -> int:
+async def _live(plan: LivePlan, signals: Signals) -> int:
     clock = SystemClock()
     early = EarlyEnd(signals)
     try:
-        if plan.cluster is not None:
-            return await _run_on_cluster_pod(plan, plan.cluster, clock, signals)
-        async with open_session_runtime(plan, clock) as runtime:
-            if plan.attachment is not None:
-                return await _run_attached(plan, runtime, clock, signals)
-            return await run_on_runtime(plan, runtime, clock, signals)
+        match plan:
+            case ClusterPodPlan():
+                return await _run_on_cluster_pod(plan, clock, signals)
+            case AttachPlan():
+                async with _opened_runtime(plan, clock) as runtime:
+                    await _undo_leftover_faults(runtime, plan.notes)
+                    return await _run_attached(plan, runtime, clock, signals)
+            case RunPlan():
+                async with open_session_runtime(plan, clock) as runtime:
+                    return await run_on_runtime(plan, runtime, clock, signals)
+            case _:
+                raise AssertionError(f"unreachable: {plan}")
     except asyncio.CancelledError:
         if early.received is None:
             raise
@@ -124,14 +137,26 @@ async def _live(plan: Plan, signals: Signals) -> int:
 
 
 @asynccontextmanager
-async def open_session_runtime(plan: Plan, clock: Clock) -> AsyncIterator[Runtime]:
-    """Open the runtime that a plan wants, and close it at the end.
+async def open_session_runtime(plan: RunPlan, clock: Clock) -> AsyncIterator[Runtime]:
+    """Open the runtime on which pods are to be created, and close it at the end.
 
     Raises:
         RuntimeUnavailableError: no container runtime answers.
         ManifestError: with `--strict`, the runtime does not support some fields.
         UsageError: a kubelet uses the runtime too.
     """
+    async with _opened_runtime(plan, clock) as runtime:
+        if plan.warn_for_runtime is not None:
+            plan.warn_for_runtime(runtime_kind(runtime))
+        await refuse_beside_kubelet(
+            runtime, plan.notes, is_accepted=plan.options.beside_kubelet
+        )
+        await _undo_leftover_faults(runtime, plan.notes)
+        yield runtime
+
+
+@asynccontextmanager
+async def _opened_runtime(plan: LivePlan, clock: Clock) -> AsyncIterator[Runtime]:
     runtime = await open_runtime(
         plan.runtime, clock, exec_errors=plan.exec_errors, rules=plan.rules
     )
@@ -141,21 +166,18 @@ async def open_session_runtime(plan: Plan, clock: Clock) -> AsyncIterator[Runtim
             lambda offset: plan.notes.warning(format_clock_offset(name, offset))
         )
     try:
-        if plan.warn_for_runtime is not None:
-            plan.warn_for_runtime(runtime_kind(runtime))
-        if plan.attachment is None:
-            await refuse_beside_kubelet(
-                runtime, plan.notes, is_accepted=plan.options.beside_kubelet
-            )
-        for sentence in await undo_leftover_faults(runtime):
-            plan.notes.note(sentence)
         yield runtime
     finally:
         await _close(runtime, plan.notes)
 
 
+async def _undo_leftover_faults(runtime: Runtime, notes: Notes) -> None:
+    for sentence in await undo_leftover_faults(runtime):
+        notes.note(sentence)
+
+
 async def run_on_runtime(
-    plan: Plan, runtime: Runtime, clock: Clock, signals: Signals
+    plan: RunPlan, runtime: Runtime, clock: Clock, signals: Signals
 ) -> int:
     """Run a session's pods on a runtime, which others may use too; return the status.
 
@@ -166,12 +188,12 @@ async def run_on_runtime(
     pod_registry = PodRegistry(plan.desired)
     async with AsyncExitStack() as stack:
         node = None
-        if plan.node is not None:
+        if isinstance(plan, NodePlan):
             # Late: few sessions are a node.
             from probetui.cli.session.node import open_node
 
             node = await stack.enter_async_context(
-                open_node(plan, plan.node, pod_registry, runtime, clock)
+                open_node(plan, pod_registry, runtime, clock)
             )
         await _lock_pods(runtime, pod_registry, plan.notes, stack)
         await replace_leftovers(runtime, plan.pods, plan.notes)
@@ -226,7 +248,7 @@ async def _close(runtime: Runtime | UnmanagedSource, notes: Notes) -> None:
 
 
 async def _run_on_cluster_pod(
-    plan: Plan, target: ClusterTarget, clock: Clock, signals: Signals
+    plan: ClusterPodPlan, clock: Clock, signals: Signals
 ) -> int:
     """Run a session on the containers of a cluster's pod.
 
@@ -236,7 +258,7 @@ async def _run_on_cluster_pod(
     # Late: few sessions attach to a cluster's pod.
     from probetui.cli.session.cluster_attachment import open_cluster_pod
 
-    containers = await open_cluster_pod(target, plan, clock)
+    containers = await open_cluster_pod(plan, clock)
     try:
         return await _run_attached(plan, containers, clock, signals)
     finally:
@@ -244,10 +266,9 @@ async def _run_on_cluster_pod(
 
 
 async def _run_attached(
-    plan: Plan, runtime: Runtime | UnmanagedSource, clock: Clock, signals: Signals
+    plan: AttachPlan, runtime: Runtime | UnmanagedSource, clock: Clock, signals: Signals
 ) -> int:
     """Run a session on containers that exist; nothing of them is ever removed."""
-    assert plan.attachment is not None, "it is attached"  # noqa: S101  # for the type
     attached = await attach(runtime, plan.pods, plan.attachment, clock, plan.notes)
     if not await confirm_actions(attached, plan.attachment, plan.notes):
         plan.notes.note("nothing was changed")
@@ -304,7 +325,7 @@ class _LiveSession:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: LivePlan,
         pod_registry: PodRegistry,
         runtime: Runtime,
         clock: Clock,
@@ -337,7 +358,7 @@ class _LiveSession:
         """Run the session and return the exit status."""
         session = await self._make_session()
         options = self._plan.options
-        if self._plan.case is not None:
+        if isinstance(self._plan, CasePlan):
             self._plan.case.begin(self._started_at, session.send)
         sinks = self._sinks(session)
         errors, verdict = CollectedErrors(), Verdict("bug", EXIT_BUG)
@@ -346,7 +367,7 @@ class _LiveSession:
             follower = Follower(
                 session,
                 sinks,
-                self._plan.case or self._plan.watch,
+                self._plan.watch,
                 ends_with_pods=self._plan.form is Form.LINES
                 and not (options.watch or options.step)
                 and self._node is None
@@ -431,7 +452,8 @@ class _LiveSession:
     ) -> Iterator[Coroutine[Any, Any, None]]:
         """Yield what runs for as long as the session does."""
         plan = self._plan
-        if (reader := plan.reader) is not None and plan.source is not None:
+        reader = plan.manifests.reader
+        if reader is not None and plan.manifests.source is not None:
             only_static = not plan.options.watch
             paths = reader.paths(only_static=only_static)
             if paths or reader.has_urls:
@@ -444,7 +466,7 @@ class _LiveSession:
                     if self._node is None
                     else self._node.pods.apply_static,
                     partial(self._report, session),
-                    plan.warnings,
+                    plan.manifests.warnings,
                 )
                 if paths:
                     yield watch.watch_files(paths)
@@ -468,10 +490,12 @@ class _LiveSession:
         sinks: list[Sink] = []
         if self._plan.options.metrics is not None:
             sinks.append(await self._serve_metrics(self._plan.options.metrics, stack))
-        if self._plan.serve is not None:
+        if isinstance(self._plan, ServePlan):
             self._served = await self._serve_api(self._plan.serve, session, stack)
             sinks += self._served.sinks
-        if self._plan.case is None:  # many cases, and their socket is the process's
+        if not isinstance(
+            self._plan, CasePlan
+        ):  # many cases, and their socket is the process's
             await self._serve_state(session, stack)
         return sinks
 
@@ -649,7 +673,7 @@ class _LiveSession:
         # Late: the screen's library is slow to import.
         from probetui.cli.session.screen import show_screen
 
-        for problem in plan.warnings:
+        for problem in plan.manifests.warnings:
             session.send(AddNote(f"{NoteLevel.WARNING}: {problem}"))
         save = self._outputs.saver(follower.drain)
         try:
@@ -689,7 +713,7 @@ class _LiveSession:
         self, session: RealtimeSession, interrupts: Interrupts, verdict: Verdict
     ) -> Verdict:
         plan = self._plan
-        if plan.attachment is not None:
+        if self._attached is not None:
             return verdict
         if self._node is not None:
             await self._node.drain(interrupts.leave)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
-from probetui.cli.option_values import NodeOptions
 from probetui.cli.printing import Notes
 from probetui.cli.runtimes import PROCESS, runtime_kind
 from probetui.cli.session.leftovers import replace_leftovers
@@ -44,7 +43,7 @@ from probetui.manifest.manifests import LoadedConfigObject
 from probetui.ports import Clock, NodeSource, Runtime
 
 if TYPE_CHECKING:
-    from probetui.cli.session.plan import Plan
+    from probetui.cli.session.plan import NodePlan
 
 _NO_SANDBOX = (
     "plain processes are not isolated: the pods that the cluster assigns to this node "
@@ -61,7 +60,9 @@ class NodePods:
         runtime: where they run.
     """
 
-    def __init__(self, plan: Plan, pod_registry: PodRegistry, runtime: Runtime) -> None:
+    def __init__(
+        self, plan: NodePlan, pod_registry: PodRegistry, runtime: Runtime
+    ) -> None:
         self._plan = plan
         self._pod_registry = pod_registry
         self._runtime = runtime
@@ -88,8 +89,7 @@ class NodePods:
             if one.loaded is not None and one.loaded.pod.uid not in known
         ]
         if new and not self._is_ending:
-            if self._plan.host_access_warning is not None:
-                self._plan.host_access_warning.warn_again(new)
+            self._plan.host_access.warn_again(new)
             try:
                 pods = [loaded.pod for loaded in new]
                 await replace_leftovers(self._runtime, pods, notes, known)
@@ -238,8 +238,7 @@ async def _until(leave: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
 
 @asynccontextmanager
 async def open_node(
-    plan: Plan,
-    options: NodeOptions,
+    plan: NodePlan,
     pod_registry: PodRegistry,
     runtime: Runtime,
     clock: Clock,
@@ -250,7 +249,7 @@ async def open_node(
         ClusterError: the cluster cannot be used, or does not let us.
         NodeExistsError: a node of that name is there.
     """
-    name, notes = options.node_name or "", plan.notes
+    name, options, notes = plan.name, plan.node, plan.notes
     access = load_access(options.kubeconfig, options.kube_context)
     if runtime_kind(runtime) == PROCESS:
         notes.warning(_NO_SANDBOX)

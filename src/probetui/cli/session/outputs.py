@@ -226,12 +226,12 @@ class SessionOutputs:
         self._pod_registry.subscribe(recording.register_pods)
         recording.begin(
             make_header(
-                plan.loaded,
+                plan.manifests.loaded,
                 runtime_name,
                 config,
                 plan.arguments,
                 show_secrets=plan.options.show_secrets,
-                objects=plan.objects,
+                objects=plan.manifests.objects,
                 observed=self._is_observed,
             )
         )

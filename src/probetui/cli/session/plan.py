@@ -1,65 +1,61 @@
-"""The plan of a session: options and manifests, checked before anything is started."""
+"""Plans of sessions: what each kind needs to know before anything is started.
+
+What every session has stands in `Plan`; a kind adds what it alone needs, so that
+nothing is None for the others:
+
+- `EnginePlan`: an engine of ours probes the pods of manifests,
+    - `SimPlan` on virtual time, by a script,
+    - `LivePlan` on a runtime,
+        - `RunPlan`: their containers are created (`run`, `demo`), and beside that
+          `ServePlan` is an API, `NodePlan` a node of a cluster, `CasePlan` a case of
+          `test`,
+        - `AttachPlan`: containers that exist, of a runtime or as `ClusterPodPlan`;
+- `ReplayPlan`: a record is played;
+- `WatchPlan`: a cluster is observed.
+
+`planning.py` makes plans.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from enum import Enum
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from probetui.cli.files import STDIN, STDOUT, SourceReader
+from probetui.cli.files import STDOUT, SourceReader
 from probetui.cli.lessons import OpenLesson
-from probetui.cli.log import start_log
 from probetui.cli.option_values import (
     NodeOptions,
     RuntimeOptions,
     ScreenChoices,
     ServeOptions,
     SessionOptions,
-    check_restart_period,
-    pick_options,
-    pick_runtime,
-    recorded_runtime,
-    rules_by,
 )
-from probetui.cli.pods import (
-    ManifestOptions,
-    check_containers,
-    load_pods,
-    report_problems,
-)
+from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.printing import Notes
-from probetui.cli.runtimes import SIM, candidate_engines, unsupported_fields_of
-from probetui.cli.session.attachment import (
-    AttachOptions,
-    without_creation_fields,
-    without_creation_problems,
-)
+from probetui.cli.session.attachment import AttachOptions
 from probetui.cli.session.host_access_warning import HostAccessWarning
 from probetui.cli.session.pod_registry import DesiredState
-from probetui.cli.session.recording import open_writer
-from probetui.cli.terminal import Form, Terminal, choose_form, take_keyboard
-from probetui.errors import ManifestError, NothingToDoError, ProbetuiError, UsageError
+from probetui.cli.terminal import Form
+from probetui.errors import NothingToDoError, UsageError
 from probetui.headless.output import EntryFilter
 from probetui.k8s.pod import Container, Pod, PullPolicy
-from probetui.k8s.probe import ProbeType
 from probetui.k8s.service import Service
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.manifests import LoadedConfigObject, LoadedPod, Manifests
-from probetui.manifest.problem import Problem, Severity
-from probetui.record.credentials import mask_credentials
+from probetui.manifest.problem import Problem
 from probetui.record.writer import RecordWriter
 
 if TYPE_CHECKING:
     from probetui.cli.session.cluster_attachment import ClusterTarget
     from probetui.drive.scenario.script import Scenario
     from probetui.headless.cases.progress import CaseProgress
-    from probetui.headless.condition import ConditionWatch
+    from probetui.headless.follow import EndCondition
 
 _PULL_POLICIES = {
     "missing": PullPolicy.IF_NOT_PRESENT,
@@ -76,79 +72,155 @@ class Stdout(Enum):
     RECORDS = "records"
     NOTHING = "nothing"
 
+    @classmethod
+    def by(cls, options: SessionOptions, form: Form) -> Stdout:
+        """Return what the options of a session say, in the form that it has."""
+        if options.record == STDOUT:
+            return cls.RECORDS
+        if form is Form.SCREEN:
+            return cls.NOTHING
+        if options.output == "jsonl":
+            return cls.SELECTED_RECORDS
+        return cls.NOTHING if options.quiet else cls.LINES
 
-class Plan(Struct, frozen=True):
-    """What a session needs to know before it begins.
+
+class SessionManifests(Struct, frozen=True):
+    """The manifests of a session; a session without any has the defaults.
 
     Attributes:
         loaded: the pods as they were read.
-        pods: the same, with what the command line changes of them.
         objects: the ConfigMaps and Secrets that they may refer to.
-        services: the Services of the manifests that select pods.
-        watch: what `--until` waits for.
+        services: the Services that select pods.
+        warnings: about what is likely a mistake; they have been printed, before a
+            screen covers the terminal.
+        source: how to read them again, None if they are in no files.
+        reader: what read them, and reads them again; None for those of a lesson.
+    """
+
+    loaded: Sequence[LoadedPod] = ()
+    objects: Sequence[LoadedConfigObject] = ()
+    services: tuple[Service, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    source: ManifestOptions | None = None
+    reader: SourceReader | None = None
+
+
+NO_MANIFESTS = SessionManifests()
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What a session of any kind needs to know before it begins.
+
+    Attributes:
+        pods: those that there are at first, with what the command line changes of them.
+        manifests: what the pods were read from.
+        watch: what the session is followed until, None for nothing.
         selection: which entries are printed.
-        record: the file of `--record`.
+        record: the file of `--record`, None for none.
         arguments: the options as they go into the record.
         rules: those of the kubelet's version.
         intro: printed before anything else.
-        source: how to read the manifests again, None if they are in no files.
-        reader: what read them, and reads them again; None as for `source`.
-        attachment: how to attach, None to run the pods.
-        scenario: the script of a simulation.
-        page: the lesson that the screen shows instead of `intro`.
-        warn_for_runtime: reports the fields that a kind of runtime does not support,
-            None if the kind was known and they have been reported.
-        host_access_warning: reports what the pods may do to this machine.
-        warnings: about what is likely a mistake in the manifests; they have been
-            printed, before a screen covers the terminal.
-        node: the node of a cluster that the session is, None if it is none.
-        serve: how it is served as a Kubernetes API, None if it is not.
-        case: the case of `probetui test` that it is, None if it is none.
-        cluster: the pod of a cluster that it attaches to, None if it does not.
+        page: the lesson that the screen shows instead of `intro`, None for none.
+        has_shells: a shell can be opened in a container.
     """
 
-    loaded: Sequence[LoadedPod]
     pods: Sequence[Pod]
-    objects: Sequence[LoadedConfigObject]
     runtime: RuntimeOptions
     options: SessionOptions
     screen: ScreenChoices
     form: Form
-    watch: ConditionWatch | None
+    watch: EndCondition | None
     selection: EntryFilter
     stdout: Stdout
     record: RecordWriter | None
     notes: Notes
     arguments: Mapping[str, Any]
     rules: KubeletRules = PORTED_RULES
+    manifests: SessionManifests = NO_MANIFESTS
     intro: str = ""
-    source: ManifestOptions | None = None
-    reader: SourceReader | None = None
-    attachment: AttachOptions | None = None
-    scenario: Scenario | None = None
     page: OpenLesson | None = None
-    services: tuple[Service, ...] = ()
-    warn_for_runtime: Callable[[str], None] | None = None
-    host_access_warning: HostAccessWarning | None = None
-    warnings: tuple[Problem, ...] = ()
-    node: NodeOptions | None = None
-    serve: ServeOptions | None = None
-    case: CaseProgress | None = None
-    cluster: ClusterTarget | None = None
+
+    has_shells: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, plan: Plan, **fields: Any) -> Self:
+        """Return a plan as one of this kind.
+
+        Args:
+            plan: what is known by now.
+            fields: what this kind has beyond that.
+        """
+        return cls(**asdict(plan), **fields)
 
     @property
     def desired(self) -> DesiredState:
-        """What the manifests ask for."""
-        objects = [config.value for config in self.objects]
-        desired = DesiredState.of(
-            self.loaded, self.pods, objects, self.reader
-        )._replace(warnings=self.warnings)
-        return desired if self.node is None else desired.beside_api()
+        """The pods and objects that are asked for."""
+        return DesiredState(tuple(self.pods))
 
     @property
-    def exec_errors(self) -> str:
-        """What a command is on Docker that cannot be started."""
-        return self.options.exec_errors or self.rules.exec_errors_on_docker
+    def is_isolated(self) -> bool:
+        """Whether what the manifests of a person say runs apart from this machine."""
+        return True
+
+    @property
+    def covered_texts(self) -> Sequence[str]:
+        """What was printed about access to this machine, where a screen covers it."""
+        return ()
+
+    def without_screen(self) -> Self:
+        """Return the plan of the same session, in plain lines from now on."""
+        form = Form.LINES
+        return replace(self, form=form, stdout=Stdout.by(self.options, form))
+
+    def print_intro(self) -> None:
+        """Print what there is to watch in a lesson."""
+        if self.intro:
+            self.notes.note(self.intro)
+
+
+class ReplayPlan(Plan, frozen=True):
+    """A record is played."""
+
+
+class WatchPlan(Plan, frozen=True):
+    """The pods of a cluster are observed."""
+
+
+class EnginePlan(Plan, frozen=True):
+    """An engine of ours probes the pods of manifests."""
+
+    @property
+    def desired(self) -> DesiredState:
+        """The pods and objects that the manifests ask for."""
+        manifests = self.manifests
+        objects = [config.value for config in manifests.objects]
+        return DesiredState.of(
+            manifests.loaded, self.pods, objects, manifests.reader
+        )._replace(warnings=manifests.warnings)
+
+    @property
+    def host(self) -> str:
+        """The node's name for static pods, empty for this machine's."""
+        return ""
+
+    def kubelet_config(self, *, default_seed: int) -> KubeletConfig:
+        """Return the kubelet's configuration by the options of the session."""
+        options = self.options
+        config = KubeletConfig(
+            version=self.rules.release,
+            feature_gates=self.rules.feature_gates,
+            seed=default_seed if options.seed is None else options.seed,
+            queues_while_waiting=True,
+            counts_generations=True,
+            max_container_restart_period=options.max_container_restart_period,
+            kills=options.act,
+            restarts=options.act,
+            freezes=options.freeze,
+            tells_findings=not options.no_findings,
+            sources=self.desired.sources,
+        )
+        is_fresh = options.kubelet_age == "fresh"
+        return replace(config, age=timedelta()) if is_fresh else config
 
     def reload(
         self, *, only_static: bool = False, may_be_empty: bool = False
@@ -164,370 +236,151 @@ class Plan(Struct, frozen=True):
             ManifestError: what is wrong with the files, all of it.
             NothingToDoError: nothing is left to run.
         """
-        if self.source is None or self.reader is None:
+        source, reader = self.manifests.source, self.manifests.reader
+        if source is None or reader is None:
             raise UsageError("the manifests cannot be read a second time")
         try:
-            host = "" if self.node is None else self.node.node_name or ""
             manifests = load_pods(
-                self.source, self.reader, only_static=only_static, host=host
+                source, reader, only_static=only_static, host=self.host
             )
         except NothingToDoError:
             if not may_be_empty:
                 raise
             manifests = Manifests()
-        if self.host_access_warning is not None:
-            self.host_access_warning.warn_again(manifests.loaded)
-        pull = self.options.pull
-        pods = [_with_pull_policy(pod, pull) for pod in manifests.pods]
-        desired = DesiredState.of(
-            manifests.loaded, pods, manifests.config_objects, self.reader
-        )
-        return desired._replace(warnings=manifests.warnings)
+        self._report_reloaded(manifests)
+        pods = pods_to_run(manifests, self.options)
+        return DesiredState.of(
+            manifests.loaded, pods, manifests.config_objects, reader
+        )._replace(warnings=manifests.warnings)
+
+    def _report_reloaded(self, manifests: Manifests) -> None:
+        """Report what is new in manifests that were read again."""
+
+
+class SimPlan(EnginePlan, frozen=True, kw_only=True):
+    """Pods run on virtual time.
+
+    `scenario` is the script of what containers and probes do, None if all is well.
+    """
+
+    scenario: Scenario | None = None
+
+
+class LivePlan(EnginePlan, frozen=True):
+    """Pods have their containers on a runtime."""
+
+    has_shells: ClassVar[bool] = True
+
+    @property
+    def exec_errors(self) -> str:
+        """What a command is on Docker that cannot be started."""
+        return self.options.exec_errors or self.rules.exec_errors_on_docker
+
+
+class RunPlan(LivePlan, frozen=True, kw_only=True):
+    """Pods are created on a runtime and removed at the end.
+
+    Attributes:
+        host_access: reports what the pods may do to this machine.
+        warn_for_runtime: reports the fields that a kind of runtime does not support,
+            None if the kind was known and they have been reported.
+    """
+
+    host_access: HostAccessWarning
+    warn_for_runtime: Callable[[str], None] | None = None
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether what the manifests of a person say runs apart from this machine."""
+        return self.host_access.is_isolated
+
+    @property
+    def covered_texts(self) -> Sequence[str]:
+        """What was printed about access to this machine, where a screen covers it."""
+        return self.host_access.texts
+
+    def _report_reloaded(self, manifests: Manifests) -> None:
+        """Report what is new in manifests that were read again."""
+        self.host_access.warn_again(manifests.loaded)
+
+
+class ServePlan(RunPlan, frozen=True, kw_only=True):
+    """Pods run as they do otherwise, and a read-only Kubernetes API shows them."""
+
+    serve: ServeOptions
+
+
+class NodePlan(RunPlan, frozen=True, kw_only=True):
+    """The session is a node of a cluster, called `name`."""
+
+    name: str
+    node: NodeOptions
+
+    @property
+    def desired(self) -> DesiredState:
+        """The static pods; the API server has others."""
+        return super().desired.beside_api()
+
+    @property
+    def host(self) -> str:
+        """The node's name."""
+        return self.name
 
     def kubelet_config(self, *, default_seed: int) -> KubeletConfig:
-        """Return the kubelet's configuration by the options of the session."""
-        options = self.options
-        config = KubeletConfig(
-            version=self.rules.release,
-            feature_gates=self.rules.feature_gates,
-            seed=default_seed if options.seed is None else options.seed,
-            queues_while_waiting=True,
-            counts_generations=self.node is None,
-            max_container_restart_period=options.max_container_restart_period,
-            kills=options.act,
-            restarts=options.act,
-            freezes=options.freeze,
-            tells_findings=not options.no_findings,
-            sources=self.desired.sources,
-        )
-        is_fresh = options.kubelet_age == "fresh"
-        return replace(config, age=timedelta()) if is_fresh else config
-
-    def without_screen(self) -> Plan:
-        """Return the plan of the same session, in plain lines from now on."""
-        form = Form.LINES
-        return replace(self, form=form, stdout=_stdout(self.options, form))
-
-    def print_intro(self) -> None:
-        """Print what there is to watch in a lesson."""
-        if self.intro:
-            self.notes.note(self.intro)
+        """Return the kubelet's configuration; the API server counts generations."""
+        config = super().kubelet_config(default_seed=default_seed)
+        return replace(config, counts_generations=False)
 
 
-def make_plan(
-    manifests: Manifests,
-    params: Mapping[str, Any],
-    intro: str = "",
-    source: ManifestOptions | None = None,
-    attachment: AttachOptions | None = None,
-    reader: SourceReader | None = None,
-) -> Plan:
-    """Return the plan of a session that runs these pods.
+class CasePlan(RunPlan, frozen=True, kw_only=True):
+    """The session is a case of `probetui test`, followed until `case` is decided."""
 
-    Warnings and notes about the manifests are printed on the way. Afterwards standard
-    input is the keyboard, if there will be a screen.
-
-    Args:
-        manifests: what was loaded, with at least one pod.
-        params: the command's parameters, by name.
-        intro: printed before anything else.
-        source: where the manifests came from, if they may be read again.
-        reader: what read them.
-        attachment: how to attach to containers that exist, instead of running pods.
-
-    Raises:
-        UsageError: an option cannot be used.
-        ManifestError: with `--strict`, the runtime does not support some fields.
-        RecordError: the record cannot be written.
-        ImpossibleConditionError: what `--until` waits for can never happen.
-    """
-    options = pick_options(SessionOptions, params)
-    start_log(options.log_file, options.log_level)
-    notes = Notes(quiet=options.quiet)
-    runtime = pick_runtime(params)
-    rules = rules_by(params)
-    _check_time_options(options, runtime)
-    check_restart_period(options.max_container_restart_period, rules)
-    host_access_warning = HostAccessWarning(
-        notes, is_wanted=not options.no_findings, trusts=source is None
-    )
-    warn_for_runtime = None
-    if attachment is None:
-        is_simulated = runtime.runtime == SIM  # then every field is supported
-        report_problems(manifests, notes, unsupported=not is_simulated)
-        strict = bool(params.get("strict"))
-        warn = partial(_warn_for_runtime, manifests, notes, strict, host_access_warning)
-        kind, *others = candidate_engines(runtime)
-        if others:
-            warn_for_runtime = warn
-        else:
-            warn(kind)
-        pods = [_with_pull_policy(pod, options.pull) for pod in manifests.pods]
-    else:
-        # Fields that matter when a container is created are not carried out here.
-        report_problems(without_creation_problems(manifests), notes)
-        pods = [without_creation_fields(pod) for pod in manifests.pods]
-    if options.watch and (reader is None or not reader.can_reread):
-        raise UsageError("--watch: standard input cannot be read a second time")
-    for problem in () if reader is None else reader.unread.values():
-        notes.warning(f"{problem}; nothing is cleaned up until it is read")
-    plan = _complete_plan(
-        params,
-        options,
-        pick_options(ScreenChoices, params),
-        pods,
-        reads_stdin=STDIN in (params.get("filenames") or ()),
-        loaded=manifests.loaded,
-        objects=manifests.objects,
-        services=manifests.services,
-        runtime=runtime,
-        notes=notes,
-        rules=rules,
-        intro=intro,
-        source=source,
-        reader=reader,
-        warn_for_runtime=warn_for_runtime,
-        host_access_warning=host_access_warning,
-        warnings=() if source is None or options.quiet else manifests.warnings,
-    )
-    if attachment is None:
-        return plan
-    asks = plan.form is Form.SCREEN
-    return replace(plan, attachment=replace(attachment, asks=asks))
+    case: CaseProgress
 
 
-def make_replay_plan(
-    pods: Sequence[Pod], params: Mapping[str, Any], recorded: Mapping[str, Any]
-) -> Plan:
-    """Return the plan of a replay of a session with these pods.
+class AttachPlan(LivePlan, frozen=True, kw_only=True):
+    """Containers that exist are probed; none is ever removed."""
 
-    Args:
-        pods: all that were in it.
-        params: the command's parameters, by name.
-        recorded: those of the session.
-
-    Raises:
-        UsageError: an option cannot be used.
-        ImpossibleConditionError: what `--until` waits for can never happen.
-    """
-    options = pick_options(SessionOptions, params)
-    start_log(options.log_file, options.log_level)
-    return _complete_plan(
-        params,
-        options,
-        replace(pick_options(ScreenChoices, params), read_only=True),
-        pods,
-        reads_stdin=False,
-        loaded=(),
-        objects=(),
-        runtime=recorded_runtime(recorded),
-        notes=Notes(quiet=options.quiet),
-    )
+    attachment: AttachOptions
 
 
-def make_watch_plan(pods: Sequence[Pod], params: Mapping[str, Any], intro: str) -> Plan:
-    """Return the plan of a session that watches pods of a cluster.
+class ClusterPodPlan(AttachPlan, frozen=True, kw_only=True):
+    """The containers of a cluster's pod are probed."""
 
-    Args:
-        pods: those that are there at first.
-        params: the command's parameters, by name.
-        intro: printed before anything else.
+    has_shells: ClassVar[bool] = False
 
-    Raises:
-        UsageError: an option cannot be used.
-        NothingToDoError: `--until` is to wait for pods that are not there.
-        ImpossibleConditionError: what `--until` waits for can never happen.
-    """
-    options = pick_options(SessionOptions, params)
-    start_log(options.log_file, options.log_level)
-    if options.until is not None and not pods:
-        raise NothingToDoError("--until: there are no such pods yet")
-    return _complete_plan(
-        params,
-        options,
-        replace(pick_options(ScreenChoices, params), read_only=True),
-        pods,
-        reads_stdin=False,
-        loaded=(),
-        objects=(),
-        runtime=pick_runtime(params),
-        notes=Notes(quiet=options.quiet),
-        intro=intro,
-    )
+    target: ClusterTarget
 
 
-def _complete_plan(
-    params: Mapping[str, Any],
-    options: SessionOptions,
-    screen: ScreenChoices,
-    pods: Sequence[Pod],
-    *,
-    reads_stdin: bool,
-    **fields: Any,
-) -> Plan:
-    """Return a plan with how the session is shown, ended and recorded."""
-    if options.step:
-        options = _stepping(options, reads_stdin=reads_stdin)
-    check_containers(options.containers, pods)
-    watch = _condition_watch(options, pods)
-    if screen.theme is not None or screen.keymap is not None:
-        # Late: the screen's library is slow to import, and few choose these.
-        from probetui.cli.session.appearance import load_appearance
-
-        load_appearance(screen)
-    form = choose_form(
-        Terminal.here(),
-        wanted=options.form,
-        reads_stdin=reads_stdin,
-        records_to_stdout=options.record == STDOUT,
-    )
-    record = None
-    if options.record not in {None, STDOUT}:
-        record = open_writer(str(options.record))
-    if form is Form.SCREEN and reads_stdin:
-        take_keyboard()
-    return Plan(
-        pods=pods,
-        options=options,
-        screen=screen,
-        form=form,
-        watch=watch,
-        selection=_entry_filter(options),
-        stdout=_stdout(options, form),
-        record=record,
-        arguments=_arguments(params),
-        **fields,
-    )
+SessionPlan = (
+    RunPlan
+    | ServePlan
+    | NodePlan
+    | CasePlan
+    | AttachPlan
+    | ClusterPodPlan
+    | SimPlan
+    | ReplayPlan
+    | WatchPlan
+)
 
 
-def _stepping(options: SessionOptions, *, reads_stdin: bool) -> SessionOptions:
-    """Return the options of a session that lines step: paused, and no screen.
-
-    Raises:
-        UsageError: the lines cannot come from standard input.
-    """
-    if options.form == "tui":
-        raise UsageError("--step reads lines instead of keys: leave --tui out")
-    if reads_stdin:
-        raise UsageError(
-            "--step reads its lines from standard input: the manifest cannot come "
-            "from there"
-        )
-    return replace(options, form="plain", paused=True)
-
-
-class ImpossibleConditionError(ProbetuiError):
-    """What `--until` waits for can never happen; known before anything is started."""
-
-
-def _check_time_options(options: SessionOptions, runtime: RuntimeOptions) -> None:
-    """Refuse options that only virtual time allows."""
-    given = {"--time-scale": options.time_scale, "--for": options.play_for}
-    for name, value in given.items():
-        if value is not None and runtime.runtime != SIM:
-            raise UsageError(f"{name} works in a simulation only")
-
-
-def _entry_filter(options: SessionOptions) -> EntryFilter:
-    types = [ProbeType(name.capitalize()) for name in options.types]
-    return EntryFilter(options.containers, types)
-
-
-def _warn_for_runtime(
-    manifests: Manifests,
-    notes: Notes,
-    strict: bool,  # noqa: FBT001  # bound long before it is called
-    host_access_warning: HostAccessWarning,
-    kind: str,
-) -> None:
-    """Warn of each field that a kind of runtime does not support, or refuse it.
-
-    Then report what the pods may do to this machine.
-    """
-    find_unsupported = unsupported_fields_of(kind)
-    problems = [
-        str(loaded.object.problem(*unsupported, Severity.WARNING, "runtime"))
-        for loaded in manifests.loaded
-        for unsupported in find_unsupported(loaded.pod)
-    ]
-    if problems and strict:
-        raise ManifestError(problems)
-    for problem in problems:
-        notes.warning(problem)
-    if kind != SIM:
-        host_access_warning.warn(manifests.loaded, kind)
-
-
-def _with_pull_policy(pod: Pod, pull: str | None) -> Pod:
-    if pull is None:
-        return pod
-    policy = _PULL_POLICIES[pull]
+def pods_to_run(manifests: Manifests, options: SessionOptions) -> list[Pod]:
+    """Return the pods of manifests with the pull policy of `--pull`."""
+    if options.pull is None:
+        return list(manifests.pods)
+    policy = _PULL_POLICIES[options.pull]
 
     def changed(containers: Sequence[Container]) -> tuple[Container, ...]:
         return tuple(
             replace(container, image_pull_policy=policy) for container in containers
         )
 
-    return replace(
-        pod,
-        init_containers=changed(pod.init_containers),
-        containers=changed(pod.containers),
-    )
-
-
-def _condition_watch(
-    options: SessionOptions, pods: Sequence[Pod]
-) -> ConditionWatch | None:
-    until, hold_for = options.until, options.for_at_least
-    if until is None:
-        if hold_for is not None:
-            raise UsageError("--for-at-least needs --until ready or --until started")
-        return None
-    if not pods:  # those of a cluster's node come later
-        raise UsageError("--until is about pods of --static, and there are none")
-    # Late: many sessions wait for nothing.
-    from probetui.headless.condition import (
-        ConditionWatch,
-        parse_condition,
-    )
-
-    try:
-        watch = ConditionWatch(parse_condition(until), pods, hold_for or timedelta())
-    except UsageError as error:
-        raise UsageError(f"--until: {error}") from error
-    if watch.impossible:
-        raise ImpossibleConditionError(
-            f"--until {until} can never happen: {watch.impossible}"
+    return [
+        replace(
+            pod,
+            init_containers=changed(pod.init_containers),
+            containers=changed(pod.containers),
         )
-    return watch
-
-
-def _stdout(options: SessionOptions, form: Form) -> Stdout:
-    if options.record == STDOUT:
-        return Stdout.RECORDS
-    if form is Form.SCREEN:
-        return Stdout.NOTHING
-    if options.output == "jsonl":
-        return Stdout.SELECTED_RECORDS
-    return Stdout.NOTHING if options.quiet else Stdout.LINES
-
-
-def _arguments(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options as JSON can say them, those that were not given left out.
-
-    What is secret in a URL is masked.
-    """
-    return {
-        name: _argument(value)
-        for name, raw in params.items()
-        if (value := list(raw) if isinstance(raw, tuple) else raw)
-        not in (None, [], False)
-    }
-
-
-def _argument(value: object) -> object:
-    if isinstance(value, bool | int):
-        return value
-    if isinstance(value, list):
-        return [_argument(one) for one in value]
-    return mask_credentials(str(value))
+        for pod in manifests.pods
+    ]

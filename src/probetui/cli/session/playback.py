@@ -14,7 +14,8 @@ from probetui.cli import gc_tuning
 from probetui.cli.session.autosave import last_session_to_play
 from probetui.cli.session.ending import Interrupts
 from probetui.cli.session.outputs import ScreenFault, SessionOutputs
-from probetui.cli.session.plan import Plan, make_replay_plan
+from probetui.cli.session.plan import EnginePlan, ReplayPlan, SimPlan
+from probetui.cli.session.planning import make_replay_plan
 from probetui.cli.session.pod_registry import PodRegistry
 from probetui.cli.session.signal_watch import SignalWatch
 from probetui.cli.terminal import Form
@@ -23,7 +24,7 @@ from probetui.drive.playback.replay import ReplaySource
 from probetui.drive.playback.session import PlaybackSession
 from probetui.drive.playback.simulated import SimulatedSource
 from probetui.drive.playback.source import PlaybackSource
-from probetui.drive.scenario.script import NO_SCENARIO
+from probetui.drive.scenario.script import NO_SCENARIO, Scenario
 from probetui.drive.session_journal import SEEKABLE, SessionJournal
 from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
@@ -51,7 +52,7 @@ PLAYED = "played"
 """The reason when everything was played."""
 
 
-def run_simulation(plan: Plan) -> int:
+def run_simulation(plan: SimPlan) -> int:
     """Run scripted pods on virtual time and return the exit status."""
     scenario = plan.scenario or NO_SCENARIO
     pod_registry = PodRegistry(plan.desired)
@@ -65,13 +66,16 @@ def run_simulation(plan: Plan) -> int:
     def on_input(item: Input | None, now: datetime) -> None:
         outputs.on_input(item, now, len(journal))
 
-    source = SimulatedSource(lambda: begin_simulation(plan, config), on_input, journal)
+    source = SimulatedSource(
+        lambda: begin_simulation(plan, scenario, config), on_input, journal
+    )
     return _PlaybackRun(plan, source, outputs, mask, "sim", _length(plan)).run(config)
 
 
-def begin_simulation(plan: Plan, config: KubeletConfig) -> Simulation:
-    """Return a simulation of a plan's pods and scenario, which has not run yet."""
-    scenario = plan.scenario or NO_SCENARIO
+def begin_simulation(
+    plan: EnginePlan, scenario: Scenario, config: KubeletConfig
+) -> Simulation:
+    """Return a simulation of a plan's pods by a script, which has not run yet."""
     simulation = Simulation(
         Engine(config, scenario.start), scenario.world(), scenario.start
     )
@@ -85,7 +89,7 @@ def begin_simulation(plan: Plan, config: KubeletConfig) -> Simulation:
     return simulation
 
 
-def _length(plan: Plan) -> timedelta | None:
+def _length(plan: SimPlan) -> timedelta | None:
     """Return how long a simulation lasts at most, None for no limit."""
     limits = (plan.options.play_for, plan.options.timeout)
     lengths = [limit for limit in limits if limit is not None]
@@ -131,7 +135,7 @@ class _PlaybackRun:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: SimPlan | ReplayPlan,
         source: PlaybackSource,
         outputs: SessionOutputs,
         mask: Mask,

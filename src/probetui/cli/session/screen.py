@@ -19,7 +19,7 @@ from probetui.cli.option_values import ScreenChoices
 from probetui.cli.printing import NoteLevel
 from probetui.cli.session.appearance import Appearance, load_appearance
 from probetui.cli.session.outputs import ScreenFault
-from probetui.cli.session.plan import Plan
+from probetui.cli.session.plan import EnginePlan, Plan
 from probetui.cli.session.pod_registry import PodRegistry
 from probetui.cli.terminal import draws_unicode
 from probetui.drive.session import FaultTarget, Session, SupportsLogs
@@ -97,8 +97,6 @@ async def show_screen(
     pod_registry: PodRegistry | None = None,
     stop_pods: Callable[[], Awaitable[object]] | None = None,
     on_drawn: Callable[[], None] = lambda: None,
-    *,
-    is_remote: bool = False,
 ) -> Verdict:
     """Show a session until the user leaves or something else ends it.
 
@@ -112,7 +110,6 @@ async def show_screen(
         pod_registry: the pods that run, if they can be kept or changed by manifests.
         stop_pods: stops the pods of a lesson before the next one, on the screen.
         on_drawn: is called once the first screen is drawn.
-        is_remote: the containers run on other machines: there is no shell in them.
     """
     _choose_colors(plan.screen)
     looks = load_appearance(plan.screen)
@@ -121,9 +118,7 @@ async def show_screen(
         logs=session if isinstance(session, SupportsLogs) else None,
         lesson=None if plan.page is None else _lesson(plan.page, turn),
         save=save,
-        shell=None
-        if session.playback is not None or is_remote or plan.cluster is not None
-        else shell_commands(plan.runtime.reach),
+        shell=shell_commands(plan.runtime.reach) if plan.has_shells else None,
         fault_refusal=session.fault_refusal
         if isinstance(session, FaultTarget)
         else None,
@@ -146,15 +141,14 @@ async def show_screen(
     # They were printed before the screen, which covers them.
     for text in covered_warnings(plan):
         shown.call_later(shown.notify, text, severity="warning", markup=False)
-    if plan.host_access_warning is not None:
-        for text in plan.host_access_warning.texts:
-            shown.call_later(
-                shown.notify,
-                text,
-                severity="warning",
-                timeout=_INTRO_SECONDS if options.isolated else None,
-                markup=False,
-            )
+    for text in plan.covered_texts:
+        shown.call_later(
+            shown.notify,
+            text,
+            severity="warning",
+            timeout=_INTRO_SECONDS if options.isolated else None,
+            markup=False,
+        )
     for problem in looks.problems:
         shown.call_later(shown.notify, problem, severity="warning", markup=False)
     if plan.page is not None:
@@ -185,8 +179,9 @@ async def show_screen(
 
 def covered_warnings(plan: Plan) -> Iterator[str]:
     """Yield the first warnings about the manifests; the events have all of them."""
-    yield from map(str, plan.warnings[:_MOST_WARNINGS])
-    if (more := len(plan.warnings) - _MOST_WARNINGS) > 0:
+    warnings = plan.manifests.warnings
+    yield from map(str, warnings[:_MOST_WARNINGS])
+    if (more := len(warnings) - _MOST_WARNINGS) > 0:
         yield f"{more} more warning{'' if more == 1 else 's'}: see the events"
 
 
@@ -233,14 +228,17 @@ def _leaves_behind(
 
 def _copying(plan: Plan) -> Callable[[str, Timings], ManifestCopy] | None:
     """Return what writes copies of the manifests, None if there are none."""
-    if not plan.loaded:
+    manifests = plan.manifests
+    if not manifests.loaded:
         return None
 
     def copy(pod_uid: str, timings: Timings) -> ManifestCopy:
         # Late, as all that is not to be seen at the start.
         from probetui.cli.session.edited_copy import copy_edited
 
-        return copy_edited(plan.loaded, plan.source, pod_uid, timings, plan.reader)
+        return copy_edited(
+            manifests.loaded, manifests.source, pod_uid, timings, manifests.reader
+        )
 
     return copy
 
@@ -249,7 +247,10 @@ def _manifest_reloader(
     plan: Plan, pod_registry: PodRegistry | None
 ) -> Callable[[], ManifestReload] | None:
     """Return what reads the manifests again, None if they are in no files."""
-    if pod_registry is None or plan.reader is None or not plan.reader.can_reread:
+    if pod_registry is None or not isinstance(plan, EnginePlan):
+        return None
+    reader = plan.manifests.reader
+    if reader is None or not reader.can_reread:
         return None
 
     def reread() -> ManifestReload:
@@ -288,11 +289,10 @@ def _options(plan: Plan, looks: Appearance) -> ScreenOptions:
         pause_opens_step=choices.pause_opens_step,
         screenshot_folder=Path.cwd(),
         reach=plan.runtime.reach,
-        sources=_file_names(pod.position.file for pod in plan.loaded),
+        sources=_file_names(pod.position.file for pod in plan.manifests.loaded),
         record=plan.record.name if plan.record is not None else "",
-        services=plan.services,
-        isolated=plan.host_access_warning is None
-        or plan.host_access_warning.is_isolated,
+        services=plan.manifests.services,
+        isolated=plan.is_isolated,
     )
 
 

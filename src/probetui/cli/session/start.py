@@ -14,7 +14,17 @@ from probetui.cli.option_values import NodeOptions, ServeOptions, pick_options, 
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.runtimes import AUTO, PROCESS, SIM
 from probetui.cli.session.attachment import AttachOptions
-from probetui.cli.session.plan import Plan, make_plan
+from probetui.cli.session.plan import (
+    LivePlan,
+    NodePlan,
+    ServePlan,
+    SimPlan,
+)
+from probetui.cli.session.planning import (
+    make_attach_plan,
+    make_plan,
+    make_sim_plan,
+)
 from probetui.cli.session.terminal_hold import TerminalHold
 from probetui.cli.terminal import Form
 from probetui.errors import UsageError
@@ -30,7 +40,9 @@ def run_pods(params: Mapping[str, Any]) -> int:
     source = pick_options(ManifestOptions, params)
     reader = source.reader(awaits_urls=True)
     manifests = load_pods(source, reader)
-    return _run(make_plan(manifests, params, source=source, reader=reader))
+    if params["runtime"] == SIM:
+        return _simulate(make_sim_plan(manifests, params, None, source, reader))
+    return _run(make_plan(manifests, params, source, reader))
 
 
 def run_node(params: Mapping[str, Any]) -> int:
@@ -41,7 +53,6 @@ def run_node(params: Mapping[str, Any]) -> int:
 
     name = node.node_name or default_node_name()
     check_node_name(name)
-    node = replace(node, node_name=name)
     # The containers of a node that is kept go on, as those of a kubelet do.
     params = {**params, "keep": node.keep_node}
     source = pick_options(ManifestOptions, {**params, "filenames": ()})
@@ -49,8 +60,8 @@ def run_node(params: Mapping[str, Any]) -> int:
     manifests = Manifests()
     if source.static:
         manifests = load_pods(source, reader, host=name)
-    plan = make_plan(manifests, params, source=source, reader=reader)
-    return _run(replace(plan, node=node))
+    plan = make_plan(manifests, params, source, reader)
+    return _run(NodePlan.of(plan, name=name, node=node))
 
 
 def serve_pods(params: Mapping[str, Any]) -> int:
@@ -59,8 +70,8 @@ def serve_pods(params: Mapping[str, Any]) -> int:
     reader = source.reader(awaits_urls=True)
     # The line with the kubeconfig is to stay in sight.
     params = {**params, "form": params["form"] or "plain"}
-    plan = make_plan(load_pods(source, reader), params, source=source, reader=reader)
-    return _run(replace(plan, serve=pick_options(ServeOptions, params)))
+    plan = make_plan(load_pods(source, reader), params, source, reader)
+    return _run(ServePlan.of(plan, serve=pick_options(ServeOptions, params)))
 
 
 def attach_pods(
@@ -77,7 +88,7 @@ def attach_pods(
     attachment = AttachOptions(words, acts=params["act"], waits=waits)
     reader = source.reader()
     manifests = load_pods(source, reader)
-    return _run(make_plan(manifests, params, attachment=attachment, reader=reader))
+    return _run(make_attach_plan(manifests, params, attachment, reader))
 
 
 def simulate_pods(script: str | None, params: Mapping[str, Any]) -> int:
@@ -99,8 +110,7 @@ def simulate_pods(script: str | None, params: Mapping[str, Any]) -> int:
 
         scenario = read_scenario(sources[0], manifests.pods)
     params = {**params, "script": script, "runtime": SIM}
-    plan = make_plan(manifests, params, reader=reader)
-    return _run(replace(plan, scenario=scenario))
+    return _simulate(make_sim_plan(manifests, params, scenario, reader=reader))
 
 
 def run_lesson(name: str, params: Mapping[str, Any]) -> int:
@@ -120,37 +130,40 @@ def run_lesson(name: str, params: Mapping[str, Any]) -> int:
     with TerminalHold() as terminal:
         page = OpenLesson(load_lesson(name), terminal)
         while True:
-            status = _run(_plan_lesson(page, params))
+            status = _show_lesson(page, params)
             if not page.turned:
                 return status
             page = OpenLesson(load_lesson(page.following), terminal)
 
 
-def _plan_lesson(page: OpenLesson, params: Mapping[str, Any]) -> Plan:
-    """Return the plan of a lesson, with its script if it is simulated."""
+def _show_lesson(page: OpenLesson, params: Mapping[str, Any]) -> int:
+    """Run a lesson, by its script if it is simulated; return the exit status."""
     lesson = page.lesson
     manifests = load_manifests([lesson.source], rules=rules_by(params))
     manifests.raise_for_errors()
     intro = f"{lesson.name}: {lesson.text}"
-    plan = replace(make_plan(manifests, params, intro=intro), page=page)
     if params["runtime"] != SIM:
-        return plan
+        return _run(replace(make_plan(manifests, params), intro=intro, page=page))
     from probetui.drive.scenario.reader import read_scenario
 
-    plan = replace(plan, scenario=read_scenario(lesson.script, manifests.pods))
+    scenario = read_scenario(lesson.script, manifests.pods)
+    plan = make_sim_plan(manifests, params, scenario)
+    plan = replace(plan, intro=intro, page=page)
     limits = (plan.options.until, plan.options.timeout, plan.options.play_for)
-    if plan.form is Form.SCREEN or any(limit is not None for limit in limits):
-        return plan
-    return replace(plan, options=replace(plan.options, play_for=_LESSON_LENGTH))
+    if plan.form is Form.LINES and limits == (None, None, None):
+        plan = replace(plan, options=replace(plan.options, play_for=_LESSON_LENGTH))
+    return _simulate(plan)
 
 
-def _run(plan: Plan) -> int:
-    """Run a session; it is simulated if no runtime is wanted."""
+def _run(plan: LivePlan) -> int:
     # Late: an invalid manifest is refused before the engine is imported.
-    if plan.runtime.runtime == SIM:
-        from probetui.cli.session.playback import run_simulation
-
-        return run_simulation(plan)
     from probetui.cli.session.live import run_session
 
     return run_session(plan)
+
+
+def _simulate(plan: SimPlan) -> int:
+    # Late, as above.
+    from probetui.cli.session.playback import run_simulation
+
+    return run_simulation(plan)
