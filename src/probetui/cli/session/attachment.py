@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
@@ -21,9 +20,8 @@ from probetui.k8s.pod import (
 from probetui.manifest.manifests import Manifests
 from probetui.manifest.problem import escape_unprintable
 from probetui.ports import Clock, Runtime, UnmanagedContainer, UnmanagedSource
-
-if TYPE_CHECKING:
-    from probetui.runtimes.attached.runtime import AttachedRuntime, TargetMatch
+from probetui.runtimes.attached.matching import make_targets
+from probetui.runtimes.attached.runtime import AttachedRuntime, TargetMatch
 
 _OF_CREATION = frozenset({"admission", "cluster-stand-in", "no-key", "no-object"})
 """The rules about what a container must have before it is created."""
@@ -102,10 +100,6 @@ async def attach(
         RuntimeUnavailableError: a container is not running, with `--no-wait`.
         ContainerRuntimeError: the runtime could not be asked.
     """
-    # Late: this module is part of every session, though few attach to anything.
-    from probetui.runtimes.attached.matching import make_targets
-    from probetui.runtimes.attached.runtime import AttachedRuntime
-
     if not isinstance(runtime, UnmanagedSource):
         raise UsageError(f"{runtime.name} has no containers to attach to")
     attached = AttachedRuntime(

@@ -21,7 +21,6 @@ from probetui.cli.runtimes import (
     runtime_kind,
     undo_leftover_faults,
 )
-from probetui.cli.session.attachment import attach, confirm_actions
 from probetui.cli.session.ending import (
     SIGNALLED,
     CollectedErrors,
@@ -269,6 +268,9 @@ async def _run_attached(
     plan: AttachPlan, runtime: Runtime | UnmanagedSource, clock: Clock, signals: Signals
 ) -> int:
     """Run a session on containers that exist; nothing of them is ever removed."""
+    # Late: few sessions attach to anything.
+    from probetui.cli.session.attachment import attach, confirm_actions
+
     attached = await attach(runtime, plan.pods, plan.attachment, clock, plan.notes)
     if not await confirm_actions(attached, plan.attachment, plan.notes):
         plan.notes.note("nothing was changed")

@@ -37,7 +37,6 @@ from probetui.cli.option_values import (
 )
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.printing import Notes
-from probetui.cli.session.attachment import AttachOptions
 from probetui.cli.session.host_access_warning import HostAccessWarning
 from probetui.cli.session.pod_registry import DesiredState
 from probetui.cli.terminal import Form
@@ -52,6 +51,7 @@ from probetui.manifest.problem import Problem
 from probetui.record.writer import RecordWriter
 
 if TYPE_CHECKING:
+    from probetui.cli.session.attachment import AttachOptions
     from probetui.cli.session.cluster_attachment import ClusterTarget
     from probetui.drive.scenario.script import Scenario
     from probetui.headless.cases.progress import CaseProgress

@@ -33,11 +33,6 @@ from probetui.cli.option_values import (
 from probetui.cli.pods import ManifestOptions, check_containers, report_problems
 from probetui.cli.printing import Notes
 from probetui.cli.runtimes import SIM, candidate_engines, unsupported_fields_of
-from probetui.cli.session.attachment import (
-    AttachOptions,
-    without_creation_fields,
-    without_creation_problems,
-)
 from probetui.cli.session.host_access_warning import HostAccessWarning
 from probetui.cli.session.plan import (
     NO_MANIFESTS,
@@ -63,6 +58,7 @@ from probetui.manifest.problem import Severity
 from probetui.record.credentials import mask_credentials
 
 if TYPE_CHECKING:
+    from probetui.cli.session.attachment import AttachOptions
     from probetui.drive.scenario.script import Scenario
     from probetui.headless.condition import ConditionWatch
 
@@ -159,6 +155,12 @@ def make_attach_plan(
         attachment: how to attach.
         reader: what read the manifests.
     """
+    # Late: few sessions attach to anything.
+    from probetui.cli.session.attachment import (
+        without_creation_fields,
+        without_creation_problems,
+    )
+
     options, runtime, rules = _engine_options(params)
     notes = Notes(quiet=options.quiet)
     # Fields that matter when a container is created are not carried out here.

@@ -13,7 +13,6 @@ from probetui.cli.lessons import OpenLesson, load_lesson
 from probetui.cli.option_values import NodeOptions, ServeOptions, pick_options, rules_by
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.runtimes import AUTO, PROCESS, SIM
-from probetui.cli.session.attachment import AttachOptions
 from probetui.cli.session.plan import (
     LivePlan,
     NodePlan,
@@ -84,6 +83,9 @@ def attach_pods(
         params: the command's other parameters, by name.
         waits: wait for containers that are not running, instead of failing.
     """
+    # Late: few sessions attach to anything.
+    from probetui.cli.session.attachment import AttachOptions
+
     source = pick_options(ManifestOptions, params)
     attachment = AttachOptions(words, acts=params["act"], waits=waits)
     reader = source.reader()
