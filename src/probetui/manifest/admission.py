@@ -49,17 +49,17 @@ class Classes(Struct):
     default: PriorityClass = PriorityClass()
     overheads: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def add(self, found: OtherObject) -> bool:
+    def add(self, other: OtherObject) -> bool:
         """Add an object if it is a class; return whether it is one."""
-        plain = to_plain(found.node)
-        group = found.api_version.partition("/")[0]
+        plain = to_plain(other.node)
+        group = other.api_version.partition("/")[0]
         if not isinstance(plain, dict):
             return False
-        match group, found.kind:
+        match group, other.kind:
             case "scheduling.k8s.io", "PriorityClass":
-                self._add_priority(found.name, plain)
+                self._add_priority(other.name, plain)
             case "node.k8s.io", "RuntimeClass":
-                self.overheads[found.name] = _amounts(plain)
+                self.overheads[other.name] = _amounts(plain)
             case _:
                 return False
         return True
@@ -67,13 +67,13 @@ class Classes(Struct):
     def _add_priority(self, name: str, plain: Mapping[str, object]) -> None:
         value = plain.get("value")
         preemption = plain.get("preemptionPolicy")
-        one = PriorityClass(
+        priority_class = PriorityClass(
             value if isinstance(value, int) else 0,
             preemption if isinstance(preemption, str) else _PREEMPTS,
         )
-        self.priorities[name] = one
+        self.priorities[name] = priority_class
         if plain.get("globalDefault") is True:
-            self.default = one
+            self.default = priority_class
 
 
 def _amounts(plain: Mapping[str, object]) -> dict[str, str]:

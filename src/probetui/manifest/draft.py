@@ -79,7 +79,7 @@ class PodDraft(Struct):
     another pod has. `workload` is the decoded object whose template the pod is of.
     """
 
-    found: PodManifest
+    manifest: PodManifest
     pod: core_v1.Pod
     replicas: int
     problems: list[Problem]
@@ -99,7 +99,7 @@ class PodDraft(Struct):
     @property
     def is_derived(self) -> bool:
         """Whether the pod comes from a workload's template."""
-        return not self.found.object.workload.is_pod
+        return not self.manifest.object.workload.is_pod
 
     @property
     def is_stored(self) -> bool:
@@ -118,7 +118,7 @@ class PodDraft(Struct):
 
     def position(self, path: str) -> Position:
         """Return the position of a field of the pod in its file."""
-        return self.found.object.position(path)
+        return self.manifest.object.position(path)
 
     def is_unreadable(self, path: str) -> bool:
         """Return whether the field, or one around or below it, could not be decoded."""
@@ -131,7 +131,7 @@ class PodDraft(Struct):
         self, path: str, message: str, severity: Severity, rule: str
     ) -> Problem:
         """Return a problem with a field of the pod, with the path in its document."""
-        return self.found.object.problem(path, message, severity, rule)
+        return self.manifest.object.problem(path, message, severity, rule)
 
     def api_warning(self, path: str, text: str) -> Problem:
         """Return a warning of the API server's about a field of the pod."""
@@ -139,13 +139,13 @@ class PodDraft(Struct):
 
 
 def draft_pod(
-    found: PodManifest,
+    manifest: PodManifest,
     validation: FieldValidation,
     namespace: str | None,
     rules: KubeletRules = PORTED_RULES,
 ) -> PodDraft:
     """Decode one object and set its defaults."""
-    own = found.object
+    own = manifest.object
     decoded = decode(
         own.node,
         own.workload.model,
@@ -166,13 +166,13 @@ def draft_pod(
         prepare_pod(pod, rules)
     unknown = decoded.unknown_problems(validation.severity)
     draft = PodDraft(
-        found,
+        manifest,
         pod,
         workloads.count_replicas(own.workload, decoded.value),
         [*decoded.problems, *unknown],
         frozenset(_steps_in_pod(own, problem.path) for problem in decoded.problems),
         metadata,
-        bool(found.document.duplicates) and validation is FieldValidation.STRICT,
+        bool(manifest.document.duplicates) and validation is FieldValidation.STRICT,
         rules,
         None if own.workload.is_pod else decoded.value,
     )
@@ -199,7 +199,7 @@ def assign_identity(draft: PodDraft, host: str) -> None:
 
     A static pod gets the suffix and annotations that distinguish it on its node.
     """
-    metadata, source = draft.metadata, draft.found.source
+    metadata, source = draft.metadata, draft.manifest.source
     if not metadata.uid:
         metadata.uid = pod_uid(draft.pod, host, source)
     if source.is_static:
@@ -222,7 +222,7 @@ def _make_static(draft: PodDraft, host: str) -> None:
     if spec is None:
         return
     spec.nodeName = node
-    if draft.found.source.kubelet_source == FILE_SOURCE:
+    if draft.manifest.source.kubelet_source == FILE_SOURCE:
         stays = core_v1.Toleration(operator="Exists", effect="NoExecute")
         spec.tolerations = [
             toleration for toleration in spec.tolerations or () if toleration != stays
@@ -239,8 +239,8 @@ def finish_draft(draft: PodDraft) -> LoadedPod | None:
     is_bad = any(problem.severity is Severity.ERROR for problem in draft.problems)
     if is_bad or draft.is_refused:
         return None
-    found = draft.found
-    own = found.object
+    manifest = draft.manifest
+    own = manifest.object
     if draft.is_derived:
         prepare_pod(draft.pod, draft.rules)
     if draft.rules.app_armor_fields and draft.metadata.annotations:
@@ -252,7 +252,7 @@ def finish_draft(draft: PodDraft) -> LoadedPod | None:
     fields = [
         problem
         for problem in supported_fields.unsupported_fields(
-            found.template or own.node, path
+            manifest.template or own.node, path
         )
         if problem.path not in unknown
     ]
@@ -261,9 +261,9 @@ def finish_draft(draft: PodDraft) -> LoadedPod | None:
         position=own.node.position,
         manifest=dump.dump_pod(draft.pod),
         object=own,
-        source=found.source,
+        source=manifest.source,
         unsupported=(*fields, *supported_fields.unsupported_claims(own.node, own.path)),
-        conditions=() if found.source.is_static else api_conditions(draft),
+        conditions=() if manifest.source.is_static else api_conditions(draft),
     )
 
 
@@ -320,8 +320,8 @@ def join_steps(path: str, *keys: str) -> str:
 
 
 def _errors(draft: PodDraft) -> Iterator[Problem]:
-    workload = draft.found.object.workload
-    is_admitted = not draft.found.source.is_static
+    workload = draft.manifest.object.workload
+    is_admitted = not draft.manifest.source.is_static
     errors = (
         *pod.validate_pod(draft.pod, rules=draft.rules, is_admitted=is_admitted),
         *workloads.validate_template(workload, draft.pod),
@@ -353,7 +353,7 @@ def _workload_errors(draft: PodDraft) -> Iterator[Problem]:
         validate_workload,
     )
 
-    own = draft.found.object
+    own = draft.manifest.object
     errors = validate_workload(
         draft.workload, draft.rules, has_selector=own.has_selector
     )
@@ -374,7 +374,7 @@ def _warnings(draft: PodDraft) -> Iterator[Problem]:
     name = "the Pod's hostname"
     if draft.is_derived:
         # Of other kinds, only the template is checked.
-        is_named = draft.found.object.workload.kind in _WARNED_OF_NAMES
+        is_named = draft.manifest.object.workload.kind in _WARNED_OF_NAMES
         name = "Pod names and hostnames" if is_named else ""
     for path, text in warnings.find_api_warnings(
         draft.pod, draft.rules, named_after=name
@@ -390,7 +390,7 @@ def _workload_warnings(draft: PodDraft) -> Iterator[Problem]:
         find_workload_warnings,
     )
 
-    own = draft.found.object
+    own = draft.manifest.object
     for path, text in find_workload_warnings(draft.workload, draft.rules):
         yield own.own_problem(path, text, Severity.WARNING, "api-warning")
 

@@ -106,7 +106,7 @@ _NAMED = types.MappingProxyType({
         ),
         "v1.ConditionStatus": "PodFailurePolicyOnPodConditionsPattern.status",
     }.items()
-    for owner, _, field in (one.partition(".") for one in fields.split())
+    for owner, _, field in (path.partition(".") for path in fields.split())
 })  # fmt: skip
 """Texts that have a type of their own, by the struct and its field."""
 

@@ -91,8 +91,8 @@ def load_manifests(
     )
     for source in sources:
         reader.read(source)
-    found, problems = _apply_settings(reader.pods, settings)
-    drafts = [draft_pod(pod, validation, namespace, rules) for pod in found]
+    pod_manifests, problems = _apply_settings(reader.pods, settings)
+    drafts = [draft_pod(pod, validation, namespace, rules) for pod in pod_manifests]
     for draft in drafts if namespace_suffix else ():
         draft.set_apart(namespace_suffix)
     problems += _assign_names(drafts, host)
@@ -163,43 +163,43 @@ class _ManifestReader(Struct):
     def _add_object(
         self, node: YamlNode, path: str, document: YamlDocument, source: SourceFile
     ) -> None:
-        found = workloads.classify_object(node, path)
-        match found:
+        classified = workloads.classify_object(node, path)
+        match classified:
             case Problem():
-                self.problems.append(found)
-            case _ if source.is_static and not _can_be_static(found, source):
+                self.problems.append(classified)
+            case _ if source.is_static and not _can_be_static(classified, source):
                 self.problems.append(_not_static(node))
             case WorkloadObject():
-                self.pods.append(PodManifest(found, document, source))
+                self.pods.append(PodManifest(classified, document, source))
             case OtherObject():
-                self._add_other(found, path)
+                self._add_other(classified, path)
             case ListObject(items=items):
                 for index, item in enumerate(items):
                     where = join_path(f"{path}.items" if path else "items", index)
                     self._add_object(item, where, document, source)
 
-    def _add_other(self, found: OtherObject, path: str) -> None:
-        if found.kind in KINDS and found.api_version == "v1":
-            self._add_config_object(found, path)
+    def _add_other(self, other: OtherObject, path: str) -> None:
+        if other.kind in KINDS and other.api_version == "v1":
+            self._add_config_object(other, path)
             return
-        if self.classes.add(found):
+        if self.classes.add(other):
             return
-        if found.kind == "Service":
+        if other.kind == "Service":
             # Imported late: most files have none.
             from probetui.manifest.services import read_service  # noqa: PLC0415
 
-            service = read_service(found, self.namespace, self.namespace_suffix)
+            service = read_service(other, self.namespace, self.namespace_suffix)
             self.services += [] if service is None else [service]
         message = (
-            f"{_format_title(found.kind, found.name)} has no pod template, skipped"
+            f"{_format_title(other.kind, other.name)} has no pod template, skipped"
         )
         self.problems.append(
-            Problem(found.node.position, "", message, Severity.NOTE, "kind-skipped")
+            Problem(other.node.position, "", message, Severity.NOTE, "kind-skipped")
         )
 
-    def _add_config_object(self, found: OtherObject, path: str) -> None:
+    def _add_config_object(self, other: OtherObject, path: str) -> None:
         reader = ConfigObjectReader(
-            found.kind, found.node, path, self.validation.severity, self.version
+            other.kind, other.node, path, self.validation.severity, self.version
         )
         value = reader.read(self.namespace)
         if value is not None and self.namespace_suffix:
@@ -208,11 +208,11 @@ class _ManifestReader(Struct):
         self.problems += reader.problems
         if value is None:
             return
-        position = found.node.position
+        position = other.node.position
         first = self.objects.get(object_key(value))
         if first is not None:
             message = (
-                f"{_format_title(found.kind, found.name)} is defined twice"
+                f"{_format_title(other.kind, other.name)} is defined twice"
                 f" (first in {first.position}); the last one is used"
             )
             self.problems.append(
@@ -248,12 +248,12 @@ def _empty_first_document(source: SourceFile) -> Problem:
 
 
 def _can_be_static(
-    found: WorkloadObject | OtherObject | ListObject, source: SourceFile
+    classified: WorkloadObject | OtherObject | ListObject, source: SourceFile
 ) -> bool:
     """Return whether a kubelet accepts an object from a source of static pods."""
-    match found:
+    match classified:
         case WorkloadObject():
-            return found.workload.is_pod
+            return classified.workload.is_pod
         case ListObject():
             return source.kubelet_source != FILE_SOURCE
         case OtherObject():
@@ -280,7 +280,7 @@ def _ignored_documents(second: YamlDocument) -> Problem:
 def _admit(drafts: Iterable[PodDraft], classes: Classes) -> Iterator[Problem]:
     """Apply admission to pods; yield the refusals."""
     for draft in drafts:
-        is_new = not (draft.found.source.is_static or draft.is_stored)
+        is_new = not (draft.manifest.source.is_static or draft.is_stored)
         if draft.pod.spec is None or not is_new:
             continue
         for path, text in admit(draft.pod.spec, classes):
@@ -295,17 +295,17 @@ def _admit(drafts: Iterable[PodDraft], classes: Classes) -> Iterator[Problem]:
 def _static_references(drafts: Sequence[PodDraft]) -> Iterator[Problem]:
     """Yield references of static pods that a kubelet does not resolve."""
     for draft in drafts:
-        if not draft.found.source.is_static:
+        if not draft.manifest.source.is_static:
             continue
-        found = {
+        references = {
             f"{reference.kind} {quote_short(reference.name)}": reference.path
             for reference in find_references(draft.pod)
         }
         account = draft.pod.spec and draft.pod.spec.serviceAccountName
         if account:
             what = f"ServiceAccount {quote_short(account)}"
-            found[what] = "spec.serviceAccountName"
-        for what, path in found.items():
+            references[what] = "spec.serviceAccountName"
+        for what, path in references.items():
             message = f"{what}: a static pod cannot refer to objects of the API"
             yield draft.problem(path, message, Severity.WARNING, "static-pod")
 
@@ -366,7 +366,7 @@ def _assign_names(drafts: Sequence[PodDraft], host: str) -> list[Problem]:
     for draft in drafts:
         if draft.is_derived and names[draft.key] > 1:
             # a cluster distinguishes a Deployment's and a Job's pods by random suffixes
-            kind = draft.found.object.workload.kind.lower()
+            kind = draft.manifest.object.workload.kind.lower()
             draft.metadata.name = f"{draft.metadata.name}-{kind}"
     problems = []
     earlier: dict[tuple[str, str], PodDraft] = {}
@@ -398,7 +398,7 @@ def _check_unique(
 
 
 def _template_note(draft: PodDraft) -> Problem:
-    own = draft.found.object
+    own = draft.manifest.object
     instead = "" if draft.replicas == 1 else f" instead of {draft.replicas}"
     message = (
         f"{_format_title(own.workload.kind, own.name)} is run as one pod"

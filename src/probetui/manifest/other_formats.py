@@ -83,7 +83,7 @@ def _rendered_by(
 
 
 def _is_kustomization(node: MapNode, source: SourceFile) -> bool:
-    """Return whether it is one; a file of that name needs no kind."""
+    """Return whether a document is a kustomization; a file so named needs no kind."""
     name = source.name.rpartition("/")[2].lower()
     is_named = name in _KUSTOMIZATIONS and node.get("kind") is None
     return is_named or node.text("kind") == "Kustomization"

@@ -49,6 +49,6 @@ def read_service(
 
 
 def _fields(plain: object, key: str) -> dict[str, object]:
-    """Return a map below a map, empty if it is none."""
+    """Return the mapping in a field, empty if there is none."""
     below = plain.get(key) if isinstance(plain, dict) else None
     return below if isinstance(below, dict) else {}

@@ -61,19 +61,19 @@ def add_stand_ins(
     drafts: Sequence[PodDraft], objects: MutableMapping[ObjectKey, LoadedConfigObject]
 ) -> Iterator[Problem]:
     """Add the objects of every cluster to `objects`; one problem names all."""
-    found: dict[str, Problem] = {}
+    problems: dict[str, Problem] = {}
     for draft in drafts:
         injected = tuple(_injected_volumes(draft.pod))
         for reference in _absent(draft, objects):
             if reference.name == ROOT_CA or reference.path.startswith(injected):
                 _add(draft, reference, objects, _stand_in_entries(draft, reference))
                 what = f"{reference.kind} {quote_short(reference.name)}"
-                found.setdefault(what, _stand_in_problem(draft, reference.path))
+                problems.setdefault(what, _stand_in_problem(draft, reference.path))
         for path, what in _projections(draft.pod):
-            found.setdefault(what, _stand_in_problem(draft, path))
-    if found:
-        first, *_ = found.values()
-        text = f"a cluster has it, here is a stand-in: {', '.join(sorted(found))}"
+            problems.setdefault(what, _stand_in_problem(draft, path))
+    if problems:
+        first, *_ = problems.values()
+        text = f"a cluster has it, here is a stand-in: {', '.join(sorted(problems))}"
         yield Problem(first.position, first.path, text, first.severity, STAND_IN_RULE)
 
 
@@ -87,7 +87,7 @@ def add_stubs(
             absent.setdefault(_key(draft, reference), []).append(reference)
         for references in absent.values():
             first = references[0]
-            keys = sorted({one.key for one in references if one.key is not None})
+            keys = sorted({item.key for item in references if item.key is not None})
             _add(draft, first, objects, dict.fromkeys(keys, STUB))
             entries = f' with "{STUB}" as {", ".join(keys)}' if keys else ", empty"
             text = f"{first.kind} {quote_short(first.name)} is a stub{entries}"

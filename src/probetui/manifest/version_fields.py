@@ -112,8 +112,10 @@ def _alpha_source_fields(
         yield source, "defaultUser", f"{path}.{kind}"
         for index, item in enumerate(getattr(source, "items", None) or ()):
             yield item, "user", f"{path}.{kind}.items[{index}]"
-        for index, one in enumerate(getattr(source, "sources", None) or ()):
-            yield from _alpha_projection_fields(one, f"{path}.{kind}.sources[{index}]")
+        for index, projection in enumerate(getattr(source, "sources", None) or ()):
+            yield from _alpha_projection_fields(
+                projection, f"{path}.{kind}.sources[{index}]"
+            )
 
 
 def _alpha_projection_fields(

@@ -155,14 +155,14 @@ def _differing_numbers(
     probe: YamlNode | None, numbers: Mapping[str, int]
 ) -> dict[str, int]:
     """Return the numbers that differ from the probe's, defaults included."""
-    found = {}
+    differing = {}
     for field, number in numbers.items():
         node = probe.get(field) if isinstance(probe, MapNode) else None
         written = node.value if isinstance(node, ScalarNode) else None
         # The API server replaces a zero by its default, as for an absent field.
         if (written or _DEFAULTS[field]) != number:
-            found[field] = number
-    return found
+            differing[field] = number
+    return differing
 
 
 def _find_span(source: SourceFile, root: SourceSpan, path: Sequence[str]) -> SourceSpan:

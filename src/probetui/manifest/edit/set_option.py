@@ -145,10 +145,10 @@ def _containers(pod: YamlNode) -> Iterator[tuple[str, int, str]]:
     if not isinstance(spec, MapNode):
         return
     for group in _CONTAINER_LISTS:
-        found = spec.get(group)
-        if not isinstance(found, ListNode):
+        containers = spec.get(group)
+        if not isinstance(containers, ListNode):
             continue
-        for index, item in enumerate(found.items):
+        for index, item in enumerate(containers.items):
             if isinstance(item, MapNode) and item.text("name"):
                 yield group, index, item.text("name")
 

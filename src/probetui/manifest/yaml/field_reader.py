@@ -38,7 +38,7 @@ def duplicate_problems(document: YamlDocument) -> list[Problem]:
 def raise_problems(problems: Sequence[Problem]) -> None:
     """Raise `ManifestError` with the problems, if any, in the order of lines."""
     if problems:
-        in_order = sorted(problems, key=lambda one: (one.line, one.column))
+        in_order = sorted(problems, key=lambda problem: (problem.line, problem.column))
         raise ManifestError([str(problem) for problem in in_order])
 
 
