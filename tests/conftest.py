@@ -1,9 +1,9 @@
 """Test selection, scheduling and required engines for the whole suite.
 
-`pytest` alone runs the quick tests: no engine, no terminal, not against the clock. Its
-last lines list what it left out. `pytest --sweeps` runs the sweeps as well, `pytest
---rest` what both leave out, `pytest --all` everything. If files, `-k` or `-m` select
-tests, exactly these run.
+`pytest` alone runs the quick tests: no engine, no terminal, not against the clock, and
+no sweep. Its last lines list what it left out. `pytest --sweeps` runs the sweeps as
+well, `pytest --rest` what both leave out, `pytest --all` everything. If files, `-k` or
+`-m` select tests, exactly these run.
 
 `PROBETUI_REQUIRE_ENGINES` is a comma-separated list of required engines: without its
 engine a test then fails instead of being skipped. Tools (tmux, curl, kubectl,
@@ -26,6 +26,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from enum import StrEnum
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -159,6 +160,10 @@ class Selection(StrEnum):
     ALL = "all"
 
 
+_SWEEP = (
+    "sweep over versions, screens, keys, options, pictures or recordings, or are large"
+)
+
 LEFT_OUT_BY_MARKER = {
     "docker": "need a Docker daemon",
     "cri": "need a CRI runtime",
@@ -169,10 +174,12 @@ LEFT_OUT_BY_MARKER = {
     "e2e": "run the installed program",
     "live": "run against the clock for minutes",
     "slow": "take long",
+    "sweep": _SWEEP,
 }
 """Why a test is not quick, by its marker."""
 
 AGAINST_THE_CLOCK = (
+    "tests/e2e/",
     "tests/hostile/",
     "tests/runtimes/process/",
     "tests/runtimes/test_process.py",
@@ -181,34 +188,49 @@ AGAINST_THE_CLOCK = (
 
 SWEEPS = (
     "tests/architecture/test_dependencies.py",
+    "tests/architecture/test_docstrings.py",
     "tests/cli/test_command_options.py",
+    "tests/cli/test_lessons.py",
     "tests/cli/test_named_outputs.py",
     "tests/cli/test_options.py",
     "tests/cluster/observe/test_feed.py",
+    "tests/cluster/test_recorded_api_server.py",
     "tests/cluster/test_watch_command.py",
+    "tests/conformance/test_evaluator.py",
     "tests/drive/test_kept_tasks.py",
     "tests/images/",
+    "tests/presentation/container/test_why_agrees.py",
     "tests/runtimes/cri/test_kubelet_neighbour.py",
     "tests/traces/test_versions.py",
     "tests/tui/test_colours.py",
+    "tests/tui/test_command_line.py",
+    "tests/tui/test_debugging.py",
     "tests/tui/test_help.py",
     "tests/tui/test_hostile_text.py",
     "tests/tui/test_key_bursts.py",
     "tests/tui/test_keys.py",
     "tests/tui/test_live_updates.py",
+    "tests/tui/test_logs_screen.py",
+    "tests/tui/test_output_pane.py",
     "tests/tui/test_pages.py",
     "tests/tui/test_painted_bytes.py",
     "tests/tui/test_painting.py",
     "tests/tui/test_pictures.py",
     "tests/tui/test_play_pictures.py",
+    "tests/tui/test_playback.py",
+    "tests/tui/test_program_actions.py",
     "tests/tui/test_reading_pictures.py",
     "tests/tui/test_refusals.py",
     "tests/tui/test_screen_rules.py",
+    "tests/tui/test_sorting.py",
     "tests/tui/test_styled_text.py",
+    "tests/tui/test_themes.py",
+    "tests/tui/test_write_manifest.py",
 )
-"""Tests that take long and that hardly any change of another room breaks."""
+"""Files that take long and that hardly any change of another room breaks.
 
-_SWEEP = "sweep over screens, keys, options, pictures or recordings"
+A single test or value of this kind is marked `sweep`.
+"""
 
 LEFT_OUT_BY_PATH = {
     AGAINST_THE_CLOCK: "run processes and servers against the clock",
@@ -271,8 +293,8 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if not (is_whole and is_controller and config.getoption("numprocesses", 0) is None):
         return
     if selected_tests(config) in {Selection.QUICK, Selection.SWEEPS}:
-        # Twice the number of cores: screen tests wait as long as they compute.
-        config.option.numprocesses = max(2, min(2 * (os.cpu_count() or 1), 8))
+        # One more than there are cores, as some tests wait; each imports all tests.
+        config.option.numprocesses = max(2, min((os.cpu_count() or 1) + 1, 8))
         config.option.dist = "worksteal"
     else:
         config.option.numprocesses = REST_PROCESSES
@@ -288,14 +310,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Say what is run, before the seconds that it takes to collect it."""
-    match selected_tests(config), config.option.numprocesses:
-        case Selection.QUICK, int(count):
-            return f"quick tests: {count} processes, each collects them first"
-        case selection, int(count):
-            return f"{selection} tests: {count} processes, each collects them first"
-        case _:
-            return ""
+    """Say what is run, before the seconds that it takes to import it."""
+    selection, processes = selected_tests(config), config.option.numprocesses
+    if not isinstance(processes, int):
+        return ""
+    files = sum(
+        pytest_ignore_collect(path, config) is None
+        for path in (config.rootpath / "tests").rglob("test_*.py")
+    )
+    return f"{selection} tests: {files} files; {processes} processes import them first"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -311,6 +334,17 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import a file of which nothing will run."""
+    ignored = {
+        Selection.QUICK: (*AGAINST_THE_CLOCK, *SWEEPS),
+        Selection.SWEEPS: AGAINST_THE_CLOCK,
+    }.get(selected_tests(config))
+    path = collection_path.relative_to(config.rootpath).as_posix()
+    name = f"{path}/" if collection_path.is_dir() else path
+    return True if ignored and name.startswith(ignored) else None
 
 
 def not_quick_reason(item: pytest.Item) -> str:
@@ -346,7 +380,10 @@ def pytest_collection_modifyitems(
         selected = set(items).difference(left_out)
         items[:] = [item for item in items if item in selected]
         if not is_rest:
-            summary_sections(config)["left out"] = describe_left_out(Counter(reasons))
+            left_out_files = count_left_out_files(config)
+            summary_sections(config)["left out"] = describe_left_out(
+                Counter(reasons), left_out_files
+            )
     # Every process of xdist sorts: all must collect the tests in the same order.
     items.sort(
         key=lambda item: (_live_position(item), not item.nodeid.startswith(LONGEST))
@@ -359,10 +396,25 @@ def _live_position(item: pytest.Item) -> int:
     return -1 if mark is None else mark.kwargs["turn"]
 
 
-def describe_left_out(reasons: Counter[str]) -> str:
+def count_left_out_files(config: pytest.Config) -> Counter[str]:
+    """Return the numbers of files that are not imported, by reason."""
+    counts: Counter[str] = Counter()
+    for paths, reason in LEFT_OUT_BY_PATH.items():
+        for path in (config.rootpath / path for path in paths):
+            if pytest_ignore_collect(path, config):
+                files = path.rglob("test_*.py") if path.is_dir() else [path]
+                counts[reason] += len(list(files))
+    return counts
+
+
+def describe_left_out(reasons: Counter[str], files: Counter[str]) -> str:
     """Return how many tests a quick run left out, why, and how to run them."""
-    del reasons[""]
-    lines = [f"{count:6,} tests {reason}" for reason, count in reasons.most_common()]
+    lines = [
+        f"{count:6,} {what} {reason}"
+        for what, counts in (("files", files), ("tests", reasons))
+        for reason, count in counts.most_common()
+        if reason
+    ]
     return "\n".join(
         (
             *lines,

@@ -41,6 +41,7 @@ from probetui.presentation.container.back_off import range_of_wait
 from probetui.presentation.probe.explain import explain_pod
 from probetui.presentation.text.view import View
 from tests.builders import START, a_container, a_pod, a_probe, at
+from tests.sweeps import sampled
 
 LIVENESS, STARTUP = ProbeType.LIVENESS, ProbeType.STARTUP
 WITH_STARTUP_PROBES = VERSIONS[VERSIONS.index("1.18") :]
@@ -100,7 +101,7 @@ def app(kind: ProbeType, **probe: Any) -> Container:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("version", WITH_STARTUP_PROBES)
+@pytest.mark.parametrize("version", sampled(WITH_STARTUP_PROBES))
 def test_a_startup_probe_that_never_succeeds_kills_when_it_is_said_to(
     version: str, seed: int
 ) -> None:
@@ -120,7 +121,7 @@ def test_a_startup_probe_that_never_succeeds_kills_when_it_is_said_to(
     assert (took < timedelta(seconds=10)) is at_once
 
 
-@pytest.mark.parametrize("version", ALL_RELEASES)
+@pytest.mark.parametrize("version", sampled(ALL_RELEASES))
 def test_the_next_failure_does_what_it_is_said_to(version: str) -> None:
     container = app(LIVENESS, period_seconds=2, failure_threshold=2)
     run = Run(version, a_pod(container))
@@ -149,7 +150,7 @@ def test_the_next_failure_does_what_it_is_said_to(version: str) -> None:
 
 @pytest.mark.parametrize("is_command", [False, True])
 @pytest.mark.parametrize("kind", [LIVENESS, ProbeType.READINESS])
-@pytest.mark.parametrize("version", ALL_RELEASES)
+@pytest.mark.parametrize("version", sampled(ALL_RELEASES))
 def test_no_failure_kills_in_a_pod_that_is_being_deleted(
     version: str, kind: ProbeType, *, is_command: bool
 ) -> None:
@@ -193,7 +194,7 @@ def test_no_failure_kills_in_a_pod_that_is_being_deleted(
     assert (FailureEffect.CANCELED in foretold) is (bool(late) and not counted)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", sampled(VERSIONS))
 def test_a_probe_out_of_turn_is_told_of_where_there_is_one(version: str) -> None:
     run = Run(version, a_pod(app(ProbeType.READINESS, period_seconds=10)))
     view = replace(View.timeless(), rules=run.rules)
@@ -247,7 +248,7 @@ PODS_THAT_CRASH = {
 
 
 @pytest.mark.parametrize("which", PODS_THAT_CRASH)
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", sampled(VERSIONS))
 def test_a_restart_after_back_off_comes_when_it_is_said_to(
     version: str, which: str
 ) -> None:
@@ -263,7 +264,7 @@ def test_a_restart_after_back_off_comes_when_it_is_said_to(
     assert max(late) > timedelta(seconds=5)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", sampled(VERSIONS))
 def test_an_image_is_pulled_again_when_it_is_said_to_be(version: str) -> None:
     run = Run(
         version, a_pod(a_container()), seed=VERSIONS.index(version), images=frozenset()
@@ -287,7 +288,7 @@ def test_an_image_is_pulled_again_when_it_is_said_to_be(version: str) -> None:
 
 
 @pytest.mark.parametrize("stops_after", [0, 3])
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", sampled(VERSIONS))
 def test_a_kill_waits_for_its_restart_as_long_as_it_is_said_to(
     version: str, stops_after: int
 ) -> None:

@@ -99,6 +99,7 @@ def fitted(seed: int) -> tuple[LivenessFit, StartupFit]:
     return liveness, startup
 
 
+@pytest.mark.sweep
 def test_a_healthy_container_is_never_killed_in_ten_thousand_runs() -> None:
     liveness, startup = fitted(1)
     application = Application(2)

@@ -389,6 +389,7 @@ JSON_VALUES = st.recursive(
 )
 
 
+@pytest.mark.sweep
 @given(patch=JSON_VALUES, kind=st.sampled_from(sorted(PATCH_TYPES)))
 def test_no_patch_is_an_internal_error(patch: Any, kind: str) -> None:
     store = WritableStore(SystemClock().now)

@@ -414,6 +414,7 @@ def test_a_page_is_cut_into_its_objects_whatever_is_in_them(
     assert asyncio.run(read()) == ('next "items":[', "7", objects)
 
 
+@pytest.mark.sweep
 async def test_an_object_that_is_too_large_is_left_out_and_the_others_are_not() -> None:
     large = {"n": "x" * LARGEST_OBJECT}
     many: dict[str, Any] = {"n": [{}] * MOST_VALUES}

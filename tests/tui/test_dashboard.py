@@ -96,6 +96,7 @@ def key_places(app: ProbetuiApp) -> dict[str, int]:
     return {word: footer.find(word) for word in words if f" {word}" in footer}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "other", [paused, pulling, SCENES["on_hold"], SCENES["back_off"]]
 )
@@ -133,6 +134,7 @@ async def test_a_disabled_key_cannot_be_clicked() -> None:
     assert session.sent == []
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("width", range(60, 240, 7))
 async def test_the_footer_cuts_no_word(width: int) -> None:
     app = an_app(failing())

@@ -50,6 +50,7 @@ def title_row(text: str, words: str) -> int:
     return text.splitlines().index(title(text, words))
 
 
+@pytest.mark.sweep
 class TestPictures:
     @pytest.mark.parametrize(
         ("story", "size"),

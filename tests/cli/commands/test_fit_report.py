@@ -78,6 +78,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return simulate(folder, script(1), pod=POD, length=LENGTH)
 
 
+@pytest.mark.sweep
 def test_a_fitted_pod_kills_no_healthy_container_and_detects_a_dead_one_in_time(
     session: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -126,6 +127,7 @@ def test_the_text_is_yaml_to_paste_with_the_command_that_verifies_it(
     assert "killed" not in capsys.readouterr().out
 
 
+@pytest.mark.sweep
 def test_several_records_count_together(
     session: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

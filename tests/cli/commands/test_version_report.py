@@ -35,6 +35,7 @@ def test_a_table_has_a_row_for_each_range_of_versions(
     assert "from 1.33 to 1.36; --texts adds the words of messages" in err
 
 
+@pytest.mark.sweep
 def test_a_table_has_sentences_and_no_names_of_attributes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -538,6 +538,7 @@ async def test_pods_of_a_daemon_set_do_not_delay_the_end_of_a_drained_node(
     assert bench.cluster.node() is None
 
 
+@pytest.mark.sweep
 async def test_a_node_rejects_the_pods_that_it_has_no_room_for(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -606,6 +607,7 @@ async def test_a_node_that_ends_leaves_new_pods_aside(
     assert bench.messages == []
 
 
+@pytest.mark.sweep
 async def test_the_objects_of_a_rejected_pod_are_read_once(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -242,6 +242,7 @@ def test_without_counters_the_result_run_is_a_bound_from_failures() -> None:
 _SHORT = tuple(step for step in _STEPS if step.at < 90)
 
 
+@pytest.mark.sweep
 @settings(max_examples=15, deadline=None)
 @given(phase=st.integers(0, 2), seed=st.integers(0, 10**6), lost=st.floats(0, 1))
 def test_lost_or_late_input_causes_no_false_report(
@@ -335,6 +336,7 @@ def test_kubelets_of_several_versions_are_reported_once() -> None:
     ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("seconds", [-3600, -4, 4, 3600])
 def test_a_node_whose_clock_is_apart_is_understood_all_the_same(seconds: int) -> None:
     _, entries = observe(_SHORT, clock_ahead=timedelta(seconds=seconds))

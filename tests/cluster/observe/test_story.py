@@ -123,6 +123,7 @@ def test_without_counters_a_run_is_a_bound_in_one_row() -> None:
     assert cells[2][0] == "KILL"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("polls_every", [1, 2, 3])
 def test_an_event_is_reported_once_even_if_it_waits(polls_every: int) -> None:
     assert _counts_of_entries(*observe(polls_every=polls_every)) == _counts_of_entries(

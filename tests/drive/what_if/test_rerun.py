@@ -91,6 +91,7 @@ def test_the_recorded_settings_give_the_recorded_decisions(record: Path) -> None
     assert len(found.journal) >= recording.entries > 0
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("packed", PLAYABLE, ids=id_of)
 def test_every_record_can_be_rerun_with_other_settings(record: Path) -> None:
     replay = replay_of(record)

@@ -311,6 +311,7 @@ def test_an_error_without_a_position_is_reported_too() -> None:
     assert str(problem) == "a.yaml: no more\\x1b"
 
 
+@pytest.mark.sweep
 def test_a_file_with_too_many_keys_and_values_is_refused_where_it_goes_too_far() -> (
     None
 ):
@@ -322,6 +323,7 @@ def test_a_file_with_too_many_keys_and_values_is_refused_where_it_goes_too_far()
     assert str(problem) == f"long.yaml:{MAX_NODES}:3: {message}"
 
 
+@pytest.mark.sweep
 def test_the_keys_and_values_of_all_documents_count_together() -> None:
     document = "---\n" + "- a\n" * (MAX_NODES // 2)
 

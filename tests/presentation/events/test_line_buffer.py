@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from probetui.presentation.events.log import MIN_LINES, EventLine, EventLineBuffer
 from tests.ticks import NOW
 
@@ -17,6 +19,7 @@ def lines(start: int, stop: int) -> list[EventLine]:
     ]
 
 
+@pytest.mark.sweep
 def test_the_newest_hundred_thousand_lines_are_always_kept() -> None:
     kept = EventLineBuffer()
 
