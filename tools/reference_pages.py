@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any
 
 from probetui.analysis.findings import FINDING_RULES
@@ -214,10 +214,8 @@ def versions() -> Iterator[str]:
 
 def _changes(row: Rule) -> Iterator[str]:
     """Yield the releases at which the value of a rule changes."""
-    for (_, before), (release, value) in pairwise(row.values):
-        if value == before:
-            continue
-        name = str(release).removesuffix(".0")
+    for release, value in row.changes:
+        name = release.short
         if isinstance(value, bool):
             name = f"{'from' if value else 'until before'} {name}"
         yield name

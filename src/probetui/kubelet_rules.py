@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -53,6 +54,11 @@ class Release(NamedTuple):
     def __str__(self) -> str:
         """Write it as `1.36.2`."""
         return f"1.{self.minor}.{self.patch}"
+
+    @property
+    def short(self) -> str:
+        """The same, a minor release as `1.36`."""
+        return str(self).removesuffix(".0")
 
 
 class FeatureGate(Struct, frozen=True):
@@ -105,6 +111,23 @@ class Rule(Struct, frozen=True):
         doubt = f"not known: {self.doubt}" if self.doubt else ""
         shown = "; ".join(filter(None, (gate, self.source, doubt)))
         return f"{self.about} ({shown})" if shown else self.about
+
+    @property
+    def changes(self) -> tuple[tuple[Release, Any], ...]:
+        """The releases whose value is not that of the row before, with the value."""
+        return tuple(
+            (release, value)
+            for (_, before), (release, value) in pairwise(self.values)
+            if value != before
+        )
+
+    @property
+    def settled_in(self) -> str:
+        """The releases that begin to have its last value: `1.33.6 and 1.34.2`."""
+        last = self.values[-1][1]
+        return " and ".join(
+            release.short for release, value in self.changes if value == last
+        )
 
     def value_of(self, release: Release) -> Any:
         """Return the value that a release has."""

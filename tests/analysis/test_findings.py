@@ -355,8 +355,9 @@ def test_a_readiness_gate_that_nothing_sets_keeps_the_pod_unready() -> None:
 @pytest.mark.parametrize(
     ("version", "policy", "is_found"),
     [
-        pytest.param("1.32", RestartPolicy.NEVER, True, id="before"),
-        pytest.param("1.33", RestartPolicy.NEVER, False, id="mended"),
+        pytest.param("1.33.5", RestartPolicy.NEVER, True, id="before"),
+        pytest.param("1.33.6", RestartPolicy.NEVER, False, id="mended"),
+        pytest.param("1.34.1", RestartPolicy.NEVER, True, id="before, later"),
         pytest.param("1.32", RestartPolicy.ALWAYS, False, id="always"),
     ],
 )
@@ -367,6 +368,23 @@ def test_a_sidecar_in_a_pod_that_never_restarts_is_not_probed_twice(
     pod = replace(a_pod(GOOD), init_containers=(sidecar,), restart_policy=policy)
 
     assert ("sidecar-probes-end" in rules_found(version, pod)) is is_found
+
+
+def test_the_releases_of_a_finding_are_those_of_its_rule() -> None:
+    sidecar = replace(GOOD, name="proxy", restart_policy=RestartPolicy.ALWAYS)
+    pod = replace(
+        a_pod(GOOD), init_containers=(sidecar,), restart_policy=RestartPolicy.NEVER
+    )
+    rule = FINDING_RULES["sidecar-probes-end"]
+
+    (finding, *_) = (
+        finding
+        for finding in findings_for(pod, rules=rules_of("1.33.5"))
+        if finding.rule == "sidecar-probes-end"
+    )
+
+    assert "(mended in 1.33.6 and 1.34.2, k/k#132826)" in finding.message
+    assert rule.about.endswith("(mended in 1.33.6 and 1.34.2).")
 
 
 @pytest.mark.parametrize(("version", "most"), [("1.20", "100s"), ("1.21", "10s")])

@@ -25,7 +25,7 @@ from probetui.k8s.status import PodCondition
 from probetui.kubelet.journal import FindingEntry
 from probetui.kubelet.kuberuntime.grace_period import GraceSource
 from probetui.kubelet.kuberuntime.restart import should_restart_on_failure
-from probetui.kubelet_rules import PORTED_RULES, KubeletRules
+from probetui.kubelet_rules import PORTED_RULES, ROWS, KubeletRules
 from probetui.manifest.problem import Severity, quote_short
 
 DEFAULT_TIMEOUT_SECONDS = 1
@@ -44,6 +44,10 @@ _INTERPRETERS = frozenset({"busybox", "env", "nsenter", "su", "sudo", "timeout"}
 
 _SHELL_WORDS = re.compile(r"[|;<>`*]|&&|\$[A-Za-z_{]")
 _OPERATORS = frozenset({"|", "||", "&&", ";", ">", ">>", "<"})
+
+
+_SIDECARS_MENDED = ROWS["sidecar_workers_end_with_never"].settled_in
+_HOST_REFUSED = ROWS["refuses_probe_host"].settled_in
 
 
 class FindingRule(Struct, frozen=True):
@@ -132,7 +136,7 @@ FINDING_RULES: Mapping[str, FindingRule] = MappingProxyType({
     "host-refused": FindingRule(
         Severity.WARNING,
         "A probe or hook sets `host`, which Pod Security's baseline refuses since "
-        "Kubernetes 1.34.",
+        f"Kubernetes {_HOST_REFUSED}.",
         "Remove `host`; to choose a virtual host, set the Host header in "
         "httpHeaders.",
     ),
@@ -156,8 +160,8 @@ FINDING_RULES: Mapping[str, FindingRule] = MappingProxyType({
     "sidecar-probes-end": FindingRule(
         Severity.WARNING,
         "In a pod with restartPolicy Never, a sidecar's probes end with its first "
-        "exit (kubelets before 1.33).",
-        "Use a kubelet from 1.33 on, or another restartPolicy.",
+        f"exit (mended in {_SIDECARS_MENDED}).",
+        "Use a kubelet that has this mended, or another restartPolicy.",
     ),
     "host-privileged": FindingRule(
         Severity.WARNING,
@@ -304,7 +308,7 @@ def _about_refused_hosts(container: Container, path: str) -> Iterator[Finding]:
                 continue
         message = (
             f"is {quote_short(host)}: a namespace with Pod Security's baseline or "
-            "restricted level refuses the pod since 1.34 (KEP-4940)"
+            f"restricted level refuses the pod since {_HOST_REFUSED} (KEP-4940)"
         )
         yield Finding("host-refused", f"{at}.{field}.host", message)
 
@@ -321,7 +325,8 @@ def _about_sidecar(pod: Pod, container: Container, path: str) -> Iterator[Findin
         )
         message = (
             "the sidecar is restarted, but this probe ends with its first exit, as the"
-            f" pod's restartPolicy is Never: {end} (mended in 1.33, k/k#132826)"
+            f" pod's restartPolicy is Never: {end} (mended in {_SIDECARS_MENDED}, "
+            "k/k#132826)"
         )
         yield Finding("sidecar-probes-end", f"{path}.{field}", message)
 
