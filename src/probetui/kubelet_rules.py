@@ -95,6 +95,7 @@ class Rule(Struct, frozen=True):
         gate: the feature gate that switches it, if there is one.
         doubt: what is not known of the releases.
         is_words: whether it changes the words of messages, and nothing else.
+        field: the field of a manifest, `TYPE.NAME`, that is dropped without it.
     """
 
     about: str
@@ -103,6 +104,7 @@ class Rule(Struct, frozen=True):
     gate: FeatureGate | None = None
     doubt: str = ""
     is_words: bool = False
+    field: str = ""
 
     @property
     def text(self) -> str:
@@ -151,6 +153,7 @@ def since(
     doubt: str = "",
     before: bool = False,
     is_words: bool = False,
+    field: str = "",
 ) -> Any:
     """Return the row of what releases do from one on, and patches that have it too."""
     values = {FIRST: before, Release.parse(release): not before}
@@ -159,7 +162,8 @@ def since(
         values[backport] = not before
         values.setdefault(Release(backport.minor + 1, 0), before)
     values[Release.parse(release)] = not before
-    return Rule(about, tuple(sorted(values.items())), source, gate, doubt, is_words)
+    rows = tuple(sorted(values.items()))
+    return Rule(about, rows, source, gate, doubt, is_words, field)
 
 
 def until(
@@ -196,9 +200,9 @@ def by_release(
     return Rule(about, _rows(values), source, gate, doubt, is_words)
 
 
-def by_gate(about: str, gate: FeatureGate, source: str = "") -> Any:
+def by_gate(about: str, gate: FeatureGate, source: str = "", field: str = "") -> Any:
     """Return the row of what is off without its feature gate."""
-    return Rule(about, ((FIRST, False),), source, gate)
+    return Rule(about, ((FIRST, False),), source, gate, field=field)
 
 
 STARTUP_PROBE = FeatureGate("StartupProbe", "1.16", "1.19")
@@ -226,6 +230,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "Containers can have startup probes.",
         "KEP-950",
         gate=STARTUP_PROBE,
+        field="Container.startupProbe",
     )
     inherits_started: bool = since(
         "1.35",
@@ -375,18 +380,21 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "Probes can call gRPC health services.",
         "KEP-2727",
         gate=FeatureGate("GRPCContainerProbe", "1.23", "1.26"),
+        field="Probe.grpc",
     )
     probe_grace_period: bool = since(
         "1.25",
         "A probe's own terminationGracePeriodSeconds counts.",
         "KEP-2238",
         gate=FeatureGate("ProbeTerminationGracePeriod", "1.21", "1.27"),
+        field="Probe.terminationGracePeriodSeconds",
     )
     sidecars: bool = since(
         "1.29",
         "Init containers can have restartPolicy Always: sidecars.",
         "KEP-753, k/k#121579",
         gate=FeatureGate("SidecarContainers", "1.28", "1.32"),
+        field="Container.restartPolicy",
     )
     orders_sidecar_ends: bool = since(
         "1.29",
@@ -674,6 +682,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "Hooks can sleep.",
         "KEP-3960, k/k#119026",
         gate=FeatureGate("PodLifecycleSleepAction", "1.29", "1.33"),
+        field="LifecycleHandler.sleep",
     )
     zero_sleep: bool = since(
         "1.33",
@@ -686,17 +695,20 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "verified.",
         FeatureGate("GRPCContainerProbeTLS", "1.37"),
         "KEP-4939, k/k#137762",
+        field="GRPCAction.mode",
     )
     http_protocol: bool = by_gate(
         "HTTP probes have a protocol: HTTP1, or HTTP2 over a connection without TLS.",
         FeatureGate("H2CContainerProbe", "1.37"),
         "KEP-5999",
+        field="HTTPGetAction.protocol",
     )
     container_restart_rules: bool = since(
         "1.35",
         "Containers can have a restart policy of their own, and rules by exit code.",
         "KEP-5307",
         gate=FeatureGate("ContainerRestartRules", "1.34", "1.35"),
+        field="Container.restartPolicyRules",
     )
     stop_signals: bool = since(
         "1.37",
@@ -704,6 +716,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "container names it, where the runtime does.",
         "KEP-4960; off in 1.36.2 (recorded)",
         gate=FeatureGate("ContainerStopSignals", "1.33"),
+        field="Lifecycle.stopSignal",
     )
     restart_all_containers: bool = since(
         "1.36",
@@ -758,6 +771,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "A pod has resources of its own beside its containers'.",
         "KEP-2837",
         gate=FeatureGate("PodLevelResources", "1.32"),
+        field="PodSpec.resources",
     )
     image_sub_paths: bool = since(
         "1.33",
@@ -821,12 +835,14 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "A variable can have its value from a file in a volume.",
         "KEP-3721",
         gate=FeatureGate("EnvFiles", "1.34"),
+        field="EnvVarSource.fileKeyRef",
     )
     hostname_override: bool = since(
         "1.35",
         "A manifest can name the pod's hostname in full.",
         "KEP-4762",
         gate=FeatureGate("HostnameOverride", "1.34"),
+        field="PodSpec.hostnameOverride",
     )
     strict_addresses: bool = since(
         "1.36",
@@ -887,12 +903,14 @@ class KubeletRules(Struct, frozen=True, eq=False):
         "A projected volume can have trust bundles.",
         "KEP-3257; off in 1.36.2, recorded",
         gate=FeatureGate("ClusterTrustBundleProjection", "1.29"),
+        field="VolumeProjection.clusterTrustBundle",
     )
     pod_certificates: bool = since(
         "1.37",
         "A projected volume can have certificates of the pod.",
         "KEP-4317; off in 1.36.2, recorded",
         gate=FeatureGate("PodCertificateRequest", "1.34"),
+        field="VolumeProjection.podCertificate",
     )
     corrects_grace: bool = since(
         "1.36",

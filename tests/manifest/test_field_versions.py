@@ -7,11 +7,12 @@ from importlib.metadata import version
 import pytest
 from lightkube.models import apps_v1, batch_v1, core_v1, meta_v1
 
-from probetui.kubelet_rules import VERSIONS, rules_of
+from probetui.kubelet_rules import ROWS, VERSIONS, rules_of
 from probetui.manifest import field_versions, schema
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation, Manifests
 from probetui.manifest.problem import Severity
+from probetui.manifest.version_fields import disabled_fields
 from probetui.manifest.yaml.parser import SourceFile
 from tests.manifest.yaml_pods import pod_yaml
 
@@ -185,3 +186,21 @@ def test_a_config_map_is_read_as_the_version_reads_it() -> None:
     (error,) = _load(text, "1.15", FieldValidation.STRICT).errors
 
     assert (error.rule, error.path) == ("later-field", "immutable")
+
+
+@pytest.mark.parametrize(
+    "rule", [name for name, row in ROWS.items() if row.field], ids=str
+)
+def test_the_field_of_a_rule_is_one_of_the_models_that_its_releases_know(
+    rule: str,
+) -> None:
+    row = ROWS[rule]
+    owner, _, name = row.field.partition(".")
+
+    assert name in schema.fields_of(getattr(core_v1, owner))
+    for kubelet in VERSIONS:
+        rules = rules_of(kubelet)
+        is_dropped = name in disabled_fields(rules).get(owner, ())
+        assert is_dropped is not getattr(rules, rule)
+        if not is_dropped:
+            assert not field_versions.is_later(owner, name, kubelet)
