@@ -42,8 +42,8 @@ Errors = Iterable[FieldError]
 Check = Callable[[Any], Errors]
 """A function from a value to its errors."""
 
-Path = tuple[Any, str] | None
-"""The path of a value as its owner's path and a step: `.name`, `[0]` or nothing.
+Path = tuple[Any, str | int] | None
+"""The path of a value as its owner's path and a step: `.name`, an index or nothing.
 
 It becomes a text only if there is an error.
 """
@@ -143,7 +143,7 @@ def format_path(path: Path) -> str:
     text = ""
     while path is not None:
         path, step = path
-        text = step + text
+        text = f"[{step}]{text}" if isinstance(step, int) else step + text
     return text.removeprefix(".")
 
 
@@ -309,14 +309,16 @@ class Each(Always):
     `at` is the place of all items in errors, for lists whose items have no index there.
     """
 
-    __slots__ = ("_is_indexed", "_remembers")
+    __slots__ = ("_is_indexed", "_remembering")
 
     def __init__(
         self, name: str, *rules: ValidationRule | Check, at: str | None = None
     ) -> None:
         super().__init__(name, *rules, at=at)
         self._is_indexed = at is None
-        self._remembers = any(rule.remembers for rule in self.rules)
+        self._remembering = [
+            position for position, rule in enumerate(self.rules) if rule.remembers
+        ]
 
     def visit(
         self, value: Any, path: Path, context: Any, errors: list[FieldError]
@@ -325,12 +327,12 @@ class Each(Always):
         items = getattr(value, self.name)
         if not items:
             return
-        visits: Iterable[Callable[..., None]] = self._visits
-        if self._remembers:
-            visits = [rule.begin(value, context).visit for rule in self.rules]
+        visits = [*self._visits]
+        for position in self._remembering:
+            visits[position] = self.rules[position].begin(value, context).visit
         whole = (path, self._step)
         for index, item in enumerate(items):
-            below = (whole, f"[{index}]" if self._is_indexed else "")
+            below: Path = (whole, index if self._is_indexed else "")
             for visit in visits:
                 visit(item, below, context, errors)
 
