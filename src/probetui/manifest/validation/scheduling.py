@@ -59,8 +59,6 @@ _NO_OPERATOR = "not a valid selector operator"
 _NO_SELECTOR = "must not be specified when labelSelector is not set"
 _IN_SELECTOR = "exists in both matchLabelKeys and labelSelector"
 _NOT_POSITIVE = "must be greater than zero"
-
-
 _LABEL_NAME = valid(names.check_qualified_name)
 _LABEL_VALUES = Each("values", valid(names.check_label_value))
 
@@ -308,18 +306,14 @@ def _later_constraints(
 def _min_domains(
     constraint: core_v1.TopologySpreadConstraint,
 ) -> Iterator[FieldError]:
-    at, least, action = (
-        "minDomains",
-        constraint.minDomains,
-        constraint.whenUnsatisfiable,
-    )
+    least, action = constraint.minDomains, constraint.whenUnsatisfiable
     if least is None:
         return
     if least <= 0:
-        yield invalid(at, least, _NOT_POSITIVE)
+        yield invalid("minDomains", least, _NOT_POSITIVE)
     if action != _ACTIONS[0]:
         detail = f"can only use minDomains if whenUnsatisfiable={_ACTIONS[0]}, not"
-        yield invalid(at, least, f"{detail} {action}")
+        yield invalid("minDomains", least, f"{detail} {action}")
 
 
 def _spread_keys(constraint: core_v1.TopologySpreadConstraint) -> Iterator[FieldError]:
