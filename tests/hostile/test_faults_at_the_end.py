@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import io
 import os
@@ -16,6 +17,7 @@ import yaml
 
 from probetui.cli.main import run
 from probetui.cli.session import live, outputs
+from probetui.cli.session.parts import SessionPart
 from probetui.engine.engine import Engine
 from probetui.headless import output
 from probetui.record.writer import Recorder
@@ -54,17 +56,14 @@ def fails(*_: Any, **__: Any) -> Any:
     raise InjectedError("injected")
 
 
-class FailingUpkeep:
+class FailingUpkeep(SessionPart):
     """Image maintenance that fails in its last run."""
 
     def recording_pulls(self, runtime: Any) -> Any:
         """Return the runtime unchanged."""
         return runtime
 
-    async def run(self) -> None:
-        """Do nothing."""
-
-    async def finish(self) -> None:
+    async def before_pods_end(self, leave: asyncio.Event) -> None:
         """Fail."""
         raise InjectedError("injected")
 

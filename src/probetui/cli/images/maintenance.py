@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import cast
+from collections.abc import Coroutine, Iterable
+from typing import Any, cast
 
 from probetui.cli.images.inventory import ImageInventory, PullRecordingRuntime
 from probetui.cli.printing import Notes
+from probetui.cli.session.parts import SessionPart
 from probetui.errors import ContainerRuntimeError, RecordError
 from probetui.kubelet.images.image_gc_manager import (
     GC_PERIOD,
@@ -23,7 +25,7 @@ _LAST_LOOK_SECONDS = 2
 """For how long the end of a session may be held up."""
 
 
-class ImageMaintenance:
+class ImageMaintenance(SessionPart):
     """Looks after the images of one session, every five minutes as the kubelet does.
 
     Args:
@@ -48,6 +50,14 @@ class ImageMaintenance:
         return cast(
             "Runtime", PullRecordingRuntime(runtime, self._store, self._inventory)
         )
+
+    def tasks(self) -> Iterable[Coroutine[Any, Any, None]]:
+        """Yield what collects, or notes use."""
+        yield self.run()
+
+    async def before_pods_end(self, leave: asyncio.Event) -> None:  # noqa: ARG002
+        """Record the images in use a last time, while the containers still exist."""
+        await self.finish()
 
     async def run(self) -> None:
         """Collect, or note which are used, now and every five minutes."""

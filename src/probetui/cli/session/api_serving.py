@@ -7,19 +7,17 @@ import json
 import os
 import secrets
 import shlex
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from functools import partial
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from msgspec import Struct
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from probetui.cli.folders import make_private_directory, state_folder
 from probetui.cli.option_values import ServeOptions
-from probetui.cli.session.pod_registry import PodRegistry
+from probetui.cli.session.parts import SessionPart, SessionScope
 from probetui.cluster.api_server.api import ADMIN, ApiServer
 from probetui.cluster.api_server.object_feed import ObjectFeed
 from probetui.cluster.api_server.pod_connections import log_connection
@@ -29,15 +27,11 @@ from probetui.cluster.node.machine import node_facts
 from probetui.cluster.serving.certificate import self_signed
 from probetui.cluster.serving.http_server import serve_http
 from probetui.drive.metrics import ProbeMetrics
-from probetui.drive.session import Session
 from probetui.errors import UsageError
 from probetui.headless.follow import Sink
-from probetui.k8s.runtime import Node
 from probetui.kubelet.nodestatus.node_status import LEASE_RENEW_PERIOD
-from probetui.kubelet_rules import KubeletRules
 from probetui.output_files import OutputKind, replace_output
-from probetui.ports import Clock, LogSource, Runtime
-from probetui.record.masking import Mask
+from probetui.ports import LogSource
 from probetui.untrusted_files import DirectoryRoot, read_regular
 
 HOST = "127.0.0.1"
@@ -53,105 +47,99 @@ _EXTENSIONS = [{"name": "probetui/serve", "extension": {}}]
 """What marks a kubeconfig as one of ours."""
 
 
-class ServedSession(Struct, frozen=True):
-    """A session that is served: where, and its kubeconfig.
+class ServedApi(SessionPart):
+    """Serves a session as a Kubernetes API.
 
-    The session's journal has to go to `sinks`; `run` renews the lease until cancelled.
-    """
+    Args:
+        options: where, and to whom.
+        scope: the session.
 
-    url: str
-    kubeconfig: Path
-    sinks: list[Sink]
-    run: Callable[[], Coroutine[Any, Any, None]]
-
-    @property
-    def words(self) -> str:
-        """The lines for the user."""
-        path = shlex.quote(str(self.kubeconfig))
-        return (
-            f"read-only Kubernetes API at {self.url}; "
-            f"in another terminal: export KUBECONFIG={path}"
-        )
-
-
-@asynccontextmanager
-async def serve_session(
-    options: ServeOptions,
-    session: Session,
-    runtime: Runtime,
-    node: Node,
-    pods: PodRegistry,
-    rules: KubeletRules,
-    mask: Mask,
-    clock: Clock,
-) -> AsyncIterator[ServedSession]:
-    """Serve a session while the context lasts.
-
-    Raises:
+    Raises on entering:
         UsageError: the port cannot be used, or the kubeconfig not be written.
     """
-    facts = node_facts(
-        node.name,
-        HOST,
-        node,
-        (runtime.name, await runtime.version()),
-        rules,
-        0,
-    )
-    feed = ObjectFeed(clock.now)
-    objects = SessionObjects(feed, session, facts, rules, mask)
-    metrics = ProbeMetrics(rules)
-    registry = CollectorRegistry()
-    registry.register(metrics)
-    pods.subscribe(objects.register_pods)
-    pods.subscribe(metrics.register_pods)
-    objects.consume(())
-    objects.beat()
-    source = runtime if isinstance(runtime, LogSource) else None
-    token = "" if options.no_token else secrets.token_urlsafe(_TOKEN_BYTES)
-    api = ApiServer(
-        feed,
-        version=rules.full_version,
-        tokens={token: ADMIN} if token else None,
-        connect={
-            **log_connection(SessionLogs(source, mask), clock.now),
-            **node_connection(
-                feed, lambda: generate_latest(registry), CONTENT_TYPE_PLAIN_0_0_4
-            ),
-        },
-        read_only=READ_ONLY,
-    )
-    certificate = self_signed([HOST, "localhost"], clock.now())
-    async with AsyncExitStack() as stack:
-        server = serve_http(
-            api.handle,
-            HOST,
-            options.port,
-            tls=certificate.tls_context(),
-            now=clock.now,
-        )
-        try:
-            address = await stack.enter_async_context(server)
-        except OSError as error:
-            raise UsageError(f"--port {options.port}: {error.strerror}") from error
-        api.allowed_hosts = frozenset(
-            {f"{HOST}:{address.port}", f"localhost:{address.port}"}
-        )
-        namespaces = {pod.namespace for pod in pods.pods}
-        text = kubeconfig(address.url, certificate.certificate, token, namespaces)
-        path = stack.enter_context(written(options.write_kubeconfig, text))
-        yield ServedSession(
-            address.url, path, [objects, metrics], partial(_beat, objects, clock)
-        )
 
+    def __init__(self, options: ServeOptions, scope: SessionScope) -> None:
+        self._options = options
+        self._scope = scope
+        self._stack = AsyncExitStack()
+        self._sinks: list[Sink] = []
 
-async def _beat(objects: SessionObjects, clock: Clock) -> None:
-    """Renew the lease until cancelled."""
-    at = clock.now()
-    while True:
-        at += LEASE_RENEW_PERIOD
-        await clock.sleep_until(at)
-        objects.beat()
+    async def __aenter__(self) -> Self:
+        """Start to serve, and print where."""
+        scope, options, clock = self._scope, self._options, self._scope.clock
+        rules, pods, runtime = scope.plan.rules, scope.pod_registry, scope.runtime
+        version = await runtime.version()
+        facts = node_facts(
+            scope.node.name, HOST, scope.node, (runtime.name, version), rules, 0
+        )
+        feed = ObjectFeed(clock.now)
+        self._objects = SessionObjects(feed, scope.session, facts, rules, scope.mask)
+        metrics = ProbeMetrics(rules)
+        registry = CollectorRegistry()
+        registry.register(metrics)
+        pods.subscribe(self._objects.register_pods)
+        pods.subscribe(metrics.register_pods)
+        self._objects.consume(())
+        self._objects.beat()
+        self._sinks = [self._objects, metrics]
+        source = runtime if isinstance(runtime, LogSource) else None
+        token = "" if options.no_token else secrets.token_urlsafe(_TOKEN_BYTES)
+        api = ApiServer(
+            feed,
+            version=rules.full_version,
+            tokens={token: ADMIN} if token else None,
+            connect={
+                **log_connection(SessionLogs(source, scope.mask), clock.now),
+                **node_connection(
+                    feed, lambda: generate_latest(registry), CONTENT_TYPE_PLAIN_0_0_4
+                ),
+            },
+            read_only=READ_ONLY,
+        )
+        certificate = self_signed([HOST, "localhost"], clock.now())
+        async with AsyncExitStack() as stack:
+            server = serve_http(
+                api.handle,
+                HOST,
+                options.port,
+                tls=certificate.tls_context(),
+                now=clock.now,
+            )
+            try:
+                address = await stack.enter_async_context(server)
+            except OSError as error:
+                raise UsageError(f"--port {options.port}: {error.strerror}") from error
+            api.allowed_hosts = frozenset(
+                {f"{HOST}:{address.port}", f"localhost:{address.port}"}
+            )
+            namespaces = {pod.namespace for pod in pods.pods}
+            text = kubeconfig(address.url, certificate.certificate, token, namespaces)
+            path = stack.enter_context(written(options.write_kubeconfig, text))
+            self._stack = stack.pop_all()
+        scope.plan.notes.note(
+            f"read-only Kubernetes API at {address.url}; "
+            f"in another terminal: export KUBECONFIG={shlex.quote(str(path))}"
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop serving, and remove the kubeconfig."""
+        await self._stack.aclose()
+
+    def sinks(self) -> Sequence[Sink]:
+        """Return what makes objects and metrics of the journal."""
+        return self._sinks
+
+    def tasks(self) -> Iterable[Coroutine[Any, Any, None]]:
+        """Yield what renews the node's lease."""
+        yield self._renew_lease()
+
+    async def _renew_lease(self) -> None:
+        at = self._scope.clock.now()
+        while True:
+            at += LEASE_RENEW_PERIOD
+            await self._scope.clock.sleep_until(at)
+            self._objects.beat()
 
 
 @contextmanager

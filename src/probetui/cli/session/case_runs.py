@@ -15,7 +15,7 @@ from collections.abc import (
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from probetui.cli.printing import NoteLevel, Notes
 from probetui.cli.runtimes import PROCESS, SIM, runtime_kind
 from probetui.cli.session.live import open_session_runtime, run_on_runtime
 from probetui.cli.session.outputs import SessionOutputs
+from probetui.cli.session.parts import SessionPart, SessionScope
 from probetui.cli.session.plan import CasePlan, EnginePlan
 from probetui.cli.session.planning import make_plan, make_sim_plan
 from probetui.cli.session.playback import begin_simulation
@@ -75,6 +76,19 @@ def record_file(folder: Path, number: int, case: Case, runtime: str) -> Path:
     """Return the file of the record of a case; `number` counts the cases."""
     name = _UNFIT.sub("-", case.name)[:_MOST_NAME]
     return folder / f"{number}-{name}-{runtime}.jsonl{SUFFIX}"
+
+
+class CasePart(SessionPart):
+    """Begins a case once its session can be given commands."""
+
+    def __init__(self, case: CaseProgress, scope: SessionScope) -> None:
+        self._case = case
+        self._scope = scope
+
+    async def __aenter__(self) -> Self:
+        """Begin the case."""
+        self._case.begin(self._scope.started_at, self._scope.session.send)
+        return self
 
 
 class CaseRunner:

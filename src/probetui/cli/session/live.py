@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
-from functools import partial
 from random import SystemRandom
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
 from probetui.cli import gc_tuning
-from probetui.cli.option_values import ServeOptions
 from probetui.cli.printing import NoteLevel, Notes
 from probetui.cli.runtimes import (
     OwnPodsRuntime,
@@ -34,18 +32,16 @@ from probetui.cli.session.leases import LeaseRenewal
 from probetui.cli.session.leftovers import replace_leftovers
 from probetui.cli.session.locks import PodLocks
 from probetui.cli.session.outputs import ScreenFault, SessionOutputs
+from probetui.cli.session.parts import PartMaker, SessionPart, SessionScope
 from probetui.cli.session.plan import (
     AttachPlan,
-    CasePlan,
     ClusterPodPlan,
     LivePlan,
     NodePlan,
     RunPlan,
-    ServePlan,
 )
 from probetui.cli.session.pod_registry import DesiredState, PodRegistry
 from probetui.cli.session.signal_watch import Signals, SignalWatch
-from probetui.cli.session.state_socket import serve_state
 from probetui.cli.terminal import Form
 from probetui.debugger.commands import AddNote, PauseProbes
 from probetui.descriptor_limit import raise_descriptor_limit
@@ -56,13 +52,14 @@ from probetui.drive.realtime import RealtimeSession
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import SetObjects
 from probetui.errors import ContainerRuntimeError, PodInUseError
-from probetui.headless.follow import Follower, Sink
+from probetui.headless.follow import Follower
 from probetui.headless.verdict import (
     EXIT_BUG,
     EXIT_NOT_STARTED,
     Verdict,
     decide_exit_status,
 )
+from probetui.k8s.pod import Pod
 from probetui.ports import (
     Clock,
     ClockSource,
@@ -88,8 +85,6 @@ from probetui.suggestions import removal_command
 
 if TYPE_CHECKING:
     from probetui.cli.images.maintenance import ImageMaintenance
-    from probetui.cli.session.api_serving import ServedSession
-    from probetui.cli.session.node import NodeSession
     from probetui.runtimes.attached.runtime import AttachedRuntime
 
 CLOSE_SECONDS = 10
@@ -98,7 +93,7 @@ CLOSE_SECONDS = 10
 _SEEDS = 2**32
 
 
-def run_session(plan: LivePlan) -> int:
+def run_session(plan: RunPlan | AttachPlan) -> int:
     """Run a session from its beginning to its end and return the exit status.
 
     Raises:
@@ -112,7 +107,7 @@ def run_session(plan: LivePlan) -> int:
         return asyncio.run(_live(plan, signals))
 
 
-async def _live(plan: LivePlan, signals: Signals) -> int:
+async def _live(plan: RunPlan | AttachPlan, signals: Signals) -> int:
     clock = SystemClock()
     early = EarlyEnd(signals)
     try:
@@ -126,8 +121,6 @@ async def _live(plan: LivePlan, signals: Signals) -> int:
             case RunPlan():
                 async with open_session_runtime(plan, clock) as runtime:
                     return await run_on_runtime(plan, runtime, clock, signals)
-            case _:
-                raise AssertionError(f"unreachable: {plan}")
     except asyncio.CancelledError:
         if early.received is None:
             raise
@@ -186,7 +179,7 @@ async def run_on_runtime(
     """
     pod_registry = PodRegistry(plan.desired)
     async with AsyncExitStack() as stack:
-        node = None
+        parts = [*plan.parts()]
         if isinstance(plan, NodePlan):
             # Late: few sessions are a node.
             from probetui.cli.session.node import open_node
@@ -194,11 +187,12 @@ async def run_on_runtime(
             node = await stack.enter_async_context(
                 open_node(plan, pod_registry, runtime, clock)
             )
+            parts.append(node.join)
         await _lock_pods(runtime, pod_registry, plan.notes, stack)
         await replace_leftovers(runtime, plan.pods, plan.notes)
         try:
             return await _LiveSession(
-                plan, pod_registry, runtime, clock, signals, node=node
+                plan, pod_registry, runtime, clock, signals, parts
             ).run()
         except BaseException as error:
             # A bug, not an end: nothing may be left behind all the same.
@@ -276,9 +270,7 @@ async def _run_attached(
         plan.notes.note("nothing was changed")
         return 0
     try:
-        return await _LiveSession(
-            plan, PodRegistry(plan.desired), attached, clock, signals, attached
-        ).run()
+        return await _AttachedSession(plan, attached, clock, signals).run()
     except BaseExceptionGroup as error:
         raise _first_cause(error) from error
 
@@ -319,10 +311,15 @@ def _first_cause(error: BaseException) -> BaseException:
 
 
 class _LiveSession:
-    """One session.
+    """One session on a runtime, which creates its pods and removes them.
 
-    `attached` is the runtime of one that attaches, `node` the node of a cluster that
-    the session is.
+    Args:
+        plan: what was asked for.
+        pod_registry: the pods, as they change.
+        runtime: where they run.
+        clock: the time of the session.
+        signals: delivers signals.
+        parts: make its optional parts, in their order.
     """
 
     def __init__(
@@ -332,26 +329,19 @@ class _LiveSession:
         runtime: Runtime,
         clock: Clock,
         signals: Signals,
-        attached: AttachedRuntime | None = None,
-        node: NodeSession | None = None,
+        parts: Sequence[PartMaker],
     ) -> None:
         self._plan = plan
         self._pod_registry = pod_registry
         self._runtime = runtime
         self._clock = clock
         self._signals = signals
+        self._parts = parts
         self._started_at = clock.now()
         self._mask = pod_registry.make_mask(hides=not plan.options.show_secrets)
         self._config = plan.kubelet_config(
             default_seed=SystemRandom().randrange(_SEEDS)
         )
-        self._attached = attached
-        self._node = node
-        if attached is not None:
-            self._config = replace(
-                self._config, restarts=attached.can_start, creates=False
-            )
-        self._served: ServedSession | None = None
         self._images = self._image_maintenance()
         self._is_shown = asyncio.Event()
         self._outputs = SessionOutputs(plan, pod_registry, self._mask, self._started_at)
@@ -359,21 +349,19 @@ class _LiveSession:
     async def run(self) -> int:
         """Run the session and return the exit status."""
         session = await self._make_session()
-        options = self._plan.options
-        if isinstance(self._plan, CasePlan):
-            self._plan.case.begin(self._started_at, session.send)
-        sinks = self._sinks(session)
+        # Records and lines first: what parts make of an entry comes after it.
+        sinks = self._outputs.open(session.runtime_name, self._config)
         errors, verdict = CollectedErrors(), Verdict("bug", EXIT_BUG)
         async with asyncio.TaskGroup() as tasks, AsyncExitStack() as stack:
-            sinks += await self._serve(session, stack)
+            parts = self._make_parts(session)
+            for part in parts:
+                await stack.enter_async_context(part)
+                sinks += part.sinks()
             follower = Follower(
                 session,
                 sinks,
                 self._plan.watch,
-                ends_with_pods=self._plan.form is Form.LINES
-                and not (options.watch or options.step)
-                and self._node is None
-                and self._served is None,
+                ends_with_pods=self._plan.ends_with_pods,
             )
             session.on_bug = follower.fail
 
@@ -385,13 +373,14 @@ class _LiveSession:
                     follower.fail(error)
 
             tasks.create_task(supervise(session.run()))
-            self._join_cluster(
-                session, lambda work: tasks.create_task(supervise(work)), stack
-            )
-            background = [
-                tasks.create_task(supervise(work))
-                for work in self._background_tasks(session)
-            ]
+            background = []
+            for part in parts:
+                for work in part.tasks():
+                    task = tasks.create_task(supervise(work))
+                    if part.needed_to_the_end:
+                        stack.callback(task.cancel)
+                    else:
+                        background.append(task)
             interrupts = Interrupts(follower, self._signals, self._remaining_pods)
             stack.callback(session.stop)
             with errors.caught(), self._outputs, follower, interrupts:
@@ -409,10 +398,9 @@ class _LiveSession:
                     )
                 for task in background:
                     task.cancel()
-                with errors.caught():
-                    if self._images is not None:
-                        await self._images.finish()
-                verdict = fault.judge(await self._end(session, interrupts, verdict))
+                verdict = fault.judge(
+                    await self._end(session, parts, interrupts, verdict, errors)
+                )
         with errors.caught():
             self._outputs.close(verdict, self._clock.now())
         errors.errors[:0] = follower.errors
@@ -422,134 +410,34 @@ class _LiveSession:
     def _on_lines(self) -> None:
         self._plan = self._plan.without_screen()
 
-    def _report(self, session: RealtimeSession, text: str, *, level: NoteLevel) -> None:
-        """Write a note into the journal, and show it where the journal's are not.
+    def _make_parts(self, session: RealtimeSession) -> list[SessionPart]:
+        def report(text: str, *, level: NoteLevel) -> None:
+            # The screen has it whole in the event log; what goes by itself is one line,
+            # and lines are those of the journal.
+            is_warning = level is NoteLevel.WARNING
+            note = f"{level}: {text}" if is_warning else text
+            session.send(AddNote(note, is_fault=level is NoteLevel.ERROR))
+            if self._plan.form is not Form.LINES:
+                self._plan.notes.show(level, text.partition("\n")[0])
 
-        The screen has it whole in the event log; what goes by itself is one line.
-        """
-        is_warning = level is NoteLevel.WARNING
-        note = f"{level}: {text}" if is_warning else text
-        session.send(AddNote(note, is_fault=level is NoteLevel.ERROR))
-        if self._plan.form is not Form.LINES:
-            self._plan.notes.show(level, text.partition("\n")[0])
-
-    def _sinks(self, session: RealtimeSession) -> list[Sink]:
-        sinks = self._outputs.open(session.runtime_name, self._config)
-        return sinks if self._node is None else [*sinks, self._node.metrics]
-
-    def _join_cluster(
-        self,
-        session: RealtimeSession,
-        start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
-        stack: AsyncExitStack,
-    ) -> None:
-        """If it is a node, have the session talk to its API server to its very end."""
-        if self._node is not None:
-            self._node.attach(session)
-            talk = start(self._node.run())
-            stack.callback(talk.cancel)
-
-    def _background_tasks(
-        self, session: RealtimeSession
-    ) -> Iterator[Coroutine[Any, Any, None]]:
-        """Yield what runs for as long as the session does."""
-        plan = self._plan
-        reader = plan.manifests.reader
-        if reader is not None and plan.manifests.source is not None:
-            only_static = not plan.options.watch
-            paths = reader.paths(only_static=only_static)
-            if paths or reader.has_urls:
-                # Late: few sessions watch files.
-                from probetui.cli.session.manifest_watch import ManifestWatch
-
-                watch = ManifestWatch(
-                    partial(plan.reload, only_static=only_static, may_be_empty=True),
-                    self._pod_registry.apply
-                    if self._node is None
-                    else self._node.pods.apply_static,
-                    partial(self._report, session),
-                    plan.manifests.warnings,
-                )
-                if paths:
-                    yield watch.watch_files(paths)
-                if reader.has_urls:
-                    yield watch.poll_urls(reader.poll, self._clock, reader.unread)
-        if self._images is not None:
-            yield self._images.run()
-        if self._served is not None:
-            yield self._served.run()
+        scope = SessionScope(
+            self._plan,
+            session,
+            self._runtime,
+            self._config.node,
+            self._pod_registry,
+            self._mask,
+            self._clock,
+            self._started_at,
+            report,
+        )
+        parts = [make(scope) for make in self._parts]
+        # Not the plan's: only a runtime that is open is known to have images.
+        return parts if self._images is None else [*parts, self._images]
 
     def _remaining_pods(self) -> str:
         """Return the names of the pods that stay if the program ends now."""
-        if self._attached is not None:
-            return ""
         return ", ".join(pod.name for pod in self._pod_registry.all_known)
-
-    async def _serve(
-        self, session: RealtimeSession, stack: AsyncExitStack
-    ) -> list[Sink]:
-        """Serve the session until the stack ends; return what wants its journal."""
-        sinks: list[Sink] = []
-        if self._plan.options.metrics is not None:
-            sinks.append(await self._serve_metrics(self._plan.options.metrics, stack))
-        if isinstance(self._plan, ServePlan):
-            self._served = await self._serve_api(self._plan.serve, session, stack)
-            sinks += self._served.sinks
-        if not isinstance(
-            self._plan, CasePlan
-        ):  # many cases, and their socket is the process's
-            await self._serve_state(session, stack)
-        return sinks
-
-    async def _serve_metrics(self, address: str, stack: AsyncExitStack) -> Sink:
-        """Serve metrics until the stack ends, and return what counts them."""
-        # Late: few sessions are scraped.
-        from probetui.cli.session.metrics_server import serve_probe_metrics
-
-        metrics, host, port = await stack.enter_async_context(
-            serve_probe_metrics(address, self._plan.rules)
-        )
-        self._pod_registry.subscribe(metrics.register_pods)
-        self._plan.notes.note(f"metrics at http://{host}:{port}/metrics")
-        return metrics
-
-    async def _serve_api(
-        self, options: ServeOptions, session: RealtimeSession, stack: AsyncExitStack
-    ) -> ServedSession:
-        """Serve the session as a Kubernetes API until the stack ends."""
-        # Late: few sessions are served.
-        from probetui.cli.session.api_serving import serve_session
-
-        served = await stack.enter_async_context(
-            serve_session(
-                options,
-                session,
-                self._runtime,
-                self._config.node,
-                self._pod_registry,
-                self._plan.rules,
-                self._mask,
-                self._clock,
-            )
-        )
-        self._plan.notes.note(served.words)
-        return served
-
-    async def _serve_state(
-        self, session: RealtimeSession, stack: AsyncExitStack
-    ) -> None:
-        """Serve the session's state to `probetui ls` until the stack ends."""
-
-        def make_state() -> str:
-            # Late: few sessions are looked at from elsewhere.
-            from probetui.presentation.state_json import state_text
-
-            return state_text(session.snapshot, session.runtime_name, self._mask)
-
-        try:
-            await stack.enter_async_context(serve_state(make_state))
-        except OSError as error:
-            self._plan.notes.warning(f"`probetui ls` cannot show this session: {error}")
 
     async def _make_session(self) -> RealtimeSession:
         """Return the session; its pods have been sent to the engine."""
@@ -564,13 +452,12 @@ class _LiveSession:
             self._config = replace(self._config, finds_listeners=True)
         if isinstance(capable, NodeSource):
             self._config = replace(self._config, node=await capable.node())
-        if self._node is not None:
-            named = replace(self._config.node, name=self._node.name)
-            self._config = replace(self._config, node=named)
+        node = self._plan.name_node(self._config.node)
         status = capable if isinstance(capable, RuntimeStatusSource) else None
         images = capable if isinstance(capable, ImageStore) else None
         self._config = replace(
             self._config,
+            node=node,
             polls_runtime=status is not None,
             lists_images=images is not None,
         )
@@ -580,11 +467,7 @@ class _LiveSession:
             runtime, self._clock, dial_address, lost_time=loop_watch
         )
         hooks: HookRunner = LifecycleHookRunner(runtime, dial_address)
-        if self._attached is not None:
-            address_of = self._attached.address_of
-            from probetui.runtimes.attached.addresses import dial_containers
-
-            prober, hooks = dial_containers(prober, hooks, address_of)
+        prober, hooks = self._at_addresses(prober, hooks)
         session = RealtimeSession(
             Engine(self._config, self._started_at),
             Executor(
@@ -613,31 +496,43 @@ class _LiveSession:
         )
         if self._plan.options.paused:
             session.send(PauseProbes())
-        for remark in () if self._attached is None else self._attached.remarks:
+        for remark in self._remarks():
             session.send(AddNote(remark))
         self._pod_registry.subscribe_objects(
             lambda objects: session.send(SetObjects(tuple(objects)))
         )
-        self._pod_registry.subscribe(lambda _pods: self._send_pods(session))
+
+        def send_pods(_pods: Sequence[Pod]) -> None:
+            for update in self._pod_registry.desired.updates():
+                session.send(update)
+
+        self._pod_registry.subscribe(send_pods)
         return session
 
-    def _send_pods(self, session: RealtimeSession) -> None:
-        for update in self._pod_registry.desired.updates():
-            session.send(update)
+    def _at_addresses(
+        self, prober: Prober, hooks: HookRunner
+    ) -> tuple[Prober, HookRunner]:
+        """Return what probes and runs hooks where the containers are reached."""
+        return prober, hooks
+
+    def _remarks(self) -> Sequence[str]:
+        """Return what is to be known of the runtime, for the journal."""
+        return ()
 
     def _exec_source(self) -> ExecSource | None:
         """Return what reports commands that others run, if that was asked for."""
         if not self._plan.options.runtime_events:
             return None
-        attached, runtime = self._attached, self._runtime
-        if isinstance(runtime, ExecSource) and (
-            attached is None or attached.reports_execs
-        ):
+        runtime = self._runtime
+        if isinstance(runtime, ExecSource) and self._reports_execs():
             return runtime
         self._plan.notes.warning(
             f"--runtime-events: {runtime.name} does not report commands that others run"
         )
         return None
+
+    def _reports_execs(self) -> bool:
+        return True
 
     def _image_maintenance(self) -> ImageMaintenance | None:
         """Return what collects the images, None for a runtime without images."""
@@ -695,30 +590,35 @@ class _LiveSession:
         return verdict
 
     async def _end(
-        self, session: RealtimeSession, interrupts: Interrupts, verdict: Verdict
+        self,
+        session: RealtimeSession,
+        parts: Sequence[SessionPart],
+        interrupts: Interrupts,
+        verdict: Verdict,
+        errors: CollectedErrors,
     ) -> Verdict:
-        plan = self._plan
+        notes = self._plan.notes
         session.journal_lateness()
         names_cause_last = verdict.exit_status == EXIT_NOT_STARTED
         if verdict.message and not names_cause_last:
-            plan.notes.error(verdict.message)
+            notes.error(verdict.message)
         try:
+            for part in parts:
+                # A part that fails keeps no pod from being ended.
+                with errors.caught():
+                    await part.before_pods_end(interrupts.leave)
             verdict = await self._end_pods(session, interrupts, verdict)
-            if self._node is not None:
-                await self._node.leave(interrupts.leave, plan.notes)
+            for part in parts:
+                await part.after_pods_end(interrupts.leave)
             return verdict
         finally:
             if names_cause_last:
-                plan.notes.error(verdict.message)
+                notes.error(verdict.message)
 
     async def _end_pods(
         self, session: RealtimeSession, interrupts: Interrupts, verdict: Verdict
     ) -> Verdict:
         plan = self._plan
-        if self._attached is not None:
-            return verdict
-        if self._node is not None:
-            await self._node.drain(interrupts.leave)
         if plan.options.keep:
             names = ", ".join(pod.name for pod in self._pod_registry.pods)
             plan.notes.note(f"kept: {names}; {removal_command(names)} removes them")
@@ -731,3 +631,43 @@ class _LiveSession:
             plan.notes,
             verdict,
         )
+
+
+class _AttachedSession(_LiveSession):
+    """One session on containers that exist, and stay when it ends."""
+
+    def __init__(
+        self,
+        plan: AttachPlan,
+        attached: AttachedRuntime,
+        clock: Clock,
+        signals: Signals,
+    ) -> None:
+        pod_registry = PodRegistry(plan.desired)
+        super().__init__(plan, pod_registry, attached, clock, signals, [*plan.parts()])
+        self._attached = attached
+        self._config = replace(self._config, restarts=attached.can_start, creates=False)
+
+    def _at_addresses(
+        self, prober: Prober, hooks: HookRunner
+    ) -> tuple[Prober, HookRunner]:
+        from probetui.runtimes.attached.addresses import dial_containers
+
+        return dial_containers(prober, hooks, self._attached.address_of)
+
+    def _remarks(self) -> Sequence[str]:
+        return self._attached.remarks
+
+    def _reports_execs(self) -> bool:
+        return self._attached.reports_execs
+
+    def _remaining_pods(self) -> str:
+        return ""
+
+    async def _end_pods(
+        self,
+        session: RealtimeSession,  # noqa: ARG002  # nothing is ended
+        interrupts: Interrupts,  # noqa: ARG002
+        verdict: Verdict,
+    ) -> Verdict:
+        return verdict

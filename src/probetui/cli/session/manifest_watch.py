@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from watchfiles import awatch
 
-from probetui.cli.files import UrlPoll
+from probetui.cli.files import SourceReader, UrlPoll
 from probetui.cli.printing import NoteLevel
+from probetui.cli.session.parts import ReportMessage, SessionPart, SessionScope
 from probetui.cli.session.pod_registry import DesiredState
 from probetui.errors import ManifestError, UsageError
 from probetui.manifest.problem import Problem
@@ -27,11 +36,38 @@ GATHER_MILLISECONDS = 200
 """Changes within this time are one: editors write a file in several steps."""
 
 
-class ShowMessage(Protocol):
-    """Shows a message to the user."""
+class FollowedManifests(SessionPart):
+    """Follows the manifests of a session while that runs.
 
-    def __call__(self, text: str, *, level: NoteLevel) -> None:
-        """Show it, as what it is."""
+    Args:
+        reader: what read them.
+        paths: the files and folders to watch.
+        scope: the session.
+    """
+
+    def __init__(
+        self, reader: SourceReader, paths: Sequence[Path], scope: SessionScope
+    ) -> None:
+        self._reader = reader
+        self._paths = paths
+        self._clock = scope.clock
+        plan = scope.plan
+        only_static = not plan.options.watch
+        self._watch = ManifestWatch(
+            partial(plan.reload, only_static=only_static, may_be_empty=True),
+            scope.pod_registry.on_manifests,
+            scope.report,
+            plan.manifests.warnings,
+        )
+
+    def tasks(self) -> Iterable[Coroutine[Any, Any, None]]:
+        """Yield what watches files and polls URLs."""
+        if self._paths:
+            yield self._watch.watch_files(self._paths)
+        if self._reader.has_urls:
+            yield self._watch.poll_urls(
+                self._reader.poll, self._clock, self._reader.unread
+            )
 
 
 class ManifestWatch:
@@ -52,7 +88,7 @@ class ManifestWatch:
         self,
         reload: Callable[[], DesiredState],
         apply: Callable[[DesiredState], None],
-        report: ShowMessage,
+        report: ReportMessage,
         warned: Iterable[Problem] = (),
     ) -> None:
         self._reload_manifests = reload

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Self
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
+from probetui.cli.session.parts import SessionPart, SessionScope
 from probetui.cluster.serving.http_server import (
     HttpLimits,
     HttpRequest,
@@ -17,7 +19,7 @@ from probetui.cluster.serving.http_server import (
 )
 from probetui.drive.metrics import ProbeMetrics
 from probetui.errors import UsageError
-from probetui.kubelet_rules import KubeletRules
+from probetui.headless.follow import Sink
 
 LOOPBACK = "127.0.0.1"
 PATHS = frozenset({"/metrics", "/metrics/probes"})
@@ -47,24 +49,41 @@ def parse_address(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]") or LOOPBACK, int(port)
 
 
-@asynccontextmanager
-async def serve_probe_metrics(
-    address: str, rules: KubeletRules
-) -> AsyncIterator[tuple[ProbeMetrics, str, int]]:
-    """Serve the kubelet's probe metrics; give what counts them, the host, the port.
+class MetricsPart(SessionPart):
+    """Serves the kubelet's probe metrics of a session.
 
     Args:
         address: as `parse_address` takes it.
-        rules: those of the kubelet's version.
+        scope: the session.
 
-    Raises:
+    Raises on entering:
         UsageError: the address cannot be used.
     """
-    metrics = ProbeMetrics(rules)
-    registry = CollectorRegistry()
-    registry.register(metrics)
-    async with serve_metrics(address, registry) as (host, port):
-        yield metrics, host, port
+
+    def __init__(self, address: str, scope: SessionScope) -> None:
+        self._address = address
+        self._scope = scope
+        self._metrics = ProbeMetrics(scope.plan.rules)
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        """Start to serve."""
+        registry = CollectorRegistry()
+        registry.register(self._metrics)
+        host, port = await self._stack.enter_async_context(
+            serve_metrics(self._address, registry)
+        )
+        self._scope.pod_registry.subscribe(self._metrics.register_pods)
+        self._scope.plan.notes.note(f"metrics at http://{host}:{port}/metrics")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop serving."""
+        await self._stack.aclose()
+
+    def sinks(self) -> Sequence[Sink]:
+        """Return what counts the results."""
+        return (self._metrics,)
 
 
 @asynccontextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from prometheus_client.exposition import generate_latest
 from probetui.cli.printing import Notes
 from probetui.cli.runtimes import PROCESS, runtime_kind
 from probetui.cli.session.leftovers import replace_leftovers
+from probetui.cli.session.parts import SessionPart, SessionScope
 from probetui.cli.session.pod_registry import DesiredState, PodRegistry
 from probetui.cli.session.server_waits import warn_of_waits
 from probetui.cluster.client import ApiClient
@@ -69,6 +70,7 @@ class NodePods:
         self._static = plan.desired
         self._read: Sequence[ReadPod] | None = None
         self._is_ending = False
+        pod_registry.on_manifests = self.apply_static
 
     def refuse_new(self) -> None:
         """Run no more pods: the session ends, and would never end with them."""
@@ -135,8 +137,14 @@ class _Shown:
         return generate_latest(self._registry)
 
 
-class NodeSession:
-    """A session as a node, from its registration to its end."""
+class NodeSession(SessionPart):
+    """A session as a node, from its registration to its end.
+
+    It is registered before its session is there; as a part of this it talks to the API
+    server until the pods have ended.
+    """
+
+    needed_to_the_end = True
 
     def __init__(
         self,
@@ -144,24 +152,34 @@ class NodeSession:
         agent: NodeAgent,
         pods: NodePods,
         shown: _Shown,
+        notes: Notes,
         *,
         keeps_node: bool,
     ) -> None:
         self.name = name
-        self.pods = pods
-        self.metrics: Sink = shown.metrics
+        self._pods = pods
+        self._notes = notes
         self._agent = agent
         self._shown = shown
         self._keeps_node = keeps_node
         self._is_lost = False
         self._has_left = False
 
-    def attach(self, session: Session) -> None:
-        """Report what happens in a session, and show it."""
-        self._shown.session = session
-        self._agent.attach(session)
+    def join(self, scope: SessionScope) -> NodeSession:
+        """Report what happens in a session, and show it; return this as its part."""
+        self._shown.session = scope.session
+        self._agent.attach(scope.session)
+        return self
 
-    async def run(self) -> None:
+    def sinks(self) -> Sequence[Sink]:
+        """Return what counts the results of probes."""
+        return (self._shown.metrics,)
+
+    def tasks(self) -> Iterable[Coroutine[Any, Any, None]]:
+        """Yield the talk with the API server."""
+        yield self._talk()
+
+    async def _talk(self) -> None:
         """Talk to the API server until cancelled.
 
         Raises:
@@ -174,9 +192,9 @@ class NodeSession:
             error = group.exceptions[0]
             raise NodeExistsError(str(error)) from error
 
-    async def drain(self, leave: asyncio.Event) -> None:
+    async def before_pods_end(self, leave: asyncio.Event) -> None:
         """End the pods in the cluster, unless they are kept or somebody insists."""
-        self.pods.refuse_new()
+        self._pods.refuse_new()
         self._agent.refuse_new()
         if self._keeps_node or self._is_lost:
             self._agent.detach()
@@ -186,7 +204,7 @@ class NodeSession:
         finally:
             self._agent.detach()
 
-    async def leave(self, leave: asyncio.Event, notes: Notes) -> None:
+    async def after_pods_end(self, leave: asyncio.Event) -> None:
         """Deregister the node, or let go of it; another's is left alone.
 
         If somebody insists, the last events are not waited for, and a node that is
@@ -199,24 +217,24 @@ class NodeSession:
             return
         await _until(leave, self._agent.finish_events())
         if leave.is_set():
-            await self.withdraw(notes)
+            await self.withdraw()
             return
         self._has_left = True
-        await self._withdraw(notes)
+        await self._withdraw()
 
-    async def withdraw(self, notes: Notes) -> None:
+    async def withdraw(self) -> None:
         """Deregister the node of a session that has not come to its end."""
         if self._has_left or self._is_lost or not self._agent.registration.uid:
             return
         self._has_left = True
         try:
-            await self._withdraw(notes)
+            await self._withdraw()
         except ClusterError as error:
-            notes.error(f"node {self.name} may be left in the cluster: {error}")
+            self._notes.error(f"node {self.name} may be left in the cluster: {error}")
 
-    async def _withdraw(self, notes: Notes) -> None:
+    async def _withdraw(self) -> None:
         if not await self._agent.withdraw(keeps_node=self._keeps_node):
-            notes.note(
+            self._notes.note(
                 f"node {self.name} is left in the cluster, not ready: this user may "
                 f"not delete it; kubectl delete node {self.name} removes it"
             )
@@ -279,9 +297,9 @@ async def open_node(
         pods = NodePods(plan, pod_registry, runtime)
         agent = NodeAgent(api, clock, facts, plan.rules, pods.apply_api, notes.warning)
         node_session = NodeSession(
-            name, agent, pods, shown, keeps_node=options.keep_node
+            name, agent, pods, shown, notes, keeps_node=options.keep_node
         )
-        stack.push_async_callback(node_session.withdraw, notes)
+        stack.push_async_callback(node_session.withdraw)
         await _finish(agent.register(adopts=options.adopt))
         if not options.keep_node and await agent.registration.may_delete() is False:
             notes.note(

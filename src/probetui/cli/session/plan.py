@@ -13,14 +13,16 @@ nothing is None for the others:
 - `ReplayPlan`: a record is played;
 - `WatchPlan`: a cluster is observed.
 
-`planning.py` makes plans.
+`LivePlan.parts` lists the optional parts of a session (`parts.py`). `planning.py` makes
+plans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from msgspec import Struct
@@ -53,9 +55,11 @@ from probetui.record.writer import RecordWriter
 if TYPE_CHECKING:
     from probetui.cli.session.attachment import AttachOptions
     from probetui.cli.session.cluster_attachment import ClusterTarget
+    from probetui.cli.session.parts import PartMaker
     from probetui.drive.scenario.script import Scenario
     from probetui.headless.cases.progress import CaseProgress
     from probetui.headless.follow import EndCondition
+    from probetui.k8s.runtime import Node
 
 _PULL_POLICIES = {
     "missing": PullPolicy.IF_NOT_PRESENT,
@@ -276,6 +280,27 @@ class LivePlan(EnginePlan, frozen=True):
         """What a command is on Docker that cannot be started."""
         return self.options.exec_errors or self.rules.exec_errors_on_docker
 
+    @property
+    def ends_with_pods(self) -> bool:
+        """Whether the session is over once all its pods have ended for good."""
+        options = self.options
+        return self.form is Form.LINES and not (options.watch or options.step)
+
+    def name_node(self, node: Node) -> Node:
+        """Return what the kubelet knows of a runtime's machine as its node."""
+        return node
+
+    def parts(self) -> Iterator[PartMaker]:
+        """Yield what makes the optional parts of the session, in their order."""
+        # Late, as all parts are: few sessions have them.
+        from probetui.cli.session.state_socket import StatePart
+
+        if self.options.metrics is not None:
+            from probetui.cli.session.metrics_server import MetricsPart
+
+            yield partial(MetricsPart, self.options.metrics)
+        yield StatePart
+
 
 class RunPlan(LivePlan, frozen=True, kw_only=True):
     """Pods are created on a runtime and removed at the end.
@@ -303,11 +328,36 @@ class RunPlan(LivePlan, frozen=True, kw_only=True):
         """Report what is new in manifests that were read again."""
         self.host_access.warn_again(manifests.loaded)
 
+    def parts(self) -> Iterator[PartMaker]:
+        """Yield what makes the optional parts of the session, in their order."""
+        yield from super().parts()
+        reader = self.manifests.reader
+        if self.manifests.source is None or reader is None:
+            return
+        # Without --watch only the files of static pods and URLs are followed.
+        paths = reader.paths(only_static=not self.options.watch)
+        if paths or reader.has_urls:
+            from probetui.cli.session.manifest_watch import FollowedManifests
+
+            yield partial(FollowedManifests, reader, paths)
+
 
 class ServePlan(RunPlan, frozen=True, kw_only=True):
     """Pods run as they do otherwise, and a read-only Kubernetes API shows them."""
 
     serve: ServeOptions
+
+    @property
+    def ends_with_pods(self) -> bool:
+        """Return False: the API shows pods that have ended, too."""
+        return False
+
+    def parts(self) -> Iterator[PartMaker]:
+        """Yield what makes the optional parts of the session, in their order."""
+        yield from super().parts()
+        from probetui.cli.session.api_serving import ServedApi
+
+        yield partial(ServedApi, self.serve)
 
 
 class NodePlan(RunPlan, frozen=True, kw_only=True):
@@ -326,6 +376,15 @@ class NodePlan(RunPlan, frozen=True, kw_only=True):
         """The node's name."""
         return self.name
 
+    @property
+    def ends_with_pods(self) -> bool:
+        """Return False: the cluster may assign others."""
+        return False
+
+    def name_node(self, node: Node) -> Node:
+        """Return what the kubelet knows of a runtime's machine as its node."""
+        return replace(node, name=self.name)
+
     def kubelet_config(self, *, default_seed: int) -> KubeletConfig:
         """Return the kubelet's configuration; the API server counts generations."""
         config = super().kubelet_config(default_seed=default_seed)
@@ -336,6 +395,12 @@ class CasePlan(RunPlan, frozen=True, kw_only=True):
     """The session is a case of `probetui test`, followed until `case` is decided."""
 
     case: CaseProgress
+
+    def parts(self) -> Iterator[PartMaker]:
+        """Yield the case: many run at once, and `probetui ls` shows none of them."""
+        from probetui.cli.session.case_runs import CasePart
+
+        yield partial(CasePart, self.case)
 
 
 class AttachPlan(LivePlan, frozen=True, kw_only=True):

@@ -110,6 +110,9 @@ class PodRegistry:
 
     Args:
         desired: the pods and objects at the beginning.
+
+    Attributes:
+        on_manifests: runs what changed manifests ask for; a node has other pods, too.
     """
 
     def __init__(self, desired: DesiredState) -> None:
@@ -118,6 +121,7 @@ class PodRegistry:
         self._admit: Callable[[DesiredState], DesiredState] = lambda desired: desired
         self._pods_listeners: list[PodsListener] = []
         self._objects_listeners: list[ObjectsListener] = []
+        self.on_manifests: Callable[[DesiredState], None] = self.apply
 
     @property
     def pods(self) -> tuple[Pod, ...]:

@@ -259,7 +259,7 @@ def _manifest_reloader(
         changes_objects = wanted.objects != pod_registry.objects
         return ManifestReload(
             changes,
-            lambda: pod_registry.apply(wanted),
+            lambda: pod_registry.on_manifests(wanted),
             changes_objects,
             tuple(map(str, wanted.warnings)),
         )

@@ -14,8 +14,9 @@ from probetui.cli.option_values import NodeOptions, ServeOptions, pick_options, 
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.runtimes import AUTO, PROCESS, SIM
 from probetui.cli.session.plan import (
-    LivePlan,
+    AttachPlan,
     NodePlan,
+    RunPlan,
     ServePlan,
     SimPlan,
 )
@@ -157,7 +158,7 @@ def _show_lesson(page: OpenLesson, params: Mapping[str, Any]) -> int:
     return _simulate(plan)
 
 
-def _run(plan: LivePlan) -> int:
+def _run(plan: RunPlan | AttachPlan) -> int:
     # Late: an invalid manifest is refused before the engine is imported.
     from probetui.cli.session.live import run_session
 

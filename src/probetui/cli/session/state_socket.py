@@ -11,11 +11,12 @@ import json
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from probetui.cli.folders import make_private_directory, state_folder
+from probetui.cli.session.parts import SessionPart, SessionScope
 from probetui.untrusted_files import DirectoryRoot
 
 MAX_CONNECTIONS = 8
@@ -57,6 +58,35 @@ async def serve_state(make_state: Callable[[], str]) -> AsyncIterator[None]:
                 yield
         finally:
             root.unlink(name, missing_ok=True)
+
+
+class StatePart(SessionPart):
+    """Serves the state of a session; one whose state cannot be served runs without."""
+
+    def __init__(self, scope: SessionScope) -> None:
+        self._scope = scope
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        """Start to serve."""
+        try:
+            await self._stack.enter_async_context(serve_state(self._text))
+        except OSError as error:
+            self._scope.plan.notes.warning(
+                f"`probetui ls` cannot show this session: {error}"
+            )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop serving."""
+        await self._stack.aclose()
+
+    def _text(self) -> str:
+        # Late: few sessions are looked at from elsewhere.
+        from probetui.presentation.state_json import state_text
+
+        session = self._scope.session
+        return state_text(session.snapshot, session.runtime_name, self._scope.mask)
 
 
 async def read_states(api_version: str) -> list[dict[str, Any]]:
