@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,14 +42,6 @@ CREATION = """\
   priorityClassName: urgent
 """
 """What a container needs before it is created, and a cluster before it takes a pod."""
-
-
-@pytest.fixture
-def process(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Return an unmanaged process in the test's folder."""
-    with subprocess.Popen(["sleep", "60"], cwd=tmp_path) as process:
-        yield process
-        process.kill()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from probetui.cli.main import run
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("_nothing_is_left"),
     pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc elsewhere"),
 ]
 
@@ -47,12 +47,6 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "pod.yaml"
     path.write_text(POD)
     return path
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    assert run(["down", "--all", "--runtime", "process", "-q"]) == 0
 
 
 def session(path: Path, *args: str) -> None:

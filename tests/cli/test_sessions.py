@@ -19,7 +19,7 @@ import pytest
 from probetui.cli.folders import pods_folder
 from probetui.cli.main import run
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_nothing_is_left")]
 
 POD = """\
 apiVersion: v1
@@ -39,12 +39,6 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "pod.yaml"
     path.write_text(POD)
     return path
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    assert run(["down", "--all", "--runtime", "process", "-q"]) == 0
 
 
 def session(path: Path, *args: str) -> int:

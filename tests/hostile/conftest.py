@@ -1,10 +1,14 @@
-"""A private home for a test."""
+"""What hostile tests share: a private home, and pods as processes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+
+from tests.runtimes.process.conftest import bench
+
+__all__ = ["bench"]
 
 
 @pytest.fixture

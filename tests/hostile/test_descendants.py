@@ -7,7 +7,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
@@ -60,13 +60,6 @@ FLIGHTS = [
         id="and starts others all the time",
     ),
 ]
-
-
-@pytest.fixture
-async def bench(tmp_path: Path) -> AsyncIterator[ProcessBench]:
-    made = ProcessBench(tmp_path / "pods")
-    yield made
-    await made.clean_up()
 
 
 @pytest.fixture

@@ -35,6 +35,8 @@ from tests.fakes import FakeClock, FakeEngine, FakeRuntime
 from tests.hostile.payloads import EVERYTHING, LONE, MEGABYTE, PAYLOADS, obeyed
 from tests.runtimes.fake_unmanaged import FakeUnmanaged, RuntimeOfOthers
 
+pytestmark = pytest.mark.usefixtures("_own_home")
+
 Captured = pytest.CaptureFixture[str]
 
 TEXT = EVERYTHING + "".join(LONE.values())
@@ -42,12 +44,6 @@ TEXTS = {**PAYLOADS, **LONE, "everything": TEXT, "a megabyte": MEGABYTE["a megab
 OUTPUTS = ("wide", "json", "yaml", "name")
 
 every_text = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
-
-
-@pytest.fixture(autouse=True)
-def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
 
 
 class Hostile(FakeRuntime):

@@ -19,6 +19,8 @@ from probetui.manifest import schema
 from probetui.manifest.schema import FieldKind
 from tests.hostile.payloads import EVERYTHING, MEGABYTE, PAYLOADS, obeyed
 
+pytestmark = pytest.mark.usefixtures("_own_home")
+
 Captured = pytest.CaptureFixture[str]
 Step = str | int
 
@@ -40,12 +42,6 @@ GOOD: dict[str, Any] = {
         ]
     },
 }
-
-
-@pytest.fixture(autouse=True)
-def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
 
 
 def string_paths(

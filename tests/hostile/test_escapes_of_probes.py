@@ -18,6 +18,8 @@ from tests.e2e.on_terminal import OnTerminal, on_terminal
 from tests.e2e.program import wait_until
 from tests.hostile.payloads import EVERYTHING, LONE, MEGABYTE, obeyed
 
+pytestmark = pytest.mark.usefixtures("_own_home")
+
 Captured = pytest.CaptureFixture[str]
 
 TEXT = EVERYTHING + LONE["bytes"]
@@ -47,12 +49,6 @@ OBEYED = (
     "\u0351\u036b\u0343\u036a\u0351".encode(),
 )
 """Parts of the text that a terminal would obey; the screen's own codes differ."""
-
-
-@pytest.fixture(autouse=True)
-def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
 
 
 def as_bytes(text: str) -> bytes:

@@ -14,18 +14,14 @@ from probetui.cli.main import run
 from tests.golden.test_records import RECORDS
 from tests.hostile.payloads import EVERYTHING, LONE, PAYLOADS, obeyed
 
+pytestmark = pytest.mark.usefixtures("_own_home")
+
 Captured = pytest.CaptureFixture[str]
 TEXT = EVERYTHING + "".join(LONE.values())
 NAMES = ("docker", "process")
 _MOST_LINES = 250
 KEPT = {"ts", "type"}
 """A line without them is only damaged, which has its own test."""
-
-
-@pytest.fixture(autouse=True)
-def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
 
 
 def lines_of(name: str) -> list[Any]:

@@ -6,7 +6,7 @@ import logging
 import os
 import resource
 import stat
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,13 +26,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     before = os.umask(0)
     yield tmp_path / "deep"
     os.umask(before)
-
-
-@pytest.fixture
-async def bench(tmp_path: Path) -> AsyncIterator[ProcessBench]:
-    bench = ProcessBench(tmp_path / "base")
-    yield bench
-    await bench.clean_up()
 
 
 def modes(folder: Path) -> dict[str, str]:

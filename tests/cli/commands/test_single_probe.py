@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -161,13 +160,6 @@ async def test_a_container_that_does_not_run_cannot_be_probed(
 
     with pytest.raises(RuntimeUnavailableError, match="web/app does not run on"):
         await locate_container(made, wanted, (), FakeClock(), NOTES)
-
-
-@pytest.fixture
-def process(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(["sleep", "60"], cwd=tmp_path) as process:
-        yield process
-        process.kill()
 
 
 @pytest.fixture

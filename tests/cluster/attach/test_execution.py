@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -26,13 +25,6 @@ from tests.cluster.api_server.server import ServerFault
 from tests.cluster.attach.bench import Bench, a_bench
 
 FORBIDDEN = ApiFailure(403, "Forbidden", 'cannot get resource "pods/exec"', {})
-
-
-@pytest.fixture
-async def bench() -> AsyncIterator[Bench]:
-    async with a_bench() as bench:
-        bench.create()
-        yield bench
 
 
 async def exit_with_three(command: RemoteCommand, streams: RemoteStreams) -> int:

@@ -25,13 +25,6 @@ from tests.cluster.attach.bench import Bench, a_bench
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-@pytest.fixture
-async def bench() -> AsyncIterator[Bench]:
-    async with a_bench() as bench:
-        bench.create()
-        yield bench
-
-
 @asynccontextmanager
 async def listening(bench: Bench, port: int, serve: Serve) -> AsyncIterator[None]:
     """Start a server at a port of the pod."""
