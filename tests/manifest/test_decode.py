@@ -175,6 +175,53 @@ def test_unknown_fields_are_reported_with_the_nearest_name() -> None:
     assert decoded.problems == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "home"),
+    [
+        pytest.param("spec: {livenessProbe: {}}", "a container", id="probe in a spec"),
+        pytest.param("readinessProbe: {}", "a container", id="probe in a pod"),
+        pytest.param("labels: {}", "metadata", id="labels in a pod"),
+        pytest.param(
+            "spec: {containers: [{volumes: []}]}",
+            "the pod's spec",
+            id="volumes in a container",
+        ),
+        pytest.param(
+            "spec: {containers: [{livenessProbe: {path: /}}]}",
+            "`httpGet`",
+            id="path in a probe",
+        ),
+        pytest.param(
+            "spec: {containers: [{livenessProbe: {httpGet: {periodSeconds: 1}}}]}",
+            "a probe",
+            id="period in a handler",
+        ),
+        pytest.param(
+            "spec: {containers: [{periodSeconds: 1}]}",
+            "a probe",
+            id="period in a container",
+        ),
+    ],
+)
+def test_a_misplaced_field_is_told_where_it_belongs(text: str, home: str) -> None:
+    (document,) = parse_yaml(SourceFile("p.yaml", text)).documents
+
+    (unknown,) = decode(document.root, core_v1.Pod).unknown
+
+    assert unknown.message.endswith(f" (it belongs in {home})")
+
+
+@pytest.mark.parametrize("text", ["spec: {name: x}", "spec: {zzz: 1}"])
+def test_a_field_that_belongs_to_several_objects_or_none_has_no_such_hint(
+    text: str,
+) -> None:
+    (document,) = parse_yaml(SourceFile("p.yaml", text)).documents
+
+    (unknown,) = decode(document.root, core_v1.Pod).unknown
+
+    assert "belongs" not in unknown.message
+
+
 def test_null_items_are_empty_objects() -> None:
     decoded = _decoded("ports: [null]")
 

@@ -8,7 +8,7 @@ null counts as absent, and names are case-sensitive.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Generic, TypeVar, cast
 
@@ -50,8 +50,9 @@ _EXPONENT_FROM = 1e21
 class UnknownField(Struct, frozen=True):
     """An unknown field of a type.
 
-    `suggestion` may be empty. `version` is the one that does not know it yet, empty if
-    none does; `consequence` is the effect, if it is not obvious.
+    `suggestion` and `home`, where the field belongs, may be empty. `version` is the one
+    that does not know it yet, empty if none does; `consequence` is the effect, if it is
+    not obvious.
     """
 
     path: str
@@ -60,6 +61,7 @@ class UnknownField(Struct, frozen=True):
     suggestion: str = ""
     version: str = ""
     consequence: str = ""
+    home: str = ""
 
     @property
     def message(self) -> str:
@@ -67,6 +69,7 @@ class UnknownField(Struct, frozen=True):
         if self.version:
             return f"unknown to Kubernetes {self.version}{self.consequence}"
         hint = f" (did you mean {quote(self.suggestion)}?)" if self.suggestion else ""
+        hint = f" (it belongs in {self.home})" if self.home else hint
         return f"unknown field {quote_short(self.name)}{hint}"
 
 
@@ -149,7 +152,7 @@ class _Decoder(Struct):
             owner = model.__name__
             if known is None:
                 if not field_versions.is_gone(owner, entry.key, self.version):
-                    self._unknown(entry, fields, path)
+                    self._unknown(entry, model, path)
             elif field_versions.is_later(owner, entry.key, self.version):
                 self._later(entry, owner, path)
             elif not is_null(entry.value):
@@ -160,12 +163,17 @@ class _Decoder(Struct):
                     values[known.attribute] = value
         return model(**values)
 
-    def _unknown(self, entry: MapEntry, known: Iterable[str], path: str) -> None:
+    def _unknown(self, entry: MapEntry, model: type[msgspec.Struct], path: str) -> None:
+        home = suggestion = ""
         # Comparing names is slow, and that many unknown names are not typing errors.
-        is_early = len(self.unknown) < _MOST_SUGGESTIONS
-        suggestion = nearest(entry.key, known, cutoff=FIELD_CUTOFF) if is_early else ""
+        if len(self.unknown) < _MOST_SUGGESTIONS:
+            known = schema.fields_of(model)
+            home = schema.home_of(entry.key, model, self.fields)
+            suggestion = nearest(entry.key, known, cutoff=FIELD_CUTOFF)
         where = join_path(path, entry.key)
-        self.unknown.append(UnknownField(where, entry.key, entry.position, suggestion))
+        self.unknown.append(
+            UnknownField(where, entry.key, entry.position, suggestion, home=home)
+        )
 
     def _later(self, entry: MapEntry, owner: str, path: str) -> None:
         where = join_path(path, entry.key)

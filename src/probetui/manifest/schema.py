@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum, auto
 from functools import cache, reduce
@@ -101,6 +101,61 @@ def fields_of(model: type[msgspec.Struct]) -> Mapping[str, FieldSchema]:
             for field in msgspec.structs.fields(model)
         }
     )
+
+
+_HOMES: Mapping[str, str] = types.MappingProxyType({
+    "Container": "a container",
+    "EphemeralContainer": "a container",
+    "ObjectMeta": "metadata",
+    "PodSpec": "the pod's spec",
+    "Probe": "a probe",
+})  # fmt: skip
+"""Objects that people know by other names than those of the fields that hold them."""
+
+_DEEPEST_HOME = 3
+"""Levels: from the spec of a workload to a container of its pods."""
+
+
+def home_of(
+    name: str, model: type[msgspec.Struct], around: Sequence[FieldSchema]
+) -> str:
+    """Return where a field belongs that somebody wrote elsewhere, for a sentence.
+
+    Objects inside come before those around, near ones before far ones. The result is
+    empty if none has such a field, or several that are equally near.
+
+    Args:
+        name: the field.
+        model: the object that does not have it.
+        around: the fields that the object is in, outermost first.
+    """
+    inside = [field for field in fields_of(model).values() if field.model is not None]
+    for _ in range(_DEEPEST_HOME):
+        homes = {_home(field) for field in inside if _has(field, name)}
+        if homes:
+            return homes.pop() if len(homes) == 1 else ""
+        inside = [
+            deeper
+            for field in inside
+            for deeper in fields_of(_model_of(field)).values()
+            if deeper.model not in {None, field.model}
+        ]
+    return next(
+        (_home(field) for field in reversed(around[:-1]) if _has(field, name)), ""
+    )
+
+
+def _model_of(field: FieldSchema) -> type[msgspec.Struct]:
+    assert field.model is not None, "the field holds an object"  # noqa: S101  # for the type
+    return field.model
+
+
+def _has(field: FieldSchema, name: str) -> bool:
+    return field.model is not None and name in fields_of(field.model)
+
+
+def _home(field: FieldSchema) -> str:
+    return _HOMES.get(_model_of(field).__name__, f"`{field.name}`")
 
 
 def zero_value(field: FieldSchema) -> object:
