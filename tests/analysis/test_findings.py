@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from probetui.analysis.findings import FINDING_RULES, findings_for
-from probetui.k8s.pod import Container, ContainerPort, Pod, RestartPolicy
+from probetui.k8s.pod import Container, ContainerPort, EnvVar, Pod, RestartPolicy
 from probetui.k8s.probe import (
     ExecAction,
     GRPCAction,
@@ -180,13 +180,181 @@ def test_a_command_for_a_shell_needs_one(command: tuple[str, ...]) -> None:
     [
         pytest.param(("sh", "-c", "a | b"), id="shell"),
         pytest.param(("/bin/busybox", "sh", "-c", "a && b"), id="shell of busybox"),
-        pytest.param(("redis-cli", "$(HOST)", "a;b", "*"), id="words without meaning"),
-        pytest.param(("$(PROGRAM)",), id="variable of Kubernetes"),
+        pytest.param(("redis-cli", "a;b", "*"), id="words without meaning"),
         pytest.param((), id="nothing"),
     ],
 )
 def test_other_commands_do_not(command: tuple[str, ...]) -> None:
     assert about_handler(ExecAction(command)) == {}
+
+
+VARIABLES = (
+    EnvVar("HOST", "db"),
+    EnvVar("check", "a"),
+    EnvVar("POD_IP", has_value_from=True),
+)
+
+
+def about_command(*command: str) -> dict[str, str]:
+    """Return the messages about a probe's command, by rule."""
+    container = replace(
+        with_liveness(Probe(ExecAction(command), timeout_seconds=2)), env=VARIABLES
+    )
+    findings = findings_for(a_pod(container))
+    return {finding.rule: finding.message for finding in findings}
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        pytest.param(
+            ("ping", "-c", "1", "$(POD_IP)"),
+            '"$(POD_IP)" becomes nothing: the kubelet expands plain values only, and '
+            'POD_IP is taken from elsewhere (valueFrom); in a shell it is "$POD_IP"',
+            id="of a field",
+        ),
+        pytest.param(
+            ("sh", "-c", "ping -c 1 $(POD_IP)"),
+            '"$(POD_IP)" becomes nothing: the kubelet expands plain values only, and '
+            'POD_IP is taken from elsewhere (valueFrom); in a shell it is "$POD_IP"',
+            id="of a field, in a shell",
+        ),
+        pytest.param(
+            ("nc", "-z", "$(hosts)", "80"),
+            '"$(hosts)" stays as it is: the container has no such variable; in a shell '
+            'it is "$hosts"',
+            id="unknown",
+        ),
+        pytest.param(
+            ("sh", "-c", "nc -z $(DB_HOST) 80"),
+            '"$(DB_HOST)" stays as it is: the container has no such variable; in a '
+            'shell it is "$DB_HOST"',
+            id="unknown, in a shell",
+        ),
+        pytest.param(
+            ("nc", "-z", "${HOST}", "80"),
+            '"${HOST}" needs a shell, and none is run; the kubelet expands $(HOST) '
+            "only",
+            id="of a shell, without one",
+        ),
+        pytest.param(
+            ("nc", "-z", "tcp://$HOST", "80"),
+            '"$HOST" needs a shell, and none is run; the kubelet expands $(HOST) only',
+            id="of a shell, within a word",
+        ),
+    ],
+)
+def test_a_variable_that_nobody_expands_is_found(
+    command: tuple[str, ...], message: str
+) -> None:
+    assert about_command(*command) == {"variable-not-expanded": message}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(("nc", "-z", "$(HOST)", "80"), id="plain value"),
+        pytest.param(("$(check)",), id="plain value, of the program"),
+        pytest.param(("echo", "$$(POD_IP)"), id="escaped"),
+        pytest.param(("sh", "-c", 'ping -c 1 "$POD_IP"'), id="shell's"),
+        pytest.param(("sh", "-c", "test $(hostname) = a"), id="command of a shell"),
+        pytest.param(("sh", "-c", "test $(cat a) = a"), id="command with a file"),
+        pytest.param(("awk", "END {exit $NF}", "a"), id="variable of awk"),
+        pytest.param(("grep", "a$", "b"), id="end of a line"),
+        pytest.param(("test", "$5", "=", "$5"), id="a price"),
+    ],
+)
+def test_a_variable_that_somebody_expands_is_not(command: tuple[str, ...]) -> None:
+    assert about_command(*command) == {}
+
+
+@pytest.mark.parametrize("word", ["$(HOST)", "$(POD_IP)", "$(OTHER)"])
+@pytest.mark.parametrize("name", ["post_start", "pre_stop"])
+def test_the_kubelet_expands_nothing_in_a_hook(name: str, word: str) -> None:
+    hook = ExecAction(("wget", f"http://{word}/quit"))
+    container = replace(with_liveness(), env=VARIABLES, **{name: hook})
+
+    (finding,) = findings_for(a_pod(container))
+
+    assert finding.rule == "variable-not-expanded"
+    assert finding.path.startswith("spec.containers[0].lifecycle.p")
+    assert f'the kubelet expands nothing in a hook: "{word}" stays' in finding.message
+
+
+@pytest.mark.parametrize(
+    ("script", "program"),
+    [
+        pytest.param("exec pg_isready -U a && [ -f /tmp/b ]", "pg_isready", id="and"),
+        pytest.param("exec a; b", "a", id="semicolon"),
+        pytest.param("set -e\nexec a \\\n -x\nb", "a", id="lines"),
+        pytest.param("exec 'a b' || c", "a b", id="or"),
+        pytest.param("exec a", None, id="at the end"),
+        pytest.param("a && exec b\n", None, id="last of two"),
+        pytest.param("exec a;\n", None, id="empty line after it"),
+        pytest.param("test -f x && exec a; b", None, id="on a condition"),
+        pytest.param("if a; then exec b; fi; c", None, id="in a branch"),
+        pytest.param("exec 3<>/dev/tcp/127.0.0.1/80 && echo", None, id="redirection"),
+        pytest.param("exec >/dev/null; a", None, id="redirection of output"),
+        pytest.param("exec a | grep b; c", None, id="pipeline"),
+        pytest.param("(exec a); b", None, id="shell of its own"),
+        pytest.param("docker exec a && b", None, id="argument"),
+        pytest.param("echo 'exec a; b'", None, id="quoted"),
+        pytest.param("exec a 'b; c", None, id="quote without end"),
+    ],
+)
+def test_exec_ends_the_script_of_a_shell(script: str, program: str | None) -> None:
+    found = about_command("/bin/sh", "-ec", script)
+
+    expected = {} if program is None else {"exec-ends-script": program}
+    assert found.keys() == expected.keys()
+    assert all(f'"{program}"' in message for message in found.values())
+
+
+@pytest.mark.parametrize(
+    ("port", "scheme", "is_found"),
+    [
+        pytest.param(443, "HTTP", True, id="http at 443"),
+        pytest.param(8443, "HTTP", True, id="http at 8443"),
+        pytest.param("https", "HTTP", True, id="http at https"),
+        pytest.param("secure", "HTTP", True, id="http at the name of 8443"),
+        pytest.param("http", "HTTPS", True, id="https at http"),
+        pytest.param(80, "HTTPS", True, id="https at 80"),
+        pytest.param("https", "HTTPS", False, id="https at https"),
+        pytest.param("http", "HTTP", False, id="http at http"),
+        pytest.param(9090, "HTTPS", False, id="a port that says nothing"),
+    ],
+)
+def test_a_scheme_is_held_against_its_port(
+    port: int | str, scheme: str, *, is_found: bool
+) -> None:
+    ports = (
+        ContainerPort(8080, "http"),
+        ContainerPort(9443, "https"),
+        ContainerPort(8443, "secure"),
+        *map(ContainerPort, (80, 443, 9090)),
+    )
+    probe = Probe(HTTPGetAction(port, scheme=scheme), timeout_seconds=2)
+    container = replace(with_liveness(probe), ports=ports)
+
+    rules = {finding.rule for finding in findings_for(a_pod(container))}
+
+    assert rules == ({"scheme-against-port"} if is_found else set())
+
+
+@pytest.mark.parametrize("handler", [HTTPGetAction, TCPSocketAction])
+@pytest.mark.parametrize("port", [53, "dns"])
+def test_a_probe_connects_by_tcp_only(handler: Any, port: int | str) -> None:
+    probe = Probe(handler(port), timeout_seconds=2)
+    udp = ContainerPort(53, "dns", protocol="UDP")
+
+    def rules(*ports: ContainerPort) -> set[str]:
+        pod = a_pod(replace(with_liveness(probe), ports=(*PORTS, *ports)))
+        return {finding.rule for finding in findings_for(pod)}
+
+    assert rules(udp) == {"port-not-tcp"}
+    assert rules(udp, ContainerPort(53, "dns-tcp")) == (
+        set() if port == 53 else {"port-not-tcp"}
+    )
 
 
 def test_busybox_alone_is_no_shell() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from types import MappingProxyType
 
@@ -12,11 +12,12 @@ from msgspec import Struct
 from probetui.analysis.timing import timing_of
 from probetui.durations import format_age
 from probetui.engine.diagnostics import EXEC_MISSING, REDIRECT
-from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.pod import Container, ContainerPort, Pod, RestartPolicy
 from probetui.k8s.probe import (
     ExecAction,
     GRPCAction,
     HTTPGetAction,
+    LifecycleHandler,
     Probe,
     ProbeType,
     TCPSocketAction,
@@ -37,13 +38,6 @@ SHORT_BUDGET = timedelta(minutes=1)
 
 TLS_PORTS = frozenset({443, 8443})
 _TLS_NAME = re.compile(r"\b(https|tls|grpcs)\b")
-
-_SHELLS = frozenset({"sh", "bash", "ash", "dash", "zsh", "ksh"})
-_INTERPRETERS = frozenset({"busybox", "env", "nsenter", "su", "sudo", "timeout"})
-"""Programs that run another one: what comes after them may be a shell."""
-
-_SHELL_WORDS = re.compile(r"[|;<>`*]|&&|\$[A-Za-z_{]")
-_OPERATORS = frozenset({"|", "||", "&&", ";", ">", ">>", "<"})
 
 
 _SIDECARS_MENDED = ROWS["sidecar_workers_end_with_never"].settled_in
@@ -111,10 +105,32 @@ FINDING_RULES: Mapping[str, FindingRule] = MappingProxyType({
         "A probe uses a port that its container does not declare.",
         "Declare the port under `ports`, or correct the probe's port.",
     ),
+    "port-not-tcp": FindingRule(
+        Severity.WARNING,
+        "A probe connects by TCP to a port that is declared as UDP or SCTP.",
+        "Probe a TCP port, or use an exec probe with a client of that protocol.",
+    ),
+    "scheme-against-port": FindingRule(
+        Severity.WARNING,
+        "An HTTP probe uses a scheme that its port is not meant for.",
+        "Set `scheme: HTTPS` for a port that speaks TLS, and leave it out for one that "
+        "does not.",
+    ),
     "exec-needs-shell": FindingRule(
         Severity.WARNING,
         "A command uses shell syntax, but is not run by a shell.",
         'Run it by a shell: `[sh, -c, "..."]`.',
+    ),
+    "variable-not-expanded": FindingRule(
+        Severity.WARNING,
+        "A command of a probe or hook has a variable that nobody expands.",
+        "Run a shell that expands it, as in `[sh, -c, 'ping -c 1 \"$POD_IP\"']`; the "
+        "kubelet expands `$(NAME)` of plain values, in probes only.",
+    ),
+    "exec-ends-script": FindingRule(
+        Severity.WARNING,
+        "`exec` ends a shell's script: the tests after it are never made.",
+        "Leave `exec` out, or put it before the last command.",
     ),
     EXEC_MISSING: FindingRule(
         Severity.WARNING,
@@ -265,6 +281,7 @@ def findings_for(
     for path, container in pod.containers_with_paths():
         if rules.refuses_probe_host:
             yield from _about_refused_hosts(container, path)
+        yield from _about_hooks(container, path)
         is_probed = container.is_sidecar or container not in pod.init_containers
         if is_probed:
             yield from _about_container(pod, container, path, rules)
@@ -286,18 +303,35 @@ def _about_gates(pod: Pod, is_set: Collection[str]) -> Iterator[Finding]:
         yield Finding("readiness-gate-unset", path, message)
 
 
+def _about_hooks(container: Container, path: str) -> Iterator[Finding]:
+    for name, hook in _hooks(container):
+        if isinstance(hook, ExecAction):
+            at = f"{path}.lifecycle.{name}.exec.command"
+            yield from _about_command(hook.command, container, at, is_hook=True)
+
+
+def _about_command(
+    command: Sequence[str], container: Container, path: str, *, is_hook: bool = False
+) -> Iterator[Finding]:
+    # Late: a session shows findings and looks for none in commands.
+    from probetui.analysis.probe_commands import find_in_command  # noqa: PLC0415
+
+    for rule, message in find_in_command(command, container.env, is_hook=is_hook):
+        yield Finding(rule, path, message)
+
+
+def _hooks(container: Container) -> Iterator[tuple[str, LifecycleHandler]]:
+    if container.post_start is not None:
+        yield "postStart", container.post_start
+    if container.pre_stop is not None:
+        yield "preStop", container.pre_stop
+
+
 def _about_refused_hosts(container: Container, path: str) -> Iterator[Finding]:
     handlers: list[tuple[str, object]] = [
         (f"{path}.{field}", probe.handler) for field, _, probe in _probes(container)
     ]
-    handlers += [
-        (f"{path}.lifecycle.{name}", hook)
-        for name, hook in (
-            ("postStart", container.post_start),
-            ("preStop", container.pre_stop),
-        )
-        if hook is not None
-    ]
+    handlers += [(f"{path}.lifecycle.{name}", hook) for name, hook in _hooks(container)]
     for at, handler in handlers:
         match handler:
             case HTTPGetAction(host=host) if host:
@@ -449,48 +483,25 @@ def _about_time(probe: Probe, path: str) -> Iterator[Finding]:
 def _about_handler(container: Container, probe: Probe, path: str) -> Iterator[Finding]:
     match probe.handler:
         case ExecAction(command):
-            yield from _about_command(command, f"{path}.exec.command")
-        case HTTPGetAction(port=port, host=host):
+            yield from _about_command(command, container, f"{path}.exec.command")
+        case HTTPGetAction(port=port, host=host, scheme=scheme):
             yield from _about_host(host, f"{path}.httpGet.host")
             yield from _about_port(container, port, f"{path}.httpGet.port")
+            against = _scheme_against_port(container, port, scheme)
+            if against and not host:
+                yield Finding("scheme-against-port", f"{path}.httpGet.scheme", against)
         case TCPSocketAction(port=port, host=host):
             yield from _about_host(host, f"{path}.tcpSocket.host")
             yield from _about_port(container, port, f"{path}.tcpSocket.port")
         case GRPCAction(port=port) as action:
             yield from _about_port(container, port, f"{path}.grpc.port")
-            seems_tls = port in TLS_PORTS or _TLS_NAME.search(_name_of(container, port))
+            names = [declared.name for declared in _declared(container, port)]
+            seems_tls = port in TLS_PORTS or any(map(_TLS_NAME.search, names))
             if seems_tls and not action.uses_tls:
                 message = f"is {port}, but this gRPC probe does not use TLS"
                 yield Finding("grpc-tls", f"{path}.grpc.port", message)
         case None:
             return
-
-
-def _about_command(command: tuple[str, ...], path: str) -> Iterator[Finding]:
-    if not command or _runs_a_shell(command):
-        return
-    if len(command) == 1 and " " in command[0].strip():
-        message = f"{quote_short(command[0])} is one word: a program with this name"
-        yield Finding("exec-needs-shell", path, message)
-        return
-    for word in command[1:]:
-        if word in _OPERATORS:
-            message = f'{quote_short(word)} only works in a shell: ["sh", "-c", …]'
-            yield Finding("exec-needs-shell", path, message)
-            return
-    if _SHELL_WORDS.search(command[0]):
-        message = f"{quote_short(command[0])} needs a shell, but no shell is run"
-        yield Finding("exec-needs-shell", path, message)
-
-
-def _runs_a_shell(command: tuple[str, ...]) -> bool:
-    for word in command:
-        name = word.rpartition("/")[2]
-        if name in _SHELLS:
-            return True
-        if name not in _INTERPRETERS:
-            return False
-    return False
 
 
 def _about_host(host: str, path: str) -> Iterator[Finding]:
@@ -503,23 +514,40 @@ def _about_host(host: str, path: str) -> Iterator[Finding]:
 
 
 def _about_port(container: Container, port: int | str, path: str) -> Iterator[Finding]:
-    """Check numbers only: validation reports an unknown name."""
-    if isinstance(port, int) and all(
-        container_port.container_port != port for container_port in container.ports
-    ):
+    declared = _declared(container, port)
+    if not declared and isinstance(port, int):  # Validation reports an unknown name.
         message = f"is {port}, which is not among the container's ports"
         yield Finding("port-not-declared", path, message)
+    protocols = {container_port.protocol for container_port in declared}
+    if protocols and "TCP" not in protocols:
+        message = (
+            f"is {port}, which is declared as {', '.join(sorted(protocols))}: a probe "
+            "connects by TCP, and nothing answers there"
+        )
+        yield Finding("port-not-tcp", path, message)
 
 
-def _name_of(container: Container, port: int) -> str:
-    return next(
-        (
-            container_port.name
-            for container_port in container.ports
-            if container_port.container_port == port
-        ),
-        "",
-    )
+def _scheme_against_port(
+    container: Container, port: int | str, scheme: str
+) -> str | None:
+    """Return what is wrong with a scheme at a port that says otherwise by itself."""
+    declared = _declared(container, port)
+    numbers: set[int | str] = {at.container_port for at in declared} or {port}
+    names = {container_port.name for container_port in declared} | {str(port)}
+    if scheme == "HTTPS" and (numbers <= {80} or names & {"http"}):
+        return f"is HTTPS, at the port {port} that is meant for plain HTTP"
+    if scheme == "HTTP" and (numbers <= TLS_PORTS or any(map(_TLS_NAME.search, names))):
+        return f"is HTTP, at the port {port} that is meant for TLS; HTTPS asks by TLS"
+    return None
+
+
+def _declared(container: Container, port: int | str) -> list[ContainerPort]:
+    """Return the declared ports that a probe's port is."""
+    return [
+        declared
+        for declared in container.ports
+        if port in {declared.container_port, declared.name}
+    ]
 
 
 def _probes(container: Container) -> Iterator[tuple[str, ProbeType, Probe]]:
