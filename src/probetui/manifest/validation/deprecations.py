@@ -169,11 +169,13 @@ def _term(
     term: core_v1.NodeSelectorTerm, path: str, *, checks_values: bool
 ) -> Iterator[ApiWarning]:
     """Yield deprecated labels, and values that no label can have."""
-    for index, wanted in enumerate(term.matchExpressions or ()):
-        if wanted.key in _NODE_LABELS:
-            text = f"{wanted.key} is {_NODE_LABELS[wanted.key]}"
+    for index, requirement in enumerate(term.matchExpressions or ()):
+        if requirement.key in _NODE_LABELS:
+            text = f"{requirement.key} is {_NODE_LABELS[requirement.key]}"
             yield f"{path}.matchExpressions[{index}].key", text
-        for number, value in enumerate(wanted.values or () if checks_values else ()):
+        for number, value in enumerate(
+            requirement.values or () if checks_values else ()
+        ):
             for error in names.check_label_value(value):
                 at = f"{path}.matchExpressions[{index}].values[{number}]"
                 yield at, f"{value} is invalid, {error}"

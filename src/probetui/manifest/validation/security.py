@@ -101,8 +101,10 @@ def _go_fields(value: Any) -> Any:
     if fields is None:
         return value
     absent = "" if isinstance(value, core_v1.SELinuxOptions) else None
-    found = {go: getattr(value, name) for go, name in fields.items()}
-    return {go: absent if one is None else _go_fields(one) for go, one in found.items()}
+    own = {go: getattr(value, name) for go, name in fields.items()}
+    return {
+        go: absent if item is None else _go_fields(item) for go, item in own.items()
+    }
 
 
 @in_context

@@ -73,18 +73,18 @@ class _Number(Struct):
 
 def _read(text: str) -> list[core_v1.Toleration]:
     try:
-        found = json.loads(
+        decoded = json.loads(
             text, parse_int=_Number, parse_float=_Number, parse_constant=_refuse
         )
     except json.JSONDecodeError as error:
         raise _JsonError(_syntax_error(text, error)) from None
     except RecursionError:
         raise _JsonError("exceeded max depth") from None
-    if found is None:
+    if decoded is None:
         return []
-    if not isinstance(found, list):
-        raise _mismatch(_kind(found), "Go value", "[]core.Toleration")
-    return [_toleration(item) for item in found]
+    if not isinstance(decoded, list):
+        raise _mismatch(_kind(decoded), "Go value", "[]core.Toleration")
+    return [_toleration(item) for item in decoded]
 
 
 def _toleration(item: object) -> core_v1.Toleration:

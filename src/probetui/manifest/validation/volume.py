@@ -232,11 +232,11 @@ def _propagation(
 
 
 def _recursion(mount: core_v1.VolumeMount) -> Iterator[FieldError]:
-    at, wanted = "recursiveReadOnly", mount.recursiveReadOnly
-    if wanted is None or wanted == _RECURSIONS[0]:
+    at, mode = "recursiveReadOnly", mount.recursiveReadOnly
+    if mode is None or mode == _RECURSIONS[0]:
         return
-    if wanted not in _RECURSIONS:
-        yield not_supported(at, wanted, _RECURSIONS)
+    if mode not in _RECURSIONS:
+        yield not_supported(at, mode, _RECURSIONS)
         return
     if not mount.readOnly:
         yield forbidden(at, "may only be specified when readOnly is true")

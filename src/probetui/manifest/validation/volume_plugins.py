@@ -75,9 +75,9 @@ _SECRET = Rules(
 
 def _disk_uri(source: core_v1.AzureDiskVolumeSource) -> Iterator[FieldError]:
     if source.kind is not None:
-        start, looks = _DISK_URIS[source.kind == _MANAGED]
+        start, form = _DISK_URIS[source.kind == _MANAGED]
         if not source.diskURI.startswith(start):
-            yield not_supported("diskURI", source.diskURI, (looks,), is_named=False)
+            yield not_supported("diskURI", source.diskURI, (form,), is_named=False)
 
 
 def _initiator(name: str) -> Iterator[FieldError]:
