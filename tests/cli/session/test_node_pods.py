@@ -16,11 +16,10 @@ from probetui.cli.session.planning import make_plan
 from probetui.cli.session.pod_registry import PodRegistry
 from probetui.cli.session.screen import _manifest_reloader
 from probetui.cluster.node.api_pods import ReadPod
-from probetui.drive.clocks import SystemClock
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile
 from tests.cli.contexts import context_of
-from tests.fakes import FakeEngine, FakeRuntime
+from tests.fakes import FakeClock, FakeEngine, FakeRuntime
 
 POD = """\
 apiVersion: v1
@@ -45,7 +44,7 @@ def test_a_reload_of_static_pods_keeps_the_pods_of_the_cluster(static: Path) -> 
     run_plan = make_plan(load_pods(source, reader), params, source, reader)
     plan = NodePlan.of(run_plan, name="worker", node=NodeOptions())
     registry = PodRegistry(plan.desired)
-    pods = NodePods(plan, registry, FakeRuntime(FakeEngine(SystemClock())))
+    pods = NodePods(plan, registry, FakeRuntime(FakeEngine(FakeClock())))
     (assigned,) = load_manifests([SourceFile("api", POD % ("web", "2"))]).loaded
     asyncio.run(pods.apply_api([ReadPod(assigned)]))
     reread = _manifest_reloader(plan, registry)

@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 import shlex
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -179,13 +179,12 @@ _KUBECONFIG_KIND = OutputKind("a kubeconfig of `probetui serve`", _is_ours)
 
 
 def kubeconfig(
-    server: str, authority: bytes, token: str, namespaces: Iterable[str]
+    server: str, authority: bytes, token: str, namespaces: Collection[str]
 ) -> str:
     """Return a kubeconfig for a server, which is JSON and so YAML."""
-    found = list(namespaces)
     context = {"cluster": _NAME, "user": _NAME}
-    if len(found) == 1:
-        context["namespace"] = found[0]
+    if len(namespaces) == 1:
+        (context["namespace"],) = namespaces
     cluster = {
         "server": server,
         "certificate-authority-data": base64.b64encode(authority).decode(),

@@ -1,4 +1,4 @@
-"""Attaching to existing containers: which are found for a manifest, and consent."""
+"""Attaching to existing containers: which match a manifest, and consent."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def without_creation_problems(manifests: Manifests) -> Manifests:
 
     A container that exists has what it needed; the files need not have it, too.
     """
-    kept = (one for one in manifests.problems if one.rule not in _OF_CREATION)
+    kept = (
+        problem for problem in manifests.problems if problem.rule not in _OF_CREATION
+    )
     return replace(manifests, problems=tuple(kept))
 
 
@@ -91,9 +93,9 @@ async def attach(
     clock: Clock,
     notes: Notes,
 ) -> AttachedRuntime:
-    """Return a runtime on which the pods are the containers that were found.
+    """Return a runtime on which the pods are the containers that match.
 
-    It prints what was found and what was not.
+    Print which do, and which targets have none.
 
     Raises:
         UsageError: the words match no container, or more than one.
@@ -164,19 +166,20 @@ def _check_is_one(match: TargetMatch) -> None:
 
 
 def _report_match(match: TargetMatch, waiting: str, notes: Notes) -> None:
-    target, found = match.target, match.chosen
-    if found is None:
+    target, container = match.target, match.chosen
+    if container is None:
         notes.warning(f"{target.label}: not found{waiting}")
         return
-    state = "" if found.is_running else f", which is not running{waiting}"
-    # A cluster's container is called as its target is.
-    name, label = _name(found), target.label
+    state = "" if container.is_running else f", which is not running{waiting}"
+    # The name of a cluster's container repeats the label of its target.
+    name, label = _name(container), target.label
     name = name.replace(f"{label} (", "container (", 1)
     notes.note(f"{label} is {name}{state}")
     wanted = target.container.image
-    if found.is_named and wanted and found.image and found.image != wanted:
+    image = container.image
+    if container.is_named and wanted and image and image != wanted:
         notes.warning(
-            f"{target.label}: its image is {escape_unprintable(found.image)}, "
+            f"{target.label}: its image is {escape_unprintable(image)}, "
             f"the manifest says {escape_unprintable(wanted)}"
         )
 

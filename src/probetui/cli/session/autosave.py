@@ -34,15 +34,15 @@ from probetui.untrusted_files import DirectoryRoot, open_output
 log = logging.getLogger(__name__)
 
 PART_BYTES = 128 << 20
-"""A part with so many bytes of lines is followed by another one: readers hold one."""
+"""Bytes of lines in a part before the next one begins; a reader holds one part."""
 
 KEPT_BYTES = 1 << 30
 MOST_SESSIONS = 200
-"""So many are kept at most, however small they are."""
+"""How many sessions are kept at most, however small they are."""
 
 LAST = "last.jsonl.gz"
 PLAIN_LAST = "last.jsonl"
-"""What probetui 0.1 called the record of the last session."""
+"""The name that probetui 0.1 gave to the record of the last session."""
 
 _PART = re.compile(r"(\d{8}-\d{6}-[0-9a-f]{8})\.(\d+)\.jsonl\.gz")
 _PLAIN = (PLAIN_LAST, "last.1.jsonl", "previous.jsonl")
@@ -220,7 +220,7 @@ def _create(path: Path) -> AppendedFile:
 
 
 def _link(path: Path, target: str) -> None:
-    """Make a link, in place of one that is there."""
+    """Create or replace a link."""
     root = DirectoryRoot(path.parent)
     fresh = f".{path.name}.{os.urandom(4).hex()}"
     try:

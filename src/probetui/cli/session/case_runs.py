@@ -25,6 +25,7 @@ from probetui.cli.files import SourceReader
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.printing import NoteLevel, Notes
 from probetui.cli.runtimes import PROCESS, SIM, runtime_kind
+from probetui.cli.session.ending import SIGNALLED
 from probetui.cli.session.live import open_session_runtime, run_on_runtime
 from probetui.cli.session.outputs import SessionOutputs
 from probetui.cli.session.parts import SessionPart, SessionScope
@@ -49,7 +50,6 @@ from probetui.ports import Clock, FaultInjector, Runtime
 from probetui.presentation.plain.lines import PlainLines
 from probetui.record.writer import SUFFIX
 
-SIGNALLED = 128
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 _MOST_NAME = 100
 
@@ -129,10 +129,12 @@ class CaseRunner:
             RuntimeUnavailableError: no container runtime answers.
             ManifestError: a runtime cannot do what a case says.
         """
-        simulated = [one for one in enumerate(runs) if one[1].runtime == SIM]
-        live = [one for one in enumerate(runs) if one[1].runtime != SIM]
-        for number, run in simulated:
-            self._add(number, self._simulate(run))
+        live = []
+        for number, run in enumerate(runs):
+            if run.runtime == SIM:
+                self._add(number, self._simulate(run))
+            else:
+                live.append((number, run))
         if not live:
             return 0
         raise_descriptor_limit()
@@ -152,8 +154,8 @@ class CaseRunner:
         plain = load_pods(options, self._reader)
         wanted = [
             index
-            for index, one in enumerate(plain.loaded)
-            if (one.pod.namespace, one.pod.name) in case.pods
+            for index, loaded in enumerate(plain.loaded)
+            if (loaded.pod.namespace, loaded.pod.name) in case.pods
         ]
         apart = plain
         if suffix:
@@ -390,7 +392,7 @@ class _PortLocks:
 
     @asynccontextmanager
     async def held(self, ports: Collection[int]) -> AsyncIterator[None]:
-        """Hold ports; always in one order, so that nobody waits for ever."""
+        """Hold ports, in one order for all: no two cases wait for each other."""
         async with AsyncExitStack() as stack:
             for port in sorted(ports):
                 lock = self._locks.setdefault(port, asyncio.Lock())

@@ -140,7 +140,7 @@ async def _check(client: ApiClient, pod: Pod, subresource: str) -> None:
     verb = "create" if subresource else "delete"
     access = PODS.access(verb, pod.namespace, pod.name, subresource)
     streamed = subresource in {"exec", "portforward"}
-    # Before 1.35 who asks by a WebSocket "gets" it.
+    # Before 1.35 the API server authorizes a WebSocket request as "get".
     await check_right(client, access, or_verb="get" if streamed else "")
 
 
@@ -203,9 +203,15 @@ def _read(
         pod = replace(
             pod,
             init_containers=tuple(
-                one for one in pod.init_containers if one.name in containers
+                container
+                for container in pod.init_containers
+                if container.name in containers
             ),
-            containers=tuple(one for one in pod.containers if one.name in containers),
+            containers=tuple(
+                container
+                for container in pod.containers
+                if container.name in containers
+            ),
         )
     if not any(pod.probes()):
         raise NothingToDoError(f"{name} has no probe")

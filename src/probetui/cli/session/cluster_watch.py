@@ -95,7 +95,7 @@ async def _watch(
         await feed.begin()
         name = f"{access.context} ({access.cluster.server}), only watched"
         session = ObservedSession(observation, feed, client, clock, name)
-        pods = [it.pod for it in session.snapshot.pods]
+        pods = [pod.pod for pod in session.snapshot.pods]
         where = f"namespace {namespace}" if namespace else "all namespaces"
         count = f"{len(pods)} pod{'' if len(pods) == 1 else 's'}"
         params = {**params, "paused": False, "cluster_pod": ""}
@@ -141,7 +141,7 @@ class _Watching:
         )
 
     async def run(self, signals: SignalWatch, seen: Sequence[_Seen]) -> int:
-        """Run the session, of which something was seen before; return the status."""
+        """Run the session; `seen` was observed before. Return the exit status."""
         plan, session = self._plan, self._session
         sinks = self._outputs.open(session.runtime_name, KubeletConfig())
         self._record_inputs(seen)
@@ -188,7 +188,7 @@ class _Watching:
     def _register_pods(self) -> None:
         """Register pods with the outputs before their entries arrive."""
         known = {pod.uid for pod in self._pod_registry.all_known}
-        pods = tuple(it.pod for it in self._session.snapshot.pods)
+        pods = tuple(pod.pod for pod in self._session.snapshot.pods)
         if any(pod.uid not in known for pod in pods):
             self._pod_registry.apply(self._pod_registry.desired._replace(pods=pods))
 

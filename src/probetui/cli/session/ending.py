@@ -59,7 +59,7 @@ _VERDICTS = {
 
 
 class EarlyEnd:
-    """Ends a program by a signal while its session has not begun.
+    """Ends a program on a signal before its session begins.
 
     The task that made it is cancelled, so that whatever it has opened is closed again.
     `Interrupts` takes over once there is a session.
@@ -89,7 +89,7 @@ class Interrupts:
 
     The first ends the session, if nothing else has. A SIGINT or SIGTERM that comes
     while the pods are being stopped leaves them as they are: `leave` is set. A SIGHUP
-    does not: a terminal that is closed meanwhile wants nothing.
+    does not: a terminal that is closed meanwhile asks for nothing.
 
     Args:
         follower: ends the session.

@@ -73,21 +73,21 @@ class HostAccessWarning:
         from probetui.analysis.host_access import host_access_findings
 
         name = f"{loaded.pod.namespace}/{loaded.pod.name}"
-        found = [
+        findings = [
             finding
             for finding in dict.fromkeys(host_access_findings(loaded.pod))
             if (name, finding) not in self._known
         ]
-        if not found:
+        if not findings:
             return
-        self._known.update((name, finding) for finding in found)
+        self._known.update((name, finding) for finding in findings)
         lines = [
             f"  {_problem(loaded, finding)} [{finding.rule}]"
-            for finding in found[:_MOST_LINES]
+            for finding in findings[:_MOST_LINES]
         ]
-        if len(found) > _MOST_LINES:
-            lines.append(f"  and {len(found) - _MOST_LINES} more: see probetui check")
-        rules = list(dict.fromkeys(finding.rule for finding in found))
+        if (more := len(findings) - _MOST_LINES) > 0:
+            lines.append(f"  and {more} more: see probetui check")
+        rules = list(dict.fromkeys(finding.rule for finding in findings))
         in_short = ", ".join(rules[:_MOST_RULES])
         if len(rules) > _MOST_RULES:
             in_short += f" and {len(rules) - _MOST_RULES} more"

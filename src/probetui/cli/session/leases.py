@@ -65,7 +65,7 @@ class LeaseRenewal:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Release them; without a daemon they expire."""
+        """Release the lease; it expires if the daemon does not answer."""
         await self._tasks.end()
         if self._lease is not None:
             try:

@@ -32,10 +32,9 @@ async def replace_leftovers(
         status = other.status
         if status.pod_uid in uids or (status.namespace, status.name) in names:
             raise UsageError(_conflict_text(runtime, other))
-    found = await all_pods(runtime)
     old = [
         status
-        for status in found
+        for status in await all_pods(runtime)
         if status.pod_uid not in uids and (status.namespace, status.name) in names
     ]
     for status in old:

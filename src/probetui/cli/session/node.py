@@ -73,7 +73,7 @@ class NodePods:
         pod_registry.on_manifests = self.apply_static
 
     def refuse_new(self) -> None:
-        """Run no more pods: the session ends, and would never end with them."""
+        """Refuse new pods: with them a session that ends would never end."""
         self._is_ending = True
 
     def apply_static(self, desired: DesiredState) -> None:
@@ -86,9 +86,9 @@ class NodePods:
         notes = self._plan.notes
         known = {pod.uid for pod in self._pod_registry.all_known}
         new = [
-            one.loaded
-            for one in read
-            if one.loaded is not None and one.loaded.pod.uid not in known
+            pod.loaded
+            for pod in read
+            if pod.loaded is not None and pod.loaded.pod.uid not in known
         ]
         if new and not self._is_ending:
             self._plan.host_access.warn_again(new)
@@ -98,7 +98,7 @@ class NodePods:
             except (UsageError, ContainerRuntimeError) as error:
                 notes.error(str(error))
         if self._is_ending:
-            read = [it for it in read if it.loaded and it.loaded.pod.uid in known]
+            read = [pod for pod in read if pod.loaded and pod.loaded.pod.uid in known]
         self._read = read
         self._apply()
 
@@ -106,14 +106,14 @@ class NodePods:
         desired = self._static
         if self._read is not None:
             objects: dict[tuple[str, ...], LoadedConfigObject] = {}
-            for one in self._read:
-                for found in one.objects:
-                    value = found.value
+            for pod in self._read:
+                for config in pod.objects:
+                    value = config.value
                     key = (type(value).__name__, value.namespace, value.name)
-                    objects[key] = found
+                    objects[key] = config
             desired = desired.with_api_pods(
-                [one.loaded for one in self._read if one.loaded is not None],
-                [found.value for found in objects.values()],
+                [pod.loaded for pod in self._read if pod.loaded is not None],
+                [config.value for config in objects.values()],
             )
         if desired != self._pod_registry.desired:
             self._pod_registry.apply(desired)
@@ -193,7 +193,7 @@ class NodeSession(SessionPart):
             raise NodeExistsError(str(error)) from error
 
     async def before_pods_end(self, leave: asyncio.Event) -> None:
-        """End the pods in the cluster, unless they are kept or somebody insists."""
+        """End the pods in the cluster, unless they are kept or the user insists."""
         self._pods.refuse_new()
         self._agent.refuse_new()
         if self._keeps_node or self._is_lost:
@@ -207,7 +207,7 @@ class NodeSession(SessionPart):
     async def after_pods_end(self, leave: asyncio.Event) -> None:
         """Deregister the node, or let go of it; another's is left alone.
 
-        If somebody insists, the last events are not waited for, and a node that is
+        If the user insists, the last events are not waited for, and a node that is
         left in the cluster is only noted.
 
         Raises:
@@ -241,7 +241,7 @@ class NodeSession(SessionPart):
 
 
 async def _until(leave: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Await something, and cancel it if somebody insists on the end."""
+    """Await work, and cancel it once `leave` is set."""
     working = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(leave.wait())
     try:

@@ -277,13 +277,13 @@ def _copy_record(path: Path, folder: Path) -> Path:
 
 
 class ScreenFault:
-    """What a session does about a bug of its screen: the pods come first.
+    """Keeps a session running in plain lines when a bug ends its screen.
 
     Args:
         session: what was shown.
         outputs: prints lines from then on.
         follower: passes them the session's journal.
-        notes: tells what happened.
+        notes: reports what happened.
         on_lines: is called once lines take the place of the screen.
     """
 
@@ -300,16 +300,16 @@ class ScreenFault:
         self._follower = follower
         self._notes = notes
         self._on_lines = on_lines
-        self._words = ""
+        self._message = ""
 
     def replace_screen(self, bug: Exception) -> None:
         """Save the report of the bug and go on in plain lines."""
         report = save_crash_report(bug, sys.argv[1:])
-        self._words = (
+        self._message = (
             f"a bug in probetui ended the screen ({type(bug).__name__}); please send "
             f"{report}"
         )
-        self._notes.error(self._words)
+        self._notes.error(self._message)
         self._notes.note("the session goes on without the screen; ^C ends it")
         if self._session.snapshot.is_paused:
             self._notes.note("its probes stay paused")
@@ -318,29 +318,29 @@ class ScreenFault:
 
     def judge(self, verdict: Verdict) -> Verdict:
         """Return the verdict of a session at its end, and name a bug once more."""
-        if not self._words:
+        if not self._message:
             return verdict
-        self._notes.error(self._words)
+        self._notes.error(self._message)
         return replace(verdict, exit_status=EXIT_BUG)
 
 
 class _ReportingRecorder:
-    """A sink that records, and says once that recording has stopped, and why.
+    """A sink that records, and reports once that recording has stopped, and why.
 
     Args:
         recorder: writes the entries.
-        notes: where it is said.
+        notes: where it is reported.
         level: how much it matters.
-        words: what has come of the record.
+        consequence: what this means for the record.
     """
 
     def __init__(
-        self, recorder: Recorder, notes: Notes, level: NoteLevel, words: str
+        self, recorder: Recorder, notes: Notes, level: NoteLevel, consequence: str
     ) -> None:
         self._recorder = recorder
         self._notes = notes
         self._level = level
-        self._words = words
+        self._consequence = consequence
         self._has_reported = False
 
     def consume(self, entries: Sequence[JournalEntry]) -> None:
@@ -352,4 +352,6 @@ class _ReportingRecorder:
         """Report once why recording has stopped, if it has."""
         if self._recorder.problem and not self._has_reported:
             self._has_reported = True
-            self._notes.show(self._level, f"{self._words}: {self._recorder.problem}")
+            self._notes.show(
+                self._level, f"{self._consequence}: {self._recorder.problem}"
+            )

@@ -52,18 +52,18 @@ class DesiredState(NamedTuple):
             tuple(pods),
             tuple(objects),
             format_probe_positions(loaded),
-            {one.pod.uid: one.conditions for one in loaded if one.conditions},
+            {pod.pod.uid: pod.conditions for pod in loaded if pod.conditions},
             {
-                one.pod.uid: one.source.kubelet_source
-                for one in loaded
-                if one.source.is_static
+                pod.pod.uid: pod.source.kubelet_source
+                for pod in loaded
+                if pod.source.is_static
             },
             (API_SOURCE,) if reader is None else reader.kubelet_sources,
             frozenset() if reader is None else reader.unread_sources,
         )
 
     def beside_api(self) -> DesiredState:
-        """Return the same for a kubelet that will hear of an API server, too."""
+        """Return the same for a kubelet that has an API server as a source, too."""
         others = [source for source in self.sources if source != API_SOURCE]
         return self._replace(
             sources=(API_SOURCE, *others), unread=self.unread | {API_SOURCE}

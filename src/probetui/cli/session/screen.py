@@ -302,7 +302,7 @@ def _file_names(files: Iterable[str]) -> Sequence[str]:
 
 
 def _choose_colors(choices: ScreenChoices) -> None:
-    """Set what Textual looks at: it takes NO_COLOR from the environment only."""
+    """Set NO_COLOR, which Textual reads from the environment only."""
     if choices.color == "never":
         os.environ["NO_COLOR"] = "1"
     elif choices.color == "always":
@@ -349,8 +349,8 @@ class JobControl:
 
 
 def _handler(number: signal.Signals) -> SignalHandler | None:
-    found = signal.getsignal(number)
-    return found if callable(found) else None
+    handler = signal.getsignal(number)
+    return handler if callable(handler) else None
 
 
 def shell_commands(reach: CommandLineReach) -> Callable[[ContainerID], Sequence[str]]:

@@ -21,16 +21,19 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """The signals that end a session."""
 
 INSISTING = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
-"""Those that somebody sends again to have it sooner; a terminal closes by itself."""
+"""Those that a user repeats to end sooner; SIGHUP comes of a closed terminal."""
 
 STUCK_SECONDS = 3.0
-"""For how long the loop may not take in a signal before that is said, or matters."""
+"""Seconds for which the loop may leave a signal unhandled.
+
+Then there is a warning, and a second signal ends the program.
+"""
 
 LEAVE_SECONDS = 10.0
-"""How long the program may take to end once it does not wait for pods any more."""
+"""Seconds for the program to end once it no longer waits for pods."""
 
 INSISTED_SECONDS = 1.0
-"""How long it may take from one more signal on."""
+"""Seconds for the program to end after one more signal."""
 
 _TICK_SECONDS = 0.25
 _STDIN, _STDERR = 0, 2
@@ -42,7 +45,7 @@ _SCREEN_OFF = (
     b"\x1b[?1000l\x1b[?1003l\x1b[?1004l\x1b[?1006l\x1b[?1015l\x1b[?1016l\x1b[?2004l"
     b"\x1b[<u\x1b[?25h\x1b[?1049l\x1b[m\r\n"
 )
-"""No mouse, no focus, no pasting, the usual keys, a cursor, the first page."""
+"""Mouse, focus and paste reports off, usual keys, cursor, main screen."""
 
 _USUAL_KEYS, _DISTINCT_KEYS = b"\x1b[<u", b"\x1b[>25u"
 """Kitty's keyboard protocol left, and entered again with Textual's flags."""
@@ -135,9 +138,9 @@ class SignalWatch:
     Before `deliver` signals do what they do anyway. From there on each is handed to a
     callback on the loop, and
 
-    - a loop that does not take one in is said to be stuck, with what a second signal
+    - if the loop does not handle one, a warning says so, and what a second signal
       does;
-    - the second SIGINT or SIGTERM that such a loop does not take in ends the program,
+    - the second SIGINT or SIGTERM that such a loop does not handle ends the program,
       with the terminal as it was;
     - so does `leave` some seconds later, or soon after one more signal, and the first
       signal where `ends_within` says so.
@@ -276,7 +279,7 @@ class SignalWatch:
         self._turn_keys_into_signals(is_stuck=now - self._beat_at > STUCK_SECONDS)
 
     def _turn_keys_into_signals(self, *, is_stuck: bool) -> None:
-        """Make ^C send a signal while nobody reads it as a key."""
+        """Make ^C send a signal while the screen does not read keys."""
         if is_stuck == self._keys_are_signals or self._terminal is None:
             return
         with contextlib.suppress(OSError, termios.error):

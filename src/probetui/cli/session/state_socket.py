@@ -1,6 +1,6 @@
 """The state of a session for `probetui ls`: a socket that only its user may read.
 
-Who connects gets the state as JSON, `probetui schema state`, and the end of the stream.
+Each connection gets the state as JSON (`probetui schema state`) and is closed.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ async def read_states(api_version: str) -> list[dict[str, Any]]:
     root = DirectoryRoot(folder)
     names = [name for name in sorted(root.names()) if name.endswith(_SUFFIX)]
     with _short_path(root) as short:
-        found = await asyncio.gather(*(_read(root, short, name) for name in names))
+        states = await asyncio.gather(*(_read(root, short, name) for name in names))
     # Sessions of another version of probetui may say something else.
-    return [state for state in found if state.get("apiVersion") == api_version]
+    return [state for state in states if state.get("apiVersion") == api_version]
 
 
 def _listener() -> socket.socket:

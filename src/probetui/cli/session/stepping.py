@@ -1,4 +1,4 @@
-"""A session that goes by lines of standard input, each a step."""
+"""`--step`: a session that lines of standard input drive."""
 
 from __future__ import annotations
 
@@ -317,17 +317,17 @@ class _StandardInput:
         line: asyncio.Future[bytes | None] = loop.create_future()
 
         def read() -> None:
-            found = self._read_line()
+            data = self._read_line()
             with suppress(RuntimeError):  # the loop has been closed meanwhile
-                loop.call_soon_threadsafe(deliver, found)
+                loop.call_soon_threadsafe(deliver, data)
 
-        def deliver(found: bytes | None) -> None:
+        def deliver(data: bytes | None) -> None:
             if not line.done():
-                line.set_result(found)
+                line.set_result(data)
 
         threading.Thread(target=read, name="lines", daemon=True).start()
-        found = await line
-        return None if found is None else found.decode(errors="replace")
+        data = await line
+        return None if data is None else data.decode(errors="replace")
 
     def _read_line(self) -> bytes | None:
         """Read up to the end of a line, or as much of it as may be kept."""
