@@ -39,6 +39,7 @@ from probetui.presentation.container.exits import (
     signal_name,
 )
 from probetui.presentation.container.instances import format_instance
+from probetui.presentation.container.readiness import explain_readiness
 from probetui.presentation.container.status_lines import IMAGE_REASONS, NORMAL_WAITS
 from probetui.presentation.probe.refusals import as_sentence, refusal_text
 from probetui.presentation.text.view import View
@@ -504,8 +505,9 @@ def explain_container(context: WhyContext, tick: TickEntry | None) -> list[Expla
 def why_report(context: WhyContext, session: SessionHistory, pod_uid: str) -> list[str]:
     """Return why a container exited last, and waits; else why it is as it is."""
     ends = context.history.last_ends
-    waiting = explain_waiting(context)
-    lines = [] if waiting is None else [*_paragraph(waiting)]
+    lines: list[str] = []
+    for explanation in _about_now(context, session, pod_uid):
+        lines += _paragraph(explanation)
     if ends:
         lines += _report_exits(context, session, ends)
     else:
@@ -536,12 +538,25 @@ def report_explanations(
     """Return what `why_report` explains: exits and waits, else the last ticks."""
     keys = session.probes(pod_uid, context.container_name)
     if context.history.last_ends or not keys:
-        return explain_container(context, None)
-    waiting = explain_waiting(context)
+        readiness = explain_readiness(context, session, pod_uid)
+        return [
+            *([] if readiness is None else [readiness]),
+            *explain_container(context, None),
+        ]
     return [
-        *([] if waiting is None else [waiting]),
+        *_about_now(context, session, pod_uid),
         *_last_ticks(context, session, keys),
     ]
+
+
+def _about_now(
+    context: WhyContext, session: SessionHistory, pod_uid: str
+) -> Iterator[Explanation]:
+    """Yield what keeps a container from being started, and from being ready."""
+    yield from filter(
+        None,
+        (explain_waiting(context), explain_readiness(context, session, pod_uid)),
+    )
 
 
 def _last_ticks(

@@ -1,0 +1,129 @@
+"""Why a container that runs is not ready: the probe that it waits for.
+
+A container with a startup probe is started by its first success, and only then are its
+other probes run. It is ready while the last result of its readiness probe is a success;
+one without that probe is ready once it has started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from enum import StrEnum
+
+from msgspec import Struct
+
+from probetui.analysis.container_history import ContainerInstance, SessionHistory
+from probetui.analysis.timeline import Timeline
+from probetui.k8s.pod import Container
+from probetui.k8s.probe import Probe, ProbeKey, ProbeType
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.journal import TickEntry
+from probetui.kubelet.outcome import Result
+
+
+class Obstacle(StrEnum):
+    """What keeps a container from being ready; the names never change."""
+
+    NOT_PROBED = "not-probed"
+    ERRORED = "errored"
+    FAILED = "failed"
+    TOO_FEW_SUCCESSES = "too-few-successes"
+
+
+class NotReady(Struct, frozen=True):
+    """Why a container is not ready.
+
+    Attributes:
+        probe: what it waits for.
+        probe_type: the startup probe, or the readiness probe after it.
+        obstacle: the kind of reason.
+        tick: the last one that ran the probe, None if none did.
+        since: the start of the first tick of the run of failures, None for no run.
+    """
+
+    probe: Probe
+    probe_type: ProbeType
+    obstacle: Obstacle
+    tick: TickEntry | None = None
+    since: datetime | None = None
+
+
+def why_not_ready(
+    container: Container, ticks: Mapping[ProbeType, TickEntry]
+) -> NotReady | None:
+    """Return why a container that runs is not ready, None if it is.
+
+    Args:
+        container: its definition.
+        ticks: the last tick of each of its probes that ran one.
+    """
+    for probe_type in (ProbeType.STARTUP, ProbeType.READINESS):
+        probe, tick = container.probe(probe_type), ticks.get(probe_type)
+        if probe is None or (tick is not None and tick.stored.after is Result.SUCCESS):
+            continue
+        return NotReady(probe, probe_type, _obstacle(tick), tick)
+    return None
+
+
+def _obstacle(tick: TickEntry | None) -> Obstacle:
+    if tick is None:
+        return Obstacle.NOT_PROBED
+    if tick.result is None:
+        return Obstacle.ERRORED
+    is_success = tick.result is Result.SUCCESS
+    return Obstacle.TOO_FEW_SUCCESSES if is_success else Obstacle.FAILED
+
+
+def instance_not_ready(
+    session: SessionHistory,
+    pod_uid: str,
+    container: Container,
+    instance: ContainerInstance,
+) -> NotReady | None:
+    """Return why an instance is not ready, or was not when its stop began."""
+    until = None if instance.end is None else instance.end.at
+    ticks: dict[ProbeType, TickEntry] = {}
+    runs: dict[ProbeType, list[TickEntry]] = {}
+    for probe_type in (ProbeType.STARTUP, ProbeType.READINESS):
+        timeline = session.timeline(ProbeKey(pod_uid, container.name, probe_type))
+        ran = _ran_backwards(timeline, instance.container_id, until)
+        runs[probe_type] = run = _last_run(ran)
+        if run:
+            ticks[probe_type] = run[0]
+    reason = why_not_ready(container, ticks)
+    if reason is None or reason.obstacle is not Obstacle.FAILED:
+        return reason
+    first = runs[reason.probe_type][-1]
+    return NotReady(
+        reason.probe,
+        reason.probe_type,
+        reason.obstacle,
+        reason.tick,
+        first.timing.started_at,
+    )
+
+
+def _ran_backwards(
+    timeline: Timeline, container_id: ContainerID, until: datetime | None
+) -> Iterator[TickEntry]:
+    """Yield the ticks that probed an instance until an instant, the last one first."""
+    for index in reversed(timeline.indexes):
+        tick = timeline.tick(index)
+        if tick is None or not (tick.attempts or tick.result):
+            continue
+        if until is not None and tick.timing.started_at >= until:
+            continue
+        if tick.container_id != container_id:
+            return
+        yield tick
+
+
+def _last_run(ticks: Iterator[TickEntry]) -> list[TickEntry]:
+    """Return the first tick, and those after it while they have the same result."""
+    run: list[TickEntry] = []
+    for tick in ticks:
+        if run and tick.result is not run[0].result:
+            break
+        run.append(tick)
+    return run
