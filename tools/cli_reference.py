@@ -12,8 +12,8 @@ import click
 from tools import reference_pages
 
 from probetui.cli.main import COMMANDS, group
-from probetui.cli.options import ALL_SETTINGS
 from probetui.cli.parameters import SHOWS_ALL
+from probetui.cli.settings import ALL_SETTINGS
 
 DOCS = Path(__file__).parents[1] / "docs"
 DOCUMENT = DOCS / "CLI.md"

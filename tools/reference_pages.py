@@ -7,8 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from probetui.analysis.findings import FINDING_RULES
-from probetui.cli.options import ALL_SETTINGS
-from probetui.cli.settings import config_schema
+from probetui.cli.settings import ALL_SETTINGS, config_schema
 from probetui.engine.diagnostics import EXEC_MISSING, REDIRECT
 from probetui.kubelet_rules import ROWS, FeatureGate, Rule
 from probetui.presentation.tick.marks import ASCII, UNICODE, mark_legend

@@ -34,8 +34,8 @@ EXCEPTIONS = {
     "cluster/attach/port_forward.py:self._data.read": "the same",
     "cli/commands/case_report.py:reader.read": "a SourceReader, bounded by each file",
     "cli/pods.py:(reader or options.reader()).read": "the same",
-    "cli/commands/manifest_reports.py:options.reader().read": "the same",
-    "cli/commands/version_report.py:options.reader().read": "the same",
+    "cli/commands/manifest_reports.py:files.reader().read": "the same",
+    "cli/commands/version_report.py:pods.reader().read": "the same",
     "cli/files.py:SourceReader(filenames, recursive=recursive).read": "the same",
 }
 """Allowed calls, by file and call, with reasons."""

@@ -1,7 +1,5 @@
 """Values of options: their formats and sources."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import click
@@ -10,8 +8,10 @@ from click.testing import CliRunner
 
 from probetui.cli.commands.sessions import run as run_command
 from probetui.cli.main import group
-from probetui.cli.options import ALL_SETTINGS
-from probetui.cli.parameters import Duration, OneOf, SectionedCommand, setting
+from probetui.cli.option_groups import takes_options
+from probetui.cli.options import KubeletOptions
+from probetui.cli.parameters import Duration, OneOf, SectionedCommand
+from probetui.cli.settings import ALL_SETTINGS
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_a_setting_may_come_from_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     @click.command(cls=SectionedCommand)
-    @setting("--kubelet-age", section="Kubelet", default="old")
-    def command(kubelet_age: str) -> str:
-        return kubelet_age
+    @takes_options
+    def command(options: KubeletOptions) -> str:
+        return options.kubelet_age
 
     monkeypatch.setenv("PROBETUI_KUBELET_AGE", "fresh")
 

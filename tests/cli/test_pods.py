@@ -39,20 +39,20 @@ def names(options: ManifestOptions) -> list[str]:
 
 
 def test_all_pods_of_a_file_are_selected(path: Path) -> None:
-    assert names(ManifestOptions((str(path),))) == ["web", "db"]
+    assert names(ManifestOptions(filenames=(str(path),))) == ["web", "db"]
 
 
 def test_a_selector_selects_some_pods(path: Path) -> None:
-    assert names(ManifestOptions((str(path),), selector="app!=web")) == ["db"]
+    assert names(ManifestOptions(filenames=(str(path),), selector="app!=web")) == ["db"]
 
 
 def test_a_selector_that_matches_nothing_is_nothing_to_do(path: Path) -> None:
     with pytest.raises(NothingToDoError, match='no pod has the labels "app=mail"'):
-        load_pods(ManifestOptions((str(path),), selector="app=mail"))
+        load_pods(ManifestOptions(filenames=(str(path),), selector="app=mail"))
 
 
 def test_the_namespace_of_the_command_line_applies(path: Path) -> None:
-    pods = load_pods(ManifestOptions((str(path),), namespace="shop")).pods
+    pods = load_pods(ManifestOptions(filenames=(str(path),), namespace="shop")).pods
 
     assert {pod.namespace for pod in pods} == {"shop"}
 
@@ -60,7 +60,7 @@ def test_the_namespace_of_the_command_line_applies(path: Path) -> None:
 def test_a_changed_field_is_set_in_the_pod(path: Path) -> None:
     change = "app.livenessProbe.periodSeconds=2"
 
-    pods = load_pods(ManifestOptions((str(path),), changes=(change,))).pods
+    pods = load_pods(ManifestOptions(filenames=(str(path),), changes=(change,))).pods
 
     probes = [pod.containers[0].liveness_probe for pod in pods]
     assert [probe and probe.period_seconds for probe in probes] == [2, 2]
@@ -70,7 +70,7 @@ def test_all_errors_are_reported_at_once_with_their_lines(path: Path) -> None:
     path.write_text(path.read_text().replace("name: app\n", "name: App\n"))
 
     with pytest.raises(ManifestError) as caught:
-        load_pods(ManifestOptions((str(path),)))
+        load_pods(ManifestOptions(filenames=(str(path),)))
 
     assert [problem.split(" ")[0] for problem in caught.value.problems] == [
         f"{path}:6:7:",
@@ -82,7 +82,7 @@ def test_a_file_without_a_document_is_nothing_to_do(path: Path) -> None:
     path.write_text("# nothing\n---\n")
 
     with pytest.raises(NothingToDoError, match="no YAML received"):
-        load_pods(ManifestOptions((str(path),)))
+        load_pods(ManifestOptions(filenames=(str(path),)))
 
 
 def test_a_file_without_a_pod_is_nothing_to_do_and_its_kinds_are_listed(
@@ -91,7 +91,7 @@ def test_a_file_without_a_pod_is_nothing_to_do_and_its_kinds_are_listed(
     path.write_text("apiVersion: v1\nkind: Service\nmetadata: {name: web}\n")
 
     with pytest.raises(NothingToDoError, match=r"no pod in it: .*Service"):
-        load_pods(ManifestOptions((str(path),)))
+        load_pods(ManifestOptions(filenames=(str(path),)))
 
 
 def test_strict_refuses_unsupported_fields(path: Path) -> None:
@@ -99,30 +99,32 @@ def test_strict_refuses_unsupported_fields(path: Path) -> None:
         POD.format(name="web", probe=PROBE) + "  volumes: [{name: x, nfs: "
         "{server: a, path: /b}}]\n"
     )
-    tolerated = names(ManifestOptions((str(path),)))
+    tolerated = names(ManifestOptions(filenames=(str(path),)))
 
     with pytest.raises(ManifestError, match="volumes"):
-        load_pods(ManifestOptions((str(path),), strict=True))
+        load_pods(ManifestOptions(filenames=(str(path),), strict=True))
 
     assert tolerated == ["web"]
 
 
 def test_strict_refuses_pods_without_any_probe(path: Path) -> None:
     path.write_text(POD.format(name="web", probe="args: [sleep]"))
-    tolerated = names(ManifestOptions((str(path),)))
+    tolerated = names(ManifestOptions(filenames=(str(path),)))
 
     with pytest.raises(NothingToDoError, match="no container has a probe"):
-        load_pods(ManifestOptions((str(path),), strict=True))
+        load_pods(ManifestOptions(filenames=(str(path),), strict=True))
 
     assert tolerated == ["web"]
 
 
 def test_strict_means_strict_validation_as_well(path: Path) -> None:
     path.write_text(POD.format(name="web", probe="livenesProbe: {}"))
-    lenient = load_pods(ManifestOptions((str(path),), validate="ignore"))
+    lenient = load_pods(ManifestOptions(filenames=(str(path),), validate="ignore"))
 
     with pytest.raises(ManifestError, match="unknown field"):
-        load_pods(ManifestOptions((str(path),), validate="ignore", strict=True))
+        load_pods(
+            ManifestOptions(filenames=(str(path),), validate="ignore", strict=True)
+        )
 
     assert "unknown field" not in str(lenient.problems)
 

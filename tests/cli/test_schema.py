@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from probetui.cli.main import run
-from probetui.cli.options import ALL_SETTINGS
-from probetui.cli.settings import config_schema, load_settings
+from probetui.cli.settings import ALL_SETTINGS, config_schema, load_settings
 from probetui.errors import ManifestError
 from probetui.presentation.state_json import state_schema
 from probetui.record.format import AnyRecord

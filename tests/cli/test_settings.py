@@ -14,9 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from probetui.cli.commands.sessions import run as run_command
-from probetui.cli.options import ALL_SETTINGS
 from probetui.cli.parameters import Option
-from probetui.cli.settings import JsonSchema, config_schema, load_settings
+from probetui.cli.settings import ALL_SETTINGS, JsonSchema, config_schema, load_settings
 from probetui.errors import ManifestError, ProbetuiError, UsageError
 
 

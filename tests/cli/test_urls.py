@@ -238,7 +238,9 @@ class TestReader:
     async def test_errors_name_url_line_and_field(self) -> None:
         async with serving() as server:
             server.answers["/pod.yaml"] = response(POD.replace(b"app", b"A_p"))
-            options = ManifestOptions((server.url("/pod.yaml?token=abcdef123456"),))
+            options = ManifestOptions(
+                filenames=(server.url("/pod.yaml?token=abcdef123456"),)
+            )
 
             with pytest.raises(ManifestError) as raised:
                 await asyncio.to_thread(load_pods, options)

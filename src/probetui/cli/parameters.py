@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.types import BoolParamType
@@ -63,37 +63,6 @@ class Option(click.Option):
         extra = super().get_help_extra(ctx)
         extra.pop("range", None)
         return extra
-
-
-def option(*names: str, section: str, **attributes: Any) -> Callable[[F], F]:
-    """Declare an option that only the command line can give.
-
-    All commands that have it share one object: it takes long to make.
-    """
-    made = Option(names, section=section, **attributes)
-    return click.option(cls=cast("type[Option]", lambda _names: made))
-
-
-def setting(*names: str, section: str, **attributes: Any) -> Callable[[F], F]:
-    """Declare an option with a variable and a configuration key of its name."""
-    return option(*names, section=section, is_setting=True, **attributes)
-
-
-def output_option(*forms: str) -> Callable[[F], F]:
-    """Declare `-o`: how a command prints what it found; the first is the default.
-
-    All commands mean the same by a word: `table` or `text` is for people, `wide` has
-    more of it, `json` and `yaml` have all for programs, `name` has a name a line.
-    """
-    return option(
-        "-o",
-        "--output",
-        section="Output",
-        type=OutputForm(forms),
-        default=forms[0],
-        show_default=True,
-        help="Output format.",
-    )
 
 
 def examples(*lines: str) -> str:

@@ -6,11 +6,11 @@ import platform
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.cli.files import STDIN, SourceReader, format_filenames
-from probetui.cli.option_values import choose_rules
+from probetui.cli.option_values import rules_by
+from probetui.cli.options import PodOptions, Quiet, VersionOptions
 from probetui.cli.printing import Notes
 from probetui.errors import ManifestError, NothingToDoError, UsageError
 from probetui.k8s.pod import Pod
@@ -23,22 +23,10 @@ if TYPE_CHECKING:
     from probetui.k8s.selector import LabelRequirement
 
 
-class ManifestOptions(Struct, frozen=True):
+class ManifestOptions(PodOptions, VersionOptions):
     """The options that say which pods are meant."""
 
-    filenames: tuple[str, ...]
-    recursive: bool = False
-    namespace: str | None = None
-    selector: str | None = None
-    changes: tuple[str, ...] = ()
-    validate: str = "warn"
-    strict: bool = False
-    quiet: bool = False
-    kubelet: str | None = None
-    feature_gates: str | None = None
-    stub_missing: bool = False
-    static: tuple[str, ...] = ()
-    insecure_skip_tls_verify: bool = False
+    quiet: Quiet = False
 
     @property
     def names(self) -> str:
@@ -52,7 +40,7 @@ class ManifestOptions(Struct, frozen=True):
         Raises:
             UsageError: the version has no such feature gate.
         """
-        return choose_rules(self.kubelet, self.feature_gates)
+        return rules_by(self)
 
     @property
     def reads_stdin(self) -> bool:

@@ -13,7 +13,14 @@ import click
 
 from probetui.cli.files import read_file
 from probetui.cli.folders import config_file
-from probetui.cli.options import ALL_SETTINGS
+from probetui.cli.option_groups import options_of
+from probetui.cli.options import (
+    AutosaveOptions,
+    CommonSessionOptions,
+    EngineOptions,
+    PodOptions,
+    RunningOptions,
+)
 from probetui.cli.parameters import (
     ByteCount,
     Duration,
@@ -35,11 +42,25 @@ from probetui.suggestions import nearest_hint
 
 JsonSchema = dict[str, Any]
 
+_GROUPS = (
+    PodOptions,
+    EngineOptions,
+    RunningOptions,
+    AutosaveOptions,
+    CommonSessionOptions,
+)
+_OPTIONS = dict.fromkeys(option for kind in _GROUPS for option in options_of(kind))
+ALL_SETTINGS = tuple(option for option in reversed(_OPTIONS) if option.is_setting)
+"""All settings, in the order of the JSON Schema."""
+
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def load_settings(
-    path: Path | None, *, known: Sequence[Option], wanted: Sequence[click.Parameter]
+    path: Path | None,
+    *,
+    known: Sequence[Option] = ALL_SETTINGS,
+    wanted: Sequence[click.Parameter],
 ) -> dict[str, Any]:
     """Return the defaults that the configuration file has for a command.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 import pytest
-from msgspec.structs import fields
 
+from probetui.cli.commands.sessions import ClusterPodChoices
 from probetui.cli.commands.sessions import attach as attach_command
 from probetui.cli.option_values import (
     RuntimeOptions,
@@ -20,7 +20,6 @@ from probetui.cli.session.attachment import (
     confirm_actions,
     without_creation_fields,
 )
-from probetui.cli.session.cluster_attachment import ClusterPodOptions
 from probetui.errors import RuntimeUnavailableError, UsageError
 from probetui.k8s.environment import ConfigMapEnvSource, EnvFrom
 from probetui.k8s.pod import (
@@ -221,20 +220,20 @@ async def test_aborting_the_confirmation_interrupts_the_session(
 
 def test_every_option_of_attach_is_used() -> None:
     known = {
-        field.name
+        name
         for kind in (
             ManifestOptions,
             RuntimeOptions,
             SessionOptions,
             ScreenChoices,
-            ClusterPodOptions,
+            ClusterPodChoices,
         )
-        for field in fields(kind)
+        for name in kind.field_names()
     }
 
     names = {str(parameter.name) for parameter in attach_command.params}
 
-    assert names - known == {"words", "no_wait", "config"}
+    assert names - known == {"words", "no_wait"}
     assert not names & {"keep", "pull", "watch", "image_gc"}
 
 

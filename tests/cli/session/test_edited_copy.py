@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from probetui.cli.folders import state_folder
 from probetui.cli.pods import ManifestOptions, load_pods
@@ -47,7 +46,7 @@ def manifest(tmp_path: Path) -> Path:
 
 
 def options_for(*paths: Path | str) -> ManifestOptions:
-    return ManifestOptions(tuple(map(str, paths)))
+    return ManifestOptions(filenames=tuple(map(str, paths)))
 
 
 def timings(*loaded: LoadedPod) -> Timings:
@@ -144,7 +143,7 @@ def test_the_copy_is_in_the_data_folder_if_both_folders_are_given_with_f(
 
 
 def test_nothing_is_written_if_all_folders_are_given_with_f(manifest: Path) -> None:
-    options = replace(options_for(manifest.parent.parent), recursive=True)
+    options = options_for(manifest.parent.parent).replace(recursive=True)
 
     with pytest.raises(UsageError, match="in these folders would be loaded"):
         copy(options)

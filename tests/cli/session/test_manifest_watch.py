@@ -54,7 +54,7 @@ class Watched:
 
     def reload(self) -> DesiredState:
         try:
-            manifests = load_pods(ManifestOptions((str(self.folder),)))
+            manifests = load_pods(ManifestOptions(filenames=(str(self.folder),)))
             return DesiredState(manifests.pods, warnings=manifests.warnings)
         except NothingToDoError:
             return DesiredState()

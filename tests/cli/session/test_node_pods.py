@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from probetui.cli.commands.node import node
-from probetui.cli.option_values import NodeOptions, pick_options
+from probetui.cli.commands.node import NodeCommandOptions, node
+from probetui.cli.option_groups import pick_options
+from probetui.cli.options import NodeOptions
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.session.node import NodePods
 from probetui.cli.session.plan import NodePlan
@@ -38,10 +39,10 @@ def static(tmp_path: Path) -> Path:
 
 
 def test_a_reload_of_static_pods_keeps_the_pods_of_the_cluster(static: Path) -> None:
-    params = context_of(node, "--static", str(static)).params | {"filenames": ()}
-    source = pick_options(ManifestOptions, params)
+    options = NodeCommandOptions.of(context_of(node, "--static", str(static)).params)
+    source = pick_options(ManifestOptions, options)
     reader = source.reader()
-    run_plan = make_plan(load_pods(source, reader), params, source, reader)
+    run_plan = make_plan(load_pods(source, reader), options, source, reader)
     plan = NodePlan.of(run_plan, name="worker", node=NodeOptions())
     registry = PodRegistry(plan.desired)
     pods = NodePods(plan, registry, FakeRuntime(FakeEngine(FakeClock())))

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import fields
 
-from probetui.cli.commands.sessions import run
+from probetui.cli.commands.sessions import RunOptions, run
 from probetui.cli.option_values import (
     RuntimeOptions,
     ScreenChoices,
@@ -40,16 +39,18 @@ spec:
 def plan(*args: str) -> RunPlan:
     """Plan a session with the options of `probetui run`."""
     context = context_of(run, *args)
-    return make_plan(load_manifests([SourceFile("pod.yaml", POD)]), context.params)
+    return make_plan(
+        load_manifests([SourceFile("pod.yaml", POD)]), RunOptions.of(context.params)
+    )
 
 
 def test_every_option_of_run_is_used() -> None:
     known = {
-        field.name
+        name
         for kind in (ManifestOptions, RuntimeOptions, SessionOptions, ScreenChoices)
-        for field in fields(kind)
+        for name in kind.field_names()
     }
-    others = {"config", "files"}  # read before the rest, and added to `filenames`
+    others = {"files"}  # added to `filenames`
 
     assert {str(parameter.name) for parameter in run.params} == known | others
 
@@ -138,7 +139,10 @@ def test_unsupported_fields_are_reported_with_their_position_before_the_start(
 ) -> None:
     context = context_of(run, "--runtime", "process")
 
-    make_plan(load_manifests([SourceFile("pod.yaml", MOUNTING)]), context.params)
+    make_plan(
+        load_manifests([SourceFile("pod.yaml", MOUNTING)]),
+        RunOptions.of(context.params),
+    )
 
     messages = capsys.readouterr().err.splitlines()
     (line,) = [line for line in messages if ".tty" in line]
@@ -153,7 +157,10 @@ def test_another_runtime_may_support_the_field(
 ) -> None:
     context = context_of(run, "--runtime", "docker")
 
-    make_plan(load_manifests([SourceFile("pod.yaml", MOUNTING)]), context.params)
+    make_plan(
+        load_manifests([SourceFile("pod.yaml", MOUNTING)]),
+        RunOptions.of(context.params),
+    )
 
     assert "tty" not in capsys.readouterr().err
 
@@ -172,7 +179,9 @@ def test_unsupported_fields_are_reported_once_the_runtime_is_known(
     is_reported: bool,  # noqa: FBT001  # a column
 ) -> None:
     context = context_of(run, "--runtime", "auto")
-    made = make_plan(load_manifests([SourceFile("pod.yaml", NAMING)]), context.params)
+    made = make_plan(
+        load_manifests([SourceFile("pod.yaml", NAMING)]), RunOptions.of(context.params)
+    )
     reported_before = capsys.readouterr().err
     assert made.warn_for_runtime is not None
 
@@ -183,17 +192,20 @@ def test_unsupported_fields_are_reported_once_the_runtime_is_known(
 
 
 def test_a_condition_without_a_pod_to_be_about_is_refused() -> None:
-    params = context_of(run, "pod.yaml", "--until", "ready").params
+    context = context_of(run, "pod.yaml", "--until", "ready")
 
     with pytest.raises(UsageError, match="about pods of --static"):
-        make_plan(load_manifests([]), params)
+        make_plan(load_manifests([]), RunOptions.of(context.params))
 
 
 def test_unsupported_fields_are_an_error_with_strict() -> None:
     context = context_of(run, "--runtime", "process", "--strict")
 
     with pytest.raises(ManifestError, match="tty: is not supported") as refused:
-        make_plan(load_manifests([SourceFile("pod.yaml", MOUNTING)]), context.params)
+        make_plan(
+            load_manifests([SourceFile("pod.yaml", MOUNTING)]),
+            RunOptions.of(context.params),
+        )
 
     assert refused.value.exit_status == 2
 
@@ -267,7 +279,11 @@ def plan_of_a_file(text: str, *args: str) -> RunPlan:
     """Plan a session whose pods come from a file."""
     context = context_of(run, *args)
     manifests = load_manifests([SourceFile("pod.yaml", text)])
-    return make_plan(manifests, context.params, source=ManifestOptions(("pod.yaml",)))
+    return make_plan(
+        manifests,
+        RunOptions.of(context.params),
+        source=ManifestOptions(filenames=("pod.yaml",)),
+    )
 
 
 def test_the_screen_shows_the_warnings_about_manifests_that_it_covers() -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
 from probetui.analysis.reproduce import quote_shell_line
 from probetui.cli.case_files import Case, built_in_cases, read_cases
+from probetui.cli.commands.testing import TestOptions
 from probetui.cli.folders import make_private_directory
-from probetui.cli.option_values import pick_options
+from probetui.cli.option_groups import pick_options
 from probetui.cli.pods import ManifestOptions, load_pods, report_problems
 from probetui.cli.printing import Notes, print_line, print_text
 from probetui.cli.reports import emit
@@ -60,7 +60,7 @@ _REPEATED_FLAGS = {
 """Options that change what a case comes to, and have no default to repeat."""
 
 
-def run_cases(params: Mapping[str, Any]) -> int:
+def run_cases(options: TestOptions) -> int:
     """Run the cases of the files and return the exit status.
 
     Raises:
@@ -69,18 +69,18 @@ def run_cases(params: Mapping[str, Any]) -> int:
         NothingToDoError: there is no pod, or no case for the runtime.
         RuntimeUnavailableError: no container runtime answers.
     """
-    options = pick_options(ManifestOptions, params)
-    reader = options.reader()
-    manifests = load_pods(options, reader)
-    notes = Notes(quiet=params["quiet"])
+    files = pick_options(ManifestOptions, options)
+    reader = files.reader()
+    manifests = load_pods(files, reader)
+    notes = Notes(quiet=options.quiet)
     problems = [problem for problem in manifests.problems if problem.rule != CASES_RULE]
     report_problems(replace(manifests, problems=tuple(problems)), notes)
     read = read_cases(reader.read(), manifests.pods)
     cases = _chosen(
-        read or built_in_cases(manifests.loaded, options.rules), params["cases"]
+        read or built_in_cases(manifests.loaded, files.rules), options.cases
     )
     results: list[CaseResult] = []
-    is_text = params["output"] == "text"
+    is_text = options.output == "text"
 
     def report(result: CaseResult) -> None:
         results.append(result)
@@ -88,19 +88,19 @@ def run_cases(params: Mapping[str, Any]) -> int:
             for line in format_case(result):
                 print_line(line)
 
-    runner = CaseRunner(options, reader, manifests, params, report)
+    runner = CaseRunner(options, reader, manifests, report)
     _check_settings(cases, runner)
-    if (junit := params["junit"]) is not None:
+    if (junit := options.junit) is not None:
         with _report_named(junit):  # now, and not when all cases have run
             check_output(junit, JUNIT_KIND)
-    runs = list(_runs(cases, params))
-    left_out = [skipped(run, why) for run, why in _not_here(cases, runs, params)]
+    runs = list(_runs(cases, options))
+    left_out = [skipped(run, why) for run, why in _not_here(cases, runs, options)]
     if not runs:
-        raise NothingToDoError(f"no case is for --runtime {params['runtime']}")
-    status = runner.run(runs, params["jobs"])
+        raise NothingToDoError(f"no case is for --runtime {options.runtime}")
+    status = runner.run(runs, options.jobs)
     for result in left_out:
         report(result)
-    _write_reports([*runner.results, *left_out], params)
+    _write_reports([*runner.results, *left_out], options)
     notes.note(summary(results))
     if status:
         return status
@@ -135,11 +135,11 @@ def _check_settings(cases: Sequence[Case], runner: CaseRunner) -> None:
         raise ManifestError(problems)
 
 
-def _runs(cases: Sequence[Case], params: Mapping[str, Any]) -> Iterator[CaseRun]:
+def _runs(cases: Sequence[Case], options: TestOptions) -> Iterator[CaseRun]:
     """Yield the runs of cases: on the runtime that is named, or on those they name."""
-    wanted = params["runtime"]
+    wanted = options.runtime
     run_name = secrets.token_hex(3)
-    folder: Path | None = params["record_dir"]
+    folder: Path | None = options.record_dir
     if folder is not None:
         try:
             make_private_directory(folder)
@@ -152,7 +152,7 @@ def _runs(cases: Sequence[Case], params: Mapping[str, Any]) -> Iterator[CaseRun]
                 yield CaseRun(
                     case,
                     runtime,
-                    _command(case, runtime, params),
+                    _command(case, runtime, options),
                     "" if runtime == SIM else f"-test-{run_name}-{number}",
                     None
                     if folder is None
@@ -161,35 +161,35 @@ def _runs(cases: Sequence[Case], params: Mapping[str, Any]) -> Iterator[CaseRun]
 
 
 def _not_here(
-    cases: Sequence[Case], runs: Sequence[CaseRun], params: Mapping[str, Any]
+    cases: Sequence[Case], runs: Sequence[CaseRun], options: TestOptions
 ) -> Iterator[tuple[CaseRun, str]]:
     """Yield the cases that are for other runtimes than the one that is named."""
     there = {run.case.name for run in runs}
     for case in cases:
         if case.name not in there:
-            run = CaseRun(case, params["runtime"], "", "", None)
+            run = CaseRun(case, options.runtime, "", "", None)
             yield run, f"runs on {', '.join(case.runtimes)}"
 
 
-def _command(case: Case, runtime: str, params: Mapping[str, Any]) -> str:
+def _command(case: Case, runtime: str, options: TestOptions) -> str:
     """Return the command that repeats one case."""
     words = ["probetui", "test"]
-    for name in params["filenames"]:
+    for name in options.filenames:
         words += ["-f", name]
-    words += [flag for name, flag in _REPEATED_FLAGS.items() if params[name]]
-    for parameter, option in _REPEATED.items():
-        given = params[parameter]
+    words += [flag for name, flag in _REPEATED_FLAGS.items() if getattr(options, name)]
+    for name, option in _REPEATED.items():
+        given = getattr(options, name)
         for value in given if isinstance(given, tuple) else (given,):
             words += [] if value is None else [option, str(value)]
     return quote_shell_line([*words, "--runtime", runtime, "--case", case.name])
 
 
-def _write_reports(results: Sequence[CaseResult], params: Mapping[str, Any]) -> None:
-    if params["output"] != "text":
-        emit(CasesReport(results), params["output"])
-    if os.environ.get(_GITHUB) == "true" and params["output"] != "github":
+def _write_reports(results: Sequence[CaseResult], options: TestOptions) -> None:
+    if options.output != "text":
+        emit(CasesReport(results), options.output)
+    if os.environ.get(_GITHUB) == "true" and options.output != "github":
         print_text(as_github(results), err=True)
-    path: Path | None = params["junit"]
+    path: Path | None = options.junit
     if path is None:
         return
     with _report_named(path):

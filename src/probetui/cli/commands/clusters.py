@@ -1,21 +1,76 @@
 """Declarations of the commands about a cluster: watch."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Annotated
 
 import click
 
+from probetui.cli.option_groups import Opt, OptionGroup, takes_options
 from probetui.cli.options import (
-    appearance_options,
-    cluster_options,
-    ending_options,
-    output_options,
-    program_options,
+    AppearanceOptions,
+    ClusterOptions,
+    EndOptions,
+    OutputOptions,
+    ProgramOptions,
 )
-from probetui.cli.parameters import SectionedCommand, examples, option
+from probetui.cli.parameters import SectionedCommand, examples
 
-_CLUSTER = "Cluster"
+
+class WatchedNamespace(OptionGroup, section="Cluster"):
+    """Which pods of a cluster are watched."""
+
+    namespace: Annotated[
+        str | None,
+        Opt(
+            "-n",
+            metavar="NS",
+            help="Namespace of the pods.  [default: the context's]",
+        ),
+    ] = None
+    all_namespaces: Annotated[bool, Opt("-A", help="Watch pods of all namespaces.")] = (
+        False
+    )
+    selector: Annotated[
+        str | None,
+        Opt(
+            "-l",
+            metavar="LABELS",
+            help="Only pods with these labels: app=web,tier!=db,canary",
+        ),
+    ] = None
+
+
+class WatchedPodOptions(WatchedNamespace, ClusterOptions, section="Cluster"):
+    """Which pods of which cluster are watched, and how."""
+
+    via_node_proxy: Annotated[
+        bool,
+        Opt(
+            help="Read the kubelets' counters through the API server. That needs the "
+            "right to get nodes/proxy, which is as good as root on the nodes.",
+        ),
+    ] = False
+    kubelet_insecure_tls: Annotated[
+        bool,
+        Opt(
+            help="Send the credentials to kubelets whose certificates nobody has "
+            "verified. Without it they go to kubelets whose certificates the "
+            "kubeconfig's authority has signed.",
+        ),
+    ] = False
+    no_counters: Annotated[
+        bool,
+        Opt(
+            help="Do not read the kubelets' counters: probe results from events alone.",
+        ),
+    ] = False
+
+
+class WatchCommandOptions(
+    WatchedPodOptions, EndOptions, OutputOptions, AppearanceOptions, ProgramOptions
+):
+    """The options of `watch`, and that no pod of the cluster is probed."""
+
+    cluster_pod: str = ""
 
 
 @click.command(
@@ -29,54 +84,8 @@ _CLUSTER = "Cluster"
     ),
 )
 @click.argument("words", nargs=-1, metavar="[POD|TYPE/NAME]...")
-@option(
-    "-n",
-    "--namespace",
-    section=_CLUSTER,
-    metavar="NS",
-    help="Namespace of the pods.  [default: the context's]",
-)
-@option(
-    "-A",
-    "--all-namespaces",
-    section=_CLUSTER,
-    is_flag=True,
-    help="Watch pods of all namespaces.",
-)
-@option(
-    "-l",
-    "--selector",
-    section=_CLUSTER,
-    metavar="LABELS",
-    help="Only pods with these labels: app=web,tier!=db,canary",
-)
-@cluster_options
-@option(
-    "--via-node-proxy",
-    section=_CLUSTER,
-    is_flag=True,
-    help="Read the kubelets' counters through the API server. That needs the right to "
-    "get nodes/proxy, which is as good as root on the nodes.",
-)
-@option(
-    "--kubelet-insecure-tls",
-    section=_CLUSTER,
-    is_flag=True,
-    help="Send the credentials to kubelets whose certificates nobody has verified. "
-    "Without it they go to kubelets whose certificates the kubeconfig's authority has "
-    "signed.",
-)
-@option(
-    "--no-counters",
-    section=_CLUSTER,
-    is_flag=True,
-    help="Do not read the kubelets' counters: probe results from events alone.",
-)
-@ending_options
-@output_options
-@appearance_options
-@program_options
-def watch(words: tuple[str, ...], **params: Any) -> int:
+@takes_options
+def watch(words: tuple[str, ...], options: WatchCommandOptions) -> int:
     """Watch the probes of a cluster's pods; change nothing.
 
     Shows what `run` shows, of pods that a real kubelet runs. Specs and statuses come
@@ -86,4 +95,4 @@ def watch(words: tuple[str, ...], **params: Any) -> int:
     """
     from probetui.cli.session.cluster_watch import watch_cluster
 
-    return watch_cluster(words, params)
+    return watch_cluster(words, options)

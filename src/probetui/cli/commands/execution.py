@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from probetui.analysis.reproduce import engine_exec_command, quote_shell_line
 from probetui.cli.commands.listing import ListedPod, PodSearch
 from probetui.cli.folders import pods_folder
-from probetui.cli.option_values import RuntimeOptions, pick_options
+from probetui.cli.option_groups import pick_options
+from probetui.cli.option_values import RuntimeOptions
 from probetui.cli.printing import print_notice, print_output
 from probetui.drive.clocks import SystemClock
 from probetui.errors import (
@@ -25,39 +26,41 @@ from probetui.runtimes.process.listing import (
     environment_of_container,
 )
 
+if TYPE_CHECKING:
+    from probetui.cli.commands.management import ExecOptions
+
 _CANNOT_START, _NOT_FOUND = 126, 127
 """Exit statuses of a command that was not run, as shells have them."""
 
 _PROCESS = "process://"
-_TERMINAL_OPTIONS = (("i", "stdin"), ("t", "tty"))
 
 
-async def run_command(
-    target: str, command: Sequence[str], params: Mapping[str, Any]
-) -> int:
+async def run_command(target: str, command: Sequence[str], options: ExecOptions) -> int:
     """Run a command in a container of ours and return its exit status.
 
     Args:
         target: a pod, POD/CONTAINER, or the ID of a plain process.
         command: the command, run without a shell.
-        params: the options, by name.
+        options: where it is run, and what it is given.
 
     Raises:
         UsageError: there is no such container, or several.
         RuntimeUnavailableError: it does not run.
     """
-    if params["container"] is None and (place := _process(target)) is not None:
+    if options.container is None and (place := _process(target)) is not None:
         return _replace_this_process(place, command)
-    async with PodSearch(pick_options(RuntimeOptions, params), SystemClock()) as search:
+    async with PodSearch(
+        pick_options(RuntimeOptions, options), SystemClock()
+    ) as search:
         mine = [
-            pod for pod in await search.pods(params["namespace"]) if pod.unowned is None
+            pod for pod in await search.pods(options.namespace) if pod.unowned is None
         ]
         found, name = search.named(target, mine)
-        pod, container = _only(found, params["container"] or name)
+        pod, container = _only(found, options.container or name)
         own_id = container.container_id
         if not own_id.startswith(_PROCESS):
-            if params["stdin"] or params["tty"]:
-                raise _no_terminal(container, command, params)
+            if options.stdin or options.tty:
+                raise _no_terminal(container, command, options)
             return await _run_in(pod, container, command)
     return _replace_this_process(
         environment_of_container(pods_folder(), own_id.removeprefix(_PROCESS)), command
@@ -92,15 +95,15 @@ def _only(
 
 
 def _no_terminal(
-    container: RuntimeContainerStatus, command: Sequence[str], params: Mapping[str, Any]
+    container: RuntimeContainerStatus, command: Sequence[str], options: ExecOptions
 ) -> UsageError:
     """Return the error that names the engine's command, which has a terminal."""
-    options = [f"-{letter}" for letter, name in _TERMINAL_OPTIONS if params[name]]
-    reach = pick_options(RuntimeOptions, params).reach
-    words = engine_exec_command(container.container_id, reach, *options)
+    flags = ["-i"] * options.stdin + ["-t"] * options.tty
+    reach = pick_options(RuntimeOptions, options).reach
+    words = engine_exec_command(container.container_id, reach, *flags)
     line = quote_shell_line([*words, *command])
     return UsageError(
-        f"{' '.join(options)}: exec gives a container no input and no terminal, as "
+        f"{' '.join(flags)}: exec gives a container no input and no terminal, as "
         f"exec probes have none; the engine does: {line}"
     )
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from probetui.analysis.container_fit import (
     FITTED_PROBES,
@@ -26,6 +26,9 @@ from probetui.kubelet.journal import PROBE_CAUSES, ContainerEntry, LifecycleStep
 from probetui.kubelet.outcome import ProbeResult
 from probetui.presentation.probe.fit import FitReport
 
+if TYPE_CHECKING:
+    from probetui.cli.commands.what_if import FitOptions
+
 _MISSING = 1
 _DAY = timedelta(days=1)
 _SECOND = timedelta(seconds=1)
@@ -42,7 +45,7 @@ def _distinct(records: Sequence[Path]) -> Sequence[Path]:
     return records
 
 
-def print_fit(records: Sequence[Path], params: Mapping[str, Any]) -> int:
+def print_fit(records: Sequence[Path], options: FitOptions) -> int:
     """Print settings for the containers of records and return the exit status.
 
     Raises:
@@ -51,27 +54,27 @@ def print_fit(records: Sequence[Path], params: Mapping[str, Any]) -> int:
         RecordError: a record cannot be replayed.
         NothingToDoError: no container has a liveness or startup probe.
     """
-    goal = FitGoal(parse_rate(params["false_kills"]), params["notice"])
-    notes = Notes(quiet=params["quiet"])
+    goal = FitGoal(parse_rate(options.false_kills), options.notice)
+    notes = Notes(quiet=options.quiet)
     found: dict[tuple[str, str, str], ProbedContainer] = {}
     paths = _distinct(records) or (last_session_to_play(),)
     for path in paths:
-        _add_session(found, read_session(path, notes, params["record_limit"]))
+        _add_session(found, read_session(path, notes, options.record_limit))
     chosen = [
         container
         for container in found.values()
-        if params["container"] in {None, container.name, container.label}
+        if options.container in {None, container.name, container.label}
     ]
     if not chosen:
         known = ", ".join(one.label for one in found.values())
         if found:
             raise UsageError(
-                f'--container: none is called "{params["container"]}" (has: {known})'
+                f'--container: none is called "{options.container}" (has: {known})'
             )
         names = ", ".join(map(str, paths))
         raise NothingToDoError(f"{names}: no container has a liveness or startup probe")
     fits = [fit_container(container, goal) for container in chosen]
-    emit(FitReport(fits, goal), params["output"])
+    emit(FitReport(fits, goal), options.output)
     for fit in fits:
         for text in fit.missing:
             notes.error(f"{fit.container.label}: {text}")

@@ -9,18 +9,19 @@ import shutil
 import sys
 import termios
 import tty
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from select import select
-from typing import Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from probetui import __version__
 from probetui.cli import folders
-from probetui.cli.option_values import RuntimeOptions, pick_options, rules_by
+from probetui.cli.option_groups import pick_options
+from probetui.cli.option_values import RuntimeOptions, rules_by
 from probetui.cli.reports import emit
 from probetui.cli.runtimes import PROCESS, open_runtime
 from probetui.cli.terminal import Terminal
@@ -34,6 +35,9 @@ from probetui.tui.services.terminal_background import (
     is_light_by_environment,
     question,
 )
+
+if TYPE_CHECKING:
+    from probetui.cli.commands.management import InfoOptions
 
 _LIBRARIES = ("textual", "docker", "grpcio", "httpx2", "lightkube", "click", "pyyaml")
 _VARIABLES = frozenset(
@@ -79,17 +83,16 @@ class MachineReport(Struct, frozen=True):
                 yield f"  {fact.name:<{_WIDTH}} {fact.value}"
 
 
-async def print_info(params: Mapping[str, Any]) -> int:
+async def print_info(options: InfoOptions) -> int:
     """Print facts about this machine; the exit status is 0."""
-    options = pick_options(RuntimeOptions, params)
     report = MachineReport(
-        tuple(_versions(rules_by(params))),
-        [runtime async for runtime in _runtimes(options)],
-        tuple(_files(params)),
+        tuple(_versions(rules_by(options))),
+        [runtime async for runtime in _runtimes(pick_options(RuntimeOptions, options))],
+        tuple(_files(options)),
         tuple(_terminal()),
         tuple(_environment()),
     )
-    emit(report, params["output"])
+    emit(report, options.output)
     return 0
 
 
@@ -117,15 +120,15 @@ async def _runtimes(options: RuntimeOptions) -> AsyncIterator[Fact]:
         yield Fact("docker", f"{endpoint}: {outcome}")
     for endpoint, outcome in await describe_cri(endpoint=options.runtime_endpoint):
         yield Fact("cri", f"{endpoint}: {outcome}")
-    processes = await open_runtime(RuntimeOptions(PROCESS), SystemClock())
+    processes = await open_runtime(RuntimeOptions(runtime=PROCESS), SystemClock())
     yield Fact("process", f"{await processes.version()} (only with --runtime process)")
     await processes.close()
 
 
-def _files(params: Mapping[str, Any]) -> Iterator[Fact]:
-    config = params["config"] or folders.config_file()
+def _files(options: InfoOptions) -> Iterator[Fact]:
+    config = options.config or folders.config_file()
     yield Fact("config", _described(config, "not created, optional"))
-    log = params["log_file"] or folders.log_file()
+    log = options.log_file or folders.log_file()
     yield Fact("log", _described(log, "not written yet"))
     themes = folders.themes_folder()
     yield Fact("themes", _described(themes, "not created, optional"))

@@ -1,48 +1,70 @@
 """Declarations of the commands that explain pods: check, explain, probe, why."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Annotated
 
 import click
 
 from probetui.cli import completions
+from probetui.cli.option_groups import Opt, OptionGroup, Setting, takes_options
 from probetui.cli.options import (
-    container_filter_option,
-    exec_errors_option,
-    feature_gates_option,
-    filename_options,
-    findings_option,
-    manifest_options,
-    namespace_option,
-    pod_choice_options,
-    program_options,
-    record_limit_option,
-    runtime_options,
-    stub_missing_option,
-    table_options,
+    ChosenPodOptions,
+    EngineOptions,
+    ExecErrors,
+    FeatureGates,
+    NoFindings,
+    PodOptions,
+    ProgramOptions,
+    RecordOptions,
+    StubMissing,
+    TableOptions,
+    TextOptions,
+    Validate,
+    VersionOptions,
+    container_filter,
+    output_forms,
     takes_files,
     takes_files_among,
-    validate_option,
-    version_options,
 )
-from probetui.cli.parameters import (
-    KubeletVersion,
-    OneOf,
-    SectionedCommand,
-    examples,
-    option,
-    output_option,
-    setting,
-)
+from probetui.cli.parameters import KubeletVersion, OneOf, SectionedCommand, examples
 
 CHECK_FORMATS = (
     *("text", "wide", "json", "yaml"),
     *("junit", "tap", "sarif", "github"),
 )
-_OUTPUT, _PROBE, _VERSIONS = "Output", "Probe", "Versions"
 
-_text_or_data_option = output_option("text", "json", "yaml")
+
+class CheckedPods(PodOptions):
+    """The pods of the files, and what of them is an error."""
+
+    strict: Annotated[
+        bool,
+        Setting(help="Report warnings, findings too, as errors; notes stay notes."),
+    ] = False
+    validate: Validate = "strict"
+
+
+class CheckOutputOptions(OptionGroup, section="Output"):
+    """What is reported."""
+
+    containers: Annotated[
+        tuple[str, ...],
+        container_filter("Only findings about pods with such a container. Repeatable."),
+    ] = ()
+    output: Annotated[str, output_forms(*CHECK_FORMATS)] = "text"
+    no_findings: Annotated[
+        bool, Opt(help="Report only what is invalid, no findings.")
+    ] = False
+    verbose: Annotated[
+        bool,
+        Opt(
+            "-v",
+            help="Also print notes, and fields that probetui does not support.",
+        ),
+    ] = False
+
+
+class CheckOptions(CheckedPods, VersionOptions, CheckOutputOptions, ProgramOptions):
+    """The options of `check`."""
 
 
 @click.command(
@@ -53,36 +75,9 @@ _text_or_data_option = output_option("text", "json", "yaml")
         "probetui check -f pods/ -R -o junit > report.xml",
     ),
 )
-@filename_options
-@namespace_option
-@pod_choice_options
-@validate_option("strict")
-@setting(
-    "--strict",
-    section="Pods",
-    is_flag=True,
-    help="Report warnings, findings too, as errors; notes stay notes.",
-)
-@stub_missing_option
-@version_options
-@container_filter_option("Only findings about pods with such a container. Repeatable.")
-@output_option(*CHECK_FORMATS)
-@option(
-    "--no-findings",
-    section=_OUTPUT,
-    is_flag=True,
-    help="Report only what is invalid, no findings.",
-)
-@option(
-    "-v",
-    "--verbose",
-    section=_OUTPUT,
-    is_flag=True,
-    help="Also print notes, and fields that probetui does not support.",
-)
-@program_options
 @takes_files
-def check(**params: Any) -> int:
+@takes_options
+def check(options: CheckOptions) -> int:
     """Validate manifests as the API server does, and check probes for bad practice.
 
     Nothing is started. The exit status is 0 if an API server would take everything, 1
@@ -91,7 +86,22 @@ def check(**params: Any) -> int:
     """
     from probetui.cli.commands.manifest_reports import check_manifests
 
-    return check_manifests(params)
+    return check_manifests(options)
+
+
+class ExplainFilter(OptionGroup):
+    """Which pods are explained."""
+
+    containers: Annotated[
+        tuple[str, ...],
+        container_filter("Only pods with such a container. Repeatable."),
+    ] = ()
+
+
+class ExplainOptions(
+    PodOptions, VersionOptions, ExplainFilter, TextOptions, ProgramOptions
+):
+    """The options of `explain`."""
 
 
 @click.command(
@@ -102,13 +112,9 @@ def check(**params: Any) -> int:
         "probetui explain -f pod.yaml --set web.livenessProbe.periodSeconds=2",
     ),
 )
-@manifest_options
-@version_options
-@container_filter_option("Only pods with such a container. Repeatable.")
-@_text_or_data_option
-@program_options
 @takes_files
-def explain(**params: Any) -> int:
+@takes_options
+def explain(options: ExplainOptions) -> int:
     """Print the effective settings of all probes, and the timing that follows.
 
     That is when a container is first probed, how long it takes at least and at most to
@@ -117,7 +123,60 @@ def explain(**params: Any) -> int:
     """
     from probetui.cli.commands.manifest_reports import explain_probes
 
-    return explain_probes(params)
+    return explain_probes(options)
+
+
+class ComparisonChoices(OptionGroup, section="Versions"):
+    """Which versions are compared, and how."""
+
+    stub_missing: StubMissing = False
+    first: Annotated[
+        str | None,
+        Opt(
+            "--from",
+            type=KubeletVersion(),
+            metavar="VERSION",
+            help="The first version.  [default: the oldest]",
+        ),
+    ] = None
+    last: Annotated[
+        str | None,
+        Opt(
+            "--to",
+            type=KubeletVersion(),
+            metavar="VERSION",
+            help="The last version.  [default: the newest]",
+        ),
+    ] = None
+    scripts: Annotated[
+        tuple[str, ...],
+        Opt(
+            "--script",
+            metavar="NAME|FILE",
+            shell_complete=completions.complete_version_scripts,
+            help="What containers and probes do: healthy, never-ready, slow-start, "
+            "dies, crash-loop, unhealthy, times-out, errored, deleted, or a file as "
+            "for `sim`. Repeatable.  [default: all of these]",
+        ),
+    ] = ()
+    texts: Annotated[
+        bool,
+        Opt(
+            help="List what only the words of messages differ in, too, after all else.",
+        ),
+    ] = False
+
+
+class ComparisonTable(TableOptions):
+    """How differences are printed."""
+
+    feature_gates: FeatureGates = None
+
+
+class VersionsOptions(
+    ChosenPodOptions, ComparisonChoices, ComparisonTable, ProgramOptions
+):
+    """The options of `versions`."""
 
 
 @click.command(
@@ -129,48 +188,9 @@ def explain(**params: Any) -> int:
         "probetui versions -f pod.yaml --script crash-loop -o json",
     ),
 )
-@filename_options
-@namespace_option
-@pod_choice_options
-@stub_missing_option
-@option(
-    "--from",
-    "first",
-    section=_VERSIONS,
-    type=KubeletVersion(),
-    metavar="VERSION",
-    help="The first version.  [default: the oldest]",
-)
-@option(
-    "--to",
-    "last",
-    section=_VERSIONS,
-    type=KubeletVersion(),
-    metavar="VERSION",
-    help="The last version.  [default: the newest]",
-)
-@option(
-    "--script",
-    "scripts",
-    section=_VERSIONS,
-    multiple=True,
-    metavar="NAME|FILE",
-    shell_complete=completions.complete_version_scripts,
-    help="What containers and probes do: healthy, never-ready, slow-start, dies, "
-    "crash-loop, unhealthy, times-out, errored, deleted, or a file as for `sim`. "
-    "Repeatable.  [default: all of these]",
-)
-@option(
-    "--texts",
-    section=_VERSIONS,
-    is_flag=True,
-    help="List what only the words of messages differ in, too, after all else.",
-)
-@table_options
-@feature_gates_option
-@program_options
 @takes_files
-def versions(**params: Any) -> int:
+@takes_options
+def versions(options: VersionsOptions) -> int:
     """Compare what the versions of the kubelet do with pods.
 
     Each version is simulated for three minutes with the same scripts. Each difference
@@ -180,7 +200,43 @@ def versions(**params: Any) -> int:
     """
     from probetui.cli.commands.version_report import compare_versions
 
-    return compare_versions(params)
+    return compare_versions(options)
+
+
+class ProbeChoices(OptionGroup, section="Probe"):
+    """Which probe is run."""
+
+    container: Annotated[
+        str | None,
+        Opt(
+            "-c",
+            metavar="NAME",
+            shell_complete=completions.complete_containers,
+            help="The container, if more than one has a probe.",
+        ),
+    ] = None
+    probe_type: Annotated[
+        str | None,
+        Opt(
+            "-t",
+            "--type",
+            type=OneOf(("liveness", "readiness", "startup")),
+            help="The type of probe, if the container has more than one.",
+        ),
+    ] = None
+
+
+class ProbeRules(VersionOptions):
+    """The rules by which a probe is run and judged."""
+
+    exec_errors: ExecErrors = None
+    no_findings: NoFindings = False
+
+
+class ProbeOptions(
+    PodOptions, ProbeChoices, EngineOptions, ProbeRules, TextOptions, ProgramOptions
+):
+    """The options of `probe`."""
 
 
 @click.command(
@@ -197,31 +253,9 @@ def versions(**params: Any) -> int:
     metavar="[FILE | CONTAINER=NAME_OR_ID]...",
     shell_complete=completions.complete_container_targets,
 )
-@manifest_options
-@option(
-    "-c",
-    "--container",
-    section=_PROBE,
-    metavar="NAME",
-    shell_complete=completions.complete_containers,
-    help="The container, if more than one has a probe.",
-)
-@option(
-    "-t",
-    "--type",
-    "probe_type",
-    section=_PROBE,
-    type=OneOf(("liveness", "readiness", "startup")),
-    help="The type of probe, if the container has more than one.",
-)
-@runtime_options
-@version_options
-@exec_errors_option
-@findings_option
-@_text_or_data_option
-@program_options
 @takes_files_among("words")
-def probe(words: tuple[str, ...], **params: Any) -> int:
+@takes_options
+def probe(words: tuple[str, ...], options: ProbeOptions) -> int:
     """Run one probe once and print its result.
 
     The container must be running: in a pod that probetui runs or has kept, or as one
@@ -231,7 +265,11 @@ def probe(words: tuple[str, ...], **params: Any) -> int:
     """
     from probetui.cli.commands.single_probe import probe_once
 
-    return probe_once(words, params)
+    return probe_once(words, options)
+
+
+class WhyOptions(RecordOptions, TextOptions, ProgramOptions):
+    """The options of `why`."""
 
 
 @click.command(
@@ -243,10 +281,8 @@ def probe(words: tuple[str, ...], **params: Any) -> int:
     ),
 )
 @click.argument("arguments", nargs=-1, metavar="[FILE.jsonl] [POD/CONTAINER]")
-@record_limit_option
-@_text_or_data_option
-@program_options
-def why(**params: Any) -> int:
+@takes_options
+def why(arguments: tuple[str, ...], options: WhyOptions) -> int:
     """Explain why containers were killed or waited, tick by tick.
 
     It reads the record of a session (without FILE, that of the last one) and reports on
@@ -254,4 +290,4 @@ def why(**params: Any) -> int:
     """
     from probetui.cli.commands.why_report import print_report
 
-    return print_report(params)
+    return print_report(arguments, options)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from probetui.cli.option_values import RuntimeOptions, pick_options
+from probetui.cli.option_groups import pick_options
+from probetui.cli.option_values import RuntimeOptions
 from probetui.cli.printing import Notes
 from probetui.cli.reports import emit
 from probetui.cli.runtimes import (
@@ -38,6 +39,9 @@ from probetui.ports import Clock, PodKey, Runtime, UnownedPod
 from probetui.presentation.report import Part, Table
 from probetui.presentation.state_json import STATE_API_VERSION
 from probetui.runtimes.translation import EPOCH
+
+if TYPE_CHECKING:
+    from probetui.cli.commands.management import ListOptions
 
 _WATCH_SECONDS = 1
 
@@ -300,13 +304,12 @@ class PodSearch:
         return ListedPod(runtime, status, holder, unowned)
 
 
-def wanted_labels(params: Mapping[str, Any]) -> Sequence[LabelRequirement]:
+def wanted_labels(selector: str | None) -> Sequence[LabelRequirement]:
     """Return what `--selector` asks for, nothing without it.
 
     Raises:
         UsageError: it is no selector.
     """
-    selector = params["selector"]
     return () if selector is None else parse_selector(selector)
 
 
@@ -336,24 +339,24 @@ def meant_pods(
     return [pod for pod in found if pod in named]
 
 
-async def list_pods(params: Mapping[str, Any]) -> int:
+async def list_pods(names: Sequence[str], options: ListOptions) -> int:
     """Print the pods that there are and return the exit status.
 
     With `watch` rows that changed are printed again, until it is interrupted.
     """
     clock = SystemClock()
-    notes = Notes(quiet=params["quiet"])
-    output, headings = params["output"], not params["no_headers"]
-    namespace = None if params["all_namespaces"] else params["namespace"]
-    names, wanted = params["names"], wanted_labels(params)
-    if params["watch"] and output not in {"table", "wide"}:
+    notes = Notes(quiet=options.quiet)
+    output, headings = options.output, not options.no_headers
+    namespace = None if options.all_namespaces else options.namespace
+    wanted = wanted_labels(options.selector)
+    if options.watch and output not in {"table", "wide"}:
         raise UsageError(f"--watch prints tables, not -o {output}")
-    async with PodSearch(pick_options(RuntimeOptions, params), clock) as search:
+    async with PodSearch(pick_options(RuntimeOptions, options), clock) as search:
         found = meant_pods(search, await search.pods(namespace), names, wanted)
         for sentence in search.undone:
             notes.note(sentence)
         emit(PodsReport(found, clock.now(), has_headings=headings), output)
-        while params["watch"] and search.problem is None:
+        while options.watch and search.problem is None:
             await asyncio.sleep(_WATCH_SECONDS)
             before, now = set(map(_changing, found)), clock.now()
             found = meant_pods(search, await search.pods(namespace), names, wanted)

@@ -1,36 +1,50 @@
 """Declarations of the commands on this machine: ls, down, exec, info, images."""
 
-from __future__ import annotations
-
 from datetime import timedelta
-from typing import Any
+from typing import Annotated
 
 import click
 from click.core import ParameterSource
 
+from probetui.cli.option_groups import Opt, OptionGroup, takes_options
 from probetui.cli.options import (
-    docker_options,
-    filename_options,
-    listed_namespace_option,
-    program_options,
-    runtime_options,
-    selector_option,
-    table_options,
+    DockerEndpointOptions,
+    EngineOptions,
+    FilenameOptions,
+    ListedNamespace,
+    ProgramOptions,
+    Selector,
+    TableOptions,
+    TextOptions,
+    VersionOptions,
+    output_forms,
     takes_files_among,
-    version_options,
 )
-from probetui.cli.parameters import (
-    Duration,
-    SectionedCommand,
-    WholeNumber,
-    examples,
-    option,
-    output_option,
-)
-
-_PODS, _COLLECTION = "Pods", "Collection"
+from probetui.cli.parameters import SectionedCommand, WholeNumber, examples
 
 _names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
+
+
+class ListedPods(OptionGroup):
+    """Which pods are meant, by where they are and by their labels."""
+
+    namespace: ListedNamespace = None
+    selector: Selector = None
+
+
+class ListingChoices(ListedPods, section="Pods"):
+    """Which pods are listed, and for how long."""
+
+    all_namespaces: Annotated[
+        bool, Opt("-A", help="Pods of all namespaces, as without -n.")
+    ] = False
+    watch: Annotated[bool, Opt("-w", help="Print the rows that change, until ^C.")] = (
+        False
+    )
+
+
+class ListOptions(ListingChoices, TableOptions, EngineOptions, ProgramOptions):
+    """The options of `ls`."""
 
 
 @click.command(
@@ -42,26 +56,8 @@ _names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
     ),
 )
 @_names_argument
-@listed_namespace_option
-@selector_option
-@option(
-    "-A",
-    "--all-namespaces",
-    section=_PODS,
-    is_flag=True,
-    help="Pods of all namespaces, as without -n.",
-)
-@option(
-    "-w",
-    "--watch",
-    section=_PODS,
-    is_flag=True,
-    help="Print the rows that change, until ^C.",
-)
-@table_options
-@runtime_options
-@program_options
-def ls(**params: Any) -> int:
+@takes_options
+def ls(names: tuple[str, ...], options: ListOptions) -> int:
     """List the pods that probetui runs or has left behind, on every runtime.
 
     NAME is a pod, or NAMESPACE/POD; without it and without -l, all of them.
@@ -71,13 +67,31 @@ def ls(**params: Any) -> int:
     state` describes it. RUN-BY is the process that runs a pod; a pod without one is
     removed by `probetui down` and taken over by `probetui run` of the same manifest.
     """
-    if params["names"] and params["selector"] is not None:
+    if names and options.selector is not None:
         raise click.UsageError("write names or -l, not both")
     import asyncio
 
     from probetui.cli.commands.listing import list_pods
 
-    return asyncio.run(list_pods(params))
+    return asyncio.run(list_pods(names, options))
+
+
+class RemovalChoices(FilenameOptions, ListedPods, section="Pods"):
+    """Which pods are removed."""
+
+    takes_all: Annotated[bool, Opt("--all", help="All your pods.")] = False
+    all_users: Annotated[
+        bool,
+        Opt(
+            help="Also pods made by probetui of other users, or with another state "
+            "folder.",
+        ),
+    ] = False
+    output: Annotated[str, output_forms("text", "name")] = "text"
+
+
+class DownOptions(RemovalChoices, EngineOptions, ProgramOptions):
+    """The options of `down`."""
 
 
 @click.command(
@@ -92,21 +106,9 @@ def ls(**params: Any) -> int:
     ),
 )
 @_names_argument
-@filename_options
-@listed_namespace_option
-@selector_option
-@option("--all", "takes_all", section=_PODS, is_flag=True, help="All your pods.")
-@option(
-    "--all-users",
-    section=_PODS,
-    is_flag=True,
-    help="Also pods made by probetui of other users, or with another state folder.",
-)
-@output_option("text", "name")
-@runtime_options
-@program_options
 @takes_files_among("names")
-def down(*, takes_all: bool, **params: Any) -> int:
+@takes_options
+def down(names: tuple[str, ...], options: DownOptions) -> int:
     """Stop and remove pods that your probetui left behind: NAME, -l, -f or --all.
 
     NAME is a pod, or NAMESPACE/POD. With -n only pods of that namespace are meant. With
@@ -115,15 +117,36 @@ def down(*, takes_all: bool, **params: Any) -> int:
     --all-users is given: if NAME or -f means one of those, the status is 1. It never
     touches containers that probetui did not create.
     """
-    has_files = bool(params["filenames"] or params["static"])
-    by_labels = params["selector"] is not None and not has_files
-    if takes_all + has_files + by_labels + bool(params["names"]) != 1:
+    has_files = bool(options.filenames or options.static)
+    by_labels = options.selector is not None and not has_files
+    if options.takes_all + has_files + by_labels + bool(names) != 1:
         raise click.UsageError("say which pods: NAME, -l LABELS, -f FILE or --all")
     import asyncio
 
     from probetui.cli.commands.removal import remove_found_pods
 
-    return asyncio.run(remove_found_pods(params))
+    return asyncio.run(remove_found_pods(names, options))
+
+
+class ExecChoices(OptionGroup, section="Pods"):
+    """In which container a command runs, and what it is given."""
+
+    container: Annotated[
+        str | None,
+        Opt("-c", metavar="NAME", help="The container, if the pod has several."),
+    ] = None
+    stdin: Annotated[
+        bool,
+        Opt("-i", help="Give COMMAND the standard input: only in a plain process."),
+    ] = False
+    tty: Annotated[
+        bool, Opt("-t", help="Give COMMAND the terminal: only in a plain process.")
+    ] = False
+    namespace: ListedNamespace = None
+
+
+class ExecOptions(ExecChoices, EngineOptions, ProgramOptions):
+    """The options of `exec`."""
 
 
 class _ExecCommand(SectionedCommand):
@@ -145,31 +168,8 @@ class _ExecCommand(SectionedCommand):
 )
 @click.argument("target", metavar="POD|ID")
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND...")
-@option(
-    "-c",
-    "--container",
-    section=_PODS,
-    metavar="NAME",
-    help="The container, if the pod has several.",
-)
-@option(
-    "-i",
-    "--stdin",
-    section=_PODS,
-    is_flag=True,
-    help="Give COMMAND the standard input: only in a plain process.",
-)
-@option(
-    "-t",
-    "--tty",
-    section=_PODS,
-    is_flag=True,
-    help="Give COMMAND the terminal: only in a plain process.",
-)
-@listed_namespace_option
-@runtime_options
-@program_options
-def exec_(*, target: str, words: tuple[str, ...], **params: Any) -> int:
+@takes_options
+def exec_(target: str, words: tuple[str, ...], options: ExecOptions) -> int:
     """Run COMMAND in a container, as an exec probe would, on every runtime.
 
     POD is NAME, NAME/CONTAINER or NAMESPACE/NAME/CONTAINER of a pod of `probetui ls`;
@@ -182,21 +182,22 @@ def exec_(*, target: str, words: tuple[str, ...], **params: Any) -> int:
 
     from probetui.cli.commands.execution import run_command
 
-    return asyncio.run(run_command(target, words, params))
+    return asyncio.run(run_command(target, words, options))
+
+
+class InfoOptions(TextOptions, EngineOptions, VersionOptions, ProgramOptions):
+    """The options of `info`."""
 
 
 @click.command("info", cls=SectionedCommand)
-@output_option("text", "json", "yaml")
-@runtime_options
-@version_options
-@program_options
-def info(**params: Any) -> int:
+@takes_options
+def info(options: InfoOptions) -> int:
     """Print versions, detected runtimes, folders and facts about the terminal."""
     import asyncio
 
     from probetui.cli.commands.info_report import print_info
 
-    return asyncio.run(print_info(params))
+    return asyncio.run(print_info(options))
 
 
 class _GroupWithOptions(SectionedCommand, click.Group):
@@ -210,12 +211,14 @@ class _GroupWithOptions(SectionedCommand, click.Group):
         self.format_commands(ctx, formatter)
 
 
+class ImagesOptions(TableOptions, DockerEndpointOptions, ProgramOptions):
+    """The options of `images`."""
+
+
 @click.group("images", cls=_GroupWithOptions, invoke_without_command=True)
-@table_options
-@docker_options
-@program_options
 @click.pass_context
-def images(ctx: click.Context, /, **params: Any) -> int:
+@takes_options
+def images(ctx: click.Context, options: ImagesOptions) -> int:
     """List the images that probetui pulled, and what uses them.
 
     An image that was there before is not listed; one that somebody else tagged is
@@ -228,57 +231,62 @@ def images(ctx: click.Context, /, **params: Any) -> int:
 
     from probetui.cli.images.commands import list_images
 
-    return asyncio.run(list_images(params))
+    return asyncio.run(list_images(options))
+
+
+class CollectionChoices(OptionGroup, section="Collection"):
+    """Which images are removed."""
+
+    dry_run: Annotated[
+        bool, Opt(help="Print what would be removed; remove nothing.")
+    ] = False
+    everything: Annotated[
+        bool,
+        Opt(
+            "--all",
+            help="All images that are not in use, whatever the disk usage.",
+        ),
+    ] = False
+    high: Annotated[
+        int | None,
+        Opt(
+            type=WholeNumber(1, 100),
+            metavar="PERCENT",
+            help="Start at this disk usage.  [default: 85]",
+        ),
+    ] = None
+    low: Annotated[
+        int | None,
+        Opt(
+            type=WholeNumber(0, 100),
+            metavar="PERCENT",
+            help="Stop at this disk usage.  [default: 80]",
+        ),
+    ] = None
+    min_age: Annotated[
+        timedelta,
+        Opt(
+            metavar="DUR",
+            help="Keep images that were pulled more recently.  [default: 2m]",
+        ),
+    ] = timedelta(minutes=2)
+    max_age: Annotated[
+        timedelta,
+        Opt(
+            metavar="DUR",
+            help="Remove images that were not used for longer, whatever the disk "
+            "usage.  [default: never]",
+        ),
+    ] = timedelta()
+
+
+class CollectionOptions(CollectionChoices, DockerEndpointOptions, ProgramOptions):
+    """The options of `images gc`."""
 
 
 @images.command("gc", cls=SectionedCommand)
-@option(
-    "--dry-run",
-    section=_COLLECTION,
-    is_flag=True,
-    help="Print what would be removed; remove nothing.",
-)
-@option(
-    "--all",
-    "everything",
-    section=_COLLECTION,
-    is_flag=True,
-    help="All images that are not in use, whatever the disk usage.",
-)
-@option(
-    "--high",
-    section=_COLLECTION,
-    type=WholeNumber(1, 100),
-    metavar="PERCENT",
-    help="Start at this disk usage.  [default: 85]",
-)
-@option(
-    "--low",
-    section=_COLLECTION,
-    type=WholeNumber(0, 100),
-    metavar="PERCENT",
-    help="Stop at this disk usage.  [default: 80]",
-)
-@option(
-    "--min-age",
-    section=_COLLECTION,
-    type=Duration(),
-    default=timedelta(minutes=2),
-    metavar="DUR",
-    help="Keep images that were pulled more recently.  [default: 2m]",
-)
-@option(
-    "--max-age",
-    section=_COLLECTION,
-    type=Duration(),
-    default=timedelta(),
-    metavar="DUR",
-    help="Remove images that were not used for longer, whatever the disk usage.  "
-    "[default: never]",
-)
-@docker_options
-@program_options
-def collect(**params: Any) -> int:
+@takes_options
+def collect(options: CollectionOptions) -> int:
     """Remove unused images that probetui pulled, as the kubelet's image GC does.
 
     Nothing is removed unless the disk with the images is fuller than --high. Then
@@ -289,7 +297,7 @@ def collect(**params: Any) -> int:
 
     from probetui.cli.images.commands import collect_images
 
-    return asyncio.run(collect_images(params))
+    return asyncio.run(collect_images(options))
 
 
 def _refuse_options_before_subcommand(ctx: click.Context) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from probetui.analysis.findings import FINDING_RULES, findings_for
 from probetui.analysis.host_access import host_access_findings
-from probetui.cli.option_values import pick_options, rules_by
+from probetui.cli.option_groups import pick_options
+from probetui.cli.option_values import rules_by
 from probetui.cli.pods import (
     ManifestOptions,
     check_containers,
@@ -29,6 +30,9 @@ from probetui.presentation.probe.explain import ExplainReport
 from probetui.presentation.text.view import View
 from probetui.record.masking import Mask, find_pod_secrets
 
+if TYPE_CHECKING:
+    from probetui.cli.commands.inspection import CheckOptions, ExplainOptions
+
 _WRONG = 1
 _UNUSABLE = 2
 
@@ -39,7 +43,7 @@ _UNUSABLE_RULES = frozenset({"yaml", "twice", "set", "duplicate-key"})
 """Errors about the input, not about a pod: nobody knows what is meant."""
 
 
-def check_manifests(params: Mapping[str, Any]) -> int:
+def check_manifests(options: CheckOptions) -> int:
     """Print the problems of manifests and return the exit status.
 
     Raises:
@@ -47,8 +51,8 @@ def check_manifests(params: Mapping[str, Any]) -> int:
         ManifestError: files that cannot be read, all of them.
         NothingToDoError: there is nothing to check.
     """
-    options = pick_options(ManifestOptions, params)
-    sources = options.reader().read()
+    files = pick_options(ManifestOptions, options)
+    sources = files.reader().read()
     # Read leniently, so that findings are reported beside errors.
     is_ignored = options.validate == FieldValidation.IGNORE
     manifests = load_manifests(
@@ -56,12 +60,12 @@ def check_manifests(params: Mapping[str, Any]) -> int:
         namespace=options.namespace,
         validation=FieldValidation.IGNORE if is_ignored else FieldValidation.WARN,
         settings=options.changes,
-        rules=options.rules,
+        rules=files.rules,
         host=platform.node(),
         stub_missing=options.stub_missing,
     )
     if not (manifests.loaded or manifests.errors):
-        names = options.names
+        names = files.names
         if not manifests.documents:
             raise NothingToDoError(f"{names}: no YAML received")
         notes = "; ".join(note.message for note in manifests.notes)
@@ -73,9 +77,9 @@ def check_manifests(params: Mapping[str, Any]) -> int:
             for problem in problems
         ]
     if manifests.loaded:
-        check_containers(params["containers"], manifests.pods)
+        check_containers(options.containers, manifests.pods)
         pods = select_pods(manifests.loaded, options.selector)
-        problems += _findings(_with_containers(pods, params["containers"]), params)
+        problems += _findings(_with_containers(pods, options.containers), options)
     if options.strict:
         problems = [
             _as_error(problem) if problem.severity is Severity.WARNING else problem
@@ -86,7 +90,7 @@ def check_manifests(params: Mapping[str, Any]) -> int:
     def place(problem: Problem) -> tuple[int, int, int]:
         return order.get(problem.file, len(order)), problem.line, problem.column
 
-    if params["quiet"]:
+    if options.quiet:
         problems = [found for found in problems if found.severity is Severity.ERROR]
     report = CheckReport(
         tuple(order),
@@ -94,8 +98,8 @@ def check_manifests(params: Mapping[str, Any]) -> int:
         {name: rule.about for name, rule in FINDING_RULES.items()},
         {name: rule.advice for name, rule in FINDING_RULES.items()},
     )
-    emit(report, params["output"])
-    Notes(quiet=params["quiet"]).note(_summary(report))
+    emit(report, options.output)
+    Notes(quiet=options.quiet).note(_summary(report))
     return _status(report.problems)
 
 
@@ -112,15 +116,13 @@ def _with_containers(
             yield pod
 
 
-def _findings(
-    pods: Iterable[LoadedPod], params: Mapping[str, Any]
-) -> Iterator[Problem]:
+def _findings(pods: Iterable[LoadedPod], options: CheckOptions) -> Iterator[Problem]:
     for loaded in pods:
-        if params["verbose"]:
+        if options.verbose:
             yield from loaded.unsupported
-        if params["no_findings"]:
+        if options.no_findings:
             continue
-        about_probes = findings_for(loaded.pod, rules_by(params), loaded.conditions)
+        about_probes = findings_for(loaded.pod, rules_by(options), loaded.conditions)
         for finding in (*host_access_findings(loaded.pod), *about_probes):
             yield loaded.object.problem(
                 finding.path, finding.message, finding.severity, finding.rule
@@ -143,11 +145,11 @@ def _summary(report: CheckReport) -> str:
     return ", ".join(counts) or "nothing found"
 
 
-def explain_probes(params: Mapping[str, Any]) -> int:
+def explain_probes(options: ExplainOptions) -> int:
     """Print the effective settings of all probes; the exit status is 0."""
-    manifests = load_pods(pick_options(ManifestOptions, params))
-    report_problems(manifests, Notes(quiet=params["quiet"]))
-    names = params["containers"]
+    manifests = load_pods(pick_options(ManifestOptions, options))
+    report_problems(manifests, Notes(quiet=options.quiet))
+    names = options.containers
     check_containers(names, manifests.pods)
     pods = [
         pod
@@ -155,6 +157,6 @@ def explain_probes(params: Mapping[str, Any]) -> int:
         if not names or any(pod.container(name) for name in names)
     ]
     view = View.timeless(Mask(find_pod_secrets(pods)))
-    view = replace(view, rules=rules_by(params), services=manifests.services)
-    emit(ExplainReport(pods, view), params["output"])
+    view = replace(view, rules=rules_by(options), services=manifests.services)
+    emit(ExplainReport(pods, view), options.output)
     return 0

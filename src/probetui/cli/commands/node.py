@@ -1,28 +1,52 @@
 """Declaration of the command `node`."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import click
 
+from probetui.cli.option_groups import OptionGroup, takes_options
 from probetui.cli.options import (
-    act_option,
-    beside_kubelet_option,
-    cluster_options,
-    freeze_option,
-    image_gc_option,
-    metrics_option,
-    pull_option,
-    runtime_events_option,
-    runtime_options,
-    session_options,
-    skip_tls_verify_option,
-    static_option,
+    Act,
+    CommonSessionOptions,
+    CreationOptions,
+    EngineOptions,
+    Freeze,
+    Metrics,
+    NodeOptions,
+    RuntimeEvents,
+    SkipTlsVerify,
+    Static,
 )
-from probetui.cli.parameters import SectionedCommand, examples, option
+from probetui.cli.parameters import SectionedCommand, examples
 
-_NODE = "Node"
+
+class StaticPodOptions(OptionGroup):
+    """The pods of a node that are in files."""
+
+    static: Static = ()
+    insecure_skip_tls_verify: SkipTlsVerify = False
+
+
+class NodePodOptions(CreationOptions):
+    """How the pods of a node are run."""
+
+    act: Act = True
+    metrics: Metrics = None
+    runtime_events: RuntimeEvents = False
+    freeze: Freeze = False
+
+
+class NodeCommandOptions(
+    NodeOptions,
+    StaticPodOptions,
+    EngineOptions,
+    NodePodOptions,
+    CommonSessionOptions,
+):
+    """The options of `node`.
+
+    The containers of a node that is kept go on, as those of a kubelet do.
+    """
+
+    keep: bool = False
 
 
 @click.command(
@@ -35,45 +59,8 @@ _NODE = "Node"
         """--overrides '{"spec": {"nodeName": "demo"}}'""",
     ),
 )
-@option(
-    "--name",
-    "node_name",
-    section=_NODE,
-    metavar="NAME",
-    help="Name of the node.  [default: probetui- and the name of this machine]",
-)
-@option(
-    "--address",
-    section=_NODE,
-    metavar="IP",
-    help="Address at which the API server reaches this machine, for logs and exec.  "
-    "[default: that of the route to it]",
-)
-@option(
-    "--adopt",
-    section=_NODE,
-    is_flag=True,
-    help="Take over a node of that name, unless its lease is alive.",
-)
-@option(
-    "--keep-node",
-    section=_NODE,
-    is_flag=True,
-    help="Keep the node, its pods and their containers at the end; --adopt resumes.",
-)
-@cluster_options
-@static_option
-@skip_tls_verify_option
-@runtime_options
-@pull_option
-@beside_kubelet_option
-@image_gc_option
-@act_option(default=True)
-@metrics_option
-@runtime_events_option
-@freeze_option
-@session_options
-def node(**params: Any) -> int:
+@takes_options
+def node(options: NodeCommandOptions) -> int:
     """Be a node of a cluster: run the pods that the API server assigns to it.
 
     The node is registered with the taint probetui/node:NoSchedule: a pod runs here
@@ -83,4 +70,4 @@ def node(**params: Any) -> int:
     """
     from probetui.cli.session.start import run_node
 
-    return run_node(params)
+    return run_node(options)

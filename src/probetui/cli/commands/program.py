@@ -1,11 +1,9 @@
 """Declarations of the commands about the program: schema, completion, version."""
 
-from __future__ import annotations
-
 import click
 
 from probetui import __version__
-from probetui.cli.parameters import OneOf, output_option
+from probetui.cli.parameters import OneOf, OutputForm
 from probetui.cli.printing import PRINTERS, print_json, print_line, print_text
 
 _SCHEMAS = ("record", "config", "state", "cases")
@@ -58,7 +56,15 @@ def completion(ctx: click.Context, shell: str | None) -> None:
 
 
 @click.command("version")
-@output_option("text", "json", "yaml")
+# No group: to import those takes longer than the command does.
+@click.option(
+    "-o",
+    "--output",
+    type=OutputForm(("text", "json", "yaml")),
+    default="text",
+    show_default=True,
+    help="Output format.",
+)
 def version(output: str) -> None:
     """Print the version."""
     if print_value := PRINTERS.get(output):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -14,7 +14,8 @@ from probetui.cli.commands.listing import (
     meant_pods,
     wanted_labels,
 )
-from probetui.cli.option_values import RuntimeOptions, pick_options
+from probetui.cli.option_groups import pick_options
+from probetui.cli.option_values import RuntimeOptions
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.printing import Notes, print_line
 from probetui.cli.runtimes import remove_pod, remove_pods, volumes_by_pod
@@ -25,24 +26,29 @@ from probetui.errors import ContainerRuntimeError, PodInUseError
 from probetui.k8s.pod import Pod
 from probetui.ports import SharedEngine
 
+if TYPE_CHECKING:
+    from probetui.cli.commands.management import DownOptions
+
 _GRACE_SECONDS = 10
 """For pods without a manifest; as `docker stop`."""
 
 _REFUSED = 1
 
 
-async def remove_found_pods(params: Mapping[str, Any]) -> int:
+async def remove_found_pods(names: Sequence[str], options: DownOptions) -> int:
     """Remove the pods that are meant, or all of them; return the exit status."""
-    notes = Notes(quiet=params["quiet"])
-    wanted = _grace_periods(params)
-    labels = () if wanted else wanted_labels(params)
-    async with PodSearch(pick_options(RuntimeOptions, params), SystemClock()) as search:
+    notes = Notes(quiet=options.quiet)
+    wanted = _grace_periods(options)
+    labels = () if wanted else wanted_labels(options.selector)
+    async with PodSearch(
+        pick_options(RuntimeOptions, options), SystemClock()
+    ) as search:
         for sentence in search.undone:
             notes.note(sentence)
-        there = await search.pods(params["namespace"])
+        there = await search.pods(options.namespace)
         meant = [
             found
-            for found in meant_pods(search, there, params["names"], labels)
+            for found in meant_pods(search, there, names, labels)
             if found.full_name in wanted or not wanted
         ]
         for pod in there if labels else ():
@@ -51,9 +57,7 @@ async def remove_found_pods(params: Mapping[str, Any]) -> int:
                     f"left {pod.full_name} ({pod.runtime.name}): its labels "
                     "are not known; remove it by its name"
                 )
-        taken = [
-            found for found in meant if found.unowned is None or params["all_users"]
-        ]
+        taken = [found for found in meant if found.unowned is None or options.all_users]
         by_name: dict[str, list[ListedPod]] = {}
         for found in taken:
             by_name.setdefault(found.full_name, []).append(found)
@@ -61,7 +65,7 @@ async def remove_found_pods(params: Mapping[str, Any]) -> int:
         volumes = {
             name: await volumes_by_pod(engine) for name, engine in engines.items()
         }
-        removal = _Removal(volumes, notes, params["output"])
+        removal = _Removal(volumes, notes, options.output)
         statuses = await asyncio.gather(
             *(
                 removal.remove_all(pods, wanted.get(name, _GRACE_SECONDS))
@@ -71,7 +75,7 @@ async def remove_found_pods(params: Mapping[str, Any]) -> int:
         for pod in meant:
             if pod not in taken:
                 _report_skipped(pod, notes)
-                if params["names"] or wanted:
+                if names or wanted:
                     statuses.append(_REFUSED)
     if search.problem is not None:
         notes.error(str(search.problem))
@@ -90,14 +94,13 @@ def _report_skipped(pod: ListedPod, notes: Notes) -> None:
     )
 
 
-def _grace_periods(params: Mapping[str, Any]) -> dict[str, int]:
+def _grace_periods(options: DownOptions) -> dict[str, int]:
     """Return the grace periods of the pods that are meant; none stands for all pods."""
-    options = pick_options(ManifestOptions, params)
     if not (options.filenames or options.static):
         return {}
     return {
         f"{pod.namespace}/{pod.name}": pod.termination_grace_period_seconds or 0
-        for pod in load_pods(options).pods
+        for pod in load_pods(pick_options(ManifestOptions, options)).pods
     }
 
 

@@ -1,48 +1,66 @@
 """Declarations of the commands that run a session: run, attach, sim, replay, demo."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import click
 
 from probetui.cli import completions
+from probetui.cli.option_groups import (
+    Opt,
+    OptionGroup,
+    Setting,
+    takes_options,
+)
 from probetui.cli.options import (
     RUNTIMES,
+    AutosaveOptions,
+    ClusterOptions,
+    CommonSessionOptions,
+    EndOptions,
+    EngineOptions,
+    Freeze,
+    Keep,
+    Metrics,
+    OutputOptions,
+    PlayOptions,
+    PodOptions,
+    ProgramOptions,
+    Pull,
+    RarePlayOptions,
+    RecordOptions,
+    RunningOptions,
+    RuntimeEvents,
+    ScreenSettings,
+    Seed,
+    SessionEngineOptions,
+    Step,
+    VersionOptions,
     act_option,
-    autosave_options,
-    beside_kubelet_option,
-    cluster_options,
-    ending_options,
-    freeze_option,
-    image_gc_option,
-    keep_option,
-    kubelet_options,
-    manifest_options,
-    metrics_option,
-    output_options,
-    play_options,
-    program_options,
-    pull_option,
-    record_limit_option,
-    runtime_events_option,
-    runtime_options,
-    screen_options,
-    seed_option,
-    session_options,
-    session_runtime_options,
-    step_option,
     takes_files,
     takes_files_among,
-    version_options,
-    watch_option,
 )
-from probetui.cli.parameters import OneOf, SectionedCommand, examples, option, setting
+from probetui.cli.parameters import OneOf, SectionedCommand, examples
 from probetui.cli.printing import print_short_help
 
-_CLUSTER = "Cluster"
 _POD_WORDS = ("pod/", "pods/", "po/")
+
+
+class StepOptions(OptionGroup):
+    """How a session is stepped without a screen."""
+
+    step: Step = False
+
+
+class RunOptions(
+    PodOptions,
+    SessionEngineOptions,
+    RunningOptions,
+    StepOptions,
+    RarePlayOptions,
+    CommonSessionOptions,
+):
+    """The options of `run`."""
 
 
 @click.command(
@@ -55,32 +73,67 @@ _POD_WORDS = ("pod/", "pods/", "po/")
         "probetui -f pods/ --watch --runtime process",
     ),
 )
-@manifest_options
-@session_runtime_options
-@pull_option
-@beside_kubelet_option
-@image_gc_option
-@keep_option
-@act_option(default=True)
-@watch_option
-@metrics_option
-@runtime_events_option
-@freeze_option
-@step_option
-@play_options(is_rare=True)
-@session_options
 @takes_files
-def run(**params: Any) -> int:
+@takes_options
+def run(options: RunOptions) -> int:
     """Create the containers of pods and run the kubelet's prober on them.
 
     The session ends when you leave the screen, when --until or --timeout ends it, and,
     without a screen, when every pod has ended: with status 0 if all succeeded, else 1.
     """
-    if not (params["filenames"] or params["static"]):
+    if not (options.filenames or options.static):
         return print_short_help()
     from probetui.cli.session.start import run_pods
 
-    return run_pods(params)
+    return run_pods(options)
+
+
+class ClusterPodChoices(ClusterOptions, section="Cluster"):
+    """How a pod of a cluster is reached, and what may be done to it."""
+
+    reach: Annotated[
+        str,
+        Opt(
+            type=OneOf(("auto", "direct", "forward")),
+            help="How ports of a cluster's pod are reached: at its IP (direct), by "
+            "port-forward, or by port-forward where its IP does not answer (auto).",
+        ),
+    ] = "auto"
+    act_by: Annotated[
+        str,
+        Opt(
+            type=OneOf(("evict", "delete")),
+            help="What --act does to a cluster's pod instead of killing its container.",
+        ),
+    ] = "evict"
+    yes: Annotated[
+        bool,
+        Opt("-y", help="Let --act evict or delete a cluster's pod without asking."),
+    ] = False
+
+
+class AttachingOptions(OptionGroup, section="Runtime"):
+    """What is done to containers that are attached to."""
+
+    act: Annotated[bool, act_option(is_rare=False)] = False
+    no_wait: Annotated[
+        bool, Opt(help="Fail at once if a container is not running.")
+    ] = False
+    metrics: Metrics = None
+    runtime_events: RuntimeEvents = False
+    freeze: Freeze = False
+
+
+class AttachCommandOptions(
+    PodOptions,
+    EngineOptions,
+    ClusterPodChoices,
+    AttachingOptions,
+    CommonSessionOptions,
+):
+    """The options of `attach`, and the pod of a cluster, as NAMESPACE/NAME."""
+
+    cluster_pod: str | None = None
 
 
 @click.command(
@@ -99,51 +152,9 @@ def run(**params: Any) -> int:
     metavar="[FILE | CONTAINER=NAME_OR_ID | pod/NAME]...",
     shell_complete=completions.complete_container_targets,
 )
-@manifest_options
-@runtime_options
-@cluster_options
-@option(
-    "--reach",
-    section=_CLUSTER,
-    type=OneOf(("auto", "direct", "forward")),
-    default="auto",
-    show_default=True,
-    help="How ports of a cluster's pod are reached: at its IP (direct), by "
-    "port-forward, or by port-forward where its IP does not answer (auto).",
-)
-@option(
-    "--act-by",
-    section=_CLUSTER,
-    type=OneOf(("evict", "delete")),
-    default="evict",
-    show_default=True,
-    help="What --act does to a cluster's pod instead of killing its container.",
-)
-@option(
-    "-y",
-    "--yes",
-    section=_CLUSTER,
-    is_flag=True,
-    help="Let --act evict or delete a cluster's pod without asking.",
-)
-@act_option(default=False)
-@option(
-    "--no-wait",
-    section="Runtime",
-    is_flag=True,
-    help="Fail at once if a container is not running.",
-)
-@metrics_option
-@runtime_events_option
-@kubelet_options
-@ending_options
-@output_options
-@autosave_options
-@freeze_option
-@screen_options
-@program_options
 @takes_files_among("words")
-def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
+@takes_options
+def attach(words: tuple[str, ...], options: AttachCommandOptions) -> int:
     """Run the kubelet's prober on containers that already exist.
 
     Each container of the manifest is found by its Kubernetes or Compose labels, by its
@@ -158,16 +169,18 @@ def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
     kubelet's other probes connect to the pod's IP; where that does not answer, ports
     are forwarded, which reaches 127.0.0.1 in the pod.
     """
+    waits = not options.no_wait
+    options = options.replace(no_wait=False)  # a record does not say it
     if any(word.lower().startswith(_POD_WORDS) for word in words):
         from probetui.cli.session.cluster_attachment import attach_cluster_pod
 
-        return attach_cluster_pod(words, params, waits=not no_wait)
-    if params["kube_context"] is not None:
+        return attach_cluster_pod(words, options, waits=waits)
+    if options.kube_context is not None:
         raise click.UsageError(
             "--context names a context of the kubeconfig, for pod/NAME; a context of "
             "Docker is --docker-context"
         )
-    if not (params["filenames"] or params["static"]):
+    if not (options.filenames or options.static):
         if words:
             raise click.UsageError(
                 "attach needs the manifest with the probes: probetui attach FILE "
@@ -176,7 +189,30 @@ def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
         return print_short_help()
     from probetui.cli.session.start import attach_pods
 
-    return attach_pods(words, params, waits=not no_wait)
+    return attach_pods(words, options, waits=waits)
+
+
+class ScenarioOptions(OptionGroup, section="Pods"):
+    """What happens in a simulation."""
+
+    script: Annotated[
+        str | None,
+        Opt(
+            metavar="FILE",
+            type=click.Path(allow_dash=True),
+            help="YAML file with what containers and probes do.  [default: all stay "
+            "healthy]",
+        ),
+    ] = None
+    freeze: Freeze = False
+
+
+class SimOptions(
+    PodOptions, ScenarioOptions, StepOptions, PlayOptions, CommonSessionOptions
+):
+    """The options of `sim`."""
+
+    runtime: str = "sim"
 
 
 @click.command(
@@ -187,20 +223,9 @@ def attach(words: tuple[str, ...], *, no_wait: bool, **params: Any) -> int:
         "probetui sim -f pod.yaml --script script.yaml --plain --for 24h",
     ),
 )
-@manifest_options
-@option(
-    "--script",
-    section="Pods",
-    metavar="FILE",
-    type=click.Path(allow_dash=True),
-    help="YAML file with what containers and probes do.  [default: all stay healthy]",
-)
-@freeze_option
-@step_option
-@play_options()
-@session_options
 @takes_files
-def sim(*, script: str | None, **params: Any) -> int:
+@takes_options
+def sim(options: SimOptions) -> int:
     """Simulate pods on virtual time, without a container runtime.
 
     The kubelet's decisions are real; what containers and probes do comes from a script
@@ -208,11 +233,22 @@ def sim(*, script: str | None, **params: Any) -> int:
     --until, --timeout and --for use simulated time. The same script always gives the
     same record.
     """
-    if not (params["filenames"] or params["static"]):
+    if not (options.filenames or options.static):
         return print_short_help()
     from probetui.cli.session.start import simulate_pods
 
-    return simulate_pods(script, params)
+    return simulate_pods(options)
+
+
+class ReplayOptions(
+    RecordOptions,
+    PlayOptions,
+    EndOptions,
+    OutputOptions,
+    ScreenSettings,
+    ProgramOptions,
+):
+    """The options of `replay`."""
 
 
 @click.command(
@@ -224,13 +260,8 @@ def sim(*, script: str | None, **params: Any) -> int:
     ),
 )
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@record_limit_option
-@play_options()
-@ending_options
-@output_options
-@screen_options
-@program_options
-def replay(*, file: Path | None, **params: Any) -> int:
+@takes_options
+def replay(file: Path | None, options: ReplayOptions) -> int:
     """Replay the record FILE; without FILE, the record of the last session.
 
     It shows the screens of the session: seek, step back, go faster or slower. Without a
@@ -238,7 +269,45 @@ def replay(*, file: Path | None, **params: Any) -> int:
     """
     from probetui.cli.session.playback import replay_record
 
-    return replay_record(file, params)
+    return replay_record(file, options)
+
+
+class LessonOptions(OptionGroup, section="Runtime"):
+    """Where a lesson runs."""
+
+    lists: Annotated[
+        bool, Opt("--list", section="Lesson", help="List the lessons.")
+    ] = False
+    runtime: Annotated[
+        str,
+        Setting(
+            type=OneOf((*RUNTIMES, "sim")),
+            help="Where the lesson runs. process, which auto means here: as commands "
+            "on this machine, without images or isolation; docker or cri: in "
+            "containers; sim: simulated on virtual time.",
+        ),
+    ] = "auto"
+    pull: Pull = None
+    keep: Keep = False
+
+
+class LessonKubelet(VersionOptions):
+    """Which kubelet decides in a lesson."""
+
+    seed: Seed = None
+
+
+class DemoOptions(
+    LessonOptions,
+    PlayOptions,
+    LessonKubelet,
+    EndOptions,
+    OutputOptions,
+    AutosaveOptions,
+    ScreenSettings,
+    ProgramOptions,
+):
+    """The options of `demo`."""
 
 
 @click.command(
@@ -251,38 +320,18 @@ def replay(*, file: Path | None, **params: Any) -> int:
     ),
 )
 @click.argument("name", default="liveness", shell_complete=completions.complete_lessons)
-@option("--list", "lists", section="Lesson", is_flag=True, help="List the lessons.")
-@setting(
-    "--runtime",
-    section="Runtime",
-    type=OneOf((*RUNTIMES, "sim")),
-    default="auto",
-    show_default=True,
-    help="Where the lesson runs. process, which auto means here: as commands on this "
-    "machine, without images or isolation; docker or cri: in containers; sim: "
-    "simulated on virtual time.",
-)
-@pull_option
-@keep_option
-@play_options()
-@version_options
-@seed_option
-@ending_options
-@output_options
-@autosave_options
-@screen_options
-@program_options
-def demo(name: str, *, lists: bool, **params: Any) -> int:
+@takes_options
+def demo(name: str, options: DemoOptions) -> int:
     """Run the built-in lesson NAME (default: liveness) and explain what to watch.
 
     Its pod runs as plain processes on this machine: it needs no container engine and
     pulls no image. With --runtime docker it runs in containers, with --runtime sim it
     is simulated. On the screen, { and } open the previous and the next lesson.
     """
-    if lists:
+    if options.lists:
         from probetui.cli.lessons import print_lessons
 
         return print_lessons()
     from probetui.cli.session.start import run_lesson
 
-    return run_lesson(name, params)
+    return run_lesson(name, options)

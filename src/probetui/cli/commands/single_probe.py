@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.analysis.findings import FINDING_RULES
-from probetui.cli.option_values import RuntimeOptions, pick_options, rules_by
+from probetui.cli.option_groups import pick_options
+from probetui.cli.option_values import RuntimeOptions, rules_by
 from probetui.cli.pods import (
     ManifestOptions,
     check_containers,
@@ -62,6 +63,9 @@ from probetui.record.masking import Mask, find_pod_secrets
 from probetui.runtimes.attached.addresses import ContainerAddressProber
 from probetui.runtimes.attached.runtime import AttachedRuntime
 
+if TYPE_CHECKING:
+    from probetui.cli.commands.inspection import ProbeOptions
+
 _LOG = logging.getLogger(__name__)
 
 _FAILED = 1
@@ -93,7 +97,7 @@ class ContainerLocation(Struct, frozen=True):
     pod_ip: str
 
 
-def probe_once(words: Sequence[str], params: Mapping[str, Any]) -> int:
+def probe_once(words: Sequence[str], options: ProbeOptions) -> int:
     """Run one probe, print its outcome and return the exit status.
 
     Raises:
@@ -101,12 +105,12 @@ def probe_once(words: Sequence[str], params: Mapping[str, Any]) -> int:
         NothingToDoError: no container has a probe.
         RuntimeUnavailableError: no runtime answers, or the container does not run.
     """
-    manifests = load_pods(pick_options(ManifestOptions, params))
-    notes = Notes(quiet=params["quiet"])
+    manifests = load_pods(pick_options(ManifestOptions, options))
+    notes = Notes(quiet=options.quiet)
     report_problems(without_creation_problems(manifests), notes)
-    chosen = choose_probe(manifests.pods, params["container"], params["probe_type"])
+    chosen = choose_probe(manifests.pods, options.container, options.probe_type)
     view = View.timeless(Mask(find_pod_secrets(manifests.pods)))
-    place, outcome, hint = asyncio.run(_run(chosen, words, params, notes))
+    place, outcome, hint = asyncio.run(_run(chosen, words, options, notes))
     report = ProbeReport(
         pod=chosen.pod,
         container_name=chosen.container.name,
@@ -117,11 +121,11 @@ def probe_once(words: Sequence[str], params: Mapping[str, Any]) -> int:
         outcome=outcome,
         hint=hint,
         finding=None
-        if params["no_findings"]
+        if options.no_findings
         else _finding(manifests.loaded, chosen, outcome),
         view=view,
     )
-    emit(report, params["output"])
+    emit(report, options.output)
     return exit_status_of(outcome)
 
 
@@ -171,14 +175,14 @@ def exit_status_of(outcome: ProbeOutcome) -> int:
 
 
 async def _run(
-    chosen: ChosenProbe, words: Sequence[str], params: Mapping[str, Any], notes: Notes
+    chosen: ChosenProbe, words: Sequence[str], options: ProbeOptions, notes: Notes
 ) -> _ProbeRun:
-    clock = SystemClock()
+    clock, rules = SystemClock(), rules_by(options)
     runtime = await open_runtime(
-        pick_options(RuntimeOptions, params),
+        pick_options(RuntimeOptions, options),
         clock,
-        exec_errors=params["exec_errors"] or rules_by(params).exec_errors_on_docker,
-        rules=rules_by(params),
+        exec_errors=options.exec_errors or rules.exec_errors_on_docker,
+        rules=rules,
         sees_all=True,
     )
     try:
@@ -200,7 +204,7 @@ async def _run(
                 chosen.probe,
                 place.container_id,
                 place.pod_ip,
-                rules_by(params),
+                rules,
             )
         )
         return _ProbeRun(place, outcome, await _hint(chosen, place, outcome))

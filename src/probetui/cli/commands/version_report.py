@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
 from probetui.cli.files import read_sources
-from probetui.cli.option_values import pick_options
+from probetui.cli.option_groups import pick_options
 from probetui.cli.pods import ManifestOptions, select_pods
 from probetui.cli.printing import Notes
 from probetui.cli.reports import emit
@@ -39,6 +39,9 @@ from probetui.manifest.problem import Severity
 from probetui.manifest.yaml.parser import SourceFile
 from probetui.presentation.report import Part, Table
 from probetui.suggestions import nearest_hint
+
+if TYPE_CHECKING:
+    from probetui.cli.commands.inspection import VersionsOptions
 
 _DIFFERS = 1
 _NOT_SIMULATED = "-"
@@ -124,7 +127,7 @@ class VersionsReport(Struct):
             yield difference
 
 
-def compare_versions(params: Mapping[str, Any]) -> int:
+def compare_versions(options: VersionsOptions) -> int:
     """Print the differences between versions and return the exit status.
 
     Raises:
@@ -132,40 +135,40 @@ def compare_versions(params: Mapping[str, Any]) -> int:
         ManifestError: what is wrong with the files, all of it.
         NothingToDoError: there is no pod.
     """
-    names = _versions(params["first"], params["last"])
-    options = pick_options(ManifestOptions, params)
+    names = _versions(options.first, options.last)
+    pods = pick_options(ManifestOptions, options)
     gates = (options.feature_gates or "").split(",")
     versions = rules_of_each(names, tuple(gate.strip() for gate in gates if gate))
-    sources = options.reader().read()
-    accepted = _accepted(sources, options, versions)
+    sources = pods.reader().read()
+    accepted = _accepted(sources, pods, versions)
     if not accepted.pods:
-        raise NothingToDoError(f"{options.names}: no pod in it")
+        raise NothingToDoError(f"{pods.names}: no pod in it")
     select_pods(accepted.loaded, options.selector)
-    notes = Notes(quiet=params["quiet"])
+    notes = Notes(quiet=options.quiet)
     for problem in accepted.warnings:
         if problem.rule == _MISSING:
             notes.warning(str(problem))
 
     def load(rules: KubeletRules) -> VersionInput:
-        return _version_input(_read(sources, options, rules), options)
+        return _version_input(_read(sources, pods, rules), pods)
 
-    scripts = _scripts(params["scripts"], accepted.pods)
+    scripts = _scripts(options.scripts, accepted.pods)
     report = VersionsReport(
         names,
         versions,
         tuple(scripts),
-        find_differences(versions, scripts, load, texts=params["texts"]),
-        has_headings=not params["no_headers"],
+        find_differences(versions, scripts, load, texts=options.texts),
+        has_headings=not options.no_headers,
     )
-    emit(report, params["output"])
+    emit(report, options.output)
     count = len(report.differences)
-    if params["output"] in {"table", "wide"}:
-        left_out = "" if params["texts"] else "; --texts adds the words of messages"
+    if options.output in {"table", "wide"}:
+        left_out = "" if options.texts else "; --texts adds the words of messages"
         notes.note(
             f"{count} difference{'' if count == 1 else 's'} from {names[0]} to "
             f"{names[-1]}{left_out}"
         )
-    is_asked = params["first"] is not None or params["last"] is not None
+    is_asked = options.first is not None or options.last is not None
     return _DIFFERS if count and is_asked else 0
 
 

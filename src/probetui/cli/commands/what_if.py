@@ -1,24 +1,64 @@
 """Declarations of the commands that learn settings from records: whatif, fit."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import click
 
-from probetui.cli.options import ascii_option, program_options, record_limit_option
-from probetui.cli.parameters import (
-    Duration,
-    KubeletVersion,
-    SectionedCommand,
-    examples,
-    option,
-    output_option,
+from probetui.cli.option_groups import Opt, OptionGroup, takes_options
+from probetui.cli.options import (
+    Ascii,
+    ProgramOptions,
+    RecordOptions,
+    TextOptions,
+    output_forms,
 )
+from probetui.cli.parameters import KubeletVersion, SectionedCommand, examples
 
-_SETTINGS = "Settings"
+
+class TriedSettings(OptionGroup, section="Settings"):
+    """What is changed of a recorded session."""
+
+    changes: Annotated[
+        tuple[str, ...],
+        Opt(
+            "--set",
+            metavar="PATH=VALUE",
+            help="Another setting of a probe: [POD/]CONTAINER.PROBE.FIELD=VALUE, or "
+            "FIELD=VALUE where one probe was recorded. Repeatable.",
+        ),
+    ] = ()
+    sweep: Annotated[
+        str | None,
+        Opt(
+            metavar="PATH=VALUES",
+            help="Try one setting with many values, 1..10 or 5,10,20, and compare "
+            "them.",
+        ),
+    ] = None
+    kubelet: Annotated[
+        str | None,
+        Opt(
+            "--kubelet",
+            "--kubelet-version",
+            type=KubeletVersion(),
+            metavar="VERSION",
+            help="Decide as a kubelet of this version does.  [default: the recorded "
+            "one]",
+        ),
+    ] = None
+
+
+class WhatIfOutputOptions(OptionGroup):
+    """How the difference is printed."""
+
+    output: Annotated[str, output_forms("table", "json", "yaml")] = "table"
+    ascii: Ascii = False
+
+
+class WhatIfOptions(TriedSettings, RecordOptions, WhatIfOutputOptions, ProgramOptions):
+    """The options of `whatif`."""
 
 
 @click.command(
@@ -32,35 +72,8 @@ _SETTINGS = "Settings"
     ),
 )
 @click.argument("record", type=click.Path(path_type=Path), required=False)
-@option(
-    "--set",
-    "changes",
-    section=_SETTINGS,
-    multiple=True,
-    metavar="PATH=VALUE",
-    help="Another setting of a probe: [POD/]CONTAINER.PROBE.FIELD=VALUE, or "
-    "FIELD=VALUE where one probe was recorded. Repeatable.",
-)
-@option(
-    "--sweep",
-    section=_SETTINGS,
-    metavar="PATH=VALUES",
-    help="Try one setting with many values, 1..10 or 5,10,20, and compare them.",
-)
-@option(
-    "--kubelet",
-    "--kubelet-version",
-    "kubelet",
-    section=_SETTINGS,
-    type=KubeletVersion(),
-    metavar="VERSION",
-    help="Decide as a kubelet of this version does.  [default: the recorded one]",
-)
-@record_limit_option
-@output_option("table", "json", "yaml")
-@ascii_option
-@program_options
-def whatif(record: Path | None, **params: Any) -> int:
+@takes_options
+def whatif(record: Path | None, options: WhatIfOptions) -> int:
     """Show what a recorded session would have been under other settings.
 
     Without RECORD, the last session is used. Up to the first decision that differs it
@@ -73,7 +86,41 @@ def whatif(record: Path | None, **params: Any) -> int:
     """
     from probetui.cli.commands.what_if_report import print_what_if
 
-    return print_what_if(record, params)
+    return print_what_if(record, options)
+
+
+class Goal(OptionGroup, section="Settings"):
+    """What the settings are to reach, and for which container."""
+
+    false_kills: Annotated[
+        str,
+        Opt(
+            metavar="RATE",
+            help="How often a healthy container may be killed: 1/30d, or the "
+            "probability in a day, 0.1%.",
+        ),
+    ] = "1/30d"
+    notice: Annotated[
+        timedelta,
+        Opt(
+            metavar="DUR",
+            help="How soon a dead container has to be killed at the latest.  "
+            "[default: 1m]",
+        ),
+    ] = timedelta(minutes=1)
+    container: Annotated[
+        str | None,
+        Opt(
+            "-c",
+            metavar="[POD/]NAME",
+            help="Only this container.  [default: all with a liveness or startup "
+            "probe]",
+        ),
+    ] = None
+
+
+class FitOptions(Goal, RecordOptions, TextOptions, ProgramOptions):
+    """The options of `fit`."""
 
 
 @click.command(
@@ -86,34 +133,8 @@ def whatif(record: Path | None, **params: Any) -> int:
     ),
 )
 @click.argument("records", nargs=-1, type=click.Path(path_type=Path))
-@option(
-    "--false-kills",
-    section=_SETTINGS,
-    default="1/30d",
-    show_default=True,
-    metavar="RATE",
-    help="How often a healthy container may be killed: 1/30d, or the probability in a "
-    "day, 0.1%.",
-)
-@option(
-    "--notice",
-    section=_SETTINGS,
-    type=Duration(),
-    default=timedelta(minutes=1),
-    metavar="DUR",
-    help="How soon a dead container has to be killed at the latest.  [default: 1m]",
-)
-@option(
-    "-c",
-    "--container",
-    section=_SETTINGS,
-    metavar="[POD/]NAME",
-    help="Only this container.  [default: all with a liveness or startup probe]",
-)
-@record_limit_option
-@output_option("text", "json", "yaml")
-@program_options
-def fit(records: tuple[Path, ...], **params: Any) -> int:
+@takes_options
+def fit(records: tuple[Path, ...], options: FitOptions) -> int:
     """Find settings of liveness and startup probes from what records measured.
 
     The startup budget, the time-out, the threshold and the period are computed from
@@ -127,4 +148,4 @@ def fit(records: tuple[Path, ...], **params: Any) -> int:
     """
     from probetui.cli.commands.fit_report import print_fit
 
-    return print_fit(records, params)
+    return print_fit(records, options)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -39,6 +39,9 @@ from probetui.errors import UsageError
 from probetui.kubelet_rules import rules_of
 from probetui.presentation.what_if import SweepReport, SweptValue, WhatIfReport
 
+if TYPE_CHECKING:
+    from probetui.cli.commands.what_if import WhatIfOptions
+
 _DIFFERS = 1
 _MOST_VALUES = 100
 _RANGE = re.compile(r"([0-9]{1,9})\.\.([0-9]{1,9})")
@@ -63,7 +66,7 @@ class _Trial(Struct, frozen=True):
     """A line for each value that an API server replaces."""
 
 
-def print_what_if(path: Path | None, params: Mapping[str, Any]) -> int:
+def print_what_if(path: Path | None, options: WhatIfOptions) -> int:
     """Print what a session would have been and return the exit status.
 
     Raises:
@@ -71,12 +74,10 @@ def print_what_if(path: Path | None, params: Mapping[str, Any]) -> int:
         ManifestError: an API server would refuse a value.
         RecordError: the record cannot be replayed.
     """
-    notes = Notes(quiet=params["quiet"])
-    session = read_session(
-        path or last_session_to_play(), notes, params["record_limit"]
-    )
+    notes = Notes(quiet=options.quiet)
+    session = read_session(path or last_session_to_play(), notes, options.record_limit)
     pods = session.replay.pod_versions()
-    settings = [parse_probe_setting(text, pods) for text in params["changes"]]
+    settings = [parse_probe_setting(text, pods) for text in options.changes]
     for step in session.replay.steps:
         if isinstance(step.item, EditProbe):
             key = step.item.key
@@ -85,14 +86,14 @@ def print_what_if(path: Path | None, params: Mapping[str, Any]) -> int:
                 f"{key.probe_type.lower()} probe was edited in this session, and is "
                 "edited again"
             )
-    if params["sweep"]:
-        return _sweep(session, settings, params)
-    trial = _try(session, settings, params["kubelet"])
+    if options.sweep:
+        return _sweep(session, settings, options.sweep, options)
+    trial = _try(session, settings, options.kubelet)
     gaps = Counter(trial.rerun.gaps.values())
     report = WhatIfReport(
         record=str(session.path),
         settings=[setting.option for setting in settings],
-        kubelet=params["kubelet"] or session.replay.config.version,
+        kubelet=options.kubelet or session.replay.config.version,
         started_at=session.replay.started_at,
         simulated_from=trial.rerun.simulated_from,
         pods=session.pods,
@@ -102,11 +103,11 @@ def print_what_if(path: Path | None, params: Mapping[str, Any]) -> int:
         changed=trial.changed,
         gaps={gap.value: count for gap, count in gaps.items()},
     )
-    is_for_programs = params["output"] in PRINTERS
+    is_for_programs = options.output in PRINTERS
     if not is_for_programs:
         for line in trial.replaced:
             notes.note(line)
-    emit(report, params["output"])
+    emit(report, options.output)
     if not is_for_programs:
         _note_provenance(report, gaps, notes)
     return _DIFFERS if trial.differences else 0
@@ -152,30 +153,31 @@ def _try(
 def _sweep(
     session: RecordedSession,
     settings: Sequence[ProbeSetting],
-    params: Mapping[str, Any],
+    sweep: str,
+    options: WhatIfOptions,
 ) -> int:
     versions = session.replay.pod_versions()
-    swept = parse_probe_setting(params["sweep"], versions, "--sweep")
+    swept = parse_probe_setting(sweep, versions, "--sweep")
     known, probe = recorded_value(swept, versions), swept.probe
     values, differs = [], False
-    for value in parse_values(swept.value, params["sweep"]):
-        trial = _try(session, [*settings, swept.with_value(value)], params["kubelet"])
+    for value in parse_values(swept.value, sweep):
+        trial = _try(session, [*settings, swept.with_value(value)], options.kubelet)
         totals = _totals_of(trial.outcome, session, probe)
         values.append(SweptValue(value, value == known, totals))
         differs = differs or bool(trial.differences)
     report = SweepReport(
         record=str(session.path),
         settings=[setting.option for setting in settings],
-        kubelet=params["kubelet"] or session.replay.config.version,
+        kubelet=options.kubelet or session.replay.config.version,
         namespace=probe.namespace,
         pod=probe.pod,
         container=probe.container,
         probe_type=probe.probe_type,
         field=swept.field,
         values=values,
-        is_ascii=params["ascii"] or not draws_unicode(sys.stdout),
+        is_ascii=options.ascii or not draws_unicode(sys.stdout),
     )
-    emit(report, params["output"])
+    emit(report, options.output)
     return _DIFFERS if differs else 0
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -30,6 +30,9 @@ from probetui.record.masking import Mask, find_pod_secrets
 from probetui.record.reader import Recording, read_recording
 from probetui.record.values import decode_value
 from probetui.suggestions import nearest_hint
+
+if TYPE_CHECKING:
+    from probetui.cli.commands.inspection import WhyOptions
 
 _MOST_ARGUMENTS = 2
 _WORD = re.compile(r"[^\s\"',{}]+")
@@ -56,7 +59,7 @@ class _RecordedSession(Struct, frozen=True):
     view: View
 
 
-def print_report(params: Mapping[str, Any]) -> int:
+def print_report(arguments: Sequence[str], options: WhyOptions) -> int:
     """Print why containers ended; return the exit status, which is 0.
 
     Raises:
@@ -64,15 +67,15 @@ def print_report(params: Mapping[str, Any]) -> int:
         RecordError: the record cannot be read.
         NothingToDoError: there is no record, or no container in it.
     """
-    wanted = _parse_arguments(params["arguments"])
+    wanted = _parse_arguments(arguments)
     path = wanted.path or _last_record()
-    recording = read_recording(path, params["record_limit"])
+    recording = read_recording(path, options.record_limit)
     if recording.problem:
         print_line(f"probetui: {path}: {recording.problem}", err=True)
     session = _load_session(recording)
     keys = _selected_containers(session, wanted.name, path)
     containers = [_explained(session, key) for key in keys]
-    emit(WhyReport(containers, session.past), params["output"])
+    emit(WhyReport(containers, session.past), options.output)
     return 0
 
 

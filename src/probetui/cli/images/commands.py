@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from probetui.cli.images.inventory import ImageInventory, Inventory, InventoryImage
-from probetui.cli.option_values import RuntimeOptions, pick_options
+from probetui.cli.option_groups import pick_options
+from probetui.cli.option_values import RuntimeOptions
 from probetui.cli.printing import Notes, print_line
 from probetui.cli.reports import emit
 from probetui.cli.runtimes import DOCKER, open_runtime
@@ -28,6 +28,10 @@ from probetui.kubelet.images.image_gc_manager import (
 from probetui.ports import Clock, ImageStore
 from probetui.presentation.report import Part, Table
 from probetui.presentation.text.cells import format_bytes
+
+if TYPE_CHECKING:
+    from probetui.cli.commands.management import CollectionOptions, ImagesOptions
+    from probetui.cli.options import DockerEndpointOptions
 
 _REFUSED = 1
 _SHORT_ID = 12
@@ -53,27 +57,27 @@ class ImagesReport(Struct, frozen=True):
             yield Table(rows, self.has_headings)
 
 
-async def list_images(params: Mapping[str, Any]) -> int:
+async def list_images(options: ImagesOptions) -> int:
     """Print the images that probetui pulled; return the exit status."""
-    async with _open_inventory(params, SystemClock()) as images:
+    async with _open_inventory(options, SystemClock()) as images:
         inventory = await images.refresh()
-    report = ImagesReport(inventory, has_headings=not params["no_headers"])
-    emit(report, params["output"])
+    report = ImagesReport(inventory, has_headings=not options.no_headers)
+    emit(report, options.output)
     if not inventory.images:
-        Notes(quiet=params["quiet"]).note("no images pulled by probetui")
+        Notes(quiet=options.quiet).note("no images pulled by probetui")
     return 0
 
 
-async def collect_images(params: Mapping[str, Any]) -> int:
+async def collect_images(options: CollectionOptions) -> int:
     """Remove images as the kubelet would; return the exit status.
 
     Raises:
         UsageError: the thresholds make no sense.
     """
-    policy = _policy(params)
-    notes = Notes(quiet=params["quiet"])
-    everything, dry_run = params["everything"], params["dry_run"]
-    async with _open_inventory(params, SystemClock()) as images:
+    policy = _policy(options)
+    notes = Notes(quiet=options.quiet)
+    everything, dry_run = options.everything, options.dry_run
+    async with _open_inventory(options, SystemClock()) as images:
         inventory, collected = await images.collect(
             policy, everything=everything, dry_run=dry_run
         )
@@ -88,11 +92,11 @@ async def collect_images(params: Mapping[str, Any]) -> int:
 
 @asynccontextmanager
 async def _open_inventory(
-    params: Mapping[str, Any], clock: Clock
+    options: DockerEndpointOptions, clock: Clock
 ) -> AsyncIterator[ImageInventory]:
     # A CRI runtime does not say which of its images are ours.
-    options = replace(pick_options(RuntimeOptions, params), runtime=DOCKER)
-    runtime = await open_runtime(options, clock)
+    docker = pick_options(RuntimeOptions, options).replace(runtime=DOCKER)
+    runtime = await open_runtime(docker, clock)
     try:
         if not isinstance(runtime, ImageStore):
             raise UsageError(f"{runtime.name} has no images")
@@ -101,10 +105,10 @@ async def _open_inventory(
         await runtime.close()
 
 
-def _policy(params: Mapping[str, Any]) -> ImageGcPolicy:
+def _policy(options: CollectionOptions) -> ImageGcPolicy:
     usual = ImageGcPolicy()
-    high, low = params["high"], params["low"]
-    if params["everything"] and (high, low) != (None, None):
+    high, low = options.high, options.low
+    if options.everything and (high, low) != (None, None):
         raise UsageError("--all ignores the disk usage: --high and --low do not apply")
     if high is None:
         high = usual.high_threshold_percent
@@ -112,7 +116,7 @@ def _policy(params: Mapping[str, Any]) -> ImageGcPolicy:
         low = min(usual.low_threshold_percent, high - 1)
     if low >= high:
         raise UsageError(f"--low {low} must be less than --high {high}")
-    return ImageGcPolicy(high, low, params["min_age"], params["max_age"])
+    return ImageGcPolicy(high, low, options.min_age, options.max_age)
 
 
 def _print_removed(inventory: Inventory, collected: GcResult, *, dry_run: bool) -> None:

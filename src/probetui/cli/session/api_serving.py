@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from probetui.cli.folders import make_private_directory, state_folder
-from probetui.cli.option_values import ServeOptions
+from probetui.cli.options import ServeOptions
 from probetui.cli.session.parts import SessionPart, SessionScope
 from probetui.cluster.api_server.api import ADMIN, ApiServer
 from probetui.cluster.api_server.object_feed import ObjectFeed

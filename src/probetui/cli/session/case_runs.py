@@ -21,7 +21,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.cli.case_files import Case
+from probetui.cli.commands.testing import TestOptions
 from probetui.cli.files import SourceReader
+from probetui.cli.option_groups import pick_options
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.printing import NoteLevel, Notes
 from probetui.cli.runtimes import PROCESS, SIM, runtime_kind
@@ -91,29 +93,34 @@ class CasePart(SessionPart):
         return self
 
 
+class _CaseOptions(TestOptions):
+    """The options of a case's session."""
+
+    form: str = "plain"
+    record: str | None = None
+    act: bool = True
+
+
 class CaseRunner:
     """Runs cases and reports each as it ends.
 
     Args:
-        options: what is read, and how.
+        options: those of the command.
         reader: what reads it.
         manifests: what was read, whose problems have been reported.
-        params: the command's parameters, by name.
         report: called with each result.
     """
 
     def __init__(
         self,
-        options: ManifestOptions,
+        options: TestOptions,
         reader: SourceReader,
         manifests: Manifests,
-        params: Mapping[str, Any],
         report: Callable[[CaseResult], None],
     ) -> None:
         self._options = options
         self._reader = reader
         self._manifests = replace(manifests, problems=())
-        self._params = params
         self._report = report
         self._results: dict[int, CaseResult] = {}
 
@@ -150,7 +157,8 @@ class CaseRunner:
     def load(self, case: Case, suffix: str = "") -> Manifests:
         """Return the pods of a case, with what the case changes of them."""
         changes = (*self._options.changes, *case.settings)
-        options = replace(self._options, changes=changes, quiet=True)
+        options = pick_options(ManifestOptions, self._options)
+        options = options.replace(changes=changes, quiet=True)
         plain = load_pods(options, self._reader)
         wanted = [
             index
@@ -162,15 +170,19 @@ class CaseRunner:
             apart = load_pods(options, self._reader, namespace_suffix=suffix)
         return replace(apart, loaded=tuple(apart.loaded[index] for index in wanted))
 
-    def _session_params(self, run: CaseRun) -> Mapping[str, Any]:
-        """Return the parameters of a case's session: nothing of it is printed."""
-        return {
-            **self._params,
-            **_CASE_PARAMS,
-            "runtime": run.runtime,
-            "changes": (*self._options.changes, *run.case.settings),
-            "record": None if run.record is None else str(run.record),
-        }
+    def _session_options(self, run: CaseRun) -> _CaseOptions:
+        """Return the options of a case's session: nothing of it is printed."""
+        return self._runtime_options(run.runtime).replace(
+            quiet=True,
+            changes=(*self._options.changes, *run.case.settings),
+            record=None if run.record is None else str(run.record),
+        )
+
+    def _runtime_options(self, runtime: str) -> _CaseOptions:
+        """Return the options of a session without a case, to open its runtime."""
+        return pick_options(_CaseOptions, self._options).replace(
+            runtime=runtime, output="plain", record_dir=None
+        )
 
     def _progress(self, run: CaseRun, plan: EnginePlan) -> CaseProgress:
         mask = PodRegistry(plan.desired).make_mask(hides=not plan.options.show_secrets)
@@ -210,7 +222,7 @@ class CaseRunner:
         errors: list[str] = []
         plan = make_sim_plan(
             self.load(run.case),
-            self._session_params(run),
+            self._session_options(run),
             run.case.scenario,
             reader=self._reader,
         )
@@ -264,10 +276,7 @@ class CaseRunner:
         async with AsyncExitStack() as stack:
             runtimes = {}
             for kind in dict.fromkeys(run.runtime for _, run in runs):
-                own = {"runtime": kind, "quiet": self._params["quiet"]}
-                plan = make_plan(
-                    self._manifests, {**self._params, **_CASE_PARAMS, **own}
-                )
+                plan = make_plan(self._manifests, self._runtime_options(kind))
                 runtimes[kind] = await stack.enter_async_context(
                     open_session_runtime(plan, clock)
                 )
@@ -301,7 +310,7 @@ class CaseRunner:
         signals: SharedSignals,
     ) -> CaseResult:
         errors: list[str] = []
-        plan = make_plan(manifests, self._session_params(run), reader=self._reader)
+        plan = make_plan(manifests, self._session_options(run), reader=self._reader)
         progress = self._progress(run, plan)
         plan = replace(plan, watch=progress, notes=_error_lines(errors))
         plan = CasePlan.of(plan, case=progress)
@@ -333,27 +342,6 @@ class CaseRunner:
         ]
         if problems:
             raise ManifestError(list(dict.fromkeys(problems)))
-
-
-_CASE_PARAMS: Mapping[str, Any] = {
-    "quiet": True,
-    "until": None,
-    "for_at_least": None,
-    "timeout": None,
-    "output": "plain",
-    "containers": (),
-    "types": (),
-    "since_start": False,
-    "form": "plain",
-    "paused": False,
-    "verbose": False,
-    "record": None,
-    "autosave": False,
-    "keep": False,
-    "act": True,
-    "record_dir": None,
-}
-"""The options of a case's session: nothing of it is printed."""
 
 
 def _error_lines(errors: list[str]) -> Notes:

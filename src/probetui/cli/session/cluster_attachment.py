@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from probetui.cli.option_values import pick_options, rules_by
+from probetui.cli.option_values import rules_by
 from probetui.cli.printing import Notes, confirm
 from probetui.cli.session.attachment import AttachOptions
 from probetui.cli.session.plan import ClusterPodPlan
@@ -40,56 +40,46 @@ from probetui.manifest.yaml.parser import SourceFile
 from probetui.ports import Clock
 from probetui.runtimes.probed_ports import probed_ports
 
+if TYPE_CHECKING:
+    from probetui.cli.commands.sessions import AttachCommandOptions
+
 _WORD = re.compile(r"(?:pods?|po)/([^/]+)", re.IGNORECASE)
-
-
-class ClusterPodOptions(Struct, frozen=True):
-    """Which pod, and how it is reached, by the names of the options."""
-
-    namespace: str | None = None
-    kubeconfig: str | None = None
-    kube_context: str | None = None
-    reach: str = ReachMode.AUTO
-    act_by: str = RemovalMode.EVICT
-    yes: bool = False
-    containers: tuple[str, ...] = ()
-    act: bool = False
 
 
 class ClusterTarget(Struct, frozen=True):
     """The pod that a session attaches to."""
 
     access: ClusterAccess
-    options: ClusterPodOptions
+    options: AttachCommandOptions
     pod: Pod
 
 
 def attach_cluster_pod(
-    words: Sequence[str], params: Mapping[str, Any], *, waits: bool
+    words: Sequence[str], options: AttachCommandOptions, *, waits: bool
 ) -> int:
     """Probe a pod of a cluster and return the exit status.
 
     Args:
         words: `pod/NAME`, and nothing else.
-        params: the command's other parameters, by name.
+        options: those of the command.
         waits: wait for containers that are not running, instead of failing.
     """
-    options = pick_options(ClusterPodOptions, params)
-    name = _pod_name(words, params)
+    name = _pod_name(words, options)
     access = load_access(options.kubeconfig, options.kube_context)
     namespace = options.namespace or access.namespace
-    notes = Notes(quiet=bool(params.get("quiet")))
+    notes = Notes(quiet=options.quiet)
     json, kubelet = asyncio.run(_find(access, namespace, name, notes))
-    if not params.get("kubelet"):
-        params = {**params, "kubelet": rules_for_kubelet(kubelet).release}
-    manifests = _read(json, params, options.containers)
+    if not options.kubelet:
+        options = options.replace(kubelet=rules_for_kubelet(kubelet).release)
+    manifests = _read(json, options)
     (pod,) = manifests.pods
     if options.act and not _agrees(pod, options, notes):
         notes.note("nothing was changed")
         return 0
     named = f"{pod.namespace}/{pod.name}"
     attachment = AttachOptions(acts=options.act, waits=waits, has_consent=True)
-    plan = make_attach_plan(manifests, {**params, "cluster_pod": named}, attachment)
+    options = options.replace(cluster_pod=named)
+    plan = make_attach_plan(manifests, options, attachment)
     target = ClusterTarget(access, options, pod)
     from probetui.cli.session.live import run_session
 
@@ -144,11 +134,11 @@ async def _check(client: ApiClient, pod: Pod, subresource: str) -> None:
     await check_right(client, access, or_verb="get" if streamed else "")
 
 
-def _pod_name(words: Sequence[str], params: Mapping[str, Any]) -> str:
+def _pod_name(words: Sequence[str], options: AttachCommandOptions) -> str:
     names = [found[1] for word in words if (found := _WORD.fullmatch(word))]
     if len(names) != 1 or len(words) != 1:
         raise UsageError("attach pod/NAME: one pod, and nothing else")
-    if params["filenames"] or params["static"] or params["selector"]:
+    if options.filenames or options.static or options.selector:
         raise UsageError(
             "attach pod/NAME: its manifest is the cluster's; leave out -f, --static, -l"
         )
@@ -180,9 +170,7 @@ async def _find(
             return json, ""
 
 
-def _read(
-    json: Object, params: Mapping[str, Any], containers: Sequence[str]
-) -> Manifests:
+def _read(json: Object, options: AttachCommandOptions) -> Manifests:
     """Return a pod of the API with those of its containers that are wanted."""
     metadata = json["metadata"]
     name = f"pod {metadata.get('namespace')}/{metadata['name']}"
@@ -190,12 +178,12 @@ def _read(
     manifests = load_manifests(
         [SourceFile(name, content)],
         validation=FieldValidation.IGNORE,
-        settings=params["changes"],
-        rules=rules_by(params),
+        settings=options.changes,
+        rules=rules_by(options),
     )
     manifests.raise_for_errors()
     (loaded,) = manifests.loaded
-    pod = loaded.pod
+    pod, containers = loaded.pod, options.containers
     if unknown := set(containers) - set(pod.container_names()):
         has = ", ".join(pod.container_names())
         raise UsageError(f"-c {min(unknown)}: {name} has {has}")
@@ -218,7 +206,7 @@ def _read(
     return replace(manifests, loaded=(replace(loaded, pod=pod),))
 
 
-def _agrees(pod: Pod, options: ClusterPodOptions, notes: Notes) -> bool:
+def _agrees(pod: Pod, options: AttachCommandOptions, notes: Notes) -> bool:
     """Return whether the user agrees to the pod's end; `--yes` needs no question."""
     text = f"probes may {options.act_by} the pod {pod.namespace}/{pod.name}"
     if options.yes:

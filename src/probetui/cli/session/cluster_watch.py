@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from random import SystemRandom
-from typing import Any
-
-from msgspec import Struct
+from typing import TYPE_CHECKING
 
 from probetui.cli import gc_tuning
-from probetui.cli.option_values import pick_options
 from probetui.cli.printing import Notes
 from probetui.cli.session.ending import Interrupts
 from probetui.cli.session.outputs import ScreenFault, SessionOutputs
@@ -41,42 +38,31 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.ports import Clock
 from probetui.record.masking import find_pod_secrets
 
+if TYPE_CHECKING:
+    from probetui.cli.commands.clusters import WatchCommandOptions
+
 _Seen = tuple[ObservedInput | None, datetime, int]
 
 
-class ClusterOptions(Struct, frozen=True):
-    """Which cluster and which of its pods, by the names of the options."""
-
-    namespace: str | None = None
-    all_namespaces: bool = False
-    selector: str | None = None
-    kubeconfig: str | None = None
-    kube_context: str | None = None
-    via_node_proxy: bool = False
-    kubelet_insecure_tls: bool = False
-    no_counters: bool = False
-
-
-def watch_cluster(words: tuple[str, ...], params: Mapping[str, Any]) -> int:
+def watch_cluster(words: tuple[str, ...], options: WatchCommandOptions) -> int:
     """Watch pods of a cluster and return the exit status.
 
     Args:
         words: POD or TYPE/NAME each.
-        params: the command's other parameters, by name.
+        options: those of the command.
     """
     with SignalWatch() as signals:
-        return asyncio.run(_watch(words, params, signals))
+        return asyncio.run(_watch(words, options, signals))
 
 
 async def _watch(
-    words: tuple[str, ...], params: Mapping[str, Any], signals: SignalWatch
+    words: tuple[str, ...], options: WatchCommandOptions, signals: SignalWatch
 ) -> int:
-    options = pick_options(ClusterOptions, params)
     access = load_access(options.kubeconfig, options.kube_context)
     clock = SystemClock(awake_ns)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(ApiClient(access, clock))
-        warn_of_waits(client, Notes(quiet=bool(params.get("quiet"))))
+        warn_of_waits(client, Notes(quiet=options.quiet))
         namespace = "" if options.all_namespaces else options.namespace
         if namespace is None:
             namespace = access.namespace
@@ -98,14 +84,13 @@ async def _watch(
         pods = [pod.pod for pod in session.snapshot.pods]
         where = f"namespace {namespace}" if namespace else "all namespaces"
         count = f"{len(pods)} pod{'' if len(pods) == 1 else 's'}"
-        params = {**params, "paused": False, "cluster_pod": ""}
-        plan = make_watch_plan(pods, params, f"{count} of {where}, {name}")
+        plan = make_watch_plan(pods, options, f"{count} of {where}, {name}")
         watching = _Watching(plan, session, observation, clock)
         return await watching.run(signals, seen)
 
 
 async def _counters(
-    client: ApiClient, options: ClusterOptions, stack: AsyncExitStack
+    client: ApiClient, options: WatchCommandOptions, stack: AsyncExitStack
 ) -> CounterSource | None:
     if options.no_counters:
         return None

@@ -30,13 +30,8 @@ from msgspec.structs import asdict, replace
 
 from probetui.cli.files import STDOUT, SourceReader
 from probetui.cli.lessons import OpenLesson
-from probetui.cli.option_values import (
-    NodeOptions,
-    RuntimeOptions,
-    ScreenChoices,
-    ServeOptions,
-    SessionOptions,
-)
+from probetui.cli.option_values import RuntimeOptions, ScreenChoices, SessionOptions
+from probetui.cli.options import NodeOptions, ServeOptions
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.printing import Notes
 from probetui.cli.session.host_access_warning import HostAccessWarning

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from probetui.cli.files import STDIN, STDOUT, SourceReader
+from probetui.cli.files import STDOUT, SourceReader
 from probetui.cli.log import start_log
+from probetui.cli.option_groups import OptionGroup, pick_options, values_of
 from probetui.cli.option_values import (
     RuntimeOptions,
     ScreenChoices,
     SessionOptions,
     check_restart_period,
-    pick_options,
     pick_runtime,
     recorded_runtime,
     rules_by,
@@ -69,7 +69,7 @@ class ImpossibleConditionError(ProbetuiError):
 
 def make_plan(
     manifests: Manifests,
-    params: Mapping[str, Any],
+    given: OptionGroup,
     source: ManifestOptions | None = None,
     reader: SourceReader | None = None,
 ) -> RunPlan:
@@ -77,27 +77,26 @@ def make_plan(
 
     Args:
         manifests: what was loaded, with at least one pod.
-        params: the command's parameters, by name.
+        given: the command's options.
         source: where the manifests came from, if they may be read again.
         reader: what read them.
 
     Raises:
         ManifestError: with `--strict`, the runtime does not support some fields.
     """
-    options, runtime, rules = _engine_options(params)
+    options, runtime, rules = _engine_options(given)
+    strict = pick_options(ManifestOptions, given).strict
     notes = Notes(quiet=options.quiet)
     host_access = HostAccessWarning(
         notes, is_wanted=not options.no_findings, trusts=source is None
     )
     report_problems(manifests, notes, unsupported=True)
-    warn = partial(
-        _warn_for_runtime, manifests, notes, bool(params.get("strict")), host_access
-    )
+    warn = partial(_warn_for_runtime, manifests, notes, strict, host_access)
     kind, *others = candidate_engines(runtime)
     if not others:
         warn(kind)
     plan = _complete_plan(
-        params,
+        given,
         options,
         pods_to_run(manifests, options),
         runtime,
@@ -112,7 +111,7 @@ def make_plan(
 
 def make_sim_plan(
     manifests: Manifests,
-    params: Mapping[str, Any],
+    given: OptionGroup,
     scenario: Scenario | None,
     source: ManifestOptions | None = None,
     reader: SourceReader | None = None,
@@ -121,16 +120,16 @@ def make_sim_plan(
 
     Args:
         manifests: what was loaded, with at least one pod.
-        params: the command's parameters, by name.
+        given: the command's options.
         scenario: what containers and probes do, None if all is well.
         source: where the manifests came from, if they may be read again.
         reader: what read the manifests.
     """
-    options, runtime, rules = _engine_options(params)
+    options, runtime, rules = _engine_options(given)
     notes = Notes(quiet=options.quiet)
     report_problems(manifests, notes)  # every field is supported
     plan = _complete_plan(
-        params,
+        given,
         options,
         pods_to_run(manifests, options),
         runtime,
@@ -143,7 +142,7 @@ def make_sim_plan(
 
 def make_attach_plan(
     manifests: Manifests,
-    params: Mapping[str, Any],
+    given: OptionGroup,
     attachment: AttachOptions,
     reader: SourceReader | None = None,
 ) -> AttachPlan:
@@ -151,7 +150,7 @@ def make_attach_plan(
 
     Args:
         manifests: what was loaded, with at least one pod.
-        params: the command's parameters, by name.
+        given: the command's options.
         attachment: how to attach.
         reader: what read the manifests.
     """
@@ -161,12 +160,12 @@ def make_attach_plan(
         without_creation_problems,
     )
 
-    options, runtime, rules = _engine_options(params)
+    options, runtime, rules = _engine_options(given)
     notes = Notes(quiet=options.quiet)
     # Fields that matter when a container is created are not carried out here.
     report_problems(without_creation_problems(manifests), notes)
     plan = _complete_plan(
-        params,
+        given,
         options,
         [without_creation_fields(pod) for pod in manifests.pods],
         runtime,
@@ -179,54 +178,52 @@ def make_attach_plan(
 
 
 def make_replay_plan(
-    pods: Sequence[Pod], params: Mapping[str, Any], recorded: Mapping[str, Any]
+    pods: Sequence[Pod], given: OptionGroup, recorded: Mapping[str, Any]
 ) -> ReplayPlan:
     """Return the plan of a replay of a session with these pods.
 
     Args:
         pods: all that were in it.
-        params: the command's parameters, by name.
+        given: the command's options.
         recorded: those of the session.
     """
-    options = pick_options(SessionOptions, params)
+    options = pick_options(SessionOptions, given)
     start_log(options.log_file, options.log_level)
     notes = Notes(quiet=options.quiet)
     runtime = recorded_runtime(recorded)
     return ReplayPlan.of(
-        _read_only(_complete_plan(params, options, pods, runtime, notes))
+        _read_only(_complete_plan(given, options, pods, runtime, notes))
     )
 
 
-def make_watch_plan(
-    pods: Sequence[Pod], params: Mapping[str, Any], intro: str
-) -> WatchPlan:
+def make_watch_plan(pods: Sequence[Pod], given: OptionGroup, intro: str) -> WatchPlan:
     """Return the plan of a session that watches pods of a cluster.
 
     Args:
         pods: those that are there at first.
-        params: the command's parameters, by name.
+        given: the command's options.
         intro: printed before anything else.
 
     Raises:
         NothingToDoError: `--until` is to wait for pods that are not there.
     """
-    options = pick_options(SessionOptions, params)
+    options = pick_options(SessionOptions, given)
     start_log(options.log_file, options.log_level)
     if options.until is not None and not pods:
         raise NothingToDoError("--until: there are no such pods yet")
     notes = Notes(quiet=options.quiet)
-    plan = _complete_plan(params, options, pods, pick_runtime(params), notes)
+    plan = _complete_plan(given, options, pods, pick_runtime(given), notes)
     return WatchPlan.of(replace(_read_only(plan), intro=intro))
 
 
 def _engine_options(
-    params: Mapping[str, Any],
+    given: OptionGroup,
 ) -> tuple[SessionOptions, RuntimeOptions, KubeletRules]:
     """Start the log; return the options of an engine's session, which are checked."""
-    options = pick_options(SessionOptions, params)
+    options = pick_options(SessionOptions, given)
     start_log(options.log_file, options.log_level)
-    runtime = pick_runtime(params)
-    rules = rules_by(params)
+    runtime = pick_runtime(given)
+    rules = rules_by(options)
     of_virtual_time = {"--time-scale": options.time_scale, "--for": options.play_for}
     for name, value in of_virtual_time.items():
         if value is not None and runtime.runtime != SIM:
@@ -258,7 +255,7 @@ def _session_manifests(
 
 
 def _complete_plan(
-    params: Mapping[str, Any],
+    given: OptionGroup,
     options: SessionOptions,
     pods: Sequence[Pod],
     runtime: RuntimeOptions,
@@ -267,7 +264,7 @@ def _complete_plan(
     manifests: SessionManifests = NO_MANIFESTS,
 ) -> Plan:
     """Return a plan with how the session is shown, ended and recorded."""
-    reads_stdin = STDIN in (params.get("filenames") or ())
+    reads_stdin = pick_options(ManifestOptions, given).reads_stdin
     if options.step:
         # Lines take the place of keys, and a step comes after a pause.
         if options.form == "tui":
@@ -277,10 +274,10 @@ def _complete_plan(
                 "--step reads its lines from standard input: the manifest cannot come "
                 "from there"
             )
-        options = replace(options, form="plain", paused=True)
+        options = options.replace(form="plain", paused=True)
     check_containers(options.containers, pods)
     watch = _condition_watch(options, pods)
-    screen = pick_options(ScreenChoices, params)
+    screen = pick_options(ScreenChoices, given)
     if screen.theme is not None or screen.keymap is not None:
         # Late: the screen's library is slow to import, and few choose these.
         from probetui.cli.session.appearance import load_appearance
@@ -312,7 +309,7 @@ def _complete_plan(
         # Options that were not given are left out.
         arguments={
             name: _argument(value)
-            for name, raw in params.items()
+            for name, raw in values_of(given).items()
             if (value := list(raw) if isinstance(raw, tuple) else raw)
             not in (None, [], False)
         },
@@ -322,7 +319,7 @@ def _complete_plan(
 
 
 def _read_only(plan: Plan) -> Plan:
-    return replace(plan, screen=replace(plan.screen, read_only=True))
+    return replace(plan, screen=plan.screen.replace(read_only=True))
 
 
 def _argument(value: object) -> object:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -41,6 +40,9 @@ from probetui.headless.verdict import (
 from probetui.kubelet.config import KubeletConfig
 from probetui.record.masking import Mask
 from probetui.record.reader import RecordingFile
+
+if TYPE_CHECKING:
+    from probetui.cli.commands.sessions import ReplayOptions
 
 _END_SECONDS = 4.0
 """How long a signal may take: no pod is left, and a record is whole up to there."""
@@ -98,15 +100,15 @@ def _length(plan: SimPlan) -> timedelta | None:
     return min(lengths, default=None)
 
 
-def replay_record(path: Path | None, params: Mapping[str, Any]) -> int:
+def replay_record(path: Path | None, options: ReplayOptions) -> int:
     """Replay a record and return the exit status.
 
     Args:
         path: the record; None is that of the last session.
-        params: the command's other parameters, by name.
+        options: those of the command.
     """
-    record = RecordingFile(path or last_session_to_play(), params["record_limit"])
-    plan = make_replay_plan(record.pods(), params, record.session.options)
+    record = RecordingFile(path or last_session_to_play(), options.record_limit)
+    plan = make_replay_plan(record.pods(), options, record.session.options)
     if record.session.observed:  # late: other sessions do not need it
         from probetui.cluster.observe.replay import ObservationReplay
 
@@ -233,7 +235,7 @@ class _PlaybackRun:
         from probetui.cli.session.screen import show_screen
 
         # The time limit is one of session time, not of the screen's.
-        unlimited = replace(plan, options=replace(plan.options, timeout=None))
+        unlimited = replace(plan, options=plan.options.replace(timeout=None))
         save = self._outputs.saver(follower.drain)
         return await show_screen(
             unlimited, self._session, follower, self._mask, fault, save

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from probetui.cli.files import read_sources
 from probetui.cli.lessons import OpenLesson, load_lesson
-from probetui.cli.option_values import NodeOptions, ServeOptions, pick_options, rules_by
+from probetui.cli.option_groups import pick_options
+from probetui.cli.option_values import rules_by
+from probetui.cli.options import NodeOptions, ServeOptions
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.runtimes import AUTO, PROCESS, SIM
 from probetui.cli.session.plan import (
@@ -31,80 +32,84 @@ from probetui.errors import UsageError
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import Manifests
 
+if TYPE_CHECKING:
+    from probetui.cli.commands.node import NodeCommandOptions
+    from probetui.cli.commands.serve import ServeCommandOptions
+    from probetui.cli.commands.sessions import (
+        AttachCommandOptions,
+        DemoOptions,
+        RunOptions,
+        SimOptions,
+    )
+
 _LESSON_LENGTH = timedelta(minutes=3)
 """Simulated time of a lesson without a screen, unless an option ends it."""
 
 
-def run_pods(params: Mapping[str, Any]) -> int:
+def run_pods(options: RunOptions) -> int:
     """Run the pods of the manifests and return the exit status."""
-    source = pick_options(ManifestOptions, params)
+    source = pick_options(ManifestOptions, options)
     reader = source.reader(awaits_urls=True)
     manifests = load_pods(source, reader)
-    if params["runtime"] == SIM:
-        return _simulate(make_sim_plan(manifests, params, None, source, reader))
-    return _run(make_plan(manifests, params, source, reader))
+    if options.runtime == SIM:
+        return _simulate(make_sim_plan(manifests, options, None, source, reader))
+    return _run(make_plan(manifests, options, source, reader))
 
 
-def run_node(params: Mapping[str, Any]) -> int:
+def run_node(options: NodeCommandOptions) -> int:
     """Be a node of a cluster and return the exit status."""
-    node = pick_options(NodeOptions, params)
+    node = pick_options(NodeOptions, options)
     # Late: few sessions are a node.
     from probetui.cluster.node.machine import check_node_name, default_node_name
 
     name = node.node_name or default_node_name()
     check_node_name(name)
-    # The containers of a node that is kept go on, as those of a kubelet do.
-    params = {**params, "keep": node.keep_node}
-    source = pick_options(ManifestOptions, {**params, "filenames": ()})
+    options = options.replace(keep=node.keep_node)
+    source = pick_options(ManifestOptions, options)
     reader = source.reader(awaits_urls=True)
     manifests = Manifests()
     if source.static:
         manifests = load_pods(source, reader, host=name)
-    plan = make_plan(manifests, params, source, reader)
+    plan = make_plan(manifests, options, source, reader)
     return _run(NodePlan.of(plan, name=name, node=node))
 
 
-def serve_pods(params: Mapping[str, Any]) -> int:
+def serve_pods(options: ServeCommandOptions) -> int:
     """Run the pods of the manifests as a Kubernetes API; return the exit status."""
-    source = pick_options(ManifestOptions, params)
+    source = pick_options(ManifestOptions, options)
     reader = source.reader(awaits_urls=True)
     # The line with the kubeconfig is to stay in sight.
-    params = {**params, "form": params["form"] or "plain"}
-    plan = make_plan(load_pods(source, reader), params, source, reader)
-    return _run(ServePlan.of(plan, serve=pick_options(ServeOptions, params)))
+    options = options.replace(form=options.form or "plain")
+    plan = make_plan(load_pods(source, reader), options, source, reader)
+    return _run(ServePlan.of(plan, serve=pick_options(ServeOptions, options)))
 
 
 def attach_pods(
-    words: tuple[str, ...], params: Mapping[str, Any], *, waits: bool
+    words: tuple[str, ...], options: AttachCommandOptions, *, waits: bool
 ) -> int:
     """Probe containers that already exist and return the exit status.
 
     Args:
         words: `CONTAINER=NAME_OR_ID` each.
-        params: the command's other parameters, by name.
+        options: those of the command.
         waits: wait for containers that are not running, instead of failing.
     """
     # Late: few sessions attach to anything.
     from probetui.cli.session.attachment import AttachOptions
 
-    source = pick_options(ManifestOptions, params)
-    attachment = AttachOptions(words, acts=params["act"], waits=waits)
+    source = pick_options(ManifestOptions, options)
+    attachment = AttachOptions(words, acts=options.act, waits=waits)
     reader = source.reader()
     manifests = load_pods(source, reader)
-    return _run(make_attach_plan(manifests, params, attachment, reader))
+    return _run(make_attach_plan(manifests, options, attachment, reader))
 
 
-def simulate_pods(script: str | None, params: Mapping[str, Any]) -> int:
-    """Simulate the pods of the manifests and return the exit status.
-
-    Args:
-        script: the file that says what containers and probes do.
-        params: the command's other parameters, by name.
-    """
-    options = pick_options(ManifestOptions, params)
-    reader = options.reader()
-    manifests = load_pods(options, reader)
-    scenario = None
+def simulate_pods(options: SimOptions) -> int:
+    """Simulate the pods of the manifests and return the exit status."""
+    source = pick_options(ManifestOptions, options)
+    reader = source.reader()
+    manifests = load_pods(source, reader)
+    scenario, script = None, options.script
     if script is not None:
         sources = read_sources([script], recursive=False)
         if len(sources) > 1:
@@ -112,49 +117,51 @@ def simulate_pods(script: str | None, params: Mapping[str, Any]) -> int:
         from probetui.drive.scenario.reader import read_scenario
 
         scenario = read_scenario(sources[0], manifests.pods)
-    params = {**params, "script": script, "runtime": SIM}
-    return _simulate(make_sim_plan(manifests, params, scenario, reader=reader))
+    # A record has the script behind what other commands have, too.
+    others = tuple(name for name in options.given_order if name != "script")
+    options = options.replace(given_order=others)
+    return _simulate(make_sim_plan(manifests, options, scenario, reader=reader))
 
 
-def run_lesson(name: str, params: Mapping[str, Any]) -> int:
+def run_lesson(name: str, options: DemoOptions) -> int:
     """Run a lesson, and those that the user turns to; return the exit status.
 
     A lesson runs on plain processes unless the parameters name a runtime. One about
     versions is printed, both side by side, unless a runtime or a version is named.
     """
     lesson = load_lesson(name)
-    is_plain = params["runtime"] == AUTO and params["kubelet"] is None
+    is_plain = options.runtime == AUTO and options.kubelet is None
     if lesson.versions and is_plain:
         from probetui.cli.commands.side_by_side import print_side_by_side
 
         return print_side_by_side(lesson)
-    if params["runtime"] == AUTO:
-        params = {**params, "runtime": PROCESS}
+    if options.runtime == AUTO:
+        options = options.replace(runtime=PROCESS)
     with TerminalHold() as terminal:
         page = OpenLesson(load_lesson(name), terminal)
         while True:
-            status = _show_lesson(page, params)
+            status = _show_lesson(page, options)
             if not page.turned:
                 return status
             page = OpenLesson(load_lesson(page.following), terminal)
 
 
-def _show_lesson(page: OpenLesson, params: Mapping[str, Any]) -> int:
+def _show_lesson(page: OpenLesson, options: DemoOptions) -> int:
     """Run a lesson, by its script if it is simulated; return the exit status."""
     lesson = page.lesson
-    manifests = load_manifests([lesson.source], rules=rules_by(params))
+    manifests = load_manifests([lesson.source], rules=rules_by(options))
     manifests.raise_for_errors()
     intro = f"{lesson.name}: {lesson.text}"
-    if params["runtime"] != SIM:
-        return _run(replace(make_plan(manifests, params), intro=intro, page=page))
+    if options.runtime != SIM:
+        return _run(replace(make_plan(manifests, options), intro=intro, page=page))
     from probetui.drive.scenario.reader import read_scenario
 
     scenario = read_scenario(lesson.script, manifests.pods)
-    plan = make_sim_plan(manifests, params, scenario)
+    plan = make_sim_plan(manifests, options, scenario)
     plan = replace(plan, intro=intro, page=page)
     limits = (plan.options.until, plan.options.timeout, plan.options.play_for)
     if plan.form is Form.LINES and limits == (None, None, None):
-        plan = replace(plan, options=replace(plan.options, play_for=_LESSON_LENGTH))
+        plan = replace(plan, options=plan.options.replace(play_for=_LESSON_LENGTH))
     return _simulate(plan)
 
 
